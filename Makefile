@@ -44,9 +44,6 @@ lint = types='.venv/bin/basedpyright --level error' \
 	format='cd dataplane && cargo fmt --check' clippy='$(clippy)' \
 	imports='.venv/bin/lint-imports' dependencies='.venv/bin/deptry --no-ansi .' p4='$(PYTHON) scripts/p4_artefacts.py check'
 
-p4c = $(P4C) --std p4-16 --Werror $(2) -o p4src/build/$(1).json \
-	--p4runtime-files p4src/build/$(1).p4info.txtpb p4src/groupflow_v1model.p4
-
 .PHONY: help setup wheel demo check test test-all test-rust test-unit test-network lint sanitize soak fuzz p4 p4-check bench placement figures validate clean
 
 help:  ## list the targets
@@ -112,8 +109,8 @@ fuzz: setup  ## random programs, packets, P4Runtime and agents' messages, a minu
 
 p4:  ## compile the P4 with p4c (needs p4c on PATH) and renew the manifest
 	@command -v $(P4C) >/dev/null || { echo "p4: $(P4C) is not on PATH: install p4c, or use the committed p4src/build" >&2; exit 1; }
-	$(call p4c,groupflow)
-	$(call p4c,groupflow-no-diffusion,-DNO_DIFFUSION)
+	$(P4C) --std p4-16 --Werror -o p4src/build/groupflow.json --p4runtime-files p4src/build/groupflow.p4info.txtpb \
+		p4src/groupflow_v1model.p4
 	python3 scripts/p4_artefacts.py write
 
 p4-check:  ## fail when p4src/build is older than the sources

@@ -4,7 +4,7 @@
 //            +--------+   +------------+   +---------+   +---------+   +-------------+
 //  packet -->| parser |-->| validation |-->| session |-->| streams |-->| acks        |--+
 //            +--------+   | guard      |   +---------+   +---------+   | replication |  |  replication engine
-//                         +------------+   (punt)       (repair)     +-------------+  +--> and queues
+//                         +------------+       |        (repair)     +-------------+  +--> and queues
 //                               |                                                       |
 //                               +-- unicast, ARP --> forwarding --> classification -----+  (queue)
 //                               |                        +--------> refusal (reset) ----+
@@ -13,8 +13,6 @@
 //
 //  Data of a session passes classification behind replication, too.
 //  egress: neighbours (address each copy), external reports, stamp of probes, checksums, deparser
-//
-// -DNO_DIFFUSION leaves out diffusion and classification.
 #include <core.p4>
 #include <v1model.p4>
 
@@ -35,12 +33,11 @@
 #include "stages/forwarding.p4"
 #include "stages/refusal.p4"
 #include "stages/probes.p4"
-#ifndef NO_DIFFUSION
+#include "stages/punting.p4"
 #include "stages/classification.p4"
 #include "stages/scaling.p4"
 #include "targets/v1model/queue_registers.p4"
 #include "stages/diffusion.p4"
-#endif
 
 parser GroupflowParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
                        inout standard_metadata_t standard_metadata) {
@@ -61,11 +58,10 @@ control GroupflowIngress(inout headers_t hdr, inout metadata_t meta,
     Forwarding() forwarding;
     Refusal() refusal;
     Probes() probes;
+    Punting() punting;
     CountDrop() drop;
-#ifndef NO_DIFFUSION
     Classification() classification;
     Diffusion() diffusion;
-#endif
 
     apply {
         meta.ingress_port = standard_metadata.ingress_port;
@@ -87,10 +83,8 @@ control GroupflowIngress(inout headers_t hdr, inout metadata_t meta,
             if (meta.drop_reason == DROP_NONE) {
                 if (hdr.probe.isValid()) {
                     probes.apply(hdr, meta);
-#ifndef NO_DIFFUSION
                 } else if (hdr.feedback.isValid() || hdr.tick.isValid()) {
                     diffusion.apply(hdr, meta);
-#endif
                 } else {
                     if (meta.is_group == 1 && hdr.group.isValid()) {
                         session.apply(hdr, meta);
@@ -99,10 +93,8 @@ control GroupflowIngress(inout headers_t hdr, inout metadata_t meta,
                     }
                     if (meta.bridged.refused == 1) {
                         refusal.apply(hdr, meta);
-#ifndef NO_DIFFUSION
                     } else if (meta.drop_reason == DROP_NONE) {
                         classification.apply(hdr, meta);
-#endif
                     }
                 }
             }
@@ -110,6 +102,9 @@ control GroupflowIngress(inout headers_t hdr, inout metadata_t meta,
 
         hdr.packet_out.setInvalid();
 
+        if (meta.drop_reason == DROP_NONE && meta.punt != 0) {
+            punting.apply(hdr, meta);
+        }
         if (meta.drop_reason == DROP_NONE && meta.group == 0 && meta.egress_port == 0) {
             meta.drop_reason = DROP_NO_UPSTREAM;
         }
@@ -131,10 +126,8 @@ control GroupflowEgress(inout headers_t hdr, inout metadata_t meta,
     Neighbours() neighbours;
     ProbeStamp() probe_stamp;
     CountDeparture() departure;
-#ifndef NO_DIFFUSION
     ExternalReport() external_report;
     QueueMirror() queue_mirror;
-#endif
 
     apply {
         if (standard_metadata.egress_port == meta.bridged.agent_port) {
@@ -143,11 +136,9 @@ control GroupflowEgress(inout headers_t hdr, inout metadata_t meta,
             if (standard_metadata.egress_rid != 0) {
                 neighbours.apply(hdr, standard_metadata.egress_rid);
             }
-#ifndef NO_DIFFUSION
             external_report.apply(hdr, standard_metadata.egress_port);
             queue_mirror.apply(meta.bridged, standard_metadata.egress_port,
                                (bit<32>)standard_metadata.deq_qdepth);
-#endif
             probe_stamp.apply(hdr, (bit<32>)standard_metadata.egress_global_timestamp);
             departure.apply(standard_metadata.egress_port);
         }

@@ -11,11 +11,7 @@ from pathlib import Path
 P4SRC = Path(__file__).resolve().parent.parent / "p4src"
 BUILD = P4SRC / "build"
 MANIFEST = BUILD / "manifest.json"
-ARTEFACTS = tuple(
-    f"{program}{suffix}"
-    for program in ("groupflow", "groupflow-no-diffusion")
-    for suffix in (".json", ".p4info.txtpb")
-)
+ARTEFACTS = ("groupflow.json", "groupflow.p4info.txtpb")
 
 
 def _hashes(paths: list[Path]) -> dict[str, str]:

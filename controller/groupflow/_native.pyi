@@ -36,7 +36,7 @@ def make_certificate(name: str) -> tuple[str, str]:
     """A certificate that its own key signs, and the key; both PEM. Raises ValueError for what is no name."""
 
 class TreeDispatchers:
-    """A tree's dispatchers, all or some. Messages are JSON (dataplane/apps/tree/src/machine/message.rs).
+    """A tree's dispatchers. Messages are JSON (dataplane/apps/tree/src/machine/message.rs).
 
     `now` is nanoseconds. What methods return hosts are to be told: (cluster, host, message). Names are
     hexadecimal digits. All raise ValueError that names what makes no sense.
@@ -45,28 +45,17 @@ class TreeDispatchers:
     root: str
     has_ended: bool
     attached: int
-    """hosts of clusters here that have a parent, and the source"""
-    clusters: list[str]
+    """hosts that have a parent, and the source"""
     def __init__(self, policy: str, token: str, source: str, seed: int, now: int) -> None: ...
     @staticmethod
-    def part(root: str, policy: str, token: str, seed: int) -> TreeDispatchers:
-        """None yet, of the tree whose root's cluster has that name."""
-    def adopt(self, now: int, stored: str) -> None:
-        """Runs a dispatcher from what was stored of it."""
-    def let_go_of(self, cluster: str) -> None: ...
-    def has(self, cluster: str) -> bool:
-        """Whether its dispatcher is one of these."""
+    def resume(policy: str, token: str, stored: list[str], seed: int, now: int) -> TreeDispatchers:
+        """The dispatchers as `take_changed` gave them to be stored."""
     def on_host(self, now: int, cluster: str, host: str, message: str) -> list[tuple[str, str, str]]: ...
     def on_gone(self, now: int, cluster: str, host: str) -> list[tuple[str, str, str]]: ...
     def deadline(self) -> int | None: ...
     def on_time(self, now: int) -> list[tuple[str, str, str]]: ...
     def take_changed(self) -> dict[str, str | None]:
         """To be stored by cluster (None: deleted) before hosts are told what was returned last."""
-    def take_mail(self) -> list[tuple[str, str, str]]:
-        """Messages of dispatchers here to others (from, to, message), to be stored with changed states."""
-    def on_mail(self, now: int, sender: str, to: str, message: str) -> list[tuple[str, str, str]]: ...
-    def on_returned(self, now: int, sender: str, to: str, message: str) -> list[tuple[str, str, str]]:
-        """The dispatcher that it was for is no more."""
     @staticmethod
     def hosts(stored: list[str]) -> str:
         """All hosts of stored dispatchers, as a JSON list."""

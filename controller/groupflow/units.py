@@ -43,13 +43,13 @@ def _rate(value: object, more: str) -> int:
     return rate
 
 
-def parse_delay(value: object) -> int:
+def parse_delay(value: object, most_s: int = 3600) -> int:
     """Nanoseconds. A bare 0 needs no unit. Raises UnitError."""
     if value == 0 and not isinstance(value, bool):
         return 0
     delay = _quantity(value, _DELAY_UNITS, "write a number with ns, us, ms or s")
-    if delay > 3600 * 10**9:
-        raise UnitError(f"{value!r} is too long a delay; write at most 3600s")
+    if delay > most_s * 10**9:
+        raise UnitError(f"{value!r} is too long a delay; write at most {most_s}s")
     return delay
 
 

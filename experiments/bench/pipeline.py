@@ -35,6 +35,7 @@ def forwarding_entries(copies: int) -> list[Any]:
         "upstream_port": 1,
         "agent_port": 0,
         "active": (1 << copies) - 1,
+        "queue": 0,
     }
     return [
         +_entry("station", {"hdr.ethernet.dst": ROUTER}, "for_us"),
@@ -78,7 +79,7 @@ def entries() -> list[Figure]:
 def _engines() -> list[Figure]:
     """Both engines in Rust, in turns (dataplane/pipeline/examples/throughput.rs)."""
     done = subprocess.run(
-        [example("groupflow-pipeline", "throughput"), BUILD / "groupflow.json", "--json"],
+        [example("groupflow-pipeline", "throughput"), BUILD / "groupflow.json"],
         capture_output=True,
         text=True,
         check=True,
@@ -96,18 +97,13 @@ def _engines() -> list[Figure]:
 
 
 def _trace() -> list[Figure]:
-    """A hop of the switch's core (dataplane/switch/examples/hop_cost.rs) beside one while a trace waits, and
-    beside one of a build without the code of traces, in turns."""
-    bare = example("groupflow-switch", "hop_cost_no_hooks", "no-hooks")
-    hooks = example("groupflow-switch", "hop_cost")
-    done = [json.loads(subprocess.check_output([each, "--trace"])) for each in (bare, hooks) * _ROUNDS]
-    without, off = (min(hop["off_ns"] for hop in hops) for hops in (done[::2], done[1::2]))
-    waiting = min(hop["waiting_ns"] for hop in done[1::2])
-    note = f"{off:g} ns; while a trace waits for packets of another port {waiting / off - 1:+.1%}"
-    return [
-        Figure("switch, unicast", round(1e9 / off), "packets/s in", note),
-        Figure("traces off", round(off / without, 3), "of a hop without their code", f"{without:g} ns"),
+    """A hop of the switch's core (dataplane/switch/examples/hop_cost.rs) beside one while a trace waits."""
+    done = [
+        json.loads(subprocess.check_output([example("groupflow-switch", "hop_cost")])) for _ in range(_ROUNDS)
     ]
+    off, waiting = (min(hop[key] for hop in done) for key in ("off_ns", "waiting_ns"))
+    note = f"{off:g} ns; while a trace waits for packets of another port {waiting / off - 1:+.1%}"
+    return [Figure("switch, unicast", round(1e9 / off), "packets/s in", note)]
 
 
 def figures() -> list[Figure]:

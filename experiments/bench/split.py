@@ -1,11 +1,10 @@
 """The cost of a split agent: one TCP stream in, four out, beside HAProxy, and 1,000 sessions' memory.
 
 `groupflow bench split` runs it alone. All on loopback. The contenders take
-turns: gfagent split with four members and with one, HAProxy's TCP mode (when it is installed) to one, and two
-bare relays without a cache, to four and to one, by read and write and by splice and tee. Each has processor 1
-to itself, as far as other work leaves it; sender and members have processor 0. The figure that counts is the
-processor time of each per byte sent: it includes the kernel's part, and on loopback much of the receivers'
-TCP.
+turns: gfagent split with four members and with one, and HAProxy's TCP mode (when it is installed) to one.
+Each has processor 1 to itself, as far as other work leaves it; sender and members have processor 0. The
+figure that counts is the processor time of each per byte sent: it includes the kernel's part, and on loopback
+much of the receivers' TCP.
 """
 
 import json
@@ -130,11 +129,6 @@ def _contenders(folder: Path) -> list[_Contender]:
         found.append(
             _Contender("HAProxy, one to one", [haproxy, "-db", "-f", str(config)], "127.91.3.1:5000", 1)
         )
-    for number, kind in ((4, "copy"), (5, "splice")):
-        for copies, name in ((_COPIES, f"bare {kind}"), (1, f"bare {kind}, one to one")):
-            address = f"127.91.{number}.{copies}:5000"
-            command = [str(_tool()), kind, address, *_MEMBERS[:copies]]
-            found.append(_Contender(name, command, address, copies))
     return found
 
 

@@ -24,7 +24,7 @@ from groupflow.study.errors import RunFailedError
 MS, SECOND = 10**6, 10**9
 LIMIT_S = 600
 SIZES = (64, 1344)
-"""bounds of the packet size of gfagent's hub; with erasure coding the size is fixed"""
+"""bounds of the packet size of gfagent's hub"""
 
 
 def execute(plan: Plan) -> Generator[Transfer]:

@@ -4,6 +4,8 @@ from collections.abc import Generator, Sequence
 from contextlib import closing
 from typing import Any
 
+from rich.console import RenderableType
+
 from experiments.common.beside import shown as beside_netsim
 from experiments.gather import beside, labs, plan
 from experiments.gather.measured import LabOutcome
@@ -48,7 +50,8 @@ def find(frame: Frame[Outcome], measured: Sequence[Outcome]) -> Findings:
         "runs": [outcome_form(outcome) for outcome in real],
         "beside_netsim": [each.form() for each in compared],
     }
-    tables = [*(beside_netsim(compared) if compared else []), *shown(claims)]
+    tables: list[RenderableType] = [*beside_netsim(compared)] if compared else []
+    tables += shown(claims)
     return Findings({"results.json": form}, form, tables, mistake=mistake)
 
 

@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 
 from groupflow.agents.agent_process import AgentProcess
 from groupflow.lab.network import Network
-from groupflow.lab.trees import Processes, Source, Subscriber, address, finish, processes
+from groupflow.lab.trees import Dispatchers, Source, Subscriber, address, finish, served
 from groupflow.lab.waiting import until
 from groupflow.study.errors import RunFailedError
 from groupflow.tree.members import Edges, TreeRecvOptions, TreeSendOptions
@@ -24,10 +24,9 @@ CHILDREN = 2
 RATE_BPS = 4_000_000
 LIMIT_S = 1.0
 """time that a repair must stay below"""
-Death: TypeAlias = Literal["killed", "silent", "head", "with_dispatcher"]
+Death: TypeAlias = Literal["killed", "silent", "head"]
 """`killed`: the kernel closes its connections at once. `silent`: as when its machine has lost its power; it
-is stopped, and others notice its silence. `head`: the head of one of several clusters is killed.
-`with_dispatcher`: killed, and with it the process that runs the dispatcher of its cluster."""
+is stopped, and others notice its silence. `head`: the head of one of several clusters is killed."""
 _SMALL_CLUSTERS = ("--max-members", "4")
 _PATIENCE_S = 30.0
 
@@ -49,12 +48,10 @@ async def measure(
     """Kills hosts one after the other. Raises RunFailedError, ClientError."""
     async with AsyncExitStack() as stack:
         token = secrets.token_hex(16)
-        count = kills + 1 if death == "with_dispatcher" else 1
         service = await stack.enter_async_context(
-            processes(
+            served(
                 network.hosts[SOURCE].launcher(),
                 token,
-                count,
                 plain=plain,
                 words=_SMALL_CLUSTERS if death == "head" else (),
             )
@@ -93,7 +90,7 @@ async def _kill(
     source: AgentProcess,
     subscribers: list[Subscriber],
     kills: int,
-    service: Processes,
+    service: Dispatchers,
     death: Death,
     *,
     encrypted: bool,
@@ -113,8 +110,6 @@ async def _kill(
                     f"the hosts below {victim.options.name} have left: there is nothing to repair"
                 )
             task = reading.pop(victim)
-            if death == "with_dispatcher":
-                await service.kill_owner()
             at = time.monotonic()
             victim.signal(signal.SIGSTOP if death == "silent" else signal.SIGKILL)
             seconds = await _served_again(orphans, at)
@@ -131,7 +126,7 @@ async def _kill(
     return repairs
 
 
-async def _victim(subscribers: list[Subscriber], service: Processes, death: Death) -> Subscriber:
+async def _victim(subscribers: list[Subscriber], service: Dispatchers, death: Death) -> Subscriber:
     """The host that serves most others; the head of a cluster, if a head is to die."""
     heads = await service.heads() if death == "head" else None
     able = [each for each in subscribers if each.children and (heads is None or each.host in heads)]

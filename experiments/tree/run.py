@@ -26,7 +26,6 @@ KINDS: Mapping[str, tuple[bool, Death]] = {
     "killed, not encrypted": (True, "killed"),
     "silent": (False, "silent"),
     "killed, the head of a cluster": (False, "head"),
-    "killed, with its dispatcher": (False, "with_dispatcher"),
 }
 """whether edges are plain, and how hosts die"""
 RUNS, QUICK_RUNS = 5, 1

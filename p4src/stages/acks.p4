@@ -73,7 +73,7 @@ control AckAggregation(inout headers_t hdr, inout metadata_t meta) {
         answered.apply(meta.stream.index, polled, whole, whole ? 0 : hdr.group.poll, answers);
 
         if (reset) {
-            punt(hdr, meta, PUNT_RESET);
+            meta.punt = PUNT_RESET;
         } else if (!advanced && !answers) {
             meta.drop_reason = DROP_ABSORBED;
         } else if (meta.stream.ack_group == 0) {

@@ -3,20 +3,10 @@
 control Classification(in headers_t hdr, inout metadata_t meta) {
     // Packets and bytes of each rule.
     @id(0x13000003) ENTRY_COUNTER(packets_and_bytes) flow_counter;
-    @id(0x13000004) ENTRY_COUNTER(packets_and_bytes) stream_flow_counter;
 
-    @id(0x0100000f) @action_restriction(LEGAL(flow > 0 && flow < MAX_FLOWS && queue > 0 && queue <= 6))
-    action to_queue(flow_t flow, queue_t queue) {
-        meta.bridged.flow = flow;
+    @id(0x0100000f) @action_restriction(LEGAL(queue > 0 && queue <= 6)) action to_queue(queue_t queue) {
         meta.bridged.queue = queue;
         flow_counter.count();
-    }
-
-    @id(0x01000010) @action_restriction(LEGAL(flow > 0 && flow < MAX_FLOWS && queue > 0 && queue <= 6))
-    action stream_to_queue(flow_t flow, queue_t queue) {
-        meta.bridged.flow = flow;
-        meta.bridged.queue = queue;
-        stream_flow_counter.count();
     }
 
     // Unicast packets of a controlled flow. Where a port has more flows than queues, all flows that come in
@@ -40,25 +30,11 @@ control Classification(in headers_t hdr, inout metadata_t meta) {
         size = MAX_FLOW_RULES;
     }
 
-    // The flow down a session's tree. Replicas take the same queue at every port.
-    // Written by: the controller when a session is installed.
-    @id(0x02000008) @entry_restriction(LEGAL(hdr.group.session != 0 && hdr.group.source != 0))
-    table controlled_streams {
-        key = {
-            hdr.group.session : exact;
-            hdr.group.source  : exact;
-        }
-        actions = { stream_to_queue; @defaultonly NoAction; }
-        const default_action = NoAction();
-        counters = stream_flow_counter;
-        size = MAX_STREAMS;
-    }
-
     apply {
         if (meta.is_group == 1) {
             // SYNC asks for what was sent before it, and so must not overtake it.
             if (hdr.group.type == TYPE_DATA || hdr.group.type == TYPE_REPAIR || hdr.group.type == TYPE_SYNC) {
-                controlled_streams.apply();
+                meta.bridged.queue = meta.stream.queue;
             }
         } else if (hdr.ipv4.isValid()) {
             if (hdr.tcp.isValid()) {

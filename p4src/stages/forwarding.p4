@@ -78,8 +78,10 @@ control Forwarding(inout headers_t hdr, inout metadata_t meta) {
 
     apply {
         if (hdr.arp.isValid()) {
-            // A host that asks for its own address probes for a duplicate: an answer would be one.
-            if (hdr.arp.operation == 1 && hdr.arp.sender_ip != hdr.arp.target_ip) {
+            // RFC 5227: a host that has no address yet probes whether another has the one that it wants, and a
+            // host that asks for its own address announces it. An answer would say that another has it.
+            if (hdr.arp.operation == 1 && hdr.arp.sender_ip != 0
+                && hdr.arp.sender_ip != hdr.arp.target_ip) {
                 arp_responder.apply();
             } else {
                 meta.drop_reason = DROP_NO_ARP;

@@ -77,7 +77,9 @@ control Guard(in headers_t hdr, inout metadata_t meta) {
         }
         strange_session = 1;
         port_sources.apply();
-        if (strange != 0 && strange_session != 0) {
+        // An ARP probe (RFC 5227) comes from no address yet; forwarding.p4 drops it.
+        bool arp_probe = hdr.arp.isValid() && source == 0;
+        if (strange != 0 && strange_session != 0 && !arp_probe) {
             meta.drop_reason = hdr.probe.isValid() ? DROP_NOT_SWITCH : DROP_SPOOFED;
         }
         if (hdr.ipv4.isValid() && hdr.ipv4.protocol == PROTOCOL_UDP) {

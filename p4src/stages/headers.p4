@@ -14,9 +14,7 @@ const bit<16> ETHERTYPE_IPV4 = 0x0800;
 const bit<16> ETHERTYPE_ARP  = 0x0806;
 // IEEE 802's two EtherTypes for experiments within one administration.
 const bit<16> ETHERTYPE_FEEDBACK = 0x88b5;
-#ifndef NO_DIFFUSION
 const bit<16> ETHERTYPE_TICK     = 0x88b6;
-#endif
 
 const bit<8> PROTOCOL_TCP = 6;
 const bit<8> PROTOCOL_UDP = 17;
@@ -149,9 +147,7 @@ header probe_t {
 }
 
 // Bits in feedback_t.flags and probe_t.flags.
-#ifndef NO_DIFFUSION
 const bit<16> FLAG_EXTERNAL = 0x0001;   // r is eq. 9's: for a host that shapes, not for a node that computes
-#endif
 const bit<16> FLAG_PROBE    = 0x0002;
 const bit<16> FLAG_ANSWER   = 0x0004;   // a probe on its way back
 

@@ -18,11 +18,9 @@ const drop_reason_t DROP_NO_UPSTREAM       = 12;  // to go up, where the stream 
 const drop_reason_t DROP_NOT_CONTROLLER    = 13;  // a message only the controller may send
 // Not a loss: the packet did its work here and need not go on.
 const drop_reason_t DROP_ABSORBED          = 14;  // an acknowledgement below the minimum, feedback, a tick
-#ifndef NO_DIFFUSION
 const drop_reason_t DROP_WRONG_NEIGHBOUR   = 15;  // feedback from a port that is not downstream
 const drop_reason_t DROP_NOT_GENERATOR     = 16;  // a tick from an ordinary port
 const drop_reason_t DROP_UNKNOWN_FLOW      = 17;  // a tick for a flow that is not controlled here
-#endif
 const drop_reason_t DROP_REFUSED           = 18;  // no TCP segment, to a refused address
 const drop_reason_t DROP_SPOOFED           = 19;  // an address that is not of the port's host
 const drop_reason_t DROP_NOT_AGENT         = 20;  // a repair or SYNC to a host, not from an agent
@@ -36,13 +34,11 @@ const drop_reason_t DROP_BEYOND            = 25;  // an acknowledgement of packe
 typedef bit<3> queue_t;              // of the egress port. 1 to 6: controlled flows, 0: all else
 const queue_t QUEUE_FEEDBACK = 7;
 
-#ifndef NO_DIFFUSION
 // The operation that joins a branch's report with those of the branches before it in the same round.
 typedef bit<2> combine_t;
 const combine_t COMBINE_FIRST   = 0;   // none is before it
 const combine_t COMBINE_SLOWEST = 1;   // the largest n and the smallest r count (strict)
 const combine_t COMBINE_FASTEST = 2;   // the smallest n and the largest r count (isolate)
-#endif
 
 typedef bit<16> stream_index_t;
 typedef bit<8>  branch_t;
@@ -57,13 +53,13 @@ struct stream_t {
     port_t   upstream_port;
     port_t   agent_port;       // 0: none
     bit<16>  active;           // bit b: branch b counts in the minimum
+    queue_t  queue;            // of its data at every port: that of a controlled flow, or 0
 }
 
 // All that egress needs of ingress: a target carries it from the one to the other.
 struct bridged_t {
     port_t  agent_port;   // of the agent the packet came from, which gets no copy; 0: not from an agent
     bit<1>  refused;      // to a TCP session that no host serves; at egress: a reset made of it
-    flow_t  flow;         // controlled flow the packet belongs to; 0: none
     queue_t queue;        // at the egress port
 }
 
@@ -82,6 +78,7 @@ struct metadata_t {
     drop_reason_t drop_reason;
     port_t        egress_port;   // 0: decided by `group`
     group_t       group;         // replicate to this group; 0: none
+    bit<7>        punt;          // PUNT_*: hand to the controller; 0: do not
     bit<1>        is_group;      // addressed to a session's group address
     bit<32>       now;           // when the packet arrived, us; only differences mean something
     bit<16>       src_port;      // UDP or TCP
@@ -89,12 +86,4 @@ struct metadata_t {
     branch_t      branch;
     stream_t      stream;
     bridged_t     bridged;
-}
-
-// Hands a packet to the controller.
-@hidden action punt(inout headers_t hdr, inout metadata_t meta, in bit<7> reason) {
-    hdr.packet_in.setValid();
-    hdr.packet_in.ingress_port = meta.ingress_port;
-    hdr.packet_in.reason = reason;
-    meta.egress_port = CPU_PORT;
 }

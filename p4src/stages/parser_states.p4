@@ -13,9 +13,7 @@
             ETHERTYPE_ARP:  parse_arp;
             ETHERTYPE_IPV4: parse_ipv4;
             ETHERTYPE_FEEDBACK: parse_flags;
-#ifndef NO_DIFFUSION
             ETHERTYPE_TICK: parse_tick;
-#endif
             default:        accept;
         }
     }
@@ -24,11 +22,7 @@
     state parse_flags {
         transition select(packet.lookahead<bit<32>>()[15:0]) {
             FLAG_PROBE &&& FLAG_PROBE: parse_probe;
-#ifndef NO_DIFFUSION
             default: parse_feedback;
-#else
-            default: accept;
-#endif
         }
     }
 
@@ -37,7 +31,6 @@
         transition accept;
     }
 
-#ifndef NO_DIFFUSION
     state parse_feedback {
         packet.extract(hdr.feedback);
         transition accept;
@@ -47,7 +40,6 @@
         packet.extract(hdr.tick);
         transition accept;
     }
-#endif
 
     state parse_arp {
         packet.extract(hdr.arp);

@@ -13,7 +13,7 @@ control Probes(inout headers_t hdr, inout metadata_t meta) {
             meta.egress_port = meta.ingress_port;
         } else {
             hdr.probe.returned = meta.now;
-            punt(hdr, meta, PUNT_PROBE);
+            meta.punt = PUNT_PROBE;
         }
     }
 }

@@ -1,8 +1,6 @@
 // Packets within a session: from and to hosts and neighbour switches, all addressed to the group.
 
 control Session(inout headers_t hdr, inout metadata_t meta) {
-    CountPunt() count_punt;
-    MeterPunt() meter_punt;
     Streams() streams;
     AckBound() bound;
     AckAggregation() acks;
@@ -12,14 +10,7 @@ control Session(inout headers_t hdr, inout metadata_t meta) {
         bit<8> type = hdr.group.type;
         if (type == TYPE_JOIN || type == TYPE_LEAVE || type == TYPE_KEEPALIVE || type == TYPE_QUERY
             || type == TYPE_REPORT) {
-            bool above;
-            meter_punt.apply(meta.now, meta.ingress_port, type == TYPE_KEEPALIVE, above);
-            if (above) {
-                meta.drop_reason = DROP_METERED;
-            } else {
-                count_punt.apply(type);
-                punt(hdr, meta, PUNT_CONTROL);
-            }
+            meta.punt = PUNT_CONTROL;
         } else {
             streams.apply(hdr, meta);
             if (meta.drop_reason == DROP_NONE) {

@@ -7,11 +7,12 @@ control Streams(in headers_t hdr, inout metadata_t meta) {
 
     @id(0x01000001)
     @action_restriction(LEGAL(index < MAX_STREAMS && (agent_port == 0 -> repair_group == 0)
-                              && (repair_group == 0 -> agent_port == 0)))
+                              && (repair_group == 0 -> agent_port == 0) && queue <= 6))
     action stream(stream_index_t index, group_t data_group, group_t ack_group, group_t repair_group,
-                  group_t upstream_group, port_t upstream_port, port_t agent_port, bit<16> active) {
+                  group_t upstream_group, port_t upstream_port, port_t agent_port, bit<16> active,
+                  queue_t queue) {
         meta.stream = { index, data_group, ack_group, repair_group, upstream_group, upstream_port,
-                        agent_port, active };
+                        agent_port, active, queue };
         stream_counter.count();
     }
 
@@ -20,7 +21,8 @@ control Streams(in headers_t hdr, inout metadata_t meta) {
     }
 
     // A sender's stream in a session, as this switch takes part in it.
-    // Written by: the controller when the sender joins, and at each change of the stream's branches or cache.
+    // Written by: the controller when the sender joins, at each change of the stream's branches or cache, and
+    // when a controlled flow takes it.
     // Beside the restriction: each index is one entry's; the groups exist or are 0.
     @id(0x02000001)
     @entry_restriction(LEGAL(hdr.group.session != 0 && hdr.group.source != 0))

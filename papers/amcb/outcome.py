@@ -21,7 +21,7 @@ class Outcome:
     run: Run
     latency_s: float
     again_percent: float
-    """bytes sent again over the file's bytes, coded packets included"""
+    """bytes sent again over the file's bytes"""
     packet: float
     """mean bytes of payload of a packet"""
     rounds: int

@@ -11,11 +11,7 @@ NAMES: dict[Method, str] = {
     "unscheduled": "unscheduled multicast",
     "unicast": "unicast",
 }
-REPAIRS: dict[Repair, str] = {
-    "go_back_n": "Go-Back-N",
-    "selective": "selective repeat",
-    "erasure": "erasure coding",
-}
+REPAIRS: dict[Repair, str] = {"go_back_n": "Go-Back-N", "selective": "selective repeat"}
 RIMS = 3
 
 

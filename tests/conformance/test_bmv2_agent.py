@@ -65,7 +65,7 @@ def bmv2(generator: Wires) -> Iterator[ProcessSwitch]:
                         "controlled_flows",
                         priority=1,
                         match=fy.P4TableMatch({"meta.ingress_port": UP}),
-                        action=fy.P4TableAction("to_queue", flow=5, queue=QUEUE),
+                        action=fy.P4TableAction("to_queue", queue=QUEUE),
                     ),
                 ]
             )

@@ -11,7 +11,7 @@ import pytest
 
 from groupflow.files import variants
 from tests.network.harness import MIB, MakeLab, eventually
-from tests.support.api import ctl
+from tests.support.api import command
 from tests.support.bone import HERE, content, free_udp_port
 from tests.support.programs import AGENTS_TOKEN, Controller, Program, running, until
 
@@ -43,7 +43,7 @@ class Agents:
 
     async def serve(self, *words: str) -> Program:
         """Starts one of the three."""
-        program = await self.start(*words, "--controller", self.control.url, "--json")
+        program = await self.start(*words, "--api", self.control.url, "--json")
         await until("ready", lambda: "ready" in program.events)
         return program
 
@@ -51,7 +51,7 @@ class Agents:
         return await self.serve(*self._bone("rim"))
 
     async def hub(self) -> Program:
-        fast = ("--rate", "100mbit", "--join-ms", "100", "--result-ms", "300", "--grace-ms", "50")
+        fast = ("--rate", "100mbit", "--join-time", "100ms", "--answer-time", "300ms", "--grace", "50ms")
         return await self.serve(*self._bone("hub"), *fast)
 
     async def dispatcher(self) -> Program:
@@ -135,9 +135,9 @@ async def test_bounds_are_set_obeyed_and_kept_and_all_works_without_a_controller
         assert found["dispatcher"]["at"].endswith(f":{dispatcher.events['ready']['port']}")
 
         # Bounds are obeyed while the processes run.
-        assert await ctl(control.url, "agent", "set", "rim", "rim1", "--bytes", str(BYTES)) == 0
-        assert await ctl(control.url, "agent", "set", "hub", "hub1", "--rate", f"{RATE}bit") == 0
-        assert await ctl(control.url, "agent", "set", "dispatcher", "d1", "--hosts", "1") == 0
+        assert await command(control.url, "agent", "set", "rim", "rim1", "--bytes", str(BYTES)) == 0
+        assert await command(control.url, "agent", "set", "hub", "hub1", "--rate", f"{RATE}bit") == 0
+        assert await command(control.url, "agent", "set", "dispatcher", "d1", "--hosts", "1") == 0
         await agents.until("obeyed", lambda found: all_obey(found) and held(found) == (1, SIZE))
         assert agents.cached() == {"b.bin"}, "the least recently used went"
         assert rim.events["evicted"]["file"] == "a.bin"
@@ -166,12 +166,12 @@ async def test_bounds_are_set_obeyed_and_kept_and_all_works_without_a_controller
         )
         assert found["rim"]["ordered"]["bytes"] == BYTES
         capsys.readouterr()
-        assert await ctl(control.url, "agents") == 0
+        assert await command(control.url, "agent", "list") == 0
         page = capsys.readouterr().out
         assert "rim1" in page and f"{BYTES} bytes" in page and "250kbit" in page and "1 hosts" in page
 
         # Without a bound of the controller, each has its own.
-        assert await ctl(control.url, "agent", "set", "rim", "rim1", "--bytes", "none") == 0
+        assert await command(control.url, "agent", "set", "rim", "rim1", "--bytes", "none") == 0
         await agents.until("its own", lambda found: found["rim"]["bounds"]["bytes"] == 1 << 30)
         rim.process.terminate()
         await rim.ended()
@@ -196,6 +196,6 @@ async def test_a_cache_agent_obeys_a_bound_while_a_stream_runs(make_lab: MakeLab
             async with lab.transfer(session, lab.file(size), sender="h1") as transfer:
                 await eventually(lambda: stored() > 2 * bound, 30, "more is stored than the bound")
                 words = ("agent", "set", "cache", name, "--bytes", str(bound))
-                assert await ctl(lab.controller.url, *words) == 0
+                assert await command(lab.controller.url, *words) == 0
                 await eventually(lambda: 0 < stored() <= bound, 10, "obeyed")
                 (await transfer.outcome(60)).assert_everyone_has_it()

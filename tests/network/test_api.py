@@ -76,10 +76,16 @@ async def test_the_commands(pair: Lab) -> None:
     member = [str(session.id), "--token-file", token_file(session.token)]
     async with pair.caches():
         receiving = await asyncio.create_subprocess_exec(
-            *pair.network.hosts["mb1"].launcher(), *command, "recv", *member, "--output", str(output)
+            *pair.network.hosts["mb1"].launcher(),
+            *command,
+            "session",
+            "recv",
+            *member,
+            "--output",
+            str(output),
         )
         sending = await asyncio.create_subprocess_exec(
-            *pair.network.hosts["ma1"].launcher(), *command, "send", *member, "--file", str(file)
+            *pair.network.hosts["ma1"].launcher(), *command, "session", "send", *member, "--file", str(file)
         )
         async with asyncio.timeout(30):
             assert await sending.wait() == 0

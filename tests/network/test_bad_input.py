@@ -44,7 +44,10 @@ def test_the_demo_without_its_file() -> None:
 
 def test_send_without_its_file(pair: Lab) -> None:
     host = pair.network.hosts["ma1"].launcher()
-    one_line(run(*GROUPFLOW, "send", "7", "--file", "/nonexistent", host=host), "/nonexistent: no such file")
+    one_line(
+        run(*GROUPFLOW, "session", "send", "7", "--file", "/nonexistent", host=host),
+        "/nonexistent: no such file",
+    )
 
 
 WORDS = {"wrong token": "the token does not let", "unknown session": "no session 16000000"}
@@ -63,7 +66,8 @@ async def test_whoever_may_not_join_is_refused(pair: Lab, kind: str) -> None:
     assert WORDS[kind] in str(refused.value)
     assert refused.value.exit_code == 4
     host = pair.network.hosts["mb1"].launcher()
-    done = run(*GROUPFLOW, "recv", str(session.id), "--token-file", token_file(session.token), host=host)
+    words = ("session", "recv", str(session.id), "--token-file", token_file(session.token))
+    done = run(*GROUPFLOW, *words, host=host)
     assert done.returncode == 4
     one_line(done, WORDS[kind])
 
@@ -91,7 +95,7 @@ def test_a_switch_whose_port_is_taken() -> None:
 def test_a_controller_whose_port_is_taken(pair: Lab) -> None:
     address = pair.controller.url.removeprefix("http://")
     topology = pair.folder / "logs" / "topology.yaml"
-    one_line(run(*GROUPFLOW, "controller", "run", "--topology", str(topology), "--api", address), address)
+    one_line(run(*GROUPFLOW, "controller", "run", "--topology", str(topology), "--listen", address), address)
 
 
 @pytest.mark.parametrize(

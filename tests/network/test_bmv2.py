@@ -24,7 +24,7 @@ pytestmark = pytest.mark.skipif(shutil.which(PROGRAM) is None, reason=f"{PROGRAM
 
 def test_the_demo_on_bmv2(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "groupflow.cli.main", "demo", "--switch", "bmv2"]
-    command += ["--rate", "4", "--size", "1MiB", "--members", "1"]
+    command += ["--rate", "4mbit", "--size", "1MiB", "--members", "1"]
     run, *lossy = undisturbed_report(command, tmp_path)["runs"]
     assert len(lossy) == kernel_link.is_offered()
     for each in (run, *lossy):

@@ -10,10 +10,9 @@ from collections.abc import Callable, Generator
 from pathlib import Path
 
 import pytest
-from groupflow.cli.command import FAILURE, REFUSED
 
 from tests.network.harness import NOBODY
-from tests.network.test_net import COMMAND, net, up
+from tests.network.test_net import COMMAND, FAILED, INVALID, net, up
 from tests.support import exercise
 from tests.support.capture import read_capture
 from tests.support.waiting import wait_until
@@ -126,7 +125,7 @@ def test_a_program_that_fails_is_told(folder: Path) -> None:
 
 
 def test_a_second_controller_is_told_of_the_first(folder: Path) -> None:
-    second = [*COMMAND[:-1], "controller", "run", "--topology", "hall.yaml", "--api", "127.0.0.1:9777"]
+    second = [*COMMAND[:-1], "controller", "run", "--topology", "hall.yaml", "--listen", "127.0.0.1:9777"]
     enter = [*COMMAND, "exec", "s1", *second]
     with up("hall.yaml"):
         (state,) = json.loads(net("list", "--json"))
@@ -136,16 +135,16 @@ def test_a_second_controller_is_told_of_the_first(folder: Path) -> None:
         assert re.fullmatch(
             rf"groupflow: switch s[12]: the controller with pid \d+, {error}", done.stderr.splitlines()[-1]
         )
-        assert json.loads(net("status", "--json"))["health"]["switches_up"] == 2
+        assert json.loads(net("show", "--json"))["health"]["switches_up"] == 2
         taking = subprocess.Popen([*enter, "--take-over"], stderr=subprocess.DEVNULL)
         try:
-            wait_until(lambda: json.loads(net("status", "--json"))["health"]["switches_up"] == 0)
-            problems = [each["problem"] for each in json.loads(net("status", "--json"))["switches"]]
+            wait_until(lambda: json.loads(net("show", "--json"))["health"]["switches_up"] == 0)
+            problems = [each["problem"] for each in json.loads(net("show", "--json"))["switches"]]
             assert all(f"pid {taking.pid}" in problem for problem in problems), problems
         finally:
             taking.terminate()
             taking.wait(20)
-        wait_until(lambda: json.loads(net("status", "--json"))["health"]["switches_up"] == 2)
+        wait_until(lambda: json.loads(net("show", "--json"))["health"]["switches_up"] == 2)
 
 
 def test_all_verbs_of_mininet_work(folder: Path) -> None:
@@ -237,7 +236,7 @@ def test_a_mistake_is_one_line(
 ) -> None:
     """The fixture of all tests here looks for processes, interfaces and namespaces."""
     spoil(folder)
-    told = net("up", *words, code=FAILURE if error.startswith(FAILURES) else REFUSED)
+    told = net("up", *words, code=FAILED if error.startswith(FAILURES) else INVALID)
     assert error in told
     assert len(told.splitlines()) == 1
     assert net("list", "--json").strip() == "[]"

@@ -80,7 +80,7 @@ def is_obeyed(client: dict[str, Any]) -> bool:
 async def test_two_clients_share_the_buffer_by_their_targets(make_lab: MakeLab, tmp_path: Path) -> None:
     (tmp_path / "clients.yaml").write_text(CLIENTS)
     out = tmp_path / "gathered"
-    words = ("serve", "--clients", str(tmp_path / "clients.yaml"), "--out", str(out), "--api", "none")
+    words = ("serve", "--clients", str(tmp_path / "clients.yaml"), "--out", str(out), "--rest", "127.0.0.1:0")
     topology = variants.with_rate(variants.named("star"), 20_000_000)
     async with asyncio.timeout(90):
         with make_lab(topology) as lab:

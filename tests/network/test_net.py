@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from groupflow.cli.command import FAILURE, REFUSED, USAGE
 
 from groupflow.agents.programs import find_program
+from groupflow.errors import Kind
 from tests.support.waiting import wait_until
 
 HALL = """
@@ -37,6 +37,7 @@ TOKENS = Path("/run/groupflow/api")
 NAMES = Path("/run/groupflow/networks")
 GFSWITCH = str(find_program("gfswitch"))
 COMMAND = (sys.executable, "-m", "groupflow.cli.main", "net")
+FAILED, INVALID, USAGE = (kind.exit_code for kind in (Kind.FAILED, Kind.INVALID, Kind.USAGE))
 
 
 @pytest.fixture
@@ -75,12 +76,12 @@ def test_two_networks_side_by_side(folder: Path) -> None:
         assert len({each["api"] for each in listed}) == 2
         for name in ("hall", "barn"):
             assert " 0% packet loss" in net("exec", "--net", name, "h1", "ping", "-c1", "-W3", "10.0.2.1")
-            state = json.loads(net("status", name, "--json"))
+            state = json.loads(net("show", name, "--json"))
             assert state["health"]["switches_up"] == 2
             caches = [agent["host"] for agent in state["agents"] if agent["kind"] == "cache"]
             assert caches == ["c1"]
         assert "s2-eth1" in net("exec", "--net", "barn", "s1", "ip", "-br", "link")
-        assert "name one of barn, hall" in net("status", code=4)
+        assert "name one of barn, hall" in net("show", code=4)
         assert "runs already" in net("up", "hall.yaml", code=4)
         assert "no node h9" in net("exec", "--net", "hall", "h9", "true", code=4)
         assert len(list(TOKENS.iterdir())) == 2
@@ -89,7 +90,7 @@ def test_two_networks_side_by_side(folder: Path) -> None:
         net("down", "barn")
         assert barn.wait(20) == 0
         assert net("exec", "h1", "sh", "-c", "echo $GROUPFLOW_NAME") == "h1\n"
-    assert "no network runs" in net("status", code=4)
+    assert "no network runs" in net("show", code=4)
     assert net("list", "--json").strip() == "[]"
     assert not list(TOKENS.iterdir())
 
@@ -113,7 +114,7 @@ def test_a_killed_controller_is_started_again_with_its_sessions(folder: Path) ->
     """Whatever ends a network, its name's file goes with it."""
     with up("hall.yaml", "--record", "hall.rec", stderr=subprocess.PIPE) as process:
         assert process.stderr is not None
-        subprocess.run([*COMMAND[:-1], "ctl", "session", "create", "7"], check=True, capture_output=True)
+        subprocess.run([*COMMAND[:-1], "session", "create", "7"], check=True, capture_output=True)
         pid = int(subprocess.check_output(["pgrep", "-f", "controller run --topology"]))
         os.kill(pid, signal.SIGKILL)
         told = process.stderr.readline()
@@ -129,7 +130,7 @@ def test_a_killed_controller_is_started_again_with_its_sessions(folder: Path) ->
 
 def status() -> dict[str, list[dict[str, object]]]:
     """Of the only network, by its controller; nothing while that is being started again."""
-    done = subprocess.run([*COMMAND, "status", "--json"], capture_output=True, text=True, check=False)
+    done = subprocess.run([*COMMAND, "show", "--json"], capture_output=True, text=True, check=False)
     return json.loads(done.stdout) if done.returncode == 0 else {"sessions": [], "agents": []}
 
 
@@ -168,7 +169,7 @@ def test_the_prompt_has_mininets_commands_and_ours(folder: Path) -> None:
 
 
 def test_a_packets_way_is_traced(folder: Path) -> None:
-    command = (*COMMAND[:-1], "trace", "s1", "--match", "ipv4.protocol=1", "--format", "json")
+    command = (*COMMAND[:-1], "switch", "trace", "s1", "--match", "ipv4.protocol=1", "--json")
     with up("hall.yaml"):
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as tracing:
             assert tracing.stdout is not None
@@ -188,7 +189,7 @@ def test_a_packets_way_is_traced(folder: Path) -> None:
 def test_a_trace_of_all_packets_slows_no_packet(folder: Path) -> None:
     """Of a reader that reads nothing; later it learns how many packets were not traced, and has enough."""
     pipe = subprocess.PIPE
-    command = (*COMMAND[:-1], "trace", "s1", "--next", "1000000", "--format", "json")
+    command = (*COMMAND[:-1], "switch", "trace", "s1", "--next", "1000000", "--json")
     with up("hall.yaml"), subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True) as tracing:
         assert tracing.stdout is not None and tracing.stderr is not None
         told = net("exec", "h1", "ping", "-q", "-i", "0.002", "-c", "1000", "-s", "1000", "10.0.2.1")
@@ -206,7 +207,7 @@ def test_a_trace_of_all_packets_slows_no_packet(folder: Path) -> None:
 
 def test_without_a_controller_switches_have_no_program(folder: Path) -> None:
     with up("hall.yaml", "--no-controller"):
-        assert "runs without a controller" in net("status", code=1)
+        assert "runs without a controller" in net("show", code=1)
         listening = net("exec", "s1", "ss", "-Hltn")
         assert "127.0.0.1:9561" in listening
         assert ":9580" not in listening
@@ -215,14 +216,14 @@ def test_without_a_controller_switches_have_no_program(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "error"),
     [
-        (("up", "nothing.yaml"), REFUSED, "nothing.yaml: no such file"),
-        (("up", "hall.yaml", "--name", "a/b"), REFUSED, "--name 'a/b': write letters"),
+        (("up", "nothing.yaml"), INVALID, "nothing.yaml: no such file"),
+        (("up", "hall.yaml", "--name", "a/b"), INVALID, "--name 'a/b': write letters"),
         # fails within the network's namespaces
-        (("up", "hall.yaml", "--out", "hall.yaml"), FAILURE, "hall.yaml"),
-        (("up", "hall.yaml", "--api", "192.0.2.1:80"), FAILURE, "cannot serve at 192.0.2.1:80"),
-        (("up", "hall.yaml", "--api", "0.0.0.0:0"), USAGE, "the API is not encrypted; write 127.0.0.1:"),
-        (("down",), REFUSED, "no network runs; start one: groupflow net up FILE.yaml"),
-        (("exec", "h1", "true"), REFUSED, "no network runs"),
+        (("up", "hall.yaml", "--out", "hall.yaml"), FAILED, "hall.yaml"),
+        (("up", "hall.yaml", "--listen", "192.0.2.1:80"), FAILED, "cannot serve at 192.0.2.1:80"),
+        (("up", "hall.yaml", "--listen", "0.0.0.0:0"), USAGE, "the API is not encrypted; write 127.0.0.1:"),
+        (("down",), INVALID, "no network runs; start one: groupflow net up FILE.yaml"),
+        (("exec", "h1", "true"), INVALID, "no network runs"),
     ],
 )
 def test_a_mistake_is_one_line(folder: Path, words: tuple[str, ...], code: int, error: str) -> None:

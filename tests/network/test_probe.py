@@ -41,7 +41,7 @@ def serving(lab: Lab, host: str) -> Generator[None]:
     command = [
         *lab.network.hosts[host].launcher(),
         *COMMAND,
-        "--serve",
+        "serve",
         "--token-file",
         token_file(TOKEN),
         "--json",
@@ -57,7 +57,8 @@ def serving(lab: Lab, host: str) -> Generator[None]:
 
 async def probed(lab: Lab, *more: str) -> Found:
     """The command's result in h2 for the way to h1."""
-    command = [*COMMAND, str(lab.topology.hosts["h1"].ip), "--token-file", token_file(TOKEN), "--json", *more]
+    to = str(lab.topology.hosts["h1"].ip)
+    command = [*COMMAND, "run", to, "--token-file", token_file(TOKEN), "--json", *more]
     done = await asyncio.to_thread(lab.network.hosts["h2"].run, command, 90)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
@@ -69,7 +70,7 @@ async def test_the_recommended_buffer_is_near_the_bandwidth_delay_product(make_l
 
         async def measure() -> Found:
             return await probed(
-                lab, "--buffers", "16KiB,64KiB,256KiB,1MiB", "--connections", "1,2,4", "--seconds", "17"
+                lab, "--buffers", "16KiB,64KiB,256KiB,1MiB", "--connections", "1,2,4", "--time", "17s"
             )
 
         found = await undisturbed(lab, measure)
@@ -85,7 +86,7 @@ async def test_where_buffers_are_too_small_enough_connections_are_recommended(ma
     with make_lab(path()) as lab, serving(lab, "h1"):
 
         async def measure() -> Found:
-            return await probed(lab, "--buffers", "16KiB", "--connections", "1,4,8,16", "--seconds", "8")
+            return await probed(lab, "--buffers", "16KiB", "--connections", "1,4,8,16", "--time", "8s")
 
         found = await undisturbed(lab, measure)
     assert 4 < needed < 8 and found["connections"] == 8

@@ -5,9 +5,9 @@ import sys
 from typing import Any, cast
 
 import pytest
-from groupflow.cli.command import REFUSED
 
 from groupflow.agents.errors import PutOutError
+from groupflow.errors import Kind
 from tests.network.harness import MIB, Lab
 from tests.network.tcp_group import PORT, content, group, served
 from tests.support.tokens import token_file
@@ -77,7 +77,7 @@ async def test_members_that_are_refused_hear_why(splitting: Lab) -> None:
             command = [sys.executable, "-m", "groupflow.cli.main", "session", "join", str(subject.session.id)]
             command += ["--token-file", token_file(given), "--listen", "9000", "--name", name]
             done = await asyncio.to_thread(subject.lab.network.hosts["mb1"].run, command)
-            assert done.returncode == REFUSED and text in done.stderr, done.stderr
+            assert done.returncode == Kind.FORBIDDEN.exit_code and text in done.stderr, done.stderr
         await subject.send("ma1", MIB)
         await subject.assert_all_have(MIB, ["mb1"])
 

@@ -33,9 +33,8 @@ WITH_LOSSES_S = 2.0
         ("killed", False, "quic", 10_000_000, WITH_LOSSES_S),
         ("silent", False, "stream", 0, repair.LIMIT_S),
         ("head", False, "stream", 0, repair.LIMIT_S),
-        ("with_dispatcher", False, "stream", 0, repair.LIMIT_S),
     ],
-    ids=["tls", "plain", "quic", "quic with losses", "silent", "head of a cluster", "with its dispatcher"],
+    ids=["tls", "plain", "quic", "quic with losses", "silent", "head of a cluster"],
 )
 async def test_hosts_whose_parent_dies_go_on_within_a_second_and_miss_no_byte(
     make_lab: MakeLab, death: repair.Death, plain: bool, edges: Edges, loss: int, limit: float

@@ -23,7 +23,7 @@ common="--to {TO} --tls-pin $pin --listen 127.0.0.1:0"
 APART = ("unshare", "--net", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child")
 
 
-async def test_where_udp_is_blocked_the_stream_comes_over_tcp_and_that_is_said(tmp_path: Path) -> None:
+async def test_where_udp_is_blocked_a_host_says_so_and_names_the_cure(tmp_path: Path) -> None:
     (tmp_path / "sent").write_bytes(os.urandom(300_000))
     python = (sys.executable, "-m", "groupflow.cli.main")
     process = await asyncio.create_subprocess_exec(
@@ -39,10 +39,7 @@ async def test_where_udp_is_blocked_the_stream_comes_over_tcp_and_that_is_said(t
         if process.returncode is None:
             process.kill()
             await process.wait()
-    assert process.returncode == 0, said.decode()
-    assert (tmp_path / "came").read_bytes() == (tmp_path / "sent").read_bytes()
+    assert process.returncode == 1, said.decode()
     events = [json.loads(line) for line in out.splitlines()]
-    notices = [event for event in events if event["event"] == "notice"]
-    assert [(notice["what"], "UDP" in notice["text"]) for notice in notices] == [("over_tcp", True)]
-    complete = next(event for event in events if event["event"] == "complete")
-    assert complete["quic"]["came"] == 0
+    error = next(event for event in events if event["event"] == "error")
+    assert (error["code"], error["cure"]) == ("udp_blocked", "choose --edges stream")

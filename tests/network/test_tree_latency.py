@@ -9,7 +9,7 @@ import pytest
 
 from groupflow.agents.agent_process import AgentProcess
 from groupflow.files import variants
-from groupflow.lab.trees import Source, Subscriber, address, finish, processes
+from groupflow.lab.trees import Source, Subscriber, address, finish, served
 from groupflow.lab.waiting import until
 from groupflow.tree.members import TreeRecvOptions, TreeSendOptions
 from tests.network.harness import MakeLab
@@ -25,7 +25,7 @@ async def test_a_host_moves_when_the_link_of_its_parent_becomes_longer(
 ) -> None:
     """The source serves h2 and h3, and one of them h4, which is in their cluster or the head of its own. That
     one's link becomes longer, and then h4's own. The bound on the delay is the source's."""
-    words = ("--review-seconds", "2", "--delay-ms", "1000", "--threshold-ms", str(threshold_ms))
+    words = ("--review", "2s", "--delay", "1s", "--threshold", f"{threshold_ms}ms")
     star = variants.named("star")
     for name, delay in ((SOURCE, 5), *((near, 5) for near in NEAR), ("h4", delay_ms)):
         delay_ns = delay * 1_000_000
@@ -38,7 +38,7 @@ async def test_a_host_moves_when_the_link_of_its_parent_becomes_longer(
             gateway = lab.topology.hosts[name].gateway
             hosts[name].run_script(f"ip route add 10.0.0.0/8 via {gateway}; ip route del default")
         service = await stack.enter_async_context(
-            processes(hosts[SOURCE].launcher(), TOKEN, 1, plain=False, words=words)
+            served(hosts[SOURCE].launcher(), TOKEN, plain=False, words=words)
         )
         shared: dict[str, Any] = {"to": to, "token": TOKEN, "tls_pin": service.pin, "children": 2}
         options = TreeSendOptions(name=SOURCE, members=3, delay_ms=BOUND_MS, **shared)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.api import ctl
+from tests.support.api import command
 from tests.support.programs import AGENTS_TOKEN, Controller, Program, running, until
 
 PAGE = Path(__file__).parents[2] / "docs/how-to/policy.md"
@@ -57,7 +57,7 @@ class TuningController(Controller):
     async def add(self, name: str, target: str, capsys: pytest.CaptureFixture[str]) -> str:
         """Adds a client. Returns its token."""
         capsys.readouterr()
-        assert await ctl(self.url, "client", "create", name, "--target", target, "--json") == 0
+        assert await command(self.url, "client", "create", name, "--target", target, "--json") == 0
         return json.loads(capsys.readouterr().out)["token"]
 
 
@@ -72,15 +72,15 @@ async def test_all_goes_on_while_clients_policy_and_controller_change(
 
         async def send(name: str, token: str) -> Program:
             to = f"127.0.0.1:{server.events['ready']['port']}"
-            line = ("gather", "send", "--to", to, "--client", name, "--plain", "--duration", "600")
+            line = ("gather", "send", "--to", to, "--client", name, "--plain", "--duration", "600s")
             return await start(*line, "--file", "/dev/zero", GROUPFLOW_TOKEN=token)
 
         killed = await start(*control.words)
         await until("controller ready", lambda: "ready" in killed.said)
         limits = ("--link", "1gbit", "--buffer", str(BUFFER), "--policy", "buffer")
-        assert await ctl(control.url, "gather", "set", *limits) == 0
+        assert await command(control.url, "gather", "set", *limits) == 0
         tokens = {name: await control.add(name, "10mbit", capsys) for name in ("cam1", "cam2")}
-        words = ("gather", "serve", "--controller", control.url, "--listen", "127.0.0.1:0", "--discard")
+        words = ("gather", "serve", "--api", control.url, "--listen", "127.0.0.1:0", "--discard")
         server = await start(*words, "--plain", "--json", GROUPFLOW_AGENT_TOKEN=AGENTS_TOKEN)
         await until("server ready", lambda: "ready" in server.events)
         first, second = [await send(name, token) for name, token in tokens.items()]
@@ -89,14 +89,16 @@ async def test_all_goes_on_while_clients_policy_and_controller_change(
         tokens["cam3"] = await control.add("cam3", "20mbit", capsys)
         await until("the server knows cam3", lambda: server.events["tuned"]["clients"] == 3)
         third = await send("cam3", tokens["cam3"])
-        assert await ctl(control.url, "client", "delete", "cam2") == 0
+        assert await command(control.url, "client", "delete", "cam2") == 0
         clients = await control.sending("cam1", "cam3")
         assert await second.ended() == 4
         assert "client cam2 has been taken off the server's list" in second.said
         assert second.said.count("\n") == 1
         assert clients["cam1"]["window"] and clients["cam3"]["window"]
-        assert await ctl(control.url, "gather", "set", "--policy", "none") == 0
-        assert await ctl(control.url, "gather", "set", "cam1", "--target", "30mbit", "--priority", "7") == 0
+        assert await command(control.url, "gather", "set", "--policy", "none") == 0
+        assert (
+            await command(control.url, "client", "set", "cam1", "--target", "30mbit", "--priority", "7") == 0
+        )
 
         def windows() -> list[int | None]:
             return [each["window"] for each in server.events["round"]["clients"]]
@@ -120,9 +122,9 @@ async def test_all_goes_on_while_clients_policy_and_controller_change(
         assert (clients["cam1"]["target_bps"], clients["cam1"]["priority"]) == (30_000_000, 7)
         shown = await control.get("/gather")
         assert (shown["policy"], shown["buffer"], shown["server"]) == ("none", BUFFER, "up")
-        assert await ctl(control.url, "gather", "set", "--policy", "gentle") == 0
+        assert await command(control.url, "gather", "set", "--policy", "gentle") == 0
         await until("tuned again", lambda: 0 < sum(each or 0 for each in windows()) <= BUFFER)
-        assert await ctl(control.url, "status") == 0
+        assert await command(control.url, "controller", "show") == 0
         page = capsys.readouterr().out
         assert "2 of 2 clients send" in page and "server up" in page
 

@@ -9,7 +9,7 @@ import pytest
 
 from groupflow.files import variants
 from tests.network.harness import MIB, Lab, MakeLab, sha256
-from tests.support.api import ctl
+from tests.support.api import command
 from tests.support.programs import running, until
 
 BUFFER = 4_000_000
@@ -17,7 +17,7 @@ BUFFER = 4_000_000
 
 async def printed(capsys: pytest.CaptureFixture[str], lab: Lab, *words: str) -> str:
     capsys.readouterr()
-    assert await ctl(lab.controller.url, *words) == 0
+    assert await command(lab.controller.url, *words) == 0
     return capsys.readouterr().out
 
 
@@ -60,16 +60,16 @@ async def test_all_is_on_one_page_and_there_again_after_the_controller_was_kille
             added = await printed(capsys, lab, "client", "create", "cam", "--target", "10mbit", "--json")
             serve = ("--listen", "127.0.0.1:0", "--discard", "--plain", "--json")
             server = await stack.enter_async_context(
-                running("gather", "serve", "--controller", lab.controller.url, *serve)
+                running("gather", "serve", "--api", lab.controller.url, *serve)
             )
             await until("server ready", lambda: "ready" in server.events)
             to = f"127.0.0.1:{server.events['ready']['port']}"
-            line = ("gather", "send", "--to", to, "--client", "cam", "--plain", "--duration", "600")
+            line = ("gather", "send", "--to", to, "--client", "cam", "--plain", "--duration", "600s")
             token = json.loads(added)["token"]
             await stack.enter_async_context(running(*line, "--file", "/dev/zero", GROUPFLOW_TOKEN=token))
 
             async def page() -> dict[str, Any]:
-                return json.loads(await printed(capsys, lab, "status", "--json"))
+                return json.loads(await printed(capsys, lab, "controller", "show", "--json"))
 
             async def whole() -> dict[str, Any]:
                 """The page, once the server, its client, the cache and all members are there."""
@@ -81,7 +81,7 @@ async def test_all_is_on_one_page_and_there_again_after_the_controller_was_kille
                     await asyncio.sleep(0.1)
 
             before = await whole()
-            said = await printed(capsys, lab, "status")
+            said = await printed(capsys, lab, "controller", "show")
             for expected in (f"{session.id} ", "n2n", "isolate", "8000kbit", cache, f"{8 * MIB} bytes"):
                 assert expected in said, said
             assert "policy buffer" in said and "1 of 1 clients send" in said and "server up" in said

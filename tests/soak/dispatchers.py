@@ -1,4 +1,4 @@
-"""Processes of a tree's dispatchers that share a store."""
+"""The process of a tree's dispatchers, which comes back from its store."""
 
 import asyncio
 import json
@@ -13,7 +13,7 @@ from tests.support.waiting import until
 
 _SERVE = (sys.executable, "-m", "groupflow.cli.main", "tree", "serve", "--json", "--max-members", "8")
 _ATTENTION = 2.0
-"""seconds after which a process that stood still has told all hosts the others' addresses"""
+"""seconds after which hosts have found a process that stood still or was started again"""
 
 
 class Dispatchers:

@@ -2,10 +2,10 @@
 
     python -m tests.soak.tree --seed 4 --seconds 60 --hosts 30
 
-Hosts join, also several at once, leave, are killed and stand still for seconds; so do the processes of the
-dispatchers, which come back at their address or another. No host that stays may get nothing for long or end
-early, none may lack or double a byte or begin where it should not, and no process may end by itself. The seed
-decides what is done, not when the machine gets to it.
+Hosts join, also several at once, leave, are killed and stand still for seconds; so does the process of the
+dispatchers, which comes back from the store at its address. No host that stays may get nothing for long or
+end early, none may lack or double a byte or begin where it should not, and no process may end by itself. The
+seed decides what is done, not when the machine gets to it.
 """
 
 import argparse
@@ -41,8 +41,6 @@ FAREWELL_S = 60.0
 """time from the end of the stream to that of the last host"""
 QUIET_S = 5.0
 """time before the end in which no host joins or stands still, as it might be back only after the end"""
-MOVES_S = 6.0
-"""time between two processes that come back elsewhere; a host that stood still must find one that it knows"""
 PAUSE_S = (0.2, 4.0)
 BETWEEN_S = (0.1, 1.2)
 BURST = 6
@@ -98,16 +96,14 @@ class Soak:
         self._seconds = seconds
         self._hosts = hosts
         self._edges: Edges = edges
-        self._dispatchers: list[Dispatchers] = []
+        self._dispatchers: Dispatchers
         self._started = 0
-        self._moved = -MOVES_S
         self._pauses: set[asyncio.Task[None]] = set()
         self._end = 0.0
 
     async def run(self) -> None:
         """Runs the soak. Raises an error for any fault of the programs: TimeoutError, AgentError."""
-        for _ in range(3):
-            await self._serve()
+        await self._serve()
         options = TreeSendOptions(name="source", members=4, **self._common())
         source = await self._agent(options, piped_input=True)
         await asyncio.gather(*(self._join(from_start=True) for _ in range(self._hosts // 2)))
@@ -135,8 +131,7 @@ class Soak:
         self._check(length)
 
     def _common(self) -> dict[str, Any]:
-        awake = [each for each in self._dispatchers if not each.paused]
-        to, pin = ",".join(each.address for each in awake), awake[0].pin
+        to, pin = self._dispatchers.address, self._dispatchers.pin
         return {"to": to, "tls_pin": pin, "token": self._token, "edges": self._edges}
 
     def _number(self) -> int:
@@ -146,7 +141,7 @@ class Soak:
     async def _serve(self, port: int = 0) -> None:
         started = await Dispatchers(self._folder, self._token, self._number()).start(port)
         self._stack.push_async_callback(started.kill)
-        self._dispatchers.append(started)
+        self._dispatchers = started
 
     async def _join(self, *, from_start: bool = False) -> None:
         name = f"host{self._number()}"
@@ -213,24 +208,18 @@ class Soak:
         self._after(seconds, go_on)
 
     async def _kill_dispatchers(self) -> None:
-        # Of those that are left, hosts know one at least.
-        if len(some := [each for each in self._dispatchers if each.attends]) < 2:
-            return
-        dead = self._random.choice(some)
-        moves = time.monotonic() > self._moved + MOVES_S and self._random.random() < 0.6
-        log.info("kill %s, another begins %s", dead.name, "elsewhere" if moves else "in its place")
-        self._dispatchers.remove(dead)
-        await dead.kill()
-        self._moved = time.monotonic() if moves else self._moved
-        await self._serve(0 if moves else dead.port)
+        dead = self._dispatchers
+        if dead.attends:
+            log.info("kill %s, and begin again", dead.name)
+            await dead.kill()
+            await self._serve(dead.port)
 
     async def _pause_dispatchers(self) -> None:
-        if len(some := [each for each in self._dispatchers if each.attends]) < 2:
-            return
-        still, seconds = self._random.choice(some), self._random.uniform(*PAUSE_S)
-        log.info("pause %s %.1f s", still.name, seconds)
-        still.pause()
-        self._after(seconds, still.go_on)
+        still, seconds = self._dispatchers, self._random.uniform(*PAUSE_S)
+        if still.attends:
+            log.info("pause %s %.1f s", still.name, seconds)
+            still.pause()
+            self._after(seconds, still.go_on)
 
     def _after(self, seconds: float, work: Callable[[], None]) -> None:
         async def wait() -> None:
@@ -247,9 +236,8 @@ class Soak:
 
     def _watch(self) -> None:
         """Watches the hosts while the stream runs."""
-        for process in [each for each in self._dispatchers if each.has_ended]:
-            self._fault(f"{process.name} ended by itself")
-            self._dispatchers.remove(process)
+        if self._dispatchers.has_ended:
+            raise RuntimeError(f"{self._dispatchers.name} ended by itself")
         now = time.monotonic()
         for member in self.members:
             if not member.expected or member.is_at_fault:

@@ -37,5 +37,5 @@ async def served(agents: str | None = None) -> AsyncGenerator[tuple[World, httpx
                 await asyncio.gather(serving, return_exceptions=True)
 
 
-async def ctl(url: str, *words: str) -> int:
+async def command(url: str, *words: str) -> int:
     return await asyncio.to_thread(main, ["--api", url, *words])

@@ -25,7 +25,6 @@ def measured(client: str, number: int, given: dict[str, Any]) -> dict[str, Any]:
     return {
         "client": client, "stream": "00ff", "throughput_bps": rate, "delivered_bps": rate,
         "bytes": 1000 * number, "rtt_ms": None, "server_rtt_ms": 100.0, "rto_ms": 300.0, "loss_ratio": 0.0,
-        "parity_ratio": 0.0,
         "window": window, "advertised": window or 65536, "connections": given["connections"], "wanted": 1,
         "held": 0, "room": 4096,
     }  # fmt: skip

@@ -62,7 +62,7 @@ class FakeSwitch:
         return {
             key.match: tuple(sorted(port for port, _ in value.copies))
             if isinstance(value, Replicas)
-            else value.params
+            else tuple(value.params.values())
             if isinstance(value, Action)
             else tuple(hash(part) for part in value)
             for key, value in self.entries.items()
@@ -90,7 +90,9 @@ class FakeSwitch:
     def _check_references(self, change: Change) -> None:
         if change.key.table == "streams":
             assert isinstance(change.value, Action)
-            groups = [group for group in change.value.params[1:5] if group]
+            groups = [
+                group for name, group in change.value.params.items() if name.endswith("_group") and group
+            ]
             for group in groups:
                 assert Key(GROUPS, (group,)) in self.entries, f"{change.key} names group {group}"
         if isinstance(change.value, Replicas):

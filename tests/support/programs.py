@@ -79,8 +79,8 @@ class Controller:
         self.address = f"127.0.0.1:{free_port()}"
         self.url = f"http://{self.address}"
         self.words = (
-            *("controller", "run", "--topology", str(folder / "net.yaml"), "--api", self.address),
-            *("--p4info", str(P4INFO), "--p4-json", str(JSON), "--store", str(folder / "store.db")),
+            *("controller", "run", "--topology", str(folder / "net.yaml"), "--listen", self.address),
+            *("--p4info", str(P4INFO), "--p4", str(JSON), "--store", str(folder / "store.db")),
             *("--agent-token-file", token_file(AGENTS_TOKEN)),
         )
 

@@ -28,8 +28,6 @@ class Host:
         self.cluster = ""
         self.joins = 0
         self.told: list[dict[str, Any]] = []
-        self.lost: list[str] = []
-        """addresses of processes that it could not reach"""
         self.delay_ms: object = None
         """its bound on the delay, if it is a source"""
         self.root: str | None = None
@@ -45,8 +43,13 @@ class Host:
     async def connect(self, port: int, tls: ssl.SSLContext | None = None) -> dict[str, Any]:
         """Connects. Returns the first answer."""
         self.reader, self.writer = await asyncio.open_connection("127.0.0.1", port, ssl=tls)
-        who = {"join": self.join, "key": self.key, "source": self.source, "delay_ms": self.delay_ms}
-        hello = who | {"root": self.root, "lost": self.lost}
+        hello = {
+            "join": self.join,
+            "key": self.key,
+            "source": self.source,
+            "delay_ms": self.delay_ms,
+            "root": self.root,
+        }
         self.writer.write(json.dumps({"hello": hello}).encode() + b"\n")
         return await self.next()
 

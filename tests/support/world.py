@@ -65,13 +65,12 @@ class Clock:
 class World:
     """Made by `world`."""
 
-    def __init__(self, text: str, store: Store, options: Options, split: SplitOptions, program: str) -> None:
+    def __init__(self, text: str, store: Store, options: Options, split: SplitOptions) -> None:
         self.topology = topology.parse(text)
         self.switches = {name: FakeSwitch(name) for name in self.topology.switches}
         self.store = store
         self.options = options
         self.split = split
-        self.program = BUILD / program
         self.clock = Clock()
         self.controller: Controller | None = None
         self._task: asyncio.Task[None] | None = None
@@ -85,7 +84,7 @@ class World:
         """Starts a controller, or starts it again."""
         self.controller = await Controller.open(
             self.topology,
-            Program.load(self.program.with_suffix(".p4info.txtpb"), self.program.with_suffix(".json")),
+            Program.load(P4INFO, JSON),
             self.store,
             self.options,
             split=self.split,
@@ -210,16 +209,11 @@ class FakeHost:
 
 @asynccontextmanager
 async def world(
-    text: str = TOPOLOGY,
-    *,
-    store: Store | None = None,
-    split: SplitOptions | None = None,
-    program: str = "groupflow",
-    **options: Any,
+    text: str = TOPOLOGY, *, store: Store | None = None, split: SplitOptions | None = None, **options: Any
 ) -> AsyncGenerator[World]:
-    """`split`: folder of the split agents; None: none. `program`: one of p4src/build."""
+    """`split`: folder of the split agents; None: none."""
     nowhere = SplitOptions(folder=Path("/nonexistent"))
-    made = World(text, store or MemoryStore(), replace(Options(), **options), split or nowhere, program)
+    made = World(text, store or MemoryStore(), replace(Options(), **options), split or nowhere)
     await made.start()
     try:
         yield made

@@ -71,7 +71,6 @@ class AgentProcess:
         self._exit: asyncio.Task[int] | None = None
 
     async def __aenter__(self) -> Self:
-        self.options = await self.options.settled(self._happened)
         program = self._program or find_program("gfagent")
         command = (str(program), *self.options.arguments())
         environment = dict(os.environ)

@@ -80,7 +80,7 @@ class ControllerLink:
 
     def nonsense(self) -> UnavailableError:
         """The error for an answer that no controller gives."""
-        return UnavailableError(f"{self.url} does not answer as a controller does; correct --controller")
+        return UnavailableError(f"{self.url} does not answer as a controller does; correct --api")
 
 
 @dataclass(frozen=True)

@@ -2,16 +2,13 @@
 
 import os
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self, TypeAlias, cast
+from typing import Annotated, ClassVar, Literal, TypeAlias, cast
 
 from groupflow.model.fields import FiniteRate, Help, Port, Range
 from groupflow.model.values import Name, Seconds, Secret, SessionId
-
-if TYPE_CHECKING:
-    from groupflow.agents.events import Event
 
 Start: TypeAlias = Literal["now", "start"]
 START = Help("first byte: of the bytes sent from now on, or the oldest that is kept")
@@ -47,10 +44,6 @@ class RoleOptions:
     def data_on_stdout(self) -> bool:
         """Whether stdout is the data: of a receiver without an output file."""
         return getattr(self, "output", ...) is None
-
-    async def settled(self, told: "Callable[[Event], None]") -> Self:
-        """The options with all values that must be found out before gfagent begins."""
-        return self
 
     def arguments(self) -> list[str]:
         return [self.role, *self._flags(), "--json"]

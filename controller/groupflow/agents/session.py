@@ -4,7 +4,7 @@ import asyncio
 import struct
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
-from typing import Literal, Never, TypeAlias
+from typing import Literal, TypeAlias
 
 from groupflow.agents.errors import ClientError
 from groupflow.agents.options import RecvOptions, SendOptions, Start, own_name
@@ -40,7 +40,6 @@ class Session(MemberStream):
         join_timeout: int | None = None,
         on_event: OnEvent | None = None,
         launcher: Sequence[str] = (),
-        **others: Never,
     ) -> None:
         """Nothing happens before `async with`. Raises ClientError for arguments that do not go together.
 
@@ -48,10 +47,6 @@ class Session(MemberStream):
         receivers have joined, and keeps to `rate` bit/s. `start`, `source`: first byte and sender of a
         receiver's stream. `on_event` is called with every event, progress above all.
         """
-        if "over" in others:
-            raise ClientError("over=: a tree has a class of its own; open a groupflow.TreeSession")
-        if others:
-            raise TypeError(f"Session() got an unexpected keyword argument {next(iter(others))!r}")
         if session == 0:
             raise ClientError("session: there is none; pass its number, or open a groupflow.TreeSession")
         self.kind: Kind = kind

@@ -7,7 +7,7 @@ from groupflow.cli.common import Common
 from groupflow.cli.rest import api_of, check, client, unreachable
 from groupflow.errors import Error, reason
 from groupflow.model.fields import Help
-from groupflow.model.values import FarAddress, Span
+from groupflow.model.values import FarAddress, Interval
 
 if TYPE_CHECKING:
     import httpx
@@ -21,7 +21,7 @@ def run(
     *,
     thrift: Annotated[FarAddress, Help("address of BMv2's Thrift server (--thrift-port)")],
     iface: Annotated[str, Help("far end of the veth pair at BMv2's port 0")],
-    refresh: Annotated[Span, Help("time between two questions to the controller")] = 1.0,
+    refresh: Annotated[Interval, Help("time between two questions to the controller")] = 1.0,
 ) -> None:
     """Give BMv2 the ticks and queue rates of diffusion-type flow control, until Ctrl-C."""
     import httpx

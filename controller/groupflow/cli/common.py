@@ -62,7 +62,7 @@ def taken_out(words: Sequence[str]) -> tuple[Common, list[str]]:
         if word in _FLAGS:
             common = replace(common, **{_FLAGS[word]: True})
         elif name in _VALUES:
-            if not given and not words:
+            if not given and (not words or words[0].startswith("-")):
                 raise UsageError(f"{name}: a value is missing; see groupflow --help")
             common = replace(common, **{_VALUES[name]: value if given else words.pop(0)})
         else:

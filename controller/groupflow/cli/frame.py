@@ -131,7 +131,7 @@ def call(function: Callable[..., Any], given: Mapping[str, Any], hidden: Any) ->
         if kind is type(hidden):
             value = hidden
         elif wanted:
-            value = _body(wanted, given)
+            value = _body(wanted, given, hints)
         elif is_dataclass(kind):
             value = filled(kind, given)
         else:
@@ -171,14 +171,15 @@ def _add_given(parser: argparse.ArgumentParser, given: Given, others: Mapping[st
         _add_option(parser, name, optional, None, clearable=name in given.clearable)
 
 
-def _body(given: Given, values: Mapping[str, Any]) -> dict[str, Any]:
+def _body(given: Given, values: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:
     """The given fields by their keys, with None for the word `none`."""
     found: dict[str, Any] = {}
     for name, hint, _ in options_of(given.model):
-        value = values.get(name)
+        value = None if name in others else values.get(name)
         if value is not None:
             key = hint.note(Key)
-            found[key.name if key else name] = None if value == NONE else value
+            cleared = value == NONE and name in given.clearable
+            found[key.name if key else name] = None if cleared else value
     return found
 
 
@@ -220,6 +221,8 @@ def _add_option(
 def _add_positional(parser: argparse.ArgumentParser, name: str, hint: Hint, default: Any) -> None:
     settings = _settings(hint, default)
     settings.setdefault("metavar", name.upper())
+    if "choices" in settings:
+        settings["help"] += f": {', '.join(settings['choices'])}"
     if get_origin(hint.kind) is tuple and hint.note(Written) is None:
         note = hint.note(Help)
         rest = argparse.REMAINDER if note.placeholder == "COMMAND" else "+" if default is REQUIRED else "*"
@@ -299,8 +302,7 @@ def _within(hint: Hint, read: Callable[[str], Any], what: str) -> Callable[[str]
 
 
 def _value(parse: Callable[[str], Any]) -> Callable[[str], Any]:
-    """A `type` for argparse, which refuses a text for which `parse` raises ValueError, with that error's "
-    "text."""
+    """A `type` for argparse, which refuses a text in the words of the ValueError that `parse` raises."""
 
     def read(text: str) -> Any:
         try:

@@ -49,7 +49,8 @@ def _failed(error: Error | OSError) -> int:
             print(f"groupflow: {error}", file=sys.stderr)
         return error.kind.exit_code
     where = f"{error.filename}: " if error.filename else ""
-    print(f"groupflow: {where}{reason(error) or 'no answer in time'}", file=sys.stderr)
+    silent = isinstance(error, TimeoutError) and not str(error)
+    print(f"groupflow: {where}{'no answer in time' if silent else reason(error)}", file=sys.stderr)
     return 1
 
 

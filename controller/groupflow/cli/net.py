@@ -197,11 +197,11 @@ def show(
 def execute(
     common: Common,
     node: Annotated[str, Help("a host, or a switch: s1", "NODE")],
-    command: Annotated[tuple[str, ...], Help("the program and its arguments", "COMMAND")] = (),
+    program: Annotated[tuple[str, ...], Help("the program and its arguments", "COMMAND")] = (),
 ) -> None:
     """Run a program in a host, or beside the switches."""
     entry = _find(common.net)
-    if not command:
+    if not program:
         raise UsageError("no program; write: groupflow net exec h1 ping -c 3 10.0.2.1")
     if node not in entry.hosts and node not in entry.switches:
         known = ", ".join((*entry.hosts, *entry.switches))
@@ -210,7 +210,7 @@ def execute(
     launcher = ("mnexec", "-a", str(entry.hosts.get(node, entry.pid)))
     if os.geteuid() != 0:
         raise Error("root is needed to enter a host; use sudo")
-    os.execvp(launcher[0], [*launcher, *command])
+    os.execvp(launcher[0], [*launcher, *program])
 
 
 def down(common: Common, name: Name = None) -> None:

@@ -19,7 +19,7 @@ def place(
     session: Annotated[SessionId | None, Help("a session of a running controller, with its members")] = None,
     sender: Annotated[tuple[str, ...], Help("host that sends to all members", "HOST")] = (),
     member: Annotated[tuple[str, ...], Help("host that receives", "HOST")] = (),
-    agents: Annotated[int, Help("the most agents", "N"), Range(1)],
+    agents: Annotated[int, Help("the most agents", "N"), Range(0)],
     objective: Annotated[
         Literal["bytes", "time"], Help("fewest bytes on links, or shortest completion time")
     ] = "bytes",

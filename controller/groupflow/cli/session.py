@@ -13,7 +13,7 @@ from groupflow.cli.tables import print_pairs, print_table
 from groupflow.errors import UsageError
 from groupflow.model.fields import Help, Port, Range
 from groupflow.model.session import MemberTargets, SessionSettings, TcpSettings
-from groupflow.model.values import SessionId, Span
+from groupflow.model.values import Interval, Name, Seconds, SessionId
 
 SESSION_COLUMNS = (
     *("id", "mode", "policy", "window", "senders", "receivers", "listeners", "address", "expires"),
@@ -32,6 +32,8 @@ AGENT_COLUMNS = (
 STREAM_COLUMNS = ("stream", "peer", "switch", "outcome", "receipts", "failed")
 BRANCH_COLUMNS = ("stream", "switch", "to", "member", "state", "sent", "acked", "lag")
 RECEIPT_COLUMNS = ("stream", "member", "name", "bytes")
+CLEARABLE = ("congestion", "send_buffer", "receive_buffer")
+"""settings of TCP that `none` gives back to the kernel"""
 
 Session: TypeAlias = Annotated[SessionId, Help("number of the session")]
 Member: TypeAlias = Annotated[int, Help("number of the member", "MEMBER")]
@@ -77,13 +79,11 @@ def create(
     session: Annotated[SessionId | None, Help("number of the session (default: a free one)")] = None,
     *,
     lifetime: Annotated[
-        int | None,
-        Help("seconds after which the session ends by itself (default: it does not)", "SECONDS"),
-        Range(1),
+        Seconds | None, Help("time after which the session ends by itself (default: it does not)"), Range(1)
     ] = None,
     tcp_port: Ports = (),
     settings: Annotated[Row, Given(SessionSettings)],
-    tcp: Annotated[Row, Given(TcpSettings)],
+    tcp: Annotated[Row, Given(TcpSettings, clearable=CLEARABLE)],
 ) -> None:
     """Create a session and print its token."""
     if tcp and not tcp_port:
@@ -108,7 +108,7 @@ def change(
     session: Session,
     *,
     settings: Annotated[Row, Given(SessionSettings, changes=True)],
-    tcp: Annotated[Row, Given(TcpSettings, changes=True)],
+    tcp: Annotated[Row, Given(TcpSettings, clearable=CLEARABLE, changes=True)],
 ) -> None:
     """Change a session while it runs."""
     body = settings | ({"tcp": tcp} if tcp else {})
@@ -161,7 +161,7 @@ def watch(
     common: Common,
     session: Session,
     *,
-    interval: Annotated[Span, Help("time between two questions to the controller")] = 1.0,
+    interval: Annotated[Interval, Help("time between two questions to the controller")] = 1.0,
 ) -> None:
     """Follow a TCP session's streams and receipts, until Ctrl-C."""
     seen: set[tuple[str, int, str]] = set()
@@ -192,7 +192,9 @@ def create_member(
     *,
     name: Annotated[str, Help("name of the member (default: the host's)")] = "",
     start: Annotated[
-        Literal["now", "start"], Help("first byte of a stream under way: the next one, or the first of all")
+        Literal["now", "start"],
+        Help("first byte of a stream under way: the next one, or the first of all"),
+        Name("--from"),
     ] = "now",
 ) -> None:
     """Make a program that listens on a host a member of a TCP session."""

@@ -2,7 +2,7 @@
 
 import os
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated
 
 from groupflow.cli.common import Common
 from groupflow.errors import InvalidError
@@ -33,13 +33,7 @@ class Packets:
 
 
 def trace(
-    common: Common,
-    switch: Annotated[str, Help("name of the switch", "SWITCH")],
-    *,
-    packets: Packets,
-    format: Annotated[
-        Literal["text", "json", "bmv2"], Help("text, a JSON object a line, or BMv2's trace messages")
-    ] = "text",
+    common: Common, switch: Annotated[str, Help("name of the switch", "SWITCH")], *, packets: Packets
 ) -> None:
     """Show the way of packets through a switch: headers, tables, queues, and the reason of a drop (root)."""
     from groupflow.agents.programs import find_program
@@ -54,9 +48,10 @@ def trace(
         raise InvalidError(f"{entry.name} runs {entry.switch}, which has no traces; use gfswitch")
     command = [str(find_program("gfswitch")), "trace", "--socket", str(RUN_FOLDER / f"{switch}.sock")]
     chosen = {"port": packets.port, "session": packets.session, "next": packets.next}
-    for option, value in (chosen | {"format": "json" if common.json else format}).items():
+    for option, value in chosen.items():
         if value is not None:
             command += [f"--{option}", str(value)]
+    command += ["--json"] if common.json else []
     command += [word for text in packets.match for word in ("--match", text)]
     launcher = ("mnexec", "-a", str(entry.pid))
     os.execvp(launcher[0], [*launcher, *command, *(("--dropped",) if packets.dropped else ())])

@@ -5,7 +5,6 @@ import json
 import resource
 import sys
 import time
-from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -16,7 +15,7 @@ from groupflow.agents.options import RecvOptions, RoleOptions, SendOptions, own_
 from groupflow.cli.access import Pin
 from groupflow.cli.common import Common, log_to_stderr, on_stop
 from groupflow.cli.transfer import check_file, ended, report_lost, run_transfer
-from groupflow.errors import UnavailableError, UsageError
+from groupflow.errors import UsageError
 from groupflow.model.fields import FiniteRate, Help, Range
 from groupflow.model.values import Secret, SessionId
 from groupflow.tree.members import TreeOptions, TreeRecvOptions, TreeSendOptions
@@ -192,10 +191,8 @@ async def _ask(to: str, tls_pin: str | None, token: str) -> dict[str, Any]:
     """A snapshot of the tree, asked of the dispatchers. Raises TreeError."""
     from groupflow.tree.questions import ask
 
-    async with aclosing(ask(to, tls_pin, token, "hosts")) as answers:
-        async for answer in answers:
-            return answer["tree"]
-    raise UnavailableError(f"{to}: the dispatcher ended the connection; read its messages, and try again")
+    answer = await ask(to, tls_pin, token, "hosts")
+    return answer["tree"]
 
 
 def lines(tree: dict[str, Any]) -> list[str]:

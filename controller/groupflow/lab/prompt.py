@@ -35,7 +35,6 @@ from groupflow.processes import Daemon, DaemonError
 
 IPERF_SECONDS = 3
 
-
 _NO_CONTROLLER = (
     "groupflow's controller does not run here; leave out --no-controller, and programs of your own (--p4)"
 )
@@ -108,8 +107,8 @@ class Prompt(CLI):
             self._refuse(str(error))
 
     def do_trace(self, line: str) -> None:
-        """trace SWITCH [OPTION ...]: show the way of packets, until Ctrl-C; options are those of `groupflow
-        trace`: --dropped, --next 3, --match ipv4.dst=10.0.2.1"""
+        """trace SWITCH [OPTION ...]: show the way of packets, until Ctrl-C; options are those of
+        `groupflow switch trace`: --dropped, --next 3, --match ipv4.dst=10.0.2.1"""
         name, *options = line.split() or [""]
         switch = self._network.switches.get(name)
         if not isinstance(switch, GfSwitch):
@@ -266,7 +265,7 @@ def receivers(line: str, topology: Topology) -> tuple[int, tuple[str, ...]]:
     """Session and hosts of a `recv` command. Raises Error."""
     session, *hosts = line.split() or [""]
     if not session.isdecimal() or not hosts:
-        raise Error("write: recv 7 h2 h3; `ctl sessions create 7` makes session 7")
+        raise Error("write: recv 7 h2 h3; `groupflow session create 7` makes session 7")
     if unknown := [name for name in hosts if name not in topology.hosts]:
         raise Error(f"no host {unknown[0]}; hosts are {', '.join(topology.hosts)}")
     return int(session), tuple(hosts)

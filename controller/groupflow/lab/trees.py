@@ -5,8 +5,6 @@ import json
 import random
 import sys
 import time
-from asyncio.subprocess import Process
-from collections import Counter
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -16,15 +14,14 @@ from typing import Any, cast
 
 from groupflow.agents.agent_process import AgentProcess
 from groupflow.agents.errors import AgentError
+from groupflow.errors import Error
 from groupflow.lab.network import Network
-from groupflow.lab.transfer import TransferError
+from groupflow.model import ports
 from groupflow.processes import program
-from groupflow.store.sqlite import SqliteStore
 from groupflow.tree.members import TreeRecvOptions
-from groupflow.tree.shares import Shares
 
-PORT = 26495
-"""port of the first process"""
+PORT = ports.TREE
+"""port of the dispatchers"""
 _TREE = (sys.executable, "-m", "groupflow.cli.main", "tree")
 _PATIENCE_S = 30.0
 
@@ -34,39 +31,34 @@ def address(network: Network, host: str) -> str:
     return f"{network.topology.hosts[host].ip}:{PORT}"
 
 
-class Processes:
-    """`groupflow tree serve`, several times with one store."""
+class Dispatchers:
+    """`groupflow tree serve`."""
 
-    def __init__(self, store: Path, launcher: Sequence[str], token: str, words: Sequence[str]) -> None:
+    def __init__(self, folder: Path, launcher: Sequence[str], token: str, words: Sequence[str]) -> None:
         self.pin: str | None = None
         """fingerprint of the tree's certificate; None without encryption"""
-        self._store = store
         self._launcher = launcher
-        self._token = store.with_name("token")
+        self._store, self._token = folder / "store", folder / "token"
         self._token.write_text(token)
         self._words = words
-        self._running: dict[int, Process] = {}
-        """by port"""
 
     async def start(self, stack: AsyncExitStack, *, plain: bool) -> None:
-        """Starts one more process. Raises TransferError."""
-        port = PORT + len(self._running)
-        words = ["serve", "--token-file", str(self._token), "--listen", f"0.0.0.0:{port}", "--json"]
+        """Starts the process. Raises Error."""
+        words = ["serve", "--token-file", str(self._token), "--listen", f"0.0.0.0:{PORT}", "--json"]
         words += ["--store", str(self._store), *(["--plain"] if plain else []), *self._words]
-        command = [*_TREE, *words]
-        process = self._running[port] = await stack.enter_async_context(program(self._launcher, command))
+        process = await stack.enter_async_context(program(self._launcher, [*_TREE, *words]))
         assert process.stdout
         async with asyncio.timeout(_PATIENCE_S):
             line = (await process.stdout.readline()).decode()
         if '"ready"' not in line:
-            raise TransferError("the dispatchers did not start")
+            raise Error("the dispatchers did not start")
         self.pin = json.loads(line)["tls_pin"]
         drain = asyncio.create_task(process.stdout.read())
         stack.push_async_callback(asyncio.wait, [drain])
         stack.callback(drain.cancel)
 
     async def tree(self) -> dict[str, Any]:
-        """The tree as `groupflow tree show` has it. Raises TransferError."""
+        """The tree as `groupflow tree show` has it. Raises Error."""
         known = ["--plain"] if self.pin is None else ["--tls-pin", self.pin]
         words = ["show", "--to", f"127.0.0.1:{PORT}", "--token-file", str(self._token), *known, "--json"]
         async with program(self._launcher, [*_TREE, *words]) as process:
@@ -76,45 +68,30 @@ class Processes:
         try:
             return json.loads(text)
         except json.JSONDecodeError:
-            raise TransferError("the dispatchers do not tell the hosts of the tree") from None
+            raise Error("the dispatchers do not tell the hosts of the tree") from None
 
     async def heads(self) -> set[str]:
-        """The hosts, except the source, that are heads of their clusters. Raises TransferError."""
+        """The hosts, except the source, that are heads of their clusters. Raises Error."""
         tree = await self.tree()
         return {host["host"] for host in tree["hosts"] if host["is_head"]} - {tree["source"]}
 
-    async def kill_owner(self) -> None:
-        """Kills the process that runs most of the dispatchers. Raises TransferError."""
-        database = await SqliteStore.open(self._store)
-        try:
-            shares = Shares(database, "trees/tree/", lease=1.0)
-            await shares.look()
-        finally:
-            await database.close()
-        found = Counter(owner for owner in shares.owners.values() if owner in shares.processes)
-        if not found:
-            raise TransferError("no process runs a dispatcher")
-        port = int(shares.processes[found.most_common(1)[0][0]].address.rpartition(":")[2])
-        self._running[port].kill()
-
 
 @asynccontextmanager
-async def processes(
-    launcher: Sequence[str], token: str, count: int, *, plain: bool, words: Sequence[str] = ()
-) -> AsyncGenerator[Processes]:
-    """So many processes, with these further options, which share the dispatchers of one tree."""
+async def served(
+    launcher: Sequence[str], token: str, *, plain: bool, words: Sequence[str] = ()
+) -> AsyncGenerator[Dispatchers]:
+    """The dispatchers of one tree, with these further options."""
     async with AsyncExitStack() as stack:
         folder = stack.enter_context(TemporaryDirectory(prefix="groupflow-tree-"))
-        found = Processes(Path(folder) / "store", launcher, token, words)
-        for _ in range(count):
-            await found.start(stack, plain=plain)
+        found = Dispatchers(Path(folder), launcher, token, words)
+        await found.start(stack, plain=plain)
         yield found
 
 
 @asynccontextmanager
 async def dispatchers(launcher: Sequence[str], token: str, *, plain: bool) -> AsyncGenerator[str | None]:
-    """One process with all dispatchers; yields the fingerprint of the tree's certificate, or None."""
-    async with processes(launcher, token, 1, plain=plain) as found:
+    """The dispatchers of one tree; yields the fingerprint of its certificate, or None."""
+    async with served(launcher, token, plain=plain) as found:
         yield found.pin
 
 
@@ -152,11 +129,11 @@ class Subscriber(AgentProcess):
         return self.arrivals[-1].bytes if self.arrivals else 0
 
     async def read(self) -> None:
-        """Reads to the end of the stream, or of the host. Raises TransferError."""
+        """Reads to the end of the stream, or of the host. Raises Error."""
         while chunk := await self.data_out.read(1 << 16):
             at, start = time.monotonic(), self.received
             if chunk != stream(start, start + len(chunk)):
-                raise TransferError(f"{self.options.name}: byte {start} or one after it is not the stream's")
+                raise Error(f"{self.options.name}: byte {start} or one after it is not the stream's")
             self.arrivals.append(Arrival(at, start + len(chunk)))
 
     @property
@@ -200,9 +177,9 @@ class Source:
 
 
 async def finish(subscriber: Subscriber, reading: asyncio.Task[None]) -> None:
-    """Waits until the subscriber has everything. Raises AgentError, TransferError."""
+    """Waits until the subscriber has everything. Raises Error."""
     await reading
     try:
         await subscriber.finish()
     except AgentError as error:
-        raise TransferError(f"{subscriber.options.name}: {error}") from None
+        raise Error(f"{subscriber.options.name}: {error}") from None

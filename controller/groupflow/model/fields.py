@@ -137,13 +137,6 @@ def matching(pattern: str, cure: str, placeholder: str = "VALUE", *, secret: boo
     return Written(parse, cure, text_like(pattern), placeholder)
 
 
-def _finite_rate(value: object) -> int:
-    rate = units.parse_rate(value)
-    if rate is None:
-        raise units.UnitError("'unlimited' is no rate here; write a number with bit, kbit, mbit or gbit")
-    return rate
-
-
 _NUMBER = r"[0-9]+(\.[0-9]+)?"
 _RATE = rf"{_NUMBER}[kKmMgG]?([bB][iI][tT]|[bB]/[sS])"
 _LOSS = number_or(0, 1.0, r"[0-9]*\.?[0-9]+([eE]-?[0-9]+)?%?")
@@ -151,7 +144,11 @@ _COUNT = number_or(1, 1_000_000, "0*[1-9][0-9]*( ?packets?)?")
 _TIME = number_or(0, 0, rf"{_NUMBER}[nNuUmM]?[sS]")
 _ANY_RATE = text_like(f"{_RATE}|unlimited")
 FINITE_RATE = Written(
-    _finite_rate, "a rate with its unit, as in '1mbit'", text_like(_RATE), "RATE", units.format_rate
+    units.parse_finite_rate,
+    "a rate with its unit, as in '1mbit'",
+    text_like(_RATE),
+    "RATE",
+    units.format_rate,
 )
 DELAY = Written(units.parse_delay, "a time with its unit, as in '10ms'", _TIME, "TIME", units.format_delay)
 LOSS = Written(

@@ -38,6 +38,13 @@ def _url(text: object) -> str:
     return str(text)
 
 
+def _share(text: object) -> float:
+    try:
+        return units.parse_loss(text) / units.PARTS
+    except units.UnitError:
+        raise units.UnitError(f"{text!r} is no share; write a percentage like 10%") from None
+
+
 def _at(address: tuple[str, int]) -> str:
     return f"{address[0]}:{address[1]}"
 
@@ -50,16 +57,21 @@ LISTEN = Written(
 )
 TO = Written(lambda text: units.parse_address(str(text)), "HOST:PORT", _TEXT, "HOST:PORT", _at)
 SHARE = Written(
-    lambda text: units.parse_loss(text) / units.PARTS, "a percentage like 10%", _TEXT, "PERCENT",
+    _share, "a percentage like 10%", _TEXT, "PERCENT",
     lambda share: f"{100 * share:g}%",
 )  # fmt: skip
+
+
+def _time(text: object) -> int:
+    """Nanoseconds of a wait or a lifetime, which may be far longer than the delay of a link."""
+    return 0 if text == "0" else units.parse_delay(text, most_s=10**8)
 
 
 def _span(unit: int) -> Written:
     """A time as people write it, kept as a whole number of `unit` ns."""
 
     def parse(text: object) -> int:
-        count, rest = divmod(units.parse_delay(text), unit)
+        count, rest = divmod(_time(text), unit)
         if rest:
             raise units.UnitError(f"{text!r} is finer than {units.format_delay(unit)}; write a longer time")
         return count
@@ -76,13 +88,25 @@ def _span(unit: int) -> Written:
 Seconds: TypeAlias = Annotated[int, _span(10**9)]
 Millis: TypeAlias = Annotated[int, _span(10**6)]
 SPAN = Written(
-    lambda text: units.parse_delay(text) / 10**9, "a time with its unit, as in '3s'", _TEXT, "TIME",
+    lambda text: _time(text) / 10**9, "a time with its unit, as in '3s'", _TEXT, "TIME",
     lambda seconds: units.format_delay(round(seconds * 10**9)),
 )  # fmt: skip
 Span: TypeAlias = Annotated[float, SPAN]
 """seconds"""
+
+
+def _interval(text: object) -> float:
+    seconds = _time(text) / 10**9
+    if not seconds:
+        raise units.UnitError(f"{text!r} will not do; write a time above 0, as in '1s'")
+    return seconds
+
+
+INTERVAL = Written(_interval, SPAN.cure, _TEXT, "TIME", SPAN.show)
+Interval: TypeAlias = Annotated[float, INTERVAL]
+"""seconds, above 0"""
 FRACTION_MS = Written(
-    lambda text: units.parse_delay(text) / 10**6, "a time with its unit, as in '5ms'", _TEXT, "TIME",
+    lambda text: _time(text) / 10**6, "a time with its unit, as in '5ms'", _TEXT, "TIME",
     lambda ms: units.format_delay(round(ms * 10**6)),
 )  # fmt: skip
 FractionMs: TypeAlias = Annotated[float, FRACTION_MS]

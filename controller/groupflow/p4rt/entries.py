@@ -4,7 +4,7 @@ Numbers only: addresses are integers, a longest-prefix match is two of them (add
 ternary match too (value, mask), and the priority of an entry that has one comes last.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from finsy.proto import p4r
@@ -21,7 +21,7 @@ GROUPS = "groups"
 
 TABLE_ORDER = (
     *("port_sources", "station", "arp_responder", "ipv4_route", "neighbours", GROUPS, "streams", "branches"),
-    *(QUEUE_SETTINGS, "controlled_flows", "controlled_streams", "feedback_sources", "ticks"),
+    *(QUEUE_SETTINGS, "controlled_flows", "feedback_sources", "ticks"),
     *("external_reports", GENERATORS),
 )
 """The tables, each after those that its entries refer to."""
@@ -38,10 +38,15 @@ class Key(NamedTuple):
 
 
 class Action(NamedTuple):
-    """The action of a table entry, with its parameters."""
+    """The action of a table entry, with its parameters by their names in the P4."""
 
     name: str
-    params: tuple[int, ...]
+    params: Mapping[str, int]
+
+
+def action(name: str, /, **params: int) -> Action:
+    """An action with these parameters."""
+    return Action(name, params)
 
 
 class Replicas(NamedTuple):
@@ -92,19 +97,19 @@ def decode(program: Program, entities: Iterable[p4r.Entity]) -> Entries:
     for entity in entities:
         if entity.HasField("table_entry"):
             entry = entity.table_entry
-            action = actions.get(entry.action.action.action_id)
-            if action is None:
+            known = actions.get(entry.action.action.action_id)
+            if known is None:
                 raise UnavailableError(f"table entry with action id {entry.action.action.action_id}")
             key = key_of(program, entry)
             values = {param.param_id: _number(param.value) for param in entry.action.action.params}
-            found[key] = Action(action.name, tuple(values[param.id] for param in action.params))
+            found[key] = Action(known.name, {param.name: values[param.id] for param in known.params})
         elif entity.HasField("packet_replication_engine_entry"):
             group = entity.packet_replication_engine_entry.multicast_group_entry
             copies = frozenset((_replica_port(replica), replica.instance) for replica in group.replicas)
             found[Key(GROUPS, (group.multicast_group_id,))] = Replicas(copies)
         elif entity.HasField("extern_entry"):
-            if (known := externs.decode(entity.extern_entry)) is not None:
-                found[Key(*known[:2])] = known[2]
+            if (extern := externs.decode(entity.extern_entry)) is not None:
+                found[Key(*extern[:2])] = extern[2]
         else:
             raise UnavailableError(f"{entity.WhichOneof('entity')}")
     return found
@@ -147,10 +152,10 @@ def _entity(program: Program, key: Key, value: Value | None) -> p4r.Entity:
     if table.has_priority:
         entry.priority = next(values)
     if isinstance(value, Action):
-        action = program.actions[value.name]
-        entry.action.action.action_id = action.id
-        for param, number in zip(action.params, value.params, strict=True):
-            entry.action.action.params.add(param_id=param.id, value=_bytes(number))
+        known = program.actions[value.name]
+        entry.action.action.action_id = known.id
+        for param in known.params:
+            entry.action.action.params.add(param_id=param.id, value=_bytes(value.params[param.name]))
     return p4r.Entity(table_entry=entry)
 
 

@@ -76,11 +76,6 @@ class Program:
     packet_in: Mapping[str, Field]
     packet_out: Mapping[str, Field]
 
-    @property
-    def has_diffusion(self) -> bool:
-        """Whether the program has the diffusion tables, which -DNO_DIFFUSION leaves out."""
-        return not _DIFFUSION_TABLES.keys().isdisjoint(self.tables)
-
     @cached_property
     def tables_by_id(self) -> Mapping[int, TableInfo]:
         return {table.id: table for table in self.tables.values()}
@@ -100,18 +95,25 @@ class Program:
 
 _NEEDED_TABLES: Mapping[str, int] = {
     "station": 1, "arp_responder": 1, "ipv4_route": 1, "neighbours": 1, "streams": 2, "branches": 4,
-    "port_sources": 1,
+    "port_sources": 1, "controlled_flows": 7, "feedback_sources": 2, "ticks": 2, "external_reports": 2,
 }  # fmt: skip
-_NEEDED_ACTIONS: Mapping[str, int] = {
-    "host": 2, "agent": 4, "for_us": 0, "arp_reply": 1, "route": 3, "refuse": 0, "to_host": 4, "to_switch": 2,
-    "stream": 8, "from_branch": 1,
-}  # fmt: skip
-_DIFFUSION_TABLES: Mapping[str, int] = {
-    "controlled_flows": 7, "controlled_streams": 2, "feedback_sources": 2, "ticks": 2, "external_reports": 2,
-}  # fmt: skip
-_DIFFUSION_ACTIONS: Mapping[str, int] = {
-    "to_queue": 2, "stream_to_queue": 2, "from_downstream": 8, "report": 8, "report_external": 7,
-}  # fmt: skip
+_NEEDED_ACTIONS: Mapping[str, str] = {
+    "host": "mac ip",
+    "agent": "mac ip sessions mask",
+    "for_us": "",
+    "arp_reply": "mac",
+    "route": "port src dst",
+    "refuse": "",
+    "to_host": "src dst ip port",
+    "to_switch": "src dst",
+    "stream": "index data_group ack_group repair_group upstream_group upstream_port agent_port active queue",
+    "from_branch": "branch",
+    "to_queue": "queue",
+    "from_downstream": "to_cell limit alpha_a alpha_b alpha_c d_a d_b d_c",
+    "report": "of_cell limit d_a d_b d_c line_rate to_port combine",
+    "report_external": "limit alpha_a alpha_b alpha_c d_a d_b d_c",
+}
+"""The parameters of each action."""
 
 
 def _read(path: Path) -> bytes:
@@ -203,16 +205,13 @@ class _Blob:
 def _check_names(program: Program, path: Path) -> None:
     """Refuses P4Info of another program or version, naming the first name that is missing from it."""
     cure = "name the P4Info of groupflow's program, or run `make p4`"
-    tables, actions = {**_NEEDED_TABLES}, {**_NEEDED_ACTIONS}
-    if program.has_diffusion:
-        tables |= _DIFFUSION_TABLES
-        actions |= _DIFFUSION_ACTIONS
-    for name, keys in tables.items():
+    for name, keys in _NEEDED_TABLES.items():
         if name not in program.tables or len(program.tables[name].match) != keys:
             raise ProgramError(f"{path}: no table '{name}' with {keys} match fields; {cure}")
-    for name, params in actions.items():
-        if name not in program.actions or len(program.actions[name].params) != params:
-            raise ProgramError(f"{path}: no action '{name}' with {params} parameters; {cure}")
+    for name, params in _NEEDED_ACTIONS.items():
+        found = program.actions.get(name)
+        if found is None or {param.name for param in found.params} != set(params.split()):
+            raise ProgramError(f"{path}: no action '{name}({params.replace(' ', ', ')})'; {cure}")
     if not {"ingress_port", "reason"} <= program.packet_in.keys():
         raise ProgramError(f"{path}: no packet_in header with ingress_port and reason; {cure}")
     if not {"egress_port", "inject"} <= program.packet_out.keys():

@@ -16,8 +16,6 @@ from groupflow.p4rt.entries import DELETE, GROUPS, INSERT, MODIFY, TABLE_ORDER, 
 ALL_BRANCHES = 0xFF
 """Branch number that stands for a whole stream in a RESET."""
 
-_INDEX, _ACTIVE = 0, 7  # parameters of action `stream`
-
 
 class Reset(NamedTuple):
     """A register to set to `nothing acknowledged`: of one branch, or of a whole stream."""
@@ -68,13 +66,13 @@ def _is_fresh_stream(change: Change, installed: Mapping[Key, Value]) -> bool:
     if change.key.table != "streams" or not isinstance(change.value, Action):
         return False
     now = installed.get(change.key)
-    return not isinstance(now, Action) or now.params[_INDEX] != change.value.params[_INDEX]
+    return not isinstance(now, Action) or now.params["index"] != change.value.params["index"]
 
 
 def _branch_resets(changes: list[Change], fresh: set[tuple[int, ...]]) -> set[Reset]:
     """Resets for new branches of streams that are not new."""
     return {
-        Reset(change.key.match[0], change.key.match[1], change.value.params[0])
+        Reset(change.key.match[0], change.key.match[1], change.value.params["branch"])
         for change in changes
         if change.key.table == "branches"
         and isinstance(change.value, Action)
@@ -85,7 +83,7 @@ def _branch_resets(changes: list[Change], fresh: set[tuple[int, ...]]) -> set[Re
 def _inactive(value: Value | None) -> Value | None:
     if not isinstance(value, Action):
         return value
-    return Action(value.name, (*value.params[:_ACTIVE], 0))
+    return Action(value.name, {**value.params, "active": 0})
 
 
 def _ordered(changes: list[Change]) -> list[Change]:

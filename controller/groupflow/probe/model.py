@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from groupflow.model import ports
-from groupflow.probe.errors import ProbeError
+from groupflow.probe.errors import OptionsError
 
 PORT = ports.PROBE
 KIB, MIB = 1 << 10, 1 << 20
@@ -37,18 +37,18 @@ class ProbeOptions:
     def __post_init__(self) -> None:
         for buffer in self.buffers:
             if not LEAST_BUFFER <= buffer <= MOST_BUFFER:
-                raise ProbeError(f"a buffer of {buffer} bytes; choose {LEAST_BUFFER} to {MOST_BUFFER}")
+                raise OptionsError(f"a buffer of {buffer} bytes; choose {LEAST_BUFFER} to {MOST_BUFFER}")
         for number in self.connections:
             if not 1 <= number <= MOST_CONNECTIONS:
-                raise ProbeError(f"{number} connections; choose 1 to {MOST_CONNECTIONS}")
+                raise OptionsError(f"{number} connections; choose 1 to {MOST_CONNECTIONS}")
         if not self.buffers or not self.connections:
-            raise ProbeError("nothing to measure; name at least one buffer and one number of connections")
+            raise OptionsError("nothing to measure; name at least one buffer and one number of connections")
         if not 0 <= self.within < 1:
-            raise ProbeError(f"within {self.within:g} of the best; choose 0 to below 1")
+            raise OptionsError(f"within {self.within:g} of the best; choose 0 to below 1")
         if not 0 < self.timeout <= MOST_CELL_S:
-            raise ProbeError(f"a timeout of {self.timeout:g} s; choose above 0 to {MOST_CELL_S:g} s")
+            raise OptionsError(f"a timeout of {self.timeout:g} s; choose above 0 to {MOST_CELL_S:g} s")
         if not LEAST_CELL_S <= self.cell_s <= MOST_CELL_S:
-            raise ProbeError(
+            raise OptionsError(
                 f"{self.seconds:g} s for {self.cells} measurements are {self.cell_s:.2g} s each;"
                 f" choose {LEAST_CELL_S * self.cells:.1f} to {MOST_CELL_S * self.cells:.0f} s"
             )

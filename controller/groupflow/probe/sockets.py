@@ -49,7 +49,7 @@ def listen(host: str, port: int, buffer: int | None) -> socket.socket:
     except OSError as error:
         sock.close()
         raise ProbeError(
-            f"cannot listen at {host}:{port}: {reason(error)}; choose another --listen or --port"
+            f"cannot listen at {host}:{port}: {reason(error)}; choose another --listen"
         ) from None
     sock.setblocking(False)
     return sock

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from groupflow.model.topology import Topology
 
 Method: TypeAlias = Literal["scheduled", "unscheduled", "unicast"]
-Repair: TypeAlias = Literal["go_back_n", "selective", "erasure"]
+Repair: TypeAlias = Literal["go_back_n", "selective"]
 
 PORT = 7000
 GROUP = "239.192.0.1"

@@ -56,10 +56,6 @@ def with_diffusion(scenario: Scenario, control: Diffusion) -> Scenario:
     from groupflow.p4rt.program import Program
 
     program = Program.load(scenario.p4info, scenario.program)
-    if not program.has_diffusion:
-        raise ScenarioError(
-            f"diffusion: {scenario.p4info} was compiled without it (-DNO_DIFFUSION); name another program"
-        )
     flows = (*scenario.flows, *split_flows(scenario)[0])
     by_name = {flow.name: flow for flow in flows}
     ports = flow_ports(flows)

@@ -6,7 +6,6 @@ from groupflow.store.interface import Transaction
 class MemoryStore:
     def __init__(self) -> None:
         self._values: dict[str, str] = {}
-        self._version = 0
 
     async def get(self, key: str) -> str | None:
         return self._values.get(key)
@@ -22,11 +21,7 @@ class MemoryStore:
                 self._values.pop(key, None)
             else:
                 self._values[key] = value
-        self._version += 1
         return True
-
-    async def version(self) -> int:
-        return self._version
 
     async def close(self) -> None:
         pass

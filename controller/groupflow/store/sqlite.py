@@ -79,12 +79,6 @@ class SqliteStore:
     async def commit(self, transaction: Transaction) -> bool:
         return await self._do(lambda database: _commit(database, transaction), writes=True)
 
-    async def version(self) -> int:
-        def work(database: sqlite3.Connection) -> int:
-            return database.execute("PRAGMA data_version").fetchone()[0]
-
-        return await self._do(work)
-
     async def close(self) -> None:
         """Carries out the waiting jobs, then ends the thread."""
         if self._thread.is_alive():

@@ -1,18 +1,14 @@
 """A connection of a host or an asking program to the dispatchers: one JSON object per line.
 
 A host's first line is
-`{"hello": {"join": …, "key": …, "source": bool, "delay_ms": …, "root": …, "lost": [IP:PORT, …]}}`; `delay_ms`
-is a source's bound on the delay of its stream, or null; `root` is the tree that the host is in, if it is in
-one; `lost` are the processes that it could not reach. Once there is a source,
-the answer is `{"welcome": {"root": …, "identity": …, "alive_ms": …, "dispatchers": [IP:PORT, …]}}`, where
-`dispatchers` are the addresses of all processes of the service. Every `alive_ms` the host gets
-`{"alive": true}`, so that it does not wait for a process that has stopped; when processes come or go, it gets
-`{"dispatchers": [IP:PORT, …]}`. After the welcome both sides send
+`{"hello": {"join": …, "key": …, "source": bool, "delay_ms": …, "root": …}}`; `delay_ms` is a source's bound
+on the delay of its stream, or null; `root` is the tree that the host is in, if it is in one. Once there is a
+source, the answer is `{"welcome": {"root": …, "identity": …, "alive_ms": …}}`. Every `alive_ms` the host gets
+`{"alive": true}`, so that it does not wait for a process that has stopped. After the welcome both sides send
 `{"cluster": …, "joins": …, "say": …, "what": …}`: messages between a host and a cluster's dispatcher
 (dataplane/apps/tree/src/machine/message.rs). `joins` is how often the host has joined a cluster: messages to
-it with an older number do not count. A host whose cluster belongs to another process is sent
-`{"elsewhere": {"at": IP:PORT}}`, and begins again there. The source is sent the number of hosts in the tree:
-`{"hosts": …}`. `{"refused": {"code": …, "text": …}}` is the last line. Programs that are not hosts begin with
+it with an older number do not count. The source is sent the number of hosts in the tree: `{"hosts": …}`.
+`{"refused": {"code": …, "text": …}}` is the last line. Programs that are not hosts begin with
 `{"ask": …}` instead (groupflow.tree.answers).
 """
 
@@ -20,9 +16,8 @@ import asyncio
 import json
 import logging
 import re
-import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from socket import AF_INET
 from ssl import SSLContext
 from typing import Any, TypeAlias, cast
@@ -39,7 +34,6 @@ LINE = 64 << 10
 _UNREAD = 1 << 20
 """bytes that may wait for a host to read them; with more, it is disconnected"""
 _LAST_SECONDS = 1.0
-_MOST_HELD = 30.0
 NONSENSE = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
 """errors that malformed lines cause"""
 _NAME = re.compile(r"0|[1-9a-f][0-9a-f]{0,15}")
@@ -58,8 +52,6 @@ class Line:
 
     cluster: str
     joins: int
-    only_alive: bool
-    """the message only says that the host is alive"""
     message: str
     """JSON"""
 
@@ -75,34 +67,13 @@ class Connection:
     """cluster of the dispatcher that the peer spoke to last"""
     joins: int = 0
     """number of times the host has joined a cluster, from its last message"""
-    lost: frozenset[str] = frozenset()
-    """ids of the processes that the peer cannot reach"""
-    held: list[Line] = field(default_factory=list[Line])
-    """messages for a lost process's clusters, kept until another process takes those over"""
-    waits_until: float = 0.0
-    greeted: float = 0.0
-    """time when the peer had introduced itself"""
     welcome: bool = False
     """the welcome was sent, which is the peer's first message"""
-    root: str = ""
-    """root of the tree in that welcome"""
     over: bool = False
     dropped: bool = False
     """the connection no longer counts, and its loss does not mean that of the host, which connects again"""
     counted: int | None = None
     """number of hosts in the tree, as last sent to the peer"""
-
-    @property
-    def address(self) -> str:
-        """The peer's IP address."""
-        return str(self.writer.get_extra_info("peername")[0])
-
-    def may_wait(self, lease: float, heard: float) -> bool:
-        """Whether the peer may wait here for the successor of a process that it lost, which was last heard of
-        at `heard`: not once that process has shown that it lives, and not after the longest wait."""
-        now = time.monotonic()
-        self.waits_until = self.waits_until or now + min(2 * lease, _MOST_HELD)
-        return now < self.waits_until and heard <= self.greeted + min(lease / 4, 1.0)
 
     def say(self, line: dict[str, Any]) -> None:
         if self.over or self.writer.is_closing():  # with TLS it may have no buffer any more

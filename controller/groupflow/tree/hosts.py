@@ -1,4 +1,4 @@
-"""The connected hosts of a dispatchers' process, by name, and the news for them."""
+"""The connected hosts of a tree's dispatchers, by name, and the news for them."""
 
 import json
 from typing import Any
@@ -8,19 +8,9 @@ from groupflow.tree.forest import Forest, Told
 
 
 class Hosts(dict[str, Connection]):
-    _addresses: list[str] | None = None
-    """addresses of all processes, as last sent to hosts"""
-
     def say_alive(self) -> None:
         for host in tuple(self.values()):
             host.say({"alive": True})
-
-    def tell_addresses(self, addresses: list[str]) -> None:
-        """Sends hosts the processes' addresses when they change, as all may be replaced one by one."""
-        before, self._addresses = self._addresses, addresses
-        for host in tuple(self.values()) if addresses != before else ():
-            if host.welcome:
-                host.say({"dispatchers": addresses})
 
     def tell_source(self, forest: Forest) -> None:
         """Sends the source the number of hosts in the tree when it has changed."""

@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Annotated, Literal, TypeAlias
 
-from groupflow.errors import UsageError
+from groupflow.errors import InvalidError, Kind, UsageError
 from groupflow.model import ports
 from groupflow.model.fields import Help, Range
 from groupflow.model.values import FractionMs, ListenAddress, Name, Secret, Span
@@ -19,6 +19,12 @@ PLAIN = Help("do not encrypt: token and data can be read on the way")
 
 def is_token(text: str) -> bool:
     return re.fullmatch(r"[0-9A-Fa-f]{1,255}", text) is not None
+
+
+def check_time(option: str, milliseconds: float | None) -> None:
+    """Raises ValueError for a bound that is no time."""
+    if milliseconds is not None and not 0 < milliseconds < _MOST:
+        raise InvalidError(f"{option} {milliseconds:g}ms: write more than 0, less than {_MOST}ms", Kind.USAGE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,12 +67,11 @@ class DispatchOptions:
     max_hosts: Annotated[int, Help("the most connections", "N"), Range(1, _MOST)] = 4096
 
     def __post_init__(self) -> None:
-        """Raises InvalidError that names the option, its value and the cure."""
+        """Raises UsageError that names the option, its value and the cure."""
         if not is_token(self.token):
             raise UsageError(f"the token: {TOKEN_RULE}")
-        for option, value in (("--patience", self.patience_ms), ("--delay", self.delay_ms)):
-            if value is not None and not 0 < value < _MOST:
-                raise UsageError(f"{option} {value:g}ms: write more than 0, less than {_MOST}ms")
+        check_time("--patience", self.patience_ms)
+        check_time("--delay", self.delay_ms)
         if self.review_s is not None and not (self.review_s == 0 or 0.1 <= self.review_s <= _MOST):
             raise UsageError(f"--review {self.review_s:g}s: write 100ms to {_MOST}s, or 0 for never")
 

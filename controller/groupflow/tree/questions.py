@@ -1,6 +1,6 @@
-"""Requests of programs to the dispatchers of a tree: `groupflow tree show`, `--parallel auto`.
+"""Requests of programs to the dispatchers of a tree: `groupflow tree show`.
 
-The first line is `{"ask": {"token": …, "what": …}}`; the answers, one JSON object per line, are in
+The first line is `{"ask": {"token": …, "what": …}}`; the answer, one JSON object, is in
 groupflow.tree.answers. `{"refused": {"code": …, "text": …}}` is the last line.
 """
 
@@ -8,7 +8,6 @@ import asyncio
 import hmac
 import json
 import ssl
-from collections.abc import AsyncGenerator
 from contextlib import suppress
 from typing import Any
 
@@ -53,25 +52,20 @@ async def connect(
 
 
 async def ask(
-    to: str, tls_pin: str | None, token: str, what: str, *, patience: float = 10.0, **more: Any
-) -> AsyncGenerator[dict[str, Any]]:
-    """The answers of a tree's dispatchers, until they end the connection. `patience`: seconds for each.
-
-    `to`: address of one of their processes, or several with commas between: the first that answers is asked.
-    Raises TreeError, TreeRefusedError.
-    """
-    reader, writer = await _connect_to_any(to, tls_pin, patience)
+    to: str, tls_pin: str | None, token: str, what: str, *, patience: float = 10.0
+) -> dict[str, Any]:
+    """The dispatchers' answer. `patience`: seconds for it. Raises TreeError, TreeRefusedError."""
+    reader, writer = await connect(to, tls_pin, patience=patience)
     try:
-        writer.write(json.dumps({"ask": {"token": token, "what": what, **more}}).encode() + b"\n")
-        while True:
-            async with asyncio.timeout(patience):
-                line = await reader.readline()
-            if not line:
-                return
-            answer: Any = json.loads(line)
-            if "refused" in answer:
-                raise TreeRefusedError(str(answer["refused"]["text"]))
-            yield answer
+        writer.write(json.dumps({"ask": {"token": token, "what": what}}).encode() + b"\n")
+        async with asyncio.timeout(patience):
+            line = await reader.readline()
+        if not line:
+            raise TreeError(f"{to}: the dispatchers ended the connection; read their messages, and try again")
+        answer: Any = json.loads(line)
+        if "refused" in answer:
+            raise TreeRefusedError(str(answer["refused"]["text"]))
+        return answer
     except TimeoutError:
         raise TreeError(f"{to}: no answer for {patience:g} s; {_CURE}") from None
     except (ValueError, TypeError, KeyError):
@@ -82,20 +76,6 @@ async def ask(
         writer.close()
         with suppress(OSError):
             await writer.wait_closed()
-
-
-async def _connect_to_any(
-    to: str, tls_pin: str | None, patience: float
-) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    *others, last = to.split(",")
-    for address in others:
-        try:
-            return await connect(address, tls_pin, patience=patience)
-        except TreeRefusedError:
-            raise
-        except TreeError:
-            continue
-    return await connect(last, tls_pin, patience=patience)
 
 
 def _context() -> ssl.SSLContext:

@@ -5,7 +5,6 @@ import json
 import logging
 import secrets
 import time
-from collections import deque
 from collections.abc import Callable, Coroutine
 from types import TracebackType
 from typing import Any, Self
@@ -13,26 +12,24 @@ from typing import Any, Self
 from groupflow.agents.controller_link import Standing
 from groupflow.probe.sockets import gives_way
 from groupflow.store.interface import Store
-from groupflow.tree.absence import Absence
 from groupflow.tree.answers import Answers
 from groupflow.tree.connection import HELLO_SECONDS, NONSENSE, Connection, Line, address_of, host_name, listen
 from groupflow.tree.forest import Forest, Told
 from groupflow.tree.hosts import Hosts
-from groupflow.tree.options import DispatchOptions, check_delay
-from groupflow.tree.pulse import Pulse
-from groupflow.tree.shares import SupersededError
+from groupflow.tree.liveness import Absence, Pulse
+from groupflow.tree.options import DispatchOptions, check_time
 from groupflow.tree.turns import Event, Turns
 
 log = logging.getLogger(__name__)
 
 _FORGETS_EVERY = 600.0
 _ENDED = "the tree that it was in has ended"
-_HELD = 16
-"""most messages of a host that wait for another process"""
+_LOOKS_EVERY = 0.25
+"""seconds between two looks for the source"""
 
 
 class Dispatch:
-    """`async with` serves one tree, alone or with other processes that have the same store open.
+    """`async with` serves one tree, as the only process.
 
     Raises TreeError, StoreError, ValueError.
     """
@@ -70,7 +67,7 @@ class Dispatch:
         await self._tasks.__aenter__()
         await self._enter()
         self._run(self._work())
-        self._run(self._look_again())
+        self._run(self._watch())
         self._run(self._pulse.beat(self._hosts.say_alive))
         self._run(self._forget_hosts())
         pin = identity.pin if identity else None
@@ -84,10 +81,7 @@ class Dispatch:
         self._server.close()
         for task in self._running:
             task.cancel()
-        try:
-            await self._tasks.__aexit__(kind, error, trace)
-        finally:
-            await self.forest.leave()
+        await self._tasks.__aexit__(kind, error, trace)
 
     def _run(self, work: Coroutine[Any, Any, None]) -> None:
         task = self._tasks.create_task(work)
@@ -105,7 +99,7 @@ class Dispatch:
         return len(self._hosts)
 
     def standing(self) -> Standing:
-        """This process for a controller: the connected hosts, and the hosts of the whole tree."""
+        """This process for a controller: the connected hosts, and the hosts of the tree."""
         holds = {"hosts": self.connected, "members": self.forest.attached}
         return Standing(f"{self.options.listen[0]}:{self.port}", holds, self._max_hosts)
 
@@ -126,7 +120,7 @@ class Dispatch:
         if len(self._open) >= self._max_hosts:
             return host.refuse("full", f"{len(self._open)} hosts are connected, the most allowed")
         self._open.add(host)
-        self._silent[host] = host.address
+        self._silent[host] = str(host.writer.get_extra_info("peername")[0])
         try:
             await self._serve(host)
         except (OSError, asyncio.IncompleteReadError) as error:
@@ -167,7 +161,7 @@ class Dispatch:
             if form.get("say") == "backlog":
                 self._answers.report(form["what"]["child"])
             cluster, joins = str(form.pop("cluster")), int(form.pop("joins"))
-            await self._tell(host, Line(cluster, joins, form.get("say") == "alive", json.dumps(form)))
+            await self._tell(host, Line(cluster, joins, json.dumps(form)))
 
     async def _answer(self, asker: Connection, ask: dict[str, Any]) -> None:
         if self._is_token(ask["token"]):
@@ -187,14 +181,13 @@ class Dispatch:
             host.refuse("wrong_token", "the token is wrong")
         elif not await self.forest.knows(name, key):
             host.refuse("wrong_key", f"another host has the name {name}")
-        elif not await self._is_in_tree(hello.get("root")):
+        elif hello.get("root") not in (None, self.forest.root):
             host.refuse("no_tree" if hello["source"] else "ended", _ENDED)
         elif hello["source"] and (source := await self._begin(join, hello.get("delay_ms"))) != name:
             host.refuse("has_source", f"the tree {self.options.name} has a source: {source}")
         else:
-            host.greeted = time.monotonic()
             self._silent.pop(host, None)
-            host.name, host.lost = name, self.forest.processes_at([str(at) for at in hello.get("lost", [])])
+            host.name = name
             former = self._hosts.pop(name, None)
             if former is not None:
                 former.writer.transport.abort()
@@ -205,37 +198,25 @@ class Dispatch:
         self._on_event("refused", {"host": name, "text": "not let in"})
         return False
 
-    async def _is_in_tree(self, root: object) -> bool:
-        """Whether the tree of this root still exists; also true for a host that was in no tree before."""
-
-        async def work() -> tuple[bool, Told]:
-            told = [] if root == self.forest.root else await self.forest.look()
-            return root == self.forest.root, told
-
-        return root is None or await self._turns.result(work)
-
     async def _begin(self, join: dict[str, Any], delay_ms: object) -> str | None:
-        """The name of the tree's source: the joining host, if there was no source. Raises ValueError for a
-        bound that is no time."""
+        """The name of the tree's source: the joining host, if there was no source. Raises ValueError for
+        a bound that is no time."""
         bound = None if delay_ms is None else float(str(delay_ms))
-        check_delay(bound)
+        check_time("--delay", bound)
 
         async def work() -> tuple[str | None, Told]:
-            told = await self.forest.look()
             if self.forest.source is None:
                 await self.forest.begin(join, bound)
-            if self.forest.source is None:
-                told += await self.forest.look()  # another process was faster
-            return self.forest.source, told
+            return self.forest.source, []
 
         return await self._turns.result(work)
 
     def _welcome(self, host: Connection) -> None:
         forest = self.forest
         shared = forest.identity and {"certificate": forest.identity.certificate, "key": forest.identity.key}
-        welcome = {"root": forest.root, "identity": shared, "alive_ms": round(self._pulse.every * 1000)}
-        host.say({"welcome": welcome | {"dispatchers": forest.addresses}})
-        host.welcome, host.root = True, forest.root or ""
+        alive_ms = round(self._pulse.every * 1000)
+        host.say({"welcome": {"root": forest.root, "identity": shared, "alive_ms": alive_ms}})
+        host.welcome = True
         self._hosts.tell_source(self.forest)
 
     async def _tell(self, host: Connection, line: Line) -> None:
@@ -247,34 +228,12 @@ class Dispatch:
     async def _hear(self, host: Connection, line: Line) -> Told:
         if host.dropped:
             return []
-        cluster = line.cluster
-        # The cluster may have been founded, or given to this process, just now.
-        told = [] if self.forest.runs(cluster) else await self.forest.look()
-        elsewhere = self.forest.elsewhere(cluster)
-        if elsewhere is not None:
-            host.cluster = ""
-            process, address = elsewhere
-            lives = self.forest.heard_of(process)
-            if process in host.lost and host.may_wait(self.options.lease, lives):
-                if len(host.held) < _HELD and not line.only_alive:
-                    host.held.append(line)
-            else:
-                host.say({"elsewhere": {"at": address}})
-                host.dropped = True  # its further messages go there
-            return told
         try:
-            told += self.forest.hear(cluster, host.name, line.message)
-            host.cluster, host.joins = cluster, line.joins
+            told = self.forest.hear(line.cluster, host.name, line.message)
         except ValueError as error:
             host.refuse("bad_message", f"a line makes no sense: {error}")
-        return told
-
-    async def _hear_held(self) -> Told:
-        told: Told = []
-        for host in [host for host in self._hosts.values() if host.held]:
-            held, host.held = host.held, []
-            for line in held:
-                told += await self._hear(host, line)
+            return []
+        host.cluster, host.joins = line.cluster, line.joins
         return told
 
     async def _part(self, host: Connection) -> None:
@@ -283,108 +242,81 @@ class Dispatch:
         process = self.forest.process
 
         async def event() -> Told:
-            # Earlier messages may have shown that another process runs its cluster's dispatcher.
-            here = host.cluster != "" and not host.dropped
             # A process that has begun again gives all hosts time to come back.
-            counts = here and host.name != self.forest.source and process == self.forest.process
+            here = not host.dropped and process == self.forest.process
+            counts = here and host.name != self.forest.source
             return self.forest.lose(host.cluster, host.name) if counts else []
 
         await self._turns.put(event)
 
     async def _work(self) -> None:
         """Carries out events, in order."""
-        batch: deque[Event] = deque()
         while True:
-            try:
-                # Events left by a superseded attempt come first: a caller may wait for them.
-                if not batch:
-                    batch += await self._turns.next(self.forest.pause())
-                if self._pulse.stood_still():
-                    self._on_event("stood_still", {})
-                    await self._begin_again()
-                await self._carry_out(batch)
-            except SupersededError:
-                self._on_event("superseded", {})
+            batch = await self._turns.next(self.forest.pause())
+            if self._pulse.stood_still():
+                self._on_event("stood_still", {})
                 await self._begin_again()
+            await self._carry_out(batch)
 
     async def _begin_again(self) -> None:
-        """Begins again as a new process. The tree may have ended meanwhile, or be another one."""
-        self._begun.clear()
-        before = self.forest.root
+        """Begins again from the store. All hosts have time to come back."""
         await self._enter()
-        if self.forest.over or (before is not None and self.forest.root != before):
-            self._end()
-        else:
-            for host in tuple(self._open):
-                host.dropped = True
-                host.writer.transport.abort()
+        for host in tuple(self._open):
+            host.dropped = True
+            host.writer.transport.abort()
 
     async def _enter(self) -> None:
         """Enters the tree. There are no messages to hosts, because no host is connected yet."""
-        address, port = address_of(self._server)
-        await self.forest.enter(f"{address}:{port}")
+        await self.forest.enter()
+        self._absence.end()
         self._pulse.begin()
         if self.forest.root:
             self._begun.set()
 
-    async def _carry_out(self, batch: deque[Event]) -> None:
+    async def _carry_out(self, batch: list[Event]) -> None:
         """Carries out events, stores the result, and then sends the messages that follow."""
         lines: list[tuple[Connection, dict[str, Any]]] = []
-        while batch:
-            lines += self._hosts.addressed(await batch.popleft()())
+        for event in batch:
+            lines += self._hosts.addressed(await event())
         lines += self._hosts.addressed(self.forest.tick())
-        lines += self._hosts.addressed(await self.forest.save())
+        has_ended = self.forest.has_ended
+        await self.forest.save()
         for host, line in lines:
             host.say(line)
         self._hosts.tell_source(self.forest)
-        self._hosts.tell_addresses(self.forest.addresses)
-        if self.forest.has_ended:
-            await self.forest.clear()
-        if self.forest.over:
+        if has_ended:
             self._end()
         if self.forest.root:
             self._begun.set()
 
-    async def _look_again(self) -> None:
-        """Looks repeatedly at the other processes and the source, and reports this process as alive."""
-        looked = asyncio.Event()
+    async def _watch(self) -> None:
+        """Looks for the source repeatedly: without one there is no tree."""
 
         async def event() -> Told:
-            looked.set()
-            told = await self.forest.look()
-            told += await self._hear_held()
-            return told + self._watch_source()
+            source, root = self.forest.source, self.forest.root
+            if source is None or root is None:
+                self._absence.end()
+                return []
+            is_gone = self._absence.lasts_too_long(root, source in self._hosts)
+            return self.forest.lose(root, source) if is_gone else []
 
         while True:
-            await asyncio.sleep(self.forest.pause_between_looks)
-            looked.clear()
+            await asyncio.sleep(min(_LOOKS_EVERY, self.options.patience / 4))
             await self._turns.put(event)
-            await looked.wait()
 
     async def _forget_hosts(self) -> None:
         async def event() -> Told:
-            if self.forest.has_root:
-                await self.forest.forget_hosts()
+            await self.forest.forget_hosts()
             return []
 
         while True:
             await asyncio.sleep(_FORGETS_EVERY)
             await self._turns.put(event)
 
-    def _watch_source(self) -> Told:
-        source, root = self.forest.source, self.forest.root
-        if source is None or root is None or not self.forest.has_root:
-            self._absence.is_not_ours()
-            return []
-        is_gone = self._absence.lasts_too_long(root, source in self._hosts)
-        return self.forest.lose(root, source) if is_gone else []
-
     def _end(self) -> None:
         """Ends the tree, because the source has left."""
-        self.forest.over = False
         self._on_event("ended", {})
         self._begun.clear()
         for host in tuple(self._hosts.values()):
-            # Another tree may have begun, with hosts of its own.
-            if host.welcome and host.root != self.forest.root:
+            if host.welcome:
                 host.refuse("ended", "the source has left")

@@ -7,7 +7,7 @@ from typing import Any
 from groupflow.agents.errors import ClientError
 from groupflow.agents.options import Start, own_name
 from groupflow.agents.stream import MemberStream, OnEvent, Role
-from groupflow.tree.members import EDGES, Edges, Parallel, Slow, TreeRecvOptions, TreeSendOptions
+from groupflow.tree.members import EDGES, Edges, Slow, TreeRecvOptions, TreeSendOptions
 
 
 class TreeSession(MemberStream):
@@ -30,7 +30,7 @@ class TreeSession(MemberStream):
         start: Start = "now",
         slow: Slow = "wait",
         align: int | None = None,
-        parallel: Parallel | None = None,
+        parallel: int | None = None,
         children: int | None = None,
         cache: int | None = None,
         edges: Edges = "stream",
@@ -40,17 +40,14 @@ class TreeSession(MemberStream):
         """Nothing happens before `async with`. Raises ClientError for arguments that do not go together.
 
         `to`, `tls_pin`: IP:PORT of the tree's dispatchers, and their certificate's fingerprint; `plain=True`
-        instead of it goes without encryption. `name`: of this host (default: its own). `members`: the source
-        begins when so many hosts have joined. `delay_ms`: a source's bound on the latencies from it to each
-        host in sum, one way (None: that of the dispatchers); a host beyond it has an event `delay`. `start`:
-        first byte of a receiver. `slow`, `align`: treatment of a slow host. `parallel`: connections to the
-        parent, "auto": the number that a measurement finds (event `parallel`). `children`: the most that this
-        host serves. `cache`: bytes of the stream that it holds. `edges`: transport from the parent: "stream"
-        (TCP), "quic" (TCP where UDP is blocked), or "datagrams", which skip lost and late data and need
-        slow="skip". `on_event` is called with every event.
+        instead goes without encryption. `name`: of this host (default: its own). `members`: the source begins
+        when so many hosts have joined. `delay_ms`: a source's bound on the latencies from it to each host in
+        sum, one way (None: that of the dispatchers); a host beyond it has an event `delay`. `start`: first
+        byte of a receiver. `slow`, `align`: treatment of a slow host. `parallel`: connections to the parent.
+        `children`: the most that this host serves. `cache`: bytes of the stream that it holds. `edges`:
+        transport from the parent: "stream" (TCP), "quic", or "datagrams", which skip lost and late data and
+        need slow="skip". `on_event` is called with every event.
         """
-        if parallel == "auto" and launcher:
-            raise ClientError("parallel='auto' measures from this process; it cannot go with launcher=")
         if edges == "datagrams" and slow != "skip":
             raise ClientError("edges='datagrams' needs slow='skip': lost datagrams are not sent again")
         if edges not in EDGES:

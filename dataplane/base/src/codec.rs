@@ -287,6 +287,15 @@ impl Envelopes {
         })
     }
 
+    /// The next frame, whose body `parse` reads, by its kind.
+    pub fn next_frame<T>(
+        &mut self, input: &mut &[u8], most: impl FnOnce(u8) -> usize,
+        parse: impl FnOnce(u8, &[u8]) -> Result<T, CodecError>,
+    ) -> Result<Option<T>, CodecError> {
+        let envelope = self.next_whole(input, most)?;
+        envelope.map(|envelope| parse(envelope.kind, envelope.body)).transpose()
+    }
+
     /// Bytes held.
     pub fn held(&self) -> usize {
         self.held.len()

@@ -6,7 +6,8 @@
 //! | [`machine`] | a protocol endpoint as a value, without clock or socket; its datagrams |
 //! | `time` | [`Nanos`] |
 //! | `rate`, [`quantity`] | [`BitRate`]; quantities as people write them |
-//! | [`codec`], [`wire_enum!`] | readers and writers of fields, the envelope of frames; enums of one byte |
+//! | [`codec`] | readers and writers of fields, the envelope of frames |
+//! | [`wire`], [`wire_enum!`] | messages by declaration: fields, structs and kinds; enums of one byte |
 //! | [`feedback`] | frames of diffusion-type flow control, as hosts read them |
 //! | `token`, `stream_id` | [`Token`], a secret that two sides share; [`StreamId`] |
 //! | `crowd` | [`gives_way`]: which of many silent connections does |
@@ -30,6 +31,7 @@ pub mod store;
 mod stream_id;
 mod time;
 mod token;
+pub mod wire;
 mod wire_enum;
 
 pub use codec::CodecError;

@@ -8,6 +8,8 @@ use crate::Nanos;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BitRate(pub u64);
 
+crate::wire_number!(BitRate);
+
 impl BitRate {
     /// The time `bytes` take at this rate; [`Nanos::MAX`] at rate 0.
     pub fn time_for(self, bytes: u64) -> Nanos {

@@ -20,23 +20,13 @@ pub struct Reassembly {
     length: Option<u64>,
     /// The end of the bytes that came.
     reach: u64,
-    /// Delivered bytes that are kept.
-    keeps: u64,
-    /// The offset of the first kept byte.
-    kept_from: u64,
     store: ByteStore,
 }
 
 impl Reassembly {
     /// A stream whose first `delivered` bytes were delivered already; it holds at most `room` bytes.
     pub fn new(delivered: u64, room: u64) -> Reassembly {
-        Reassembly::keeping(delivered, room, 0)
-    }
-
-    /// Like [`Reassembly::new`]; besides, the last `keeps` delivered bytes stay in the store.
-    pub fn keeping(delivered: u64, room: u64, keeps: u64) -> Reassembly {
-        let store = ByteStore::default();
-        Reassembly { delivered, room, length: None, reach: delivered, keeps, kept_from: delivered, store }
+        Reassembly { delivered, room, length: None, reach: delivered, store: ByteStore::default() }
     }
 
     /// Takes bytes in. `sink` gets the next bytes in order and says how many it took; the others are held.
@@ -55,32 +45,18 @@ impl Reassembly {
         let known = self.delivered.saturating_sub(offset) as usize;
         let (mut at, mut rest) = (offset + known as u64, &bytes[known..]);
         let fresh = self.store.missing(&(at..end));
-        if self.keeps == 0 && at == self.delivered && self.store.at(at).is_empty() {
+        if at == self.delivered && self.store.at(at).is_empty() {
             let taken = sink(rest).min(rest.len());
             self.advance(taken);
             at += taken as u64;
             rest = &rest[taken..];
         }
-        self.hold(at, rest);
+        self.reach = self.reach.max(at + rest.len() as u64);
+        if !rest.is_empty() {
+            self.store.insert(at, rest);
+        }
         self.drain(sink);
         Ok(fresh)
-    }
-
-    /// Holds bytes below the limit until [`Reassembly::drain`] is called; returns how many of them had not
-    /// come before.
-    pub fn place(&mut self, offset: u64, bytes: &[u8]) -> u64 {
-        let known = self.delivered.saturating_sub(offset).min(bytes.len() as u64);
-        let at = offset + known;
-        let fresh = self.store.missing(&(at..offset + bytes.len() as u64));
-        self.hold(at, &bytes[known as usize..]);
-        fresh
-    }
-
-    fn hold(&mut self, at: u64, bytes: &[u8]) {
-        self.reach = self.reach.max(at + bytes.len() as u64);
-        if !bytes.is_empty() {
-            self.store.insert(at, bytes);
-        }
     }
 
     /// Offers the held bytes that are next in order to `sink`, until it takes no more. True: it took some.
@@ -132,13 +108,12 @@ impl Reassembly {
 
     /// Bytes that came and are not where they go.
     pub fn held(&self) -> u64 {
-        let kept = if self.keeps == 0 { 0 } else { self.delivered - self.kept_from };
-        self.store.held() - kept
+        self.store.held()
     }
 
-    /// The bytes that are held, and those that are kept.
-    pub fn store(&self) -> &ByteStore {
-        &self.store
+    /// Memory of the bytes held.
+    pub fn memory(&self) -> usize {
+        self.store.memory()
     }
 
     /// Whether bytes are next in order and the sink has not taken them.
@@ -151,8 +126,18 @@ impl Reassembly {
         self.length == Some(self.delivered)
     }
 
+    /// The end of bytes that may come.
     fn check(&self, offset: u64, bytes: u64) -> Result<u64, CodecError> {
-        let end = self.check_end(offset, bytes)?;
+        let limit = self.limit();
+        let beyond = |what, bound: u64| {
+            let text = format!("{offset} and its {bytes} bytes lie beyond the {what} {bound}");
+            CodecError::new("data.offset", text)
+        };
+        let end =
+            offset.checked_add(bytes).filter(|&end| end <= limit).ok_or_else(|| beyond("limit", limit))?;
+        if let Some(length) = self.length.filter(|&length| end > length) {
+            return Err(beyond("stream's end at", length));
+        }
         let most = usize::try_from(self.room / MIN_BLOCK * 2).unwrap_or(MOST).saturating_add(FEW).min(MOST);
         if self.store.pieces() >= most && offset > self.delivered {
             let text = format!("{offset} makes more than {most} separate pieces");
@@ -161,27 +146,8 @@ impl Reassembly {
         Ok(end)
     }
 
-    /// The end of bytes that may come.
-    ///
-    /// # Errors
-    /// The bytes lie beyond the limit, or beyond the end that was told.
-    pub fn check_end(&self, offset: u64, bytes: u64) -> Result<u64, CodecError> {
-        let limit = self.limit();
-        let beyond = |what, bound: u64| {
-            let text = format!("{offset} and its {bytes} bytes lie beyond the {what} {bound}");
-            CodecError::new("data.offset", text)
-        };
-        let end =
-            offset.checked_add(bytes).filter(|&end| end <= limit).ok_or_else(|| beyond("limit", limit))?;
-        match self.length.filter(|&length| end > length) {
-            Some(length) => Err(beyond("stream's end at", length)),
-            None => Ok(end),
-        }
-    }
-
     fn advance(&mut self, bytes: usize) {
         self.delivered += bytes as u64;
-        self.kept_from = self.kept_from.max(self.delivered.saturating_sub(self.keeps));
-        self.store.discard_below(self.kept_from);
+        self.store.discard_below(self.delivered);
     }
 }

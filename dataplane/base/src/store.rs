@@ -61,20 +61,6 @@ impl ByteStore {
         }
     }
 
-    /// Copies a range, all of which is held.
-    pub fn copy(&self, range: &Range<u64>) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity((range.end - range.start) as usize);
-        while range.start + (bytes.len() as u64) < range.end {
-            let at = range.start + bytes.len() as u64;
-            let next = self.at(at);
-            if next.is_empty() {
-                break;
-            }
-            bytes.extend_from_slice(&next[..next.len().min((range.end - at) as usize)]);
-        }
-        bytes
-    }
-
     /// Drops all bytes before `offset`.
     pub fn discard_below(&mut self, offset: u64) {
         self.ranges.remove_below(offset);

@@ -23,6 +23,17 @@ macro_rules! wire_enum {
             }
         }
 
+        impl $crate::wire::WireField for $name {
+            fn write(&self, w: &mut $crate::codec::Writer) {
+                w.u8(*self as u8);
+            }
+
+            /// The enum has its name as a field already.
+            fn read(r: &mut $crate::codec::Reader<'_>, _: &'static str) -> Result<$name, $crate::CodecError> {
+                $name::parse(r.u8($field)?)
+            }
+        }
+
         $crate::wire_enum!(@words $name, $($variant $($word)?),+);
     };
     (@words $name:ident, $($variant:ident $word:literal),+) => {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use groupflow_base::{Nanos, Token};
 use groupflow_tree::machine::{
-    Dispatcher, Dispatchers, FromHost, HostId, HostMessage, Mail, ParentOrder, Policy, TreeJoin,
+    Dispatcher, Dispatchers, FromHost, HostId, HostMessage, ParentOrder, Policy, TreeJoin,
 };
 use groupflow_tree::study;
 use pyo3::exceptions::PyValueError;
@@ -16,7 +16,7 @@ use serde::Serialize;
 /// A message to a host: cluster, host, message.
 type HostMessages = Vec<(String, String, String)>;
 
-/// The dispatchers of one tree that a process runs. `now` is in nanoseconds; the owner chooses its zero.
+/// The dispatchers of one tree. `now` is in nanoseconds; the owner chooses its zero.
 #[pyclass(module = "groupflow._native")]
 pub struct TreeDispatchers(Dispatchers);
 
@@ -40,11 +40,6 @@ fn digits(value: &impl Serialize) -> PyResult<String> {
 fn messages(told: Vec<HostMessage>) -> PyResult<HostMessages> {
     let one = |told: HostMessage| Ok((digits(&told.cluster)?, digits(&told.host)?, text(&told.message)?));
     told.into_iter().map(one).collect()
-}
-
-fn mail(from: &str, to: &str, message: &str) -> PyResult<Mail> {
-    let message = parse("message", message)?;
-    Ok(Mail { from: name("from", from)?, to: name("to", to)?, message })
 }
 
 /// A host of the tree, as tools show the host.
@@ -71,38 +66,18 @@ impl TreeDispatchers {
     fn new(policy: &str, token: &str, source: &str, seed: u64, now: u64) -> PyResult<TreeDispatchers> {
         let (policy, token): (Policy, Token) = (parse("policy", policy)?, name("token", token)?);
         let source: TreeJoin = parse("source", source)?;
-        Ok(TreeDispatchers(Dispatchers::new(policy, token, &source, seed, Nanos(now)).in_part()))
+        Ok(TreeDispatchers(Dispatchers::new(policy, token, &source, seed, Nanos(now))))
     }
 
-    /// A process without dispatchers yet, of a tree whose root cluster has that name.
+    /// The dispatchers as `take_changed` gave them to be stored. Raises a ValueError if a state is malformed.
     #[staticmethod]
-    fn part(root: &str, policy: &str, token: &str, seed: u64) -> PyResult<TreeDispatchers> {
-        let (root, policy, token) = (name("root", root)?, parse("policy", policy)?, name("token", token)?);
-        Ok(TreeDispatchers(Dispatchers::part(root, policy, token, seed)))
-    }
-
-    /// Runs a dispatcher here from now on, from the state that `take_changed` gave to be stored. Raises a
-    /// ValueError if the state is malformed.
-    fn adopt(&mut self, now: u64, stored: &str) -> PyResult<()> {
-        self.0.adopt(Nanos(now), parse::<Dispatcher>("stored", stored)?);
-        Ok(())
-    }
-
-    /// Stops running a dispatcher, which another process runs from now on from its stored state.
-    fn let_go_of(&mut self, cluster: &str) -> PyResult<()> {
-        self.0.let_go_of(name("cluster", cluster)?);
-        Ok(())
-    }
-
-    /// Whether that cluster's dispatcher is here.
-    fn has(&self, cluster: &str) -> PyResult<bool> {
-        Ok(self.0.has(name("cluster", cluster)?))
-    }
-
-    /// The clusters whose dispatchers are here.
-    #[getter]
-    fn clusters(&self) -> PyResult<Vec<String>> {
-        self.0.iter().map(|dispatcher| digits(&dispatcher.id())).collect()
+    fn resume(
+        policy: &str, token: &str, stored: Vec<String>, seed: u64, now: u64,
+    ) -> PyResult<TreeDispatchers> {
+        let (policy, token): (Policy, Token) = (parse("policy", policy)?, name("token", token)?);
+        let parsed = stored.iter().map(|each| parse::<Dispatcher>("stored", each));
+        let all = Dispatchers::resume(parsed.collect::<PyResult<_>>()?, policy, token, seed, Nanos(now));
+        all.map(TreeDispatchers).ok_or_else(|| PyValueError::new_err("stored: the root is missing"))
     }
 
     /// The root cluster.
@@ -117,7 +92,7 @@ impl TreeDispatchers {
         self.0.has_ended()
     }
 
-    /// The hosts that have a parent, and the source, of all clusters here.
+    /// The hosts that have a parent, and the source.
     #[getter]
     fn attached(&self) -> usize {
         let members = self.0.iter().flat_map(|dispatcher| dispatcher.tree().iter());
@@ -152,23 +127,6 @@ impl TreeDispatchers {
     fn take_changed(&mut self) -> PyResult<BTreeMap<String, Option<String>>> {
         let changed = self.0.take_changed().into_iter();
         changed.map(|(id, each)| Ok((digits(&id)?, each.map(text).transpose()?))).collect()
-    }
-
-    /// The messages of dispatchers here to others, as (from, to, message), to be stored together with the
-    /// changed states.
-    fn take_mail(&mut self) -> PyResult<HostMessages> {
-        let mail = self.0.take_mail().into_iter();
-        mail.map(|mail| Ok((digits(&mail.from)?, digits(&mail.to)?, text(&mail.message)?))).collect()
-    }
-
-    /// Handles mail for a dispatcher here. Raises a ValueError that names the wrong field.
-    fn on_mail(&mut self, now: u64, from: &str, to: &str, message: &str) -> PyResult<HostMessages> {
-        messages(self.0.on_mail(Nanos(now), mail(from, to, message)?))
-    }
-
-    /// Handles mail of a dispatcher here that came back because its recipient no longer exists.
-    fn on_returned(&mut self, now: u64, from: &str, to: &str, message: &str) -> PyResult<HostMessages> {
-        messages(self.0.on_returned(Nanos(now), mail(from, to, message)?))
     }
 
     /// All hosts in the stored states of dispatchers, as a JSON list.

@@ -5,7 +5,7 @@ use groupflow_bone::agent::args::{BoneHubArgs, BoneRimArgs};
 use groupflow_gather::agent::args::{GatherSendArgs, GatherServeArgs};
 use groupflow_group::args::{CacheArgs, MemberArgs, RecvArgs, SendArgs};
 use groupflow_shape::args::ShapeArgs;
-use groupflow_split::args::{KeepArgs, SplitArgs};
+use groupflow_split::args::SplitArgs;
 use groupflow_tree::agent::args::{TreeRecvArgs, TreeSendArgs};
 
 /// A host's agent for group communication: each command is one task of a host in a group.
@@ -80,9 +80,6 @@ pub enum Command {
   gfagent tree-recv --to 10.0.0.1:26495 --tls-pin $PIN --output video.mp4
   gfagent tree-recv --to 10.0.0.1:26495 --plain --slow skip --align 1316 > video")]
     TreeRecv(Box<TreeRecvArgs>),
-    /// Hold connections while a split agent is started again (it starts this itself)
-    #[command(hide = true)]
-    Keep(KeepArgs),
 }
 
 impl Command {
@@ -94,7 +91,6 @@ impl Command {
             Command::Member(args) => args,
             Command::Cache(args) => args,
             Command::Split(args) => args,
-            Command::Keep(args) => args,
             Command::GatherServe(args) => args,
             Command::GatherSend(args) => args,
             Command::BoneHub(args) => &**args,

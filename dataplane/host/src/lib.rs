@@ -17,7 +17,7 @@
 //! | [`channel`], [`read_outcome`], [`outbox`] | a connection, with TLS or not; a read; bytes to be sent |
 //! | [`identity`], [`trust`] | the server's certificate; how a client recognizes it |
 //! | [`input`], [`output`] | a file or pipe to send; the file or pipe that receives |
-//! | [`json`], [`process`] | a JSON object's fields; descriptors and signals |
+//! | [`json`], [`lines`], [`process`] | a JSON object's fields; lines of a stream; descriptors and signals |
 
 pub mod batch;
 pub mod channel;
@@ -25,6 +25,7 @@ pub mod error;
 pub mod identity;
 pub mod input;
 pub mod json;
+pub mod lines;
 pub mod options;
 pub mod outbox;
 pub mod output;

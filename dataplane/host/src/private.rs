@@ -8,13 +8,16 @@ use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
 use nix::sys::stat::{fchmod, Mode};
 use socket2::{Domain, SockAddr, Socket, Type};
 
+/// Connections that may wait to be accepted.
+const BACKLOG: i32 = 128;
+
 /// Listens at a path. Linux gives the file the socket's own mode, so that no other user can open it, not
 /// even for the moment in which it is made.
-pub fn listen(path: &Path, kind: Type, backlog: i32) -> io::Result<Socket> {
-    let socket = Socket::new(Domain::UNIX, kind, None)?;
+pub fn listen(path: &Path) -> io::Result<Socket> {
+    let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
     fchmod(socket.as_raw_fd(), Mode::S_IRUSR | Mode::S_IWUSR)?;
     socket.bind(&SockAddr::unix(path)?)?;
-    socket.listen(backlog)?;
+    socket.listen(BACKLOG)?;
     Ok(socket)
 }
 

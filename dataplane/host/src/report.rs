@@ -25,14 +25,10 @@ pub enum Weight {
     Lasting,
 }
 
-/// A callback that takes an event's name and fields.
-type ReportCallback = Box<dyn FnMut(&str, &Value) + Send>;
-
 pub struct Reporter {
     json: bool,
     to_stderr: bool,
     quiet: bool,
-    told: Option<ReportCallback>,
     base: Map<String, Value>,
 }
 
@@ -45,7 +41,7 @@ impl Reporter {
         if let Some(session) = session {
             base.insert("session".to_owned(), json!(session));
         }
-        Reporter { json, to_stderr, quiet: false, told: None, base }
+        Reporter { json, to_stderr, quiet: false, base }
     }
 
     /// Reports nothing, for programs that query instead.
@@ -53,16 +49,8 @@ impl Reporter {
         Reporter { quiet: true, ..Reporter::new(false, false, "", "", None) }
     }
 
-    /// Reports events to the program in which this agent runs.
-    pub fn told(told: impl FnMut(&str, &Value) + Send + 'static) -> Reporter {
-        Reporter { told: Some(Box::new(told)), ..Reporter::quiet() }
-    }
-
     /// Writes an event as JSON; `human` is its line for people, if it has one.
     pub fn event(&mut self, event: &str, weight: Weight, fields: Value, human: Option<String>) {
-        if let Some(told) = &mut self.told {
-            told(event, &fields);
-        }
         if self.quiet {
             return;
         }

@@ -11,7 +11,6 @@ use nix::sys::socket::sockopt::IpBindAddressNoPort;
 use socket2::{Domain, Protocol, SockRef, Socket, TcpKeepalive, Type};
 
 use crate::sockopt;
-use crate::tcp_info::TcpInfo;
 
 /// Connections that the kernel queues until they are accepted.
 const BACKLOG: i32 = 1024;
@@ -131,24 +130,6 @@ pub fn unacknowledged(stream: &TcpStream) -> io::Result<u64> {
     let result = unsafe { libc::ioctl(stream.as_raw_fd(), libc::TIOCOUTQ, &mut bytes) };
     Errno::result(result).map_err(io::Error::from)?;
     Ok(u64::try_from(bytes).unwrap_or(0))
-}
-
-/// Bytes of the stream that the connection has taken since it was made, by whichever process, and whether it
-/// has taken the end, too.
-pub fn taken(stream: &TcpStream) -> io::Result<(u64, bool)> {
-    // Acknowledgements between the two calls would be counted twice or not at all, so the calls repeat until
-    // none came.
-    let mut before = TcpInfo::of(stream)?.acknowledged;
-    loop {
-        let waiting = unacknowledged(stream)?;
-        let TcpInfo { acknowledged: after, told_end, .. } = TcpInfo::of(stream)?;
-        if before == after {
-            // A connecting socket counts its SYN as acknowledged; the FIN is in `waiting` or in `after`.
-            let bytes = (after + waiting).saturating_sub(1 + u64::from(told_end));
-            return Ok((bytes, told_end));
-        }
-        before = after;
-    }
 }
 
 /// The error of a socket, if there is one; the kernel reports it only once.

@@ -8,7 +8,6 @@ use nix::errno::Errno;
 
 /// Offsets in `struct tcp_info`, which only ever grows at its end.
 mod at {
-    pub const STATE: usize = 0;
     /// Two fields of four bits: the scale of the peer's windows, then that of this host's.
     pub const SCALES: usize = 6;
     pub const RTO: usize = 8;
@@ -28,15 +27,9 @@ mod at {
     pub const END: usize = 236;
 }
 
-/// The states of a connection (linux/tcp_states.h) in which no FIN was sent.
-const ESTABLISHED: u8 = 1;
-const CLOSE_WAIT: u8 = 8;
-
 /// The state of a TCP connection. A value that an older kernel does not report is 0.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TcpInfo {
-    /// Whether the end of the stream was written (a FIN was sent, or waits to be sent).
-    pub told_end: bool,
     /// Retransmission time-out, µs.
     pub rto_us: u32,
     /// Smoothed round-trip time, µs; 0: not known yet.
@@ -79,7 +72,6 @@ impl TcpInfo {
         let number = |at: usize| info[at..at + 4].try_into().map_or(0, u32::from_ne_bytes);
         let long = |at: usize| info[at..at + 8].try_into().map_or(0, u64::from_ne_bytes);
         Ok(TcpInfo {
-            told_end: !matches!(info[at::STATE], ESTABLISHED | CLOSE_WAIT),
             rto_us: number(at::RTO),
             rtt_us: number(at::RTT),
             least_rtt_us: Some(number(at::MIN_RTT)).filter(|&rtt| rtt != u32::MAX).unwrap_or(0),

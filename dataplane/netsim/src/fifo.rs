@@ -7,11 +7,11 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use groupflow_base::{BitRate, Nanos};
+use groupflow_switch::core::Pacer;
 
 use crate::drops::DropList;
 use crate::ecn::Marker;
 use crate::ids::NodeId;
-use crate::pacer::InterfacePacer;
 use crate::routes::Routes;
 use crate::wiring::Exit;
 
@@ -26,7 +26,8 @@ pub struct QueueLimit {
 /// A port with its queue.
 #[derive(Debug)]
 struct FifoPort {
-    pacer: InterfacePacer,
+    rate: Option<BitRate>,
+    pacer: Pacer,
     limit: QueueLimit,
     marker: Marker,
     /// When each waiting frame begins to be sent, and its bytes.
@@ -38,7 +39,8 @@ struct FifoPort {
 impl FifoPort {
     fn new(rate: Option<BitRate>, limit: QueueLimit, marker: Marker) -> FifoPort {
         FifoPort {
-            pacer: InterfacePacer::new(rate),
+            rate,
+            pacer: Pacer::default(),
             limit,
             marker,
             waiting: VecDeque::new(),
@@ -77,7 +79,7 @@ impl FifoPort {
                 return None;
             }
         }
-        let (start, end) = self.pacer.send(now, bytes);
+        let (start, end) = self.pacer.send(self.rate, now, bytes as usize);
         if start > now {
             self.marker.join(self.waiting.len(), head);
             self.waiting.push_back((start, bytes));

@@ -13,7 +13,7 @@
 //! | `network`, `steering` | a network that runs; settings and readings meanwhile |
 //! | `engine`, `barrier`, `mail` | islands on threads; how threads wait; frames between islands |
 //! | `island`, `wiring`, `node`, `ids` | a part that runs by itself; its links; their ends; names |
-//! | `outlet`, `pacer`, `loss`, `frame_queue` | a link's near end; rates; losses; frames on the way |
+//! | `outlet`, `loss`, `frame_queue` | a link's near end; losses; frames on the way |
 //! | `fifo`, `ecn`, `pausable`, `pause` | routers; congestion marks; routers that pause; pause frames |
 //! | `switch`, `broadcast` | P4 switches; satellites and their ground stations |
 //! | `host`, `flows`, `wire` | hosts; the flows between them; the bytes of their frames |
@@ -48,7 +48,6 @@ mod mail;
 mod network;
 mod node;
 mod outlet;
-mod pacer;
 mod pausable;
 mod pause;
 mod random;

@@ -8,20 +8,21 @@ use std::sync::Arc;
 
 use groupflow_base::min_tree::MinTree;
 use groupflow_base::{BitRate, Nanos};
+use groupflow_switch::core::Pacer;
 
 use crate::drops::DropList;
 use crate::ecn::Marker;
 use crate::fifo::{destination, QueueLimit};
 use crate::frame_queue::FrameQueue;
 use crate::ids::NodeId;
-use crate::pacer::InterfacePacer;
 use crate::pause::{self, Restraint, Thresholds};
 use crate::routes::Routes;
 use crate::wiring::Exit;
 
 #[derive(Debug)]
 struct PausablePort {
-    pacer: InterfacePacer,
+    rate: Option<BitRate>,
+    pacer: Pacer,
     limit: QueueLimit,
     marker: Marker,
     frames: FrameQueue,
@@ -100,7 +101,8 @@ impl Pausable {
             self.due = MinTree::new(place + 1);
         }
         self.ports[place] = Some(PausablePort {
-            pacer: InterfacePacer::new(rate),
+            rate,
+            pacer: Pacer::default(),
             limit,
             marker: self.marker,
             frames: FrameQueue::default(),
@@ -129,7 +131,7 @@ impl Pausable {
     pub fn receive(&mut self, input: u16, head: &mut [u8], tail: u32, exit: &mut Exit<'_>) {
         if let Some(quanta) = pause::read(head) {
             if let Some(Some(port)) = self.ports.get_mut(usize::from(input)) {
-                port.paused_until = exit.now + pause::span(quanta, port.pacer.rate());
+                port.paused_until = exit.now + pause::span(quanta, port.rate);
             }
             self.update(input);
         } else {
@@ -146,7 +148,7 @@ impl Pausable {
             return;
         };
         if state.is_idle(exit.now) {
-            let (_, sent) = state.pacer.send(exit.now, head.len() as u32 + tail);
+            let (_, sent) = state.pacer.send(state.rate, exit.now, head.len() + tail as usize);
             exit.send(port, sent, head, tail);
         } else if state.store(exit.now, input, head, tail) {
             self.update(port);
@@ -162,12 +164,12 @@ impl Pausable {
         let Some(Some(port)) = self.ports.get_mut(usize::from(number)) else { return };
         if port.restraint.due() <= exit.now {
             let (head, tail) = pause::frame(port.restraint.tell(exit.now));
-            let (_, sent) = port.pacer.send(exit.now, head.len() as u32 + tail);
+            let (_, sent) = port.pacer.send(port.rate, exit.now, head.len() + tail as usize);
             exit.send(number, sent, &head, tail);
         } else if let (Some(mut frame), Some(input)) = (port.frames.lend(), port.inputs.pop_front()) {
             let bytes = frame.head().len() as u32 + frame.tail;
             port.bytes -= u64::from(bytes);
-            let (_, sent) = port.pacer.send(exit.now, bytes);
+            let (_, sent) = port.pacer.send(port.rate, exit.now, bytes as usize);
             let tail = frame.tail;
             exit.send(number, sent, frame.head(), tail);
             port.frames.give_back(frame);

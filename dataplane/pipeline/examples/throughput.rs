@@ -1,6 +1,7 @@
-//! Measures how fast groupflow's own program runs on one core, with each engine.
+//! Measures how fast groupflow's own program runs on one core, with each engine (experiments/bench/pipeline.py):
+//! a line of JSON for each kind of traffic.
 //!
-//! `cargo run --release -p groupflow-pipeline --example throughput -- p4src/build/groupflow.json [--json]`
+//! `cargo run --release -p groupflow-pipeline --example throughput -- p4src/build/groupflow.json`
 //!
 //! First its packets by kind, then unicast and session data with up to 100,000 entries (tables are made larger
 //! than the program has them).
@@ -8,7 +9,6 @@
 //! A packet goes through ingress, for each copy through egress, and out as a frame, in one thread. The
 //! engines take turns in rounds, so that what else the machine does hits both; the best round of each counts.
 
-use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -128,11 +128,11 @@ fn pipeline(program: &Arc<Program>, engine: Engine, entries: Entries) -> Pipelin
         let source = Match::Ternary { value: u128::from(0xac10_0000 + (rule << 8)) & mask, mask };
         let any = || Match::Ternary { value: 0, mask: 0 };
         let key = vec![any(), any(), source, any(), any(), any(), any()];
-        add(&mut p, "controlled_flows", 1 + rule, key, ".to_queue", &[1, 1]);
+        add(&mut p, "controlled_flows", 1 + rule, key, ".to_queue", &[1]);
     }
     let key = |session: u32| vec![Match::Exact(session.into()), Match::Exact(1)];
     for session in SESSION..=SESSION + entries.streams {
-        add(&mut p, ".streams", 0, key(session), ".stream", &[3, 9, 8, 0, 8, 1, 0, 0b1111]);
+        add(&mut p, ".streams", 0, key(session), ".stream", &[3, 9, 8, 0, 8, 1, 0, 0b1111, 0]);
     }
     for branch in 0..u128::from(COPIES) {
         let from = [Match::Exact(branch + 2), Match::Exact(100 + branch)];
@@ -241,41 +241,16 @@ fn measure(program: &Arc<Program>, load: &TrafficLoad) -> ([Duration; 2], f64) {
     (best, out as f64 / 100.0)
 }
 
-fn main() -> ExitCode {
-    let args: Vec<String> = std::env::args().skip(1).collect();
-    let json = args.iter().any(|argument| argument == "--json");
-    let Some(path) = args.iter().find(|argument| !argument.starts_with("--")) else {
-        eprintln!("usage: throughput PROGRAM.json [--json]");
-        return ExitCode::FAILURE;
-    };
-    let program = match load_program(path) {
-        Ok(program) => program,
-        Err(error) => {
-            eprintln!("{error}");
-            return ExitCode::FAILURE;
-        }
-    };
-    if !json {
-        println!("{:40} {:>11} {:>12} {:>9} {:>6}", "", "native", "interpreter", "ratio", "out/in");
-    }
+fn main() -> Result<(), String> {
+    let path = std::env::args().nth(1).ok_or("usage: throughput PROGRAM.json")?;
+    let program = load_program(&path)?;
     for load in loads() {
         let (best, out) = measure(&program, &load);
         let [native, interpreter] = best.map(|time| time.as_nanos() as f64);
-        if json {
-            let line = serde_json::json!({
-                "name": load.name, "native_ns": native, "interpreter_ns": interpreter, "out": out,
-            });
-            println!("{line}");
-        } else {
-            println!(
-                "{:40} {native:>8} ns {interpreter:>9} ns {:>8.1}x {out:>6.2}  {:.2} M packets/s in, \
-                    {:.2} M out",
-                load.name,
-                interpreter / native,
-                1e3 / native,
-                1e3 / native * out,
-            );
-        }
+        let line = serde_json::json!({
+            "name": load.name, "native_ns": native, "interpreter_ns": interpreter, "out": out,
+        });
+        println!("{line}");
     }
-    ExitCode::SUCCESS
+    Ok(())
 }

@@ -5,7 +5,8 @@
 //! fields are in docs/reference/protocol.md; the order here is the order on the wire.
 
 use groupflow_base::codec::{CodecError, Reader, Writer};
-use groupflow_base::{wire_enum, BitRate};
+use groupflow_base::wire::WireField;
+use groupflow_base::{wire_enum, wire_frames, wire_struct, BitRate};
 use groupflow_transport::ids::MemberId;
 use groupflow_transport::wire::Kind;
 
@@ -14,6 +15,16 @@ pub use crate::reply::{Answer, Delegated, Joined, Notice, Reply};
 /// The number of a host's request; the answer carries the same. 0 marks a reply that nobody asked for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestId(pub u32);
+
+impl WireField for RequestId {
+    fn write(&self, w: &mut Writer) {
+        w.u32(self.0);
+    }
+
+    fn read(r: &mut Reader<'_>, _: &'static str) -> Result<RequestId, CodecError> {
+        r.u32("request_id").map(RequestId)
+    }
+}
 
 wire_enum!(
     /// The part of a member in a session.
@@ -112,37 +123,36 @@ pub struct JoinRequest {
     pub target: BitRate,
 }
 
-/// REPORT: something happened that policy may want to know.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Report {
-    pub kind: ReportKind,
-    pub about: MemberId,
-    /// A figure that belongs to it.
-    pub value: u32,
-    pub request: RequestId,
-}
-
-/// A host's request to the controller.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Request {
-    Join(JoinRequest),
-    /// LEAVE: let me go.
-    Leave {
+wire_struct!(
+    /// REPORT: something happened that policy may want to know.
+    #[derive(Copy)]
+    Report, "", {
+        kind: ReportKind,
+        about: MemberId,
+        /// A figure that belongs to it.
+        value: u32,
         request: RequestId,
-        reason: LeaveReason,
-    },
-    /// KEEPALIVE: I am here.
-    Keepalive {
-        request: RequestId,
-        /// Receiver: next packet expected; sender: next packet to send; cache: KiB cached.
-        next: u32,
-        /// Repairs so far.
-        repairs: u32,
-    },
-    /// QUERY: whose stream is this, and how is it to be cached? The field numbers the request.
-    Query(RequestId),
-    Report(Report),
-}
+    }
+);
+wire_frames!(
+    /// A host's request to the controller.
+    Request, "type", "payload", {
+        Join(join: JoinRequest) = Kind::Join as u8,
+        /// LEAVE: let me go.
+        Leave = Kind::Leave as u8 => "" { request: RequestId, reason: LeaveReason },
+        /// KEEPALIVE: I am here.
+        Keepalive = Kind::Keepalive as u8 => "" {
+            request: RequestId,
+            /// Receiver: next packet expected; sender: next packet to send; cache: KiB cached.
+            next: u32,
+            /// Repairs so far.
+            repairs: u32,
+        },
+        /// QUERY: whose stream is this, and how is it to be cached? The field numbers the request.
+        Query(request: RequestId) = Kind::Query as u8,
+        Report(report: Report) = Kind::Report as u8,
+    }
+);
 
 impl Request {
     /// The header's type.
@@ -159,68 +169,39 @@ impl Request {
     /// The payload's bytes.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Writer::default();
-        match self {
-            Request::Join(m) => {
-                out.u8(m.role as u8).u8(m.start as u8).u32(m.request.0).text(&m.name).text(&m.token);
-                if m.role == Role::Listener {
-                    out.u16(m.port);
-                } else if m.role == Role::Receiver && m.target.0 > 0 {
-                    out.u64(m.target.0);
-                }
-            }
-            Request::Leave { request, reason } => {
-                out.u32(request.0).u8(*reason as u8);
-            }
-            Request::Keepalive { request, next, repairs } => {
-                out.u32(request.0).u32(*next).u32(*repairs);
-            }
-            Request::Query(request) => {
-                out.u32(request.0);
-            }
-            Request::Report(m) => {
-                out.u8(m.kind as u8).u16(m.about.0).u32(m.value).u32(m.request.0);
-            }
-        }
+        self.write_body(&mut out);
         out.into_bytes()
     }
 
     pub fn parse(kind: Kind, payload: &[u8]) -> Result<Request, CodecError> {
-        let mut r = Reader::new(payload);
-        let request = match kind {
-            Kind::Join => {
-                let role = Role::parse(r.u8("role")?)?;
-                Request::Join(JoinRequest {
-                    role,
-                    start: StartAt::parse(r.u8("start")?)?,
-                    request: RequestId(r.u32("request_id")?),
-                    name: r.text("name")?.to_owned(),
-                    token: r.text("token")?.to_owned(),
-                    port: if role == Role::Listener { r.u16("port")? } else { 0 },
-                    target: match role {
-                        Role::Receiver if !r.is_empty() => BitRate(r.u64("target")?),
-                        _ => BitRate(0),
-                    },
-                })
-            }
-            Kind::Leave => Request::Leave {
-                request: RequestId(r.u32("request_id")?),
-                reason: LeaveReason::parse(r.u8("reason")?)?,
+        Request::parse_body(kind as u8, payload)
+    }
+}
+
+/// Which fields there are depends on the role.
+impl WireField for JoinRequest {
+    fn write(&self, w: &mut Writer) {
+        w.u8(self.role as u8).u8(self.start as u8).u32(self.request.0).text(&self.name).text(&self.token);
+        if self.role == Role::Listener {
+            w.u16(self.port);
+        } else if self.role == Role::Receiver && self.target.0 > 0 {
+            w.u64(self.target.0);
+        }
+    }
+
+    fn read(r: &mut Reader<'_>, _: &'static str) -> Result<JoinRequest, CodecError> {
+        let role = Role::parse(r.u8("role")?)?;
+        Ok(JoinRequest {
+            role,
+            start: StartAt::parse(r.u8("start")?)?,
+            request: RequestId::read(r, "request_id")?,
+            name: r.text("name")?.to_owned(),
+            token: r.text("token")?.to_owned(),
+            port: if role == Role::Listener { r.u16("port")? } else { 0 },
+            target: match role {
+                Role::Receiver if !r.is_empty() => BitRate(r.u64("target")?),
+                _ => BitRate(0),
             },
-            Kind::Keepalive => Request::Keepalive {
-                request: RequestId(r.u32("request_id")?),
-                next: r.u32("next")?,
-                repairs: r.u32("repairs")?,
-            },
-            Kind::Query => Request::Query(RequestId(r.u32("request_id")?)),
-            Kind::Report => Request::Report(Report {
-                kind: ReportKind::parse(r.u8("report kind")?)?,
-                about: MemberId(r.u16("about")?),
-                value: r.u32("value")?,
-                request: RequestId(r.u32("request_id")?),
-            }),
-            other => return Err(CodecError::value("type", other as u8)),
-        };
-        r.end("payload")?;
-        Ok(request)
+        })
     }
 }

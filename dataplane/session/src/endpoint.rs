@@ -70,7 +70,7 @@ impl<P: Part> Seat<P> {
 pub struct Endpoint<P: Part> {
     pub(crate) seat: Seat<P>,
     pub(crate) part: P,
-    /// The address of the controller's replies, the host's gateway: known from the first answer.
+    /// The address of the controller's replies, the host's gateway: that of the last answer.
     controller: Option<SocketAddrV4>,
 }
 
@@ -118,13 +118,18 @@ impl<P: Part> Machine for Endpoint<P> {
         };
         if packet.header.kind == Kind::Reply {
             let reply = Reply::parse(packet.payload)?;
-            // Nobody but the controller knows the id of the first request, which begins anywhere. A notice
-            // that overtakes the answer is lost, too.
-            if self.controller.is_none() && !self.seat.member.pending.awaits(reply.request) {
-                return Ok(());
+            // Nobody but the controller knows the ids of requests, which begin anywhere. Where an answer comes
+            // from, notices may come from, too, until the controller or the gateway has another address. A
+            // notice that overtakes the first answer is lost.
+            if self.seat.member.pending.awaits(reply.request) {
+                self.controller = Some(datagram.from);
             }
-            if *self.controller.get_or_insert(datagram.from) != datagram.from {
-                return Err(CodecError::new("from", "not the controller's address"));
+            match self.controller {
+                None => return Ok(()),
+                Some(known) if known != datagram.from => {
+                    return Err(CodecError::new("from", "not the controller's address"));
+                }
+                Some(_) => {}
             }
             if !self.part.on_reply(now, &mut self.seat, &reply) {
                 self.seat.member.handle(now, &reply);

@@ -77,6 +77,29 @@ fn the_controllers_word_comes_from_the_address_that_answered() {
     assert!(endpoint.over());
 }
 
+/// As when another gateway takes over, or a controller is started elsewhere.
+#[test]
+fn an_answer_from_elsewhere_moves_the_controllers_address() {
+    let (mut endpoint, request) = receiver();
+    assert!(endpoint.handle(NOW, Datagram { from: GATEWAY, bytes: &joined(request) }).is_ok());
+    let later = NOW + Nanos::from_secs(1);
+    let sent = std::iter::from_fn(|| endpoint.poll_transmit(later));
+    let keepalive = sent.filter_map(|sent| {
+        let packet = GroupPacket::parse(&sent.bytes).ok()?;
+        match Request::parse(packet.header.kind, packet.payload) {
+            Ok(Request::Keepalive { request, .. }) => Some(request),
+            _ => None,
+        }
+    });
+    let request = keepalive.last().expect("a keepalive");
+    let other = SocketAddrV4::new(Ipv4Addr::new(10, 0, 1, 253), 26_470);
+    let alive = reply(request, Answer::Alive { receivers: 1, sources: 1 });
+    assert!(endpoint.handle(later, Datagram { from: other, bytes: &alive }).is_ok());
+    assert!(endpoint.handle(later, Datagram { from: GATEWAY, bytes: &deleted() }).is_err());
+    assert!(endpoint.handle(later, Datagram { from: other, bytes: &deleted() }).is_ok());
+    assert!(endpoint.over());
+}
+
 #[test]
 fn before_the_answer_nothing_is_taken_that_was_not_asked_for() {
     let (mut endpoint, request) = receiver();

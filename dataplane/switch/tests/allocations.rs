@@ -130,7 +130,7 @@ fn set_up(pipeline: &mut Pipeline, replication: &mut ReplicationEngine) {
     add(pipeline, "ipv4_route", vec![to], ".route", &[2, SWITCH_MAC, 0x0200_0000_0102]);
     let key = || vec![Match::Exact(u128::from(SESSION)), Match::Exact(1)];
     let groups = [data, acks, repairs, acks].map(u128::from);
-    let stream = [&[0][..], &groups, &[1, AGENT.into(), 0b1111]].concat();
+    let stream = [&[0][..], &groups, &[1, AGENT.into(), 0b1111, 0]].concat();
     add(pipeline, ".streams", key(), ".stream", &stream);
     for branch in 0..u128::from(BRANCHES) {
         let from = [Match::Exact(branch + 2), Match::Exact(100 + branch)];

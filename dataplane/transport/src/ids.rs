@@ -18,6 +18,8 @@ pub const FRAME_OVERHEAD: u64 = 66;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct SessionId(pub u32);
 
+groupflow_base::wire_number!(SessionId, MemberId, Seq);
+
 impl SessionId {
     /// The largest id: its 24 bits are the low bits of the group address.
     pub const MAX: SessionId = SessionId(0x00ff_ffff);

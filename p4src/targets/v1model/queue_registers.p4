@@ -71,7 +71,7 @@ control QueueMirror(in bridged_t bridged, in port_t port, in bit<32> depth) {
     @id(0x1600000a) register<bit<32>>(QUEUE_CELLS) left_behind;
 
     apply {
-        if (bridged.flow != 0) {
+        if (bridged.queue != 0) {
             left_behind.write(((bit<32>)port << 3) + (bit<32>)bridged.queue, depth);
         }
     }

@@ -1,6 +1,6 @@
-"""Selective repeat and erasure coding beside Go-Back-N.
+"""Selective repeat beside Go-Back-N.
 
-The rule: a way of repair sends less again if Go-Back-N sends a twentieth more at least (`claims.MORE`).
+The rule: selective repeat sends less again if Go-Back-N sends a twentieth more at least (`claims.MORE`).
 """
 
 from collections.abc import Iterator
@@ -25,14 +25,13 @@ def _judge(found: Outcomes) -> Iterator[Claim]:
     size = next(iter(found)).size
     for method in METHODS:
         back = found[Case(size, method)]
-        for repair in ("selective", "erasure"):
-            other = found[Case(size, method, repair)]
-            ratio = again(back) / again(other)
-            note = f"at least {MORE:g}; {latency(other):.0f} s instead of {latency(back):.0f}; " + (
-                f"{again(other):.1f} % instead of {again(back):.1f} %"
-            )
-            yield finding(NAME, f"{method}-{repair}", f"{method}: {REPAIRS[repair]} sends less again",
-                          ratio, "times less than Go-Back-N", ratio >= MORE, note)  # fmt: skip
+        other = found[Case(size, method, "selective")]
+        ratio = again(back) / again(other)
+        note = f"at least {MORE:g}; {latency(other):.0f} s instead of {latency(back):.0f}; " + (
+            f"{again(other):.1f} % instead of {again(back):.1f} %"
+        )
+        yield finding(NAME, f"{method}-selective", f"{method}: selective repeat sends less again",
+                      ratio, "times less than Go-Back-N", ratio >= MORE, note)  # fmt: skip
 
 
 def _draw(path: Path, found: Outcomes) -> None:
@@ -45,6 +44,4 @@ def _draw(path: Path, found: Outcomes) -> None:
     bars(path, f"{size:,} bytes: what is sent again", named, found)
 
 
-STUDY = SIMULATION.beyond(
-    NAME, "selective repeat and erasure coding beside Go-Back-N", runs(_cases), _judge, _draw
-)
+STUDY = SIMULATION.beyond(NAME, "selective repeat beside Go-Back-N", runs(_cases), _judge, _draw)

@@ -1,18 +1,17 @@
-"""Hundreds of rims: the cost of each way of repair, and the number of reception results.
+"""Hundreds of rims: the cost of selective repeat, and the number of reception results.
 
-The rule: a way of repair copes with many rims if all have the file in every run, fewer than half answer in a
+The rule: selective repeat copes with many rims if all have the file in every run, fewer than half answer in a
 round, and the time grows less than the number of rims does, by a twentieth at least (`claims.MORE`).
 """
 
 from collections.abc import Iterator
 from pathlib import Path
 
-from groupflow.sim.bone import Repair
 from groupflow.study.claims import Claim, finding
 from papers.amcb.claims import MORE
 from papers.amcb.figures import bars
 from papers.amcb.outcome import SIMULATION, Outcomes, again, latency, runs
-from papers.amcb.paper import REPAIRS, Case
+from papers.amcb.paper import Case
 
 NAME = "rims"
 SIZE = 194_557
@@ -23,8 +22,7 @@ EVERYONE = 100_000
 
 def _cases(quick: bool) -> list[Case]:
     counts = QUICK_COUNTS if quick else COUNTS
-    repairs: tuple[Repair, ...] = ("selective", "erasure")
-    few = [Case(SIZE, "scheduled", repair, rims=count) for count in counts for repair in repairs]
+    few = [Case(SIZE, "scheduled", "selective", rims=count) for count in counts]
     return [*few, Case(SIZE, "scheduled", "selective", rims=counts[-1], crowd=EVERYONE)]
 
 
@@ -32,32 +30,26 @@ def _judge(found: Outcomes) -> Iterator[Claim]:
     counts = sorted({case.rims for case in found})
     least, most = counts[0], counts[-1]
     all_of_them = found[Case(SIZE, "scheduled", "selective", rims=most, crowd=EVERYONE)]
-    for repair in ("selective", "erasure"):
-        many = found[Case(SIZE, "scheduled", repair, rims=most)]
-        missing = sum(most - outcome.complete for outcome in many)
-        a_round = sum(o.answers for o in many) / sum(o.rounds for o in many)
-        everyone = sum(o.answers for o in all_of_them) / sum(o.rounds for o in all_of_them)
-        growth = latency(many) / latency(found[Case(SIZE, "scheduled", repair, rims=least)])
-        yield from [
-            finding(NAME, f"complete-{repair}", f"{REPAIRS[repair]}: all of {most} rims have the file",
-                    missing, "rims without it", missing == 0, "over all seeds"),
-            finding(NAME, f"results-{repair}", f"{REPAIRS[repair]}: results a round are fewer than rims",
-                    a_round, "results a round", a_round < most / 2,
-                    f"at most half; when everyone answers {everyone:.0f} come through"),
-            finding(NAME, f"cost-{repair}", f"{REPAIRS[repair]}: time grows less than rims do",
-                    growth, f"times, {most} rims over {least}", growth * MORE < most / least,
-                    f"by {MORE:g} at least; {latency(many):.0f} s; {again(many):.0f} % sent again"),
-        ]  # fmt: skip
+    many = found[Case(SIZE, "scheduled", "selective", rims=most)]
+    missing = sum(most - outcome.complete for outcome in many)
+    a_round = sum(o.answers for o in many) / sum(o.rounds for o in many)
+    everyone = sum(o.answers for o in all_of_them) / sum(o.rounds for o in all_of_them)
+    growth = latency(many) / latency(found[Case(SIZE, "scheduled", "selective", rims=least)])
+    yield from [
+        finding(NAME, "complete-selective", f"selective repeat: all of {most} rims have the file",
+                missing, "rims without it", missing == 0, "over all seeds"),
+        finding(NAME, "results-selective", "selective repeat: results a round are fewer than rims",
+                a_round, "results a round", a_round < most / 2,
+                f"at most half; when everyone answers {everyone:.0f} come through"),
+        finding(NAME, "cost-selective", "selective repeat: time grows less than rims do",
+                growth, f"times, {most} rims over {least}", growth * MORE < most / least,
+                f"by {MORE:g} at least; {latency(many):.0f} s; {again(many):.0f} % sent again"),
+    ]  # fmt: skip
 
 
 def _draw(path: Path, found: Outcomes) -> None:
-    named = {
-        f"{case.rims}, {REPAIRS[case.repair]}{', all answer' if case.crowd == EVERYONE else ''}": case
-        for case in found
-    }
+    named = {f"{case.rims}{', all answer' if case.crowd == EVERYONE else ''}": case for case in found}
     bars(path, f"Scheduled, {SIZE:,} bytes: rims", named, found)
 
 
-STUDY = SIMULATION.beyond(
-    NAME, "hundreds of rims: the cost of each way of repair", runs(_cases), _judge, _draw
-)
+STUDY = SIMULATION.beyond(NAME, "hundreds of rims: the cost of selective repeat", runs(_cases), _judge, _draw)

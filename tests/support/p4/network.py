@@ -79,6 +79,7 @@ def stream_entry(active: int = 0b111, **changes: int) -> fy.P4TableEntry:
         "upstream_port": UPSTREAM,
         "agent_port": AGENT,
         "active": active,
+        "queue": 0,
     } | changes
     return fy.P4TableEntry(
         "streams",

@@ -20,8 +20,8 @@ def test_go_back_n_is_the_default_and_the_better_repair_is_recommended_with_its_
     row = re.search(r"^\| scheduled \| (\d+) s, [^|]+\| (\d+) s", RESULTS.read_text(), re.MULTILINE)
     assert row is not None, "the table of repairs"
     slow, fast = row.groups()
-    assert "packets sent again (default: go-back-n, as in the paper" in text
-    assert f"recommended: selective, {fast} s where go-back-n takes {slow}" in text
+    assert "packets sent again: all from the first lost one, as in the paper" in text
+    assert f"(selective), which takes {fast} s where go-back-n takes {slow} (default: go-back-n)" in text
 
 
 def test_the_program_has_the_same_default() -> None:

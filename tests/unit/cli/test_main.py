@@ -1,19 +1,23 @@
-"""The command as a whole: version, completion, exit codes."""
+"""The command as a whole: version, completion, errors of one line, exit codes, and a quick start."""
 
-import argparse
+import asyncio
+import errno
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from argparse import ArgumentParser
+from collections.abc import Callable, Iterator
+from io import StringIO
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from groupflow.cli.command import Exit, Parser
 
+from groupflow.cli import main as command
+from groupflow.cli.completion import whole
 from groupflow.cli.main import build_parser, main
-
-PAGE = Path(__file__).parents[3] / "docs/reference/command-line.md"
+from groupflow.cli.table import commands
+from groupflow.errors import Error, InvalidError, Kind, UnavailableError
 
 
 def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
@@ -30,98 +34,208 @@ def test_bash_takes_what_completes(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_every_command_that_tells_a_result_has_json() -> None:
-    silent = ["bmv2-agent", "completion", "controller run", "net down", "net exec", "net import", "net up"]
-    assert sorted(_without_json(cast(Parser, build_parser()))) == [*silent, "play", "schema"]
-    assert build_parser().parse_args(["trace", "s1", "--json"]).format == "json"
+    silent = [
+        *("net up", "net down", "net exec", "net play", "controller run", "switch bmv2-agent"),
+        *("schema", "completion"),
+    ]
+    assert [name for name, verb in commands() if "json" not in verb.uses] == silent
 
 
-@pytest.mark.slow
-def test_no_help_doubles_a_percent_sign() -> None:
-    """argparse wants it doubled in the help of an option, and shows it doubled in what stands below."""
-    assert [
-        each.prog for each in _all_parsers(cast(Parser, build_parser())) if "%%" in each.format_help()
-    ] == []
-
-
-def _all_parsers(parser: Parser) -> Iterator[Parser]:
-    parser.complete()
+def parsers(parser: ArgumentParser) -> Iterator[ArgumentParser]:
+    """The parser and all below it."""
     yield parser
-    actions: list[Any] = cast(Any, parser)._actions
-    for each in actions:
-        for below in set(each.choices.values()) if each.nargs == argparse.PARSER else ():
-            yield from _all_parsers(below)
+    for action in parser._actions:  # pyright: ignore[reportPrivateUsage]
+        if isinstance(action.choices, dict):
+            for each in cast("dict[str, ArgumentParser]", action.choices).values():
+                yield from parsers(each)
 
 
-def _without_json(parser: Parser) -> Iterator[str]:
-    parser.complete()
-    actions: list[Any] = cast(Any, parser)._actions
-    below = [one for each in actions if each.nargs == argparse.PARSER for one in each.choices.values()]
-    if not below and not any("--json" in each.option_strings for each in actions):
-        yield parser.prog.removeprefix("groupflow ")
-    for each in below:
-        yield from _without_json(each)
+def test_every_command_has_a_summary_and_an_example_and_every_option_a_help() -> None:
+    found = list(parsers(whole(build_parser())))
+    names = {parser.prog.removeprefix("groupflow ") for parser in found}
+    assert names >= {name for name, _ in commands()}
+    for name, verb in commands():
+        (parser,) = (each for each in found if each.prog == f"groupflow {name}")
+        assert parser.description and re.match("example: groupflow ", parser.epilog or ""), name
+        assert (verb.summary or parser.description)[0].isalpha(), name
+    for parser in found:
+        text = parser.format_help()
+        assert "%%" not in text and "%(" not in text, parser.prog
+        for action in parser._actions:  # pyright: ignore[reportPrivateUsage]
+            if not isinstance(action.choices, dict):
+                assert action.help, (parser.prog, action.dest)
+                assert action.dest not in ("command", "uses", "run"), "main's own"
+
+
+def test_the_examples_are_command_lines_that_the_parser_takes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "token").write_text("c0ffee")
+    for name, verb in commands():
+        if verb.function.startswith("experiments:") and verb.name != "sweep":
+            continue  # of a checkout
+        for line in verb.example.split("\n"):
+            words = [*name.split(), *line.replace("$PIN", "ab" * 32).partition(" > ")[0].split()]
+            shared, rest = command.common.taken_out(words)
+            args = build_parser().parse_args(rest)
+            shared.refuse_unused(args.command, args.uses)
+            assert args.command == name
 
 
 def test_a_start_loads_nothing_slow() -> None:
     program = """
 import sys
 from groupflow.cli.main import build_parser
-build_parser()
-slow = {"grpc", "fastapi", "httpx", "finsy", "numpy", "rich", "mininet", "importlib.metadata"}
+parser = build_parser()
+slow = {"pydantic", "grpc", "fastapi", "httpx", "finsy", "numpy", "rich", "mininet", "importlib.metadata"}
+print(sorted(slow & sys.modules.keys()))
+try:
+    parser.parse_args(["--help"])
+except SystemExit:
+    pass
+print(sorted(slow & sys.modules.keys()))
+for noun in {NOUNS}:
+    try:
+        parser.parse_args([noun, "--help"])
+    except SystemExit:
+        pass
 print(sorted(slow & sys.modules.keys()))
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"
-
-
-def test_the_page_has_every_exit_code() -> None:
-    rows = re.findall(r"^\| (\d+) \| (\w+) \|", PAGE.read_text(), re.MULTILINE)
-    assert rows == [(str(code.value), code.name.lower()) for code in Exit]
+    nouns = sorted({name.split()[0] for name, _ in commands() if " " in name})
+    done = subprocess.run(
+        [sys.executable, "-c", program.replace("{NOUNS}", str(nouns))],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert [line for line in done.stdout.splitlines() if line.startswith("[")] == ["[]"] * 3
 
 
 @pytest.mark.parametrize(
-    ("line", "code"),
+    ("line", "code", "said"),
     [
-        (["sim", "run", "x.yaml", "--plots"], 2),
-        (["sim", "run", "x.yaml", "--next", "3"], 2),
-        (["controller", "run", "--topology", "x.yaml", "--cache-bytes", "-1"], 2),
-        (["controller", "run", "--topology", "/nonexistent.yaml"], 4),
+        ("sim run x.yaml --plots", 2, "groupflow: --plots needs a folder: give --out FOLDER"),
+        ("sim run x.yaml --next 3", 2, "choose packets: give --trace"),
+        ("sim run none.yaml", 4, "none.yaml: no such file"),
         (
-            [
-                "switch",
-                "switch",
-                "bmv2-agent",
-                "s1",
-                "--thrift",
-                "127.0.0.1:1",
-                "--iface",
-                "x",
-                "--refresh",
-                "0s",
-            ],
-            2,
+            "controller run --topology x.yaml --cache -1", 2,
+            "groupflow controller run: argument --cache: '-1' is no size; write a number of bytes, or like"
+            " 64MiB; see groupflow controller run --help",
         ),
-        (["session", "set", "7"], 2),
+        ("controller run --topology /none.yaml", 4, "groupflow: /none.yaml: no such file or directory"),
         (
-            [
-                "ctl",
-                "place",
-                "--topology",
-                "/nonexistent.yaml",
-                "--sender",
-                "h1",
-                "--members",
-                "h2",
-                "--agents",
-                "1",
-            ],
-            4,
+            "switch bmv2-agent s1 --thrift 127.0.0.1:1 --iface x --refresh 0s", 2,
+            "argument --refresh: '0s' will not do; write a time above 0, as in '1s'",
         ),
-        (["gather", "send", "--to", "127.0.0.1:1", "--client", "c", "--plain", "--file", "/none"], 4),
+        ("session set 7", 2, "groupflow: nothing to change; give --mode, --policy or --window"),
+        ("session create 7 --lifetime 60", 2, "'60' cannot be read; write a number with ns, us, ms or s"),
+        ("agent place --topology /a.yaml --sender h1 --member h2 --agents 1", 4, "/a.yaml: no such file"),
+        ("gather send --to h:1 --client c --plain --file /none", 4, "groupflow: /none: no such file; name a"),
+        ("gather send --to h:1 --client c --plain --token-file /none", 4, "it takes a file, no token"),
+        (
+            "tree serve --plain", 2,
+            "the token is missing: name its file with --token-file, or set $GROUPFLOW_TOKEN",
+        ),
+        ("bone list --to 127.0.0.1:1", 1, "groupflow: "),
+        ("switch list --api http://127.0.0.1:1", 1, "groupflow: no controller at http://127.0.0.1:1 ("),
+        ("switch list --net nowhere", 4, "groupflow: no network runs"),
+        ("net up fig5 --json", 2, "groupflow: --json: `groupflow net up` has no use for it; leave it out"),
+        ("switch list --net", 2, "groupflow: --net: a value is missing; see groupflow --help"),
+        ("", 2, "groupflow: the following arguments are required: COMMAND; see groupflow --help"),
+        ("session", 2, "groupflow session: the following arguments are required: VERB; see groupflow"),
+        ("ctl status", 2, "groupflow: argument COMMAND: invalid choice: 'ctl'"),
     ],
-)
-def test_exit_codes_are_those_of_the_page(
-    line: list[str], code: int, capfd: pytest.CaptureFixture[str]
+)  # fmt: skip
+def test_a_mistake_is_one_line_and_an_exit_code(
+    line: str, code: int, said: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert main(line) == code
-    assert len(capfd.readouterr().err.splitlines()) == 1
+    monkeypatch.delenv("GROUPFLOW_TOKEN", raising=False)
+    assert main(line.split()) == code
+    out, error = capfd.readouterr()
+    assert (out, error.count("\n"), said in error) == ("", 1, True), error
+
+
+async def in_tasks(error: Exception, depth: int) -> None:
+    if depth == 0:
+        raise error
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(in_tasks(error, depth - 1))
+
+
+@pytest.fixture
+def failing(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], Any]], int]:
+    """Runs a command that does this. Returns its exit code."""
+
+    def run(work: Callable[[], Any]) -> int:
+        def listed(common: command.Common) -> None:
+            """Fail."""
+            work()
+
+        monkeypatch.setattr(command, "_function", lambda _: listed)
+        return main(["session", "list"])
+
+    return run
+
+
+FAILURES: list[tuple[Exception, int, str]] = [
+    (Error("it broke; try again"), 1, "groupflow: it broke; try again\n"),
+    (UnavailableError("no answer; wait"), 1, "groupflow: no answer; wait\n"),
+    (InvalidError("x.yaml: no; mend it"), 4, "groupflow: x.yaml: no; mend it\n"),
+    (Error("gone; look", Kind.NOT_FOUND), 4, "groupflow: gone; look\n"),
+    (Error(kind=Kind.LOST), 3, ""),
+    (FileNotFoundError(errno.ENOENT, "No such", "a/b"), 1, "groupflow: a/b: no such file or directory\n"),
+    (ConnectionResetError(errno.ECONNRESET, "Reset"), 1, "groupflow: connection reset by peer\n"),
+    (TimeoutError(), 1, "groupflow: no answer in time\n"),
+]
+
+
+@pytest.mark.parametrize("depth", [0, 1, 3])
+@pytest.mark.parametrize(("error", "code", "said"), FAILURES)
+def test_what_is_foreseen_is_one_line_also_from_tasks(
+    depth: int,
+    error: Exception,
+    code: int,
+    said: str,
+    failing: Callable[[Callable[[], Any]], int],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert failing(lambda: asyncio.run(in_tasks(error, depth))) == code
+    assert capsys.readouterr() == ("", said)
+
+
+def test_what_is_not_foreseen_is_a_mistake_of_groupflow_and_keeps_its_traceback(
+    failing: Callable[[Callable[[], Any]], int],
+) -> None:
+    both = ExceptionGroup("", [Error("a"), TypeError("b")])
+
+    def fail(error: Exception) -> None:
+        raise error
+
+    with pytest.raises(TypeError):
+        failing(lambda: fail(TypeError()))
+    with pytest.raises(ExceptionGroup) as caught:
+        failing(lambda: fail(both))
+    assert caught.value is both
+
+
+def test_an_interruption_is_silent(
+    failing: Callable[[Callable[[], Any]], int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail() -> None:
+        raise KeyboardInterrupt
+
+    assert failing(fail) == 130
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_reader_that_has_enough_is_no_error(
+    failing: Callable[[Callable[[], Any]], int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail() -> None:
+        raise BrokenPipeError
+
+    errors = StringIO()
+    monkeypatch.setattr(sys, "stderr", errors)
+    assert failing(fail) == 0
+    assert errors.closed, "what Python would say at its end goes nowhere"

@@ -15,7 +15,7 @@ import pytest
 from groupflow.cli.main import main
 from tests.support.tokens import token_file
 
-QUICK = ("--buffers", "16KiB,64KiB", "--connections", "1,2", "--seconds", "0.8")
+QUICK = ("--buffers", "16KiB,64KiB", "--connections", "1,2", "--time", "0.8s")
 
 
 @contextmanager
@@ -24,7 +24,7 @@ def serving(*more: str) -> Generator[tuple[subprocess.Popen[str], dict[str, obje
     command = [sys.executable, "-m", "groupflow.cli.main", "probe", "serve", "--listen", "127.0.0.1:0"]
     environment = {key: value for key, value in os.environ.items() if key != "GROUPFLOW_TOKEN"}
     with subprocess.Popen(
-        [*command, "--port", "0", "--json", *more], stdout=subprocess.PIPE, text=True, env=environment
+        [*command, "--json", *more], stdout=subprocess.PIPE, text=True, env=environment
     ) as process:
         try:
             assert process.stdout is not None
@@ -37,11 +37,14 @@ def serving(*more: str) -> Generator[tuple[subprocess.Popen[str], dict[str, obje
 def test_a_server_makes_a_token_and_is_measured(capsys: pytest.CaptureFixture[str]) -> None:
     with serving() as (process, ready):
         where = f"127.0.0.1:{ready['port']}"
-        assert main(["probe", where, "--token-file", token_file(str(ready["token"])), *QUICK, "--json"]) == 0
+        assert (
+            main(["probe", "run", where, "--token-file", token_file(str(ready["token"])), *QUICK, "--json"])
+            == 0
+        )
         told = json.loads(capsys.readouterr().out)
         assert told["buffer"] in {8192, 16384, 32768, 65536} and told["connections"] in {1, 2}
         assert told["bps"] > 1e6 and told["in_flight"] > 0 and len(told["cells"]) in {4, 5}
-        assert main(["probe", where, "--token-file", token_file(str(ready["token"])), *QUICK]) == 0
+        assert main(["probe", "run", where, "--token-file", token_file(str(ready["token"])), *QUICK]) == 0
         shown = capsys.readouterr().out
         assert "BUFFER" in shown and "64.0 KiB" in shown and "kernel's" in shown and "recommended" in shown
         process.send_signal(signal.SIGTERM)
@@ -56,8 +59,7 @@ def test_a_given_token_is_not_told() -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        ([], 2, "name a HOST to measure the way to, or --serve to be measured"),
-        (["h", "--serve"], 2, "name a HOST"),
+        ([], 2, "the following arguments are required: HOST[:PORT]"),
         (["127.0.0.1"], 2, "the token is missing: the one that the server printed"),
         (["127.0.0.1:port", "--token-file", token_file("c0")], 2, "is no address; write HOST:PORT"),
         (["127.0.0.1:0", "--token-file", token_file("c0")], 2, "is no address"),
@@ -67,7 +69,7 @@ def test_a_given_token_is_not_told() -> None:
             2,
             "99 connections; choose 1 to 64",
         ),
-        (["127.0.0.1", "--token-file", token_file("c0"), "--seconds", "nan"], 2, "for 27 measurements"),
+        (["127.0.0.1", "--token-file", token_file("c0"), "--time", "1s"], 2, "for 27 measurements"),
         (["127.0.0.1", "--token-file", token_file("c0"), "--buffers", "many"], 2, "is no size"),
         (
             ["127.0.0.1", "--token-file", token_file("c0"), "--connections", "few"],
@@ -84,11 +86,11 @@ def test_bad_input_is_one_line(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.delenv("GROUPFLOW_TOKEN", raising=False)
-    assert main(["probe", *arguments]) == code
+    assert main(["probe", "run", *arguments]) == code
     error = capsys.readouterr().err
     assert said in error and error.count("\n") == 1
 
 
 def test_help_has_an_example(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["probe", "--help"]) == 0
-    assert "example: groupflow probe serve" in capsys.readouterr().out
+    assert main(["probe", "run", "--help"]) == 0
+    assert "example: groupflow probe run 10.0.2.1" in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""`groupflow session send` and `groupflow session recv` over a stand-in for gfagent."""
+"""`groupflow session send`, `recv` and `join` over a stand-in for gfagent."""
 
 import json
 from collections.abc import Callable
@@ -19,6 +19,7 @@ def test_send_passes_everything_on(gfagent: Install, tmp_path: Path) -> None:
     file.write_bytes(b"hello")
     gfagent(f"{JOINED}; {COMPLETE}")
     line = [
+        "session",
         "send",
         "7",
         "--token-file",
@@ -44,7 +45,22 @@ def test_recv_passes_everything_on(gfagent: Install, tmp_path: Path) -> None:
     gfagent(f"{JOINED}; {COMPLETE}")
     output = tmp_path / "out.bin"
     assert (
-        main(["recv", "7", "--output", str(output), "--from", "start", "--iface", "e0", "--name", "x"]) == 0
+        main(
+            [
+                "session",
+                "recv",
+                "7",
+                "--output",
+                str(output),
+                "--from",
+                "start",
+                "--iface",
+                "e0",
+                "--name",
+                "x",
+            ]
+        )
+        == 0
     )
     assert (tmp_path / "arguments").read_text().split() == [
         *("recv", "--name", "x", "--bind-iface", "e0", "--session", "7"),
@@ -56,7 +72,7 @@ def test_without_a_terminal_there_are_plain_lines(
     gfagent: Install, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     gfagent(f"{JOINED}; {COMPLETE}")
-    assert main(["recv", "7", "--output", str(tmp_path / "o")]) == 0
+    assert main(["session", "recv", "7", "--output", str(tmp_path / "o")]) == 0
     out, err = capfd.readouterr()
     assert out == ""
     assert err.splitlines() == [
@@ -67,14 +83,14 @@ def test_without_a_terminal_there_are_plain_lines(
 
 def test_json_prints_the_events(gfagent: Install, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     gfagent(f"{JOINED}; {COMPLETE}")
-    assert main(["recv", "7", "--output", str(tmp_path / "o"), "--json"]) == 0
+    assert main(["session", "recv", "7", "--output", str(tmp_path / "o"), "--json"]) == 0
     events = [json.loads(line)["event"] for line in capfd.readouterr().out.splitlines()]
     assert events == ["joined", "complete"]
 
 
 def test_data_to_stdout_is_not_mixed_with_events(gfagent: Install, capfd: pytest.CaptureFixture[str]) -> None:
     gfagent(f"{JOINED} >&2; printf data; {COMPLETE} >&2")
-    assert main(["recv", "7", "--json"]) == 0
+    assert main(["session", "recv", "7", "--json"]) == 0
     out, err = capfd.readouterr()
     assert out == "data"
     assert len(err.splitlines()) == 2
@@ -85,27 +101,35 @@ def test_lost_members_are_named_with_their_own_exit_code(
 ) -> None:
     (tmp_path / "f").write_bytes(b"hello")
     gfagent("""event complete ',"bytes":5,"seconds":1.0,"goodput_bps":40,"lost":["mb1"]'; exit 3""")
-    assert main(["send", "7", "--file", str(tmp_path / "f")]) == 3
+    assert main(["session", "send", "7", "--file", str(tmp_path / "f")]) == 3
     assert capfd.readouterr().err.splitlines()[-1] == "groupflow: complete without mb1: lost on the way"
 
 
 @pytest.mark.parametrize(
     ("line", "code", "message"),
     [
-        (["send", "7", "--file", "/nonexistent/f"], 4, "/nonexistent/f: no such file; name a file to send"),
-        (["send", "7", "--file", "/tmp"], 4, "/tmp: not a regular file; name a file to send"),
-        (["send", "0"], 2, "'0' is no session; write a number from 1 to 16777215"),
-        (["send", "x", "--file", "/etc/hostname"], 2, "'x' is no session"),
-        (["send", "7", "--rate", "fast"], 2, "'fast' cannot be read"),
-        (["recv", "16777216"], 2, "'16777216' is no session"),
         (
-            ["recv", "7", "--output", "/nonexistent/f"],
+            ["session", "send", "7", "--file", "/nonexistent/f"],
+            4,
+            "/nonexistent/f: no such file; name a file to send",
+        ),
+        (["session", "send", "7", "--file", "/tmp"], 4, "/tmp: not a regular file; name a file to send"),
+        (["session", "send", "0"], 2, "'0' is no session; write a number from 1 to 16777215"),
+        (["session", "send", "x", "--file", "/etc/hostname"], 2, "'x' is no session"),
+        (["session", "send", "7", "--rate", "fast"], 2, "'fast' cannot be read"),
+        (["session", "recv", "16777216"], 2, "'16777216' is no session"),
+        (
+            ["session", "recv", "7", "--output", "/nonexistent/f"],
             4,
             "/nonexistent/f: folder /nonexistent does not exist; create it first",
         ),
-        (["recv", "7", "--output", "/tmp"], 4, "/tmp: is a folder; name a file"),
-        (["member", "7"], 2, "the following arguments are required: --listen"),
-        (["member", "7", "--listen", "0"], 2, "'0' is no port; write a number from 1 to 65535"),
+        (["session", "recv", "7", "--output", "/tmp"], 4, "/tmp: is a folder; name a file"),
+        (["session", "join", "7"], 2, "the following arguments are required: --listen"),
+        (
+            ["session", "join", "7", "--listen", "0"],
+            2,
+            "'0' will not do; write a whole number from 1 to 65535",
+        ),
     ],
 )
 def test_bad_input_is_one_line(
@@ -123,7 +147,8 @@ def test_a_member_stays_until_it_has_left(
     assert (
         main(
             [
-                "member",
+                "session",
+                "join",
                 "7",
                 "--token-file",
                 token_file("c0"),
@@ -147,7 +172,7 @@ def test_a_member_that_is_put_out_says_why(gfagent: Install, capfd: pytest.Captu
     gfagent(
         """event error ',"code":"put_out","cause":"connection refused","cure":"listen","exit":1'; exit 1"""
     )
-    assert main(["member", "7", "--listen", "9000"]) == 1
+    assert main(["session", "join", "7", "--listen", "9000"]) == 1
     assert capfd.readouterr().err.splitlines() == ["groupflow: connection refused; listen"]
 
 
@@ -156,5 +181,5 @@ def test_a_refusal_is_one_line_and_its_own_exit_code(
 ) -> None:
     script = """event error ',"code":"refused","cause":"wrong token","cure":"ask for it","exit":4'; exit 4"""
     gfagent(script)
-    assert main(["recv", "7", "--output", str(tmp_path / "o")]) == 4
+    assert main(["session", "recv", "7", "--output", str(tmp_path / "o")]) == 4
     assert capfd.readouterr().err.splitlines() == ["groupflow: wrong token; ask for it"]

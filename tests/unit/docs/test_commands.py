@@ -14,11 +14,16 @@ from pathlib import Path
 
 import pytest
 
+from groupflow.cli import common, table
 from groupflow.cli.main import build_parser
+from groupflow.errors import Error
+from scripts import commands as page_of_commands
 from tests.unit.docs.pages import PAGES, ROOT, inline_code, name, shell_lines
 
 PROGRAMS = ("groupflow", "gfagent", "gfswitch")
-PREFIX = re.compile(r"^(?:\$ |sudo |\.venv/bin/|[A-Z_]+=\S+ )+")
+NOUNS = {noun.name for noun in table.NOUNS} | {"reproduce", "experiment"}
+COMMON = {word for option, _, _ in common.EVERYWHERE for word in option.split(", ")}
+PREFIX = re.compile(r"^(?:\$ |sudo (?:-E )?|\.venv/bin/|[A-Z_]+=\S+ )+")
 
 
 def commands(page: Path) -> list[list[str]]:
@@ -58,13 +63,17 @@ def help_of(program: str, *words: str) -> str:
 
 
 def run_parser(words: list[str]) -> tuple[int, str]:
-    """The exit code of groupflow's parser (0 where it goes on to the command), and its output."""
+    """The exit code of groupflow's parser (0 where a command would run), and its output."""
     printed = StringIO()
     with redirect_stdout(printed), redirect_stderr(printed):
         try:
-            parser().parse_args(words)
+            shared, rest = common.taken_out(words)
+            args = parser().parse_args(rest)
+            shared.refuse_unused(args.command, args.uses)
         except SystemExit as ended:
             return int(ended.code or 0), printed.getvalue()
+        except Error as error:
+            return error.kind.exit_code, str(error)
     return 0, printed.getvalue()
 
 
@@ -78,7 +87,7 @@ def check(command: list[str]) -> None:
         path.append(word)
     text = help_of(program, *path)
     for option in (word.partition("=")[0] for word in words if re.match(r"--?[a-z]", word)):
-        if option != "--help":
+        if option != "--help" and (program != "groupflow" or option not in COMMON):
             assert re.search(rf"(?<![\w-]){re.escape(option)}(?![\w-])", text), f"{command}: {option}"
 
 
@@ -86,10 +95,7 @@ def _depth(program: str, path: list[str]) -> int:
     """The number of words that name a command that begins so."""
     if program != "groupflow":
         return 1
-    groups = {"controller": 2, "gather": 2, "bone": 2, "tree": 2, "sim": 2}
-    if path[:1] == ["ctl"]:
-        return 2 if path[1:] and path[1] in ("status", "place", "counters", "events", "token") else 3
-    return groups.get(path[0], 1) if path else 1
+    return 2 if path and path[0] in NOUNS else 1
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
@@ -115,10 +121,21 @@ def test_commands_are_found() -> None:
     assert len([command for command in found if command[0] != "groupflow"]) > 5
 
 
-@pytest.mark.parametrize("wrong", [["groupflow", "sent", "7"], ["groupflow", "send", "--tokn", "x"]])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ["groupflow", "session", "sent", "7"],
+        ["groupflow", "session", "send", "--tokn", "x"],
+        ["groupflow", "send", "7"],
+    ],
+)
 def test_a_wrong_command_is_noticed(wrong: list[str]) -> None:
     with pytest.raises(AssertionError):
         check(wrong)
+
+
+def test_the_page_of_all_commands_is_made_from_the_parser() -> None:
+    assert page_of_commands.PAGE.read_text() == page_of_commands.page()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)

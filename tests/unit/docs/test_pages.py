@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from scripts.commands import MADE
 from tests.unit.docs.pages import DOCS, PAGES, ROOT, anchors, blocks, inline_code, name, prose
 
 KINDS = {
@@ -36,10 +37,11 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 @pytest.mark.parametrize("page", sorted(DOCS.glob("*/*.md")), ids=name)
 def test_a_page_opens_with_its_kind_and_purpose(page: Path) -> None:
-    title, empty, purpose = page.read_text().split("\n", 3)[:3]
+    text = page.read_text().removeprefix(f"{MADE}\n")
+    title, empty, purpose = text.split("\n", 3)[:3]
     assert title.startswith("# ") and empty == ""
     assert purpose.startswith(f"*{KINDS[page.parent.name]}: ")
-    assert page.read_text().split("\n\n")[1].endswith(".*")
+    assert text.split("\n\n")[1].endswith(".*")
 
 
 def test_the_index_has_every_page() -> None:

@@ -13,31 +13,10 @@ from typing import Any
 import pytest
 from finsy.proto import p4i
 from google.protobuf import text_format
-from scapy.layers.inet import IP
-from scapy.layers.l2 import Ether
 
-from groupflow.switch import Switch
 from scripts import p4_artefacts
-from tests.support.p4.diffusion import feedback, tick
-from tests.support.p4.layers import DATA
-from tests.support.p4.network import (
-    AGENT,
-    BUILD,
-    DOWN,
-    FIRST,
-    JSON,
-    ROUTER_MAC,
-    SECOND,
-    UPSTREAM,
-    drops,
-    frame,
-    ports,
-    route_entry,
-    station_entry,
-    with_session,
-)
+from tests.support.p4.network import JSON, P4INFO
 
-PROGRAMS = ("groupflow", "groupflow-no-diffusion")
 STAGES = sorted((p4_artefacts.P4SRC / "stages").glob("*.p4"))
 TARGETS = re.compile(
     r"v1model|bmv2|gfswitch|simple_switch|tofino|\btna\b|standard_metadata|mark_to_drop"
@@ -92,31 +71,22 @@ def test_a_stage_names_no_target(stage: Path) -> None:
     assert [line for line in stage.read_text().splitlines() if TARGETS.search(line)] == []
 
 
-def p4info(program: str) -> p4i.P4Info:
-    return text_format.Parse((BUILD / f"{program}.p4info.txtpb").read_text(), p4i.P4Info())
+def p4info() -> p4i.P4Info:
+    return text_format.Parse(P4INFO.read_text(), p4i.P4Info())
 
 
-@pytest.mark.parametrize("program", PROGRAMS)
-def test_ids_are_pinned(program: str) -> None:
+def test_ids_are_pinned() -> None:
     """p4c makes other ids from names: a pinned one has 0 in its third byte. NoAction is p4c's own."""
-    info = p4info(program)
+    info = p4info()
     kinds = (info.tables, info.actions, info.counters, info.direct_counters, info.registers)
     preambles = [item.preamble for items in (*kinds, info.controller_packet_metadata) for item in items]
     assert [p.name for p in preambles if p.id & 0xFF0000] == ["NoAction"]
     assert len({p.id for p in preambles}) == len(preambles)
 
 
-def test_the_same_things_have_the_same_ids_without_diffusion() -> None:
-    whole, part = ({t.preamble.id: t.preamble.alias for t in p4info(program).tables} for program in PROGRAMS)
-    assert part.items() < whole.items()
-    assert set(whole.values()) - set(part.values()) == {
-        *("controlled_flows", "controlled_streams", "feedback_sources", "ticks", "external_reports")
-    }
-
-
 def test_tables_and_actions_say_what_is_legal() -> None:
     """Of their own keys and parameters, compared with numbers: p4-constraints knows no other names."""
-    info = p4info("groupflow")
+    info = p4info()
     fields = {table.preamble.alias: {field.name for field in table.match_fields} for table in info.tables}
     fields |= {action.preamble.alias: {param.name for param in action.params} for action in info.actions}
     legal = {
@@ -131,26 +101,12 @@ def test_tables_and_actions_say_what_is_legal() -> None:
         assert set(re.sub(operators, " ", text).split()) <= fields[name], text
     assert {"ipv4_route", "controlled_flows"} == {t.preamble.alias for t in info.tables} - legal.keys()
     assert legal.keys() - {t.preamble.alias for t in info.tables} == {
-        *("host", "agent", "stream", "from_branch", "route", "to_queue", "stream_to_queue", "report")
+        *("host", "agent", "stream", "from_branch", "route", "to_queue", "report")
     }
 
 
-def test_a_program_without_diffusion_does_all_the_rest() -> None:
-    program = BUILD / PROGRAMS[1]
-    switch = Switch.load(
-        program.with_suffix(".json"), program.with_suffix(".p4info.txtpb"), ports=range(9), priority_queues=8
-    )
-    switch.write([+station_entry(), +route_entry("10.0.0.0/24", 3)])
-    (output,) = switch.run(1, Ether(dst=ROUTER_MAC) / IP(src="10.0.0.1", dst="10.0.0.3"))
-    assert output.port == 3
-    with_session(switch)
-    assert ports(switch.run(UPSTREAM, frame(UPSTREAM, DATA))) == [AGENT, FIRST, SECOND, DOWN]
-    assert switch.run(DOWN, feedback()) == switch.run(0, tick()) == []
-    assert drops(switch) == {"unknown_protocol": 2}
-
-
 @pytest.mark.skipif(not shutil.which("p4c-bm2-ss"), reason="p4c-bm2-ss is not on PATH")
-@pytest.mark.parametrize("options", [[], ["-DNO_DIFFUSION"], ["-DMAX_STREAMS=64", "-DMAX_FLOWS=64"]], ids=str)
+@pytest.mark.parametrize("options", [[], ["-DMAX_STREAMS=64", "-DMAX_FLOWS=64"]], ids=str)
 def test_it_compiles_without_a_warning(options: list[str], tmp_path: Path) -> None:
     source = p4_artefacts.P4SRC / "groupflow_v1model.p4"
     command = ["p4c-bm2-ss", "--std", "p4-16", "--Werror", *options, "-o", tmp_path / "out.json", source]

@@ -88,7 +88,7 @@ def test_arp_is_answered_for_known_addresses(router: Switch) -> None:
 @pytest.mark.parametrize(
     ("op", "source", "asked"),
     [(1, ip(1), "192.0.2.9"), (2, ip(1), ip(2)), (1, ip(2), ip(2))],
-    ids=["unknown address", "a reply", "probe of one's own address"],
+    ids=["unknown address", "a reply", "an announcement of one's own address"],
 )
 def test_other_arp_is_dropped(router: Switch, op: int, source: str, asked: str) -> None:
     assert router.run(1, Ether(src=mac(1)) / ARP(op=op, hwsrc=mac(1), psrc=source, pdst=asked)) == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import finsy as fy
 import pytest
 from scapy.layers.inet import ICMP, IP, TCP, UDP
 from scapy.layers.l2 import ARP, Ether
@@ -75,9 +76,6 @@ SPOOFED: dict[str, Callable[[], Packet]] = {
     "a gateway's": lambda: unicast(FIRST, UDP(dport=MEMBER_PORT), source="10.0.0.254"),
     "Ethernet": lambda: Ether(src=mac(SECOND), dst=ROUTER_MAC) / IP(src=ip(FIRST), dst=ip(SECOND)) / ICMP(),
     "ARP": lambda: Ether(src=mac(FIRST)) / ARP(op=1, hwsrc=mac(FIRST), psrc=ip(SECOND), pdst=ip(UPSTREAM)),
-    "an ARP probe": lambda: (
-        Ether(src=mac(FIRST)) / ARP(op=1, hwsrc=mac(FIRST), psrc="0.0.0.0", pdst=ip(UPSTREAM))
-    ),
     "a request for repairs": lambda: Ether(src=mac(FIRST)) / spoofed_request(),
 }
 
@@ -93,6 +91,19 @@ def spoofed_request() -> Packet:
 def test_a_host_speaks_for_no_other(guarded: Switch, attack: Callable[[], Packet]) -> None:
     assert guarded.run(FIRST, attack()) == []
     assert drops(guarded) == {"spoofed": 1}
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_an_arp_probe_is_neither_spoofed_nor_answered(guarded: Switch, known: bool) -> None:
+    """RFC 5227: a host without an address asks whether the one that it wants is taken."""
+    reply = fy.P4TableAction("arp_reply", mac=ROUTER_MAC)
+    asked = fy.P4TableMatch({"hdr.arp.target_ip": f"{ip(FIRST)}/32"})
+    guarded.write([+fy.P4TableEntry("arp_responder", match=asked, action=reply)])
+    if not known:
+        guarded.write([-network.host_entry(FIRST)])
+    probe = Ether(src=mac(FIRST)) / ARP(op=1, hwsrc=mac(FIRST), psrc="0.0.0.0", pdst=ip(FIRST))
+    assert guarded.run(FIRST, probe) == []
+    assert drops(guarded) == {"no_arp": 1}
 
 
 def test_a_port_of_which_nothing_is_known_is_open(guarded: Switch) -> None:
@@ -214,6 +225,15 @@ def test_a_flood_of_a_port_starves_nobody(guarded: Switch) -> None:
     assert drops(guarded) == {"metered": 1010 - BURST}
     assert flood(guarded, FIRST, KEEPALIVE, 1000) == BURST
     assert flood(guarded, SECOND, JOIN, 10) == flood(guarded, SECOND, KEEPALIVE, 10) == 10
+
+
+def test_answers_to_probes_are_metered_and_counted(guarded: Switch) -> None:
+    for _ in range(1000):
+        guarded.run(DOWN, feedback(flags=PROBE | ANSWER))
+    assert len(guarded.packet_ins) == BURST
+    assert drops(guarded) == {"metered": 1000 - BURST}
+    (entry,) = guarded.read(fy.P4CounterEntry("punts", index=0))
+    assert entry.packet_count == BURST
 
 
 @pytest.mark.parametrize(("kind", "rate"), [(JOIN, REQUESTS_A_SECOND), (KEEPALIVE, KEEPALIVES_A_SECOND)])

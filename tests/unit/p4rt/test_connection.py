@@ -14,7 +14,7 @@ from groupflow.p4rt.connection import (
     election_id,
 )
 from groupflow.p4rt.device import ApplyError, Device, State
-from groupflow.p4rt.entries import DELETE, INSERT, Action, Change, Count, Entries, Key, Replicas, read_counter
+from groupflow.p4rt.entries import DELETE, INSERT, Change, Count, Entries, Key, Replicas, action, read_counter
 from groupflow.p4rt.program import Program
 from tests.support.waiting import until
 from tests.support.world import JSON, P4INFO
@@ -23,12 +23,23 @@ from tests.unit.p4rt.p4runtime_server import FakeP4Runtime, arbitration, p4runti
 PROGRAM = Program.load(P4INFO, JSON)
 
 ENTRIES: Entries = {
-    Key("station", (0x020000000001,)): Action("for_us", ()),
-    Key("ipv4_route", (0x0A000101, 32)): Action("route", (3, 0x020000000001, 0x02000A000101)),
-    Key("neighbours", (1,)): Action("to_host", (1, 2, 0x0A000101, 5000)),
+    Key("station", (0x020000000001,)): action("for_us"),
+    Key("ipv4_route", (0x0A000101, 32)): action("route", port=3, src=0x020000000001, dst=0x02000A000101),
+    Key("neighbours", (1,)): action("to_host", src=1, dst=2, ip=0x0A000101, port=5000),
     Key("groups", (0x2001,)): Replicas(frozenset({(3, 1), (510, 2)})),
-    Key("streams", (7, 1)): Action("stream", (0, 0, 0x2001, 0, 0x8001, 3, 0, 0)),
-    Key("branches", (7, 1, 3, 0)): Action("from_branch", (15,)),
+    Key("streams", (7, 1)): action(
+        "stream",
+        index=0,
+        data_group=0,
+        ack_group=0x2001,
+        repair_group=0,
+        upstream_group=0x8001,
+        upstream_port=3,
+        agent_port=0,
+        active=0,
+        queue=0,
+    ),
+    Key("branches", (7, 1, 3, 0)): action("from_branch", branch=15),
 }
 
 
@@ -52,7 +63,7 @@ async def test_what_is_written_is_read_back() -> None:
 async def test_values_are_written_in_their_shortest_form() -> None:
     async with p4runtime(service := FakeP4Runtime()) as address:
         connection = await connect(address, 1, PROGRAM, 10)
-        await connection.write([Change(INSERT, Key("neighbours", (1,)), Action("to_switch", (0, 256)))])
+        await connection.write([Change(INSERT, Key("neighbours", (1,)), action("to_switch", src=0, dst=256))])
         (entity,) = service.entities.values()
         assert [param.value for param in entity.table_entry.action.action.params] == [b"\0", b"\1\0"]
         await connection.close()
@@ -73,13 +84,13 @@ async def test_many_changes_go_in_batches_and_each_refusal_is_told() -> None:
     async with p4runtime(service := FakeP4Runtime()) as address:
         connection = await connect(address, 1, PROGRAM, 10)
         many: Entries = {
-            Key("neighbours", (n,)): Action("to_switch", (1, 2)) for n in range(1, 2 * BATCH + 2)
+            Key("neighbours", (n,)): action("to_switch", src=1, dst=2) for n in range(1, 2 * BATCH + 2)
         }
         assert await connection.write(inserts(many)) == []
         assert service.batches == [BATCH, BATCH, 1]
-        extra: Entries = {Key("neighbours", (9000,)): Action("to_switch", (1, 2))}
+        extra: Entries = {Key("neighbours", (9000,)): action("to_switch", src=1, dst=2)}
         failures = await connection.write(
-            inserts({Key("neighbours", (5,)): Action("to_switch", (1, 2)), **extra})
+            inserts({Key("neighbours", (5,)): action("to_switch", src=1, dst=2), **extra})
         )
         assert [(f.change.key.match, f.message) for f in failures] == [((5,), "not as expected")]
         assert len(await connection.read()) == len(many) + 1
@@ -188,12 +199,12 @@ async def test_a_device_comes_up_keeps_up_and_comes_back() -> None:
         running = asyncio.create_task(device.run())
         await until(lambda: device.state == "up")
         assert len(service.entities) == len(table)
-        device.desired.replace("more", {Key("neighbours", (2,)): Action("to_switch", (1, 2))})
+        device.desired.replace("more", {Key("neighbours", (2,)): action("to_switch", src=1, dst=2)})
         await device.settled()
         assert len(service.entities) == len(table) + 1
         service.refuse_tables = {PROGRAM.tables["neighbours"].id}
         refused = Key("neighbours", (3,))
-        device.desired.replace("too many", {refused: Action("to_switch", (1, 2))})
+        device.desired.replace("too many", {refused: action("to_switch", src=1, dst=2)})
         with pytest.raises(ApplyError, match=r"switch s1 refused neighbours\[3\]: table is full"):
             await device.settled([refused])
         await device.settled([Key("neighbours", (2,))])

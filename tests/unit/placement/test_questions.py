@@ -56,10 +56,11 @@ def test_a_member_in_another_part_of_the_network_is_refused() -> None:
 
 
 def place(*words: str) -> int:
-    return main(["place", *words])
+    return main(["agent", "place", *words])
 
 
-ASK = ("--topology", FIG5, "--sender", "ma1", "--members", "mb1,mc1,md1")
+MEMBERS = ("--member", "mb1", "--member", "mc1", "--member", "md1")
+ASK = ("--topology", FIG5, "--sender", "ma1", *MEMBERS)
 
 
 def test_the_command_shows_agents_costs_and_connections(capsys: pytest.CaptureFixture[str]) -> None:
@@ -79,7 +80,7 @@ def test_the_command_shows_agents_costs_and_connections(capsys: pytest.CaptureFi
 
 
 def test_the_command_in_json(capsys: pytest.CaptureFixture[str]) -> None:
-    options = ("--objective", "time", "--size", "1000000 bytes", "--candidates", "s2", "--json")
+    options = ("--objective", "time", "--size", "1000000 bytes", "--candidate", "s2", "--json")
     assert place(*ASK, "--agents", "1", *options) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["objective"], found["agents"]) == ("time", ["s2"])
@@ -90,26 +91,22 @@ def test_the_command_in_json(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        ((*ASK, "--agents", "-1"), 4, "groupflow: -1 agents cannot be placed; give 0 or more"),
+        (
+            (*ASK, "--agents", "-1"),
+            2,
+            "groupflow agent place: argument --agents: '-1' will not do; write a whole number from 0 on",
+        ),
         ((*ASK, "--agents", "3"), 4, "groupflow: 3 agents are more than the 2 switches"),
         ((*ASK[:3], "mx", *ASK[4:], "--agents", "1"), 4, "groupflow: 'mx' is no host of this network"),
-        ((*ASK[:4], "--agents", "1"), 2, "groupflow: --topology needs --sender and --members"),
+        ((*ASK[:4], "--agents", "1"), 2, "groupflow: --topology needs --sender and --member; give both"),
         (
             (*ASK, "--agents", "1", "--size", "5MB"),
             2,
             "groupflow agent place: argument --size: '5MB' is no size",
         ),
         (("--topology", "none.yaml", *ASK[2:], "--agents", "1"), 4, "groupflow: none.yaml: no such file"),
-        (
-            ("--session", "7", "--sender", "h1", "--agents", "1"),
-            2,
-            "groupflow: --sender and --members belong",
-        ),
-        (
-            ("--agents", "1"),
-            2,
-            "groupflow agent place: one of the arguments --topology --session is required",
-        ),
+        (("--session", "7", "--sender", "h1", "--agents", "1"), 2, "groupflow: --sender and --member belong"),
+        (("--agents", "1"), 2, "groupflow: --topology or --session is missing; give one of them"),
     ],
 )
 def test_the_command_fails_in_one_line(
@@ -124,5 +121,5 @@ def test_the_command_fails_in_one_line(
 def test_a_disconnected_member_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "two.yaml"
     file.write_text(TWO_PARTS)
-    assert place("--topology", str(file), "--sender", "h1", "--members", "h2", "--agents", "1") == 4
+    assert place("--topology", str(file), "--sender", "h1", "--member", "h2", "--agents", "1") == 4
     assert capsys.readouterr().err == "groupflow: no path from h1 to h2; link their switches\n"

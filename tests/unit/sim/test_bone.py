@@ -45,7 +45,7 @@ BONE = sim.Bone(
 
 
 @pytest.mark.parametrize("method", ["scheduled", "unscheduled", "unicast"])
-@pytest.mark.parametrize("repair", ["go_back_n", "selective", "erasure"])
+@pytest.mark.parametrize("repair", ["go_back_n", "selective"])
 def test_every_rim_gets_the_file(method: Method, repair: Repair) -> None:
     results = sim.run(scenario(replace(BONE, method=method, repair=repair), error_bytes=100_000))
     transfer = results.bones["bone"]

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from groupflow import sim
-from tests.support.p4.network import JSON
 
 LINE = """
 name: line
@@ -123,14 +122,6 @@ def test_a_bad_wish_is_refused_by_its_key(asked: str, message: str) -> None:
     with pytest.raises(sim.ScenarioError) as refusal:
         sim.parse(f"{LINE}diffusion: {asked}\n")
     assert str(refusal.value).startswith(message)
-
-
-def test_a_program_without_diffusion_cannot_control(scenario: sim.Scenario) -> None:
-    program = JSON.with_name("groupflow-no-diffusion.json")
-    without = replace(scenario, program=program, p4info=program.with_suffix(".p4info.txtpb"))
-    with pytest.raises(sim.ScenarioError, match=r"was compiled without it \(-DNO_DIFFUSION\); name another"):
-        sim.with_diffusion(without, CONTROL)
-    assert sim.run(replace(without, duration_ns=100_000_000)).packet_hops > 0
 
 
 @pytest.mark.parametrize(

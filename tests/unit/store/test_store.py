@@ -68,7 +68,6 @@ async def test_who_reads_waits_for_nobody(tmp_path: Path) -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         async with asyncio.timeout(2):
-            await store.version()
             assert await store.get("k") == "v"
             assert await store.items("") == {"k": "v"}
         writing = asyncio.create_task(store.commit(Transaction({"k": "w"})))

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from groupflow.errors import Error
 from groupflow.tree.options import DispatchOptions
 
 
@@ -18,13 +19,14 @@ def test_options_of_delays_are_times_of_the_policy() -> None:
 @pytest.mark.parametrize(
     ("option", "value", "text"),
     [
-        ("delay_ms", 0, "--delay-ms 0: write more than 0"),
-        ("delay_ms", math.nan, "--delay-ms nan"),
-        ("review_s", 0.01, "--review-seconds 0.01: write 0.1 to"),
-        ("review_s", -1, "--review-seconds -1"),
+        ("delay_ms", 0, "--delay 0ms: write more than 0"),
+        ("patience_ms", 0, "--patience 0ms: write more than 0"),
+        ("delay_ms", math.nan, "--delay nanms"),
+        ("review_s", 0.01, "--review 0.01s: write 100ms to"),
+        ("review_s", -1, "--review -1s"),
     ],
 )
 def test_a_wrong_time_is_named_with_its_option(option: str, value: float, text: str) -> None:
     wrong: dict[str, Any] = {option: value}
-    with pytest.raises(ValueError, match=text):
+    with pytest.raises(Error, match=text):
         DispatchOptions(token="ab", **wrong)

@@ -1,4 +1,4 @@
-"""The REST API of the controller, which `groupflow ctl` uses. Described at /docs and /openapi.json."""
+"""The REST API of the controller, which the commands use. Described at /docs and /openapi.json."""
 
 import json
 import time

@@ -107,7 +107,7 @@ def inherit(descriptor: int) -> socket.socket:
         api = socket.socket(fileno=descriptor)
         if api.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
             return _OwnersSocket(fileno=api.detach()) if api.family == socket.AF_UNIX else api
-    raise ApiError(f"--api fd:{descriptor}: this process has inherited no listening socket {descriptor}")
+    raise ApiError(f"--listen fd:{descriptor}: this process has inherited no listening socket {descriptor}")
 
 
 async def serve_app(app: ASGIApp, *sockets: socket.socket, tls: tuple[Path, Path] | None = None) -> None:

@@ -153,12 +153,13 @@ def _entry_view(program: Program, key: Key, value: Value) -> schemas.EntryView:
             match[field.name] = f"{shown}/{next(numbers)}" if field.is_lpm else shown
     if program.tables[key.table].has_priority:
         match["priority"] = next(numbers)
-    params = zip(program.actions[value.name].params, value.params, strict=True)
     return schemas.EntryView(
         table=key.table,
         match=match,
         action=value.name,
-        params={param.name: _show(param, number) for param, number in params},
+        params={
+            param.name: _show(param, value.params[param.name]) for param in program.actions[value.name].params
+        },
     )
 
 

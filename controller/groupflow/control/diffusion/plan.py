@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from groupflow.control.diffusion import coefficients
-from groupflow.p4rt.entries import Action, Entries, Key
+from groupflow.p4rt.entries import Entries, Key, action
 from groupflow.p4rt.externs import GENERATORS, QUEUE_SETTINGS, Generator, QueueSettings
 
 QUEUES = 8
@@ -56,13 +56,6 @@ class Rule:
         return (*(number for pair in numbers for number in pair), RULE_PRIORITY)
 
 
-class StreamRule(NamedTuple):
-    """The data packets of a session's sender."""
-
-    session: int
-    source: int
-
-
 class Branch(NamedTuple):
     """A downstream neighbour of a node."""
 
@@ -98,25 +91,20 @@ class Part(NamedTuple):
 
 
 def part_entries(
-    flow: int, rule: Rule | StreamRule, part: Part, d: Fraction, alpha: Fraction, *, isolate: bool = False
+    flow: int, rule: Rule | None, part: Part, d: Fraction, alpha: Fraction, *, isolate: bool = False
 ) -> Entries:
-    """All entries of a switch for its part. Raises InvalidError."""
-    entries = _rule_entries(flow, rule, part)
-    entries |= _queue_entries(part)
+    """All entries of a switch for its part but that of a session's stream. Raises InvalidError."""
+    entries = _queue_entries(part)
+    if rule:
+        entries[Key("controlled_flows", rule.match())] = action("to_queue", queue=part.queue)
     for branch in part.branches:
         if branch.controlled:
             key = Key("feedback_sources", (flow, branch.port))
-            parameters = (_cell(part, branch), *_limit_and(d, branch.delay_ns, alpha=alpha))
-            entries[key] = Action("from_downstream", parameters)
+            link = _link(d, branch.delay_ns, alpha=alpha)
+            entries[key] = action("from_downstream", to_cell=_cell(part, branch), **link)
     entries |= _tick_entries(flow, part, d, alpha, isolate=isolate)
     entries |= _generator_entries(flow, part)
     return entries
-
-
-def _rule_entries(flow: int, rule: Rule | StreamRule, part: Part) -> Entries:
-    if isinstance(rule, StreamRule):
-        return {Key("controlled_streams", rule): Action("stream_to_queue", (flow, part.queue))}
-    return {Key("controlled_flows", rule.match()): Action("to_queue", (flow, part.queue))}
 
 
 def _queue_entries(part: Part) -> Entries:
@@ -131,15 +119,17 @@ def _tick_entries(flow: int, part: Part, d: Fraction, alpha: Fraction, *, isolat
     upstream = part.upstream
     last = len(part.branches) - 1
     for number, branch in enumerate(part.branches):
-        limit, *terms = _limit_and(d, branch.delay_ns) if branch.controlled else (1, *_NO_TERMS)
-        line_rate = 0 if branch.controlled else min(branch.line_rate, coefficients.RATE_MAX)
-        told = upstream.port if upstream and number == last else 0
-        combine = FIRST if number == 0 else FASTEST if isolate else SLOWEST
-        parameters = (_cell(part, branch), limit, *terms, line_rate, told, combine)
-        entries[Key("ticks", (flow, number))] = Action("report", parameters)
+        entries[Key("ticks", (flow, number))] = action(
+            "report",
+            of_cell=_cell(part, branch),
+            **(_link(d, branch.delay_ns) if branch.controlled else {"limit": 1, **_terms("d", _NO_TERMS)}),
+            line_rate=0 if branch.controlled else min(branch.line_rate, coefficients.RATE_MAX),
+            to_port=upstream.port if upstream and number == last else 0,
+            combine=FIRST if number == 0 else FASTEST if isolate else SLOWEST,
+        )
     if upstream and upstream.external:
-        parameters = _limit_and(d, upstream.delay_ns, alpha=alpha)
-        entries[Key("external_reports", (flow, upstream.port))] = Action("report_external", parameters)
+        link = _link(d, upstream.delay_ns, alpha=alpha)
+        entries[Key("external_reports", (flow, upstream.port))] = action("report_external", **link)
     return entries
 
 
@@ -164,11 +154,15 @@ def tick_frame(flow: int, branch: int, mac: bytes) -> bytes:
     return (ethernet + struct.pack("!HH", flow, branch)).ljust(60, b"\0")
 
 
-def _limit_and(d: Fraction, delay_ns: int, *, alpha: Fraction | None = None) -> tuple[int, ...]:
-    """The limit and the three terms of a link, in the order of the action parameters."""
+def _link(d: Fraction, delay_ns: int, *, alpha: Fraction | None = None) -> dict[str, int]:
+    """The parameters of a link: its limit, and the terms of its coefficients."""
     coefficient = coefficients.diffusion_coefficient(d, delay_ns)
-    terms = coefficients.alpha_coefficient(alpha).codes if alpha is not None else ()
-    return (coefficients.clamp_limit(coefficient), *terms, *coefficient.codes)
+    terms = _terms("alpha", coefficients.alpha_coefficient(alpha).codes) if alpha is not None else {}
+    return {"limit": coefficients.clamp_limit(coefficient), **terms, **_terms("d", coefficient.codes)}
+
+
+def _terms(name: str, codes: tuple[int, int, int]) -> dict[str, int]:
+    return {f"{name}_{term}": code for term, code in zip("abc", codes, strict=True)}
 
 
 def _cell(part: Part, branch: Branch) -> int:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from groupflow.control.diffusion.coefficients import line_rate
 from groupflow.control.diffusion.model import PROTOCOLS
-from groupflow.control.diffusion.plan import Branch, Rule, StreamRule, Upstream
+from groupflow.control.diffusion.plan import Branch, Rule, Upstream
 from groupflow.control.sessions.replication import Node
 from groupflow.errors import Error, InvalidError, Kind
 from groupflow.model.flow import FlowRequest
@@ -19,7 +19,8 @@ class Waypoint(NamedTuple):
     """A switch on the way of a flow, before it has numbers for its queues and generators."""
 
     switch: str
-    rule: Rule | StreamRule
+    rule: Rule | None
+    """None: the data of a session's sender"""
     upstream: Upstream | None
     branches: tuple[Branch, ...]
 
@@ -85,7 +86,6 @@ def stream_places(
     topology: Topology, request: FlowRequest, tree: Mapping[str, Node], delays: Delays
 ) -> list[Waypoint]:
     """The places for a sender's stream in a session: every switch of its tree, without cache agents."""
-    rule = StreamRule(request.session or 0, request.source or 0)
     places: list[Waypoint] = []
     for node in tree.values():
         behind = [branch.neighbour.node for branch in node.branches if not branch.isolated]
@@ -95,7 +95,7 @@ def stream_places(
         upstream = _upstream(topology, node.switch, before, behind, delays, external=external)
         size = request.packet_bytes
         branches = _each_port(_branch(topology, node.switch, name, delays, size) for name in behind)
-        places.append(Waypoint(node.switch, rule, upstream, branches))
+        places.append(Waypoint(node.switch, None, upstream, branches))
     return places
 
 

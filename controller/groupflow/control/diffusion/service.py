@@ -41,6 +41,12 @@ class ControlledFlow:
     def number(self) -> int:
         return self.record.flow
 
+    @property
+    def stream(self) -> Stream | None:
+        """the stream of a session that the flow is, if it is one"""
+        request = self.record.request
+        return Stream(request.session or 0, request.source or 0) if request.kind == "session" else None
+
 
 class Diffusion:
     """Made by the controller, beside its sessions."""
@@ -98,6 +104,8 @@ class Diffusion:
         gone = self.get(flow)
         for switch in gone.entries:
             self._devices[switch].desired.replace(("diffusion", flow), {})
+        if stream := gone.stream:
+            self._fabric.control(stream, {})
         del self.flows[flow]
         self._events.tell("diffusion-removed", flow=flow, name=gone.record.request.name)
         await self._store.commit(Transaction({FLOWS.key(flow): None}))
@@ -153,12 +161,6 @@ class Diffusion:
         return request
 
     def _places(self, request: FlowRequest) -> list[Waypoint]:
-        if not self._program.has_diffusion:
-            raise Error(
-                "the switches' P4 program was compiled without diffusion-type flow control (-DNO_DIFFUSION); "
-                "start the controller with --p4info and --p4-json of one that has it",
-                Kind.CONFLICT,
-            )
         if request.kind == "flow":
             return flow_places(self._topology, request, self._delay)
         if request.kind == "link":
@@ -208,6 +210,8 @@ class Diffusion:
         for switch, wanted in entries.items():
             self._devices[switch].desired.replace(("diffusion", record.flow), wanted)
         self.flows[record.flow] = flow
+        if stream := flow.stream:
+            self._fabric.control(stream, {part.switch: part.queue for part in parts})
         return flow
 
     def _part(self, number: int, place: Waypoint) -> plan.Part:

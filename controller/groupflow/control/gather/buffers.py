@@ -1,5 +1,4 @@
-"""The receive buffer of each client: section III.A of the paper. Parity of a coded stream (`--fec`) takes its
-part of a buffer, so that eq. (1) counts it with the target, and the throughput of eq. (2) is less by it.
+"""The receive buffer of each client: section III.A of the paper.
 
 The paper's words for too small a total, "target throughput for all clients is set to the minimum target value
 in all clients", can be read in two ways: (a) the smallest target of all clients stands for everyone's target,
@@ -33,7 +32,7 @@ def share_buffers(clients: Sequence[Client], readings: Readings, limits: Limits)
     """Bytes of receive buffer for each client, whose sum is at most `limits.buffer`."""
     targets = {client.name: float(client.target) for client in clients}
     read = {client.name: readings[client.name] for client in clients}
-    rtts = {name: each.rtt_or_std * each.coded for name, each in read.items()}
+    rtts = {name: each.rtt_or_std for name, each in read.items()}
     needed = {name: _room(target, rtts[name], limits) for name, target in targets.items()}
     surplus = limits.buffer - sum(needed.values())
     if surplus >= 0:

@@ -62,11 +62,7 @@ def is_due(target: float, reading: Reading, xi: float = XI) -> bool:
     """
     if reading.rtt is None:
         return False
-    estimated = (
-        float("inf")
-        if reading.window is None
-        else rate_of(reading.window, reading.rtt_or_std * reading.coded)
-    )
+    estimated = float("inf") if reading.window is None else rate_of(reading.window, reading.rtt_or_std)
     return reading.throughput < target and reading.throughput < xi * estimated
 
 

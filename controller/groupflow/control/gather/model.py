@@ -9,8 +9,6 @@ from groupflow.model.client import Client as Client  # for policies of one's own
 
 ROUND_S = 0.5
 """time between two measurements and tunings of a client (section III.A)"""
-MOST_PARITY = 8 / 9
-"""of a coded stream: eight blocks for each piece"""
 RTT_STD_S = 0.1
 """baseline of round trips (RTT_std, section III.B); also taken for a client that has not been measured yet"""
 
@@ -30,17 +28,10 @@ class Reading(NamedTuple):
     """share of the segments sent in the round that were lost"""
     timeout: float | None = None
     """retransmission time-out, s"""
-    parity: float = 0.0
-    """share of the bytes that came which were parity (`--fec`): windows carry them, throughput has none"""
 
     @property
     def rtt_or_std(self) -> float:
         return RTT_STD_S if self.rtt is None else self.rtt
-
-    @property
-    def coded(self) -> float:
-        """bytes sent for each byte of data"""
-        return 1 / (1 - min(max(0.0, self.parity), MOST_PARITY))
 
 
 class Setting(NamedTuple):

@@ -144,7 +144,6 @@ _KINDS = {
     "window": _NUMBER_OR_NULL,
     "connections": _NUMBER,
     "loss_ratio": _NUMBER,
-    "parity_ratio": _NUMBER,
 }
 """types of the fields read of each client; exact types, because a bool is an int, too"""
 
@@ -191,7 +190,6 @@ def _reading(
     window: float | None,
     connections: float,
     loss: float,
-    parity: float,
 ) -> Reading:
     """A reading for the policy, from gfagent's units: bit/s, ms, bytes."""
     rtt = rtt or server_rtt
@@ -202,5 +200,4 @@ def _reading(
         int(connections),
         min(1.0, float(loss)),
         timeout / 1000 if timeout else None,
-        float(parity),
     )

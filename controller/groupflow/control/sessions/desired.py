@@ -13,7 +13,7 @@ from groupflow.control.sessions.numbers import NodeNumbers, Stream
 from groupflow.control.sessions.replication import Neighbour, Node
 from groupflow.model.session import Mode, Policy
 from groupflow.model.topology import Topology
-from groupflow.p4rt.entries import GROUPS, Action, Entries, Key, Replicas
+from groupflow.p4rt.entries import GROUPS, Action, Entries, Key, Replicas, action
 
 _ALONE, _WITH_AGENT = 0x2000, 0x4000
 
@@ -22,18 +22,20 @@ def unicast_entries(topology: Topology, switch: str) -> Entries:
     """Entries for routing and proxy ARP: ping, TCP and the like work wherever sessions do."""
     here = topology.switches[switch]
     mac = _mac(here.mac)
-    entries: Entries = {Key("station", (mac,)): Action("for_us", ())}
+    entries: Entries = {Key("station", (mac,)): action("for_us")}
     for host in topology.hosts.values():
         path = topology.path(switch, host.switch)
         if path is None:
             continue
         for ip in (host.ip, host.gateway):
-            entries[Key("arp_responder", (int(ip), 32))] = Action("arp_reply", (mac,))
+            entries[Key("arp_responder", (int(ip), 32))] = action("arp_reply", mac=mac)
         if len(path) == 1:
             port, destination = host.port, host.mac
         else:
             port, destination = topology.port_to(switch, path[1]), topology.switches[path[1]].mac
-        entries[Key("ipv4_route", (int(host.ip), 32))] = Action("route", (port, mac, _mac(destination)))
+        entries[Key("ipv4_route", (int(host.ip), 32))] = action(
+            "route", port=port, src=mac, dst=_mac(destination)
+        )
     return entries
 
 
@@ -47,18 +49,24 @@ def guard_entries(topology: Topology, switch: str, sessions: IPv4Network) -> Ent
         host = topology.host_at(switch, port)
         if host is None:
             continue
-        source = Action("host", (_mac(host.mac), int(host.ip)))
+        source = action("host", mac=_mac(host.mac), ip=int(host.ip))
         if host.name == topology.switches[switch].agent:
-            prefix = (int(sessions.network_address), int(sessions.netmask))
-            source = Action("agent", (*source.params, *prefix))
+            first, mask = int(sessions.network_address), int(sessions.netmask)
+            source = action("agent", **source.params, sessions=first, mask=mask)
         entries[Key("port_sources", (port,))] = source
     return entries
 
 
 def stream_entries(
-    topology: Topology, node: Node, stream: Stream, numbers: NodeNumbers, mode: Mode, policy: Policy
+    topology: Topology,
+    node: Node,
+    stream: Stream,
+    numbers: NodeNumbers,
+    mode: Mode,
+    policy: Policy,
+    queue: int = 0,
 ) -> Entries:
-    """The entries of a switch for its part in one stream."""
+    """The entries of a switch for its part in one stream. `queue`: of its data under flow control, or 0."""
 
     entries: Entries = {
         Key("neighbours", (number,)): _addressing(topology, node.switch, neighbour)
@@ -93,13 +101,20 @@ def stream_entries(
     for branch in node.branches:
         number = numbers.branches[branch.neighbour, branch.member]
         active |= 1 << number
-        entries[Key("branches", (*stream, port(branch.neighbour), branch.member))] = Action(
-            "from_branch", (number,)
+        entries[Key("branches", (*stream, port(branch.neighbour), branch.member))] = action(
+            "from_branch", branch=number
         )
-    agent_port = port(node.agent) if node.agent else 0
-    entries[Key("streams", stream)] = Action(
+    entries[Key("streams", stream)] = action(
         "stream",
-        (numbers.index, data, acknowledged, repair, upstream, port(node.upstream), agent_port, active),
+        index=numbers.index,
+        data_group=data,
+        ack_group=acknowledged,
+        repair_group=repair,
+        upstream_group=upstream,
+        upstream_port=port(node.upstream),
+        agent_port=port(node.agent) if node.agent else 0,
+        active=active,
+        queue=queue,
     )
     return entries
 
@@ -108,9 +123,9 @@ def _addressing(topology: Topology, switch: str, neighbour: Neighbour) -> Action
     """The action that addresses a copy for a neighbour."""
     here = _mac(topology.switches[switch].mac)
     if neighbour.node in topology.switches:
-        return Action("to_switch", (here, _mac(topology.switches[neighbour.node].mac)))
+        return action("to_switch", src=here, dst=_mac(topology.switches[neighbour.node].mac))
     host = topology.hosts[neighbour.node]
-    return Action("to_host", (here, _mac(host.mac), int(host.ip), neighbour.udp_port))
+    return action("to_host", src=here, dst=_mac(host.mac), ip=int(host.ip), port=neighbour.udp_port)
 
 
 def _mac(text: str) -> int:

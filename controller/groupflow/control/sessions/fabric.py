@@ -5,7 +5,7 @@ from ipaddress import IPv4Network
 from typing import Protocol
 
 from groupflow.control.sessions.desired import guard_entries, stream_entries, unicast_entries
-from groupflow.control.sessions.model import Session
+from groupflow.control.sessions.model import Session, SessionRecord
 from groupflow.control.sessions.numbers import CURSORS, NEIGHBOURS, STREAMS, Stream, SwitchNumbers
 from groupflow.control.sessions.replication import Node, lowest_rate
 from groupflow.control.sessions.tcp import DEFAULT_PREFIX
@@ -38,6 +38,9 @@ class Fabric:
         """the streams that are installed, each with its nodes by switch"""
         self.observers: list[Callable[[Stream], None]] = []
         """functions called when a stream's tree has changed"""
+        self._records: dict[Stream, SessionRecord] = {}
+        self._queues: dict[Stream, Mapping[str, int]] = {}
+        """by switch, of the streams under flow control"""
         self._numbers = {name: SwitchNumbers(name) for name in devices}
         for name, device in devices.items():
             device.desired.replace("topology", unicast_entries(topology, name))
@@ -53,19 +56,32 @@ class Fabric:
         touched: dict[str, list[Key]] = {}
         for switch in self.trees.get(stream, {}).keys() - tree.keys():
             self._withdraw(switch, stream)
-        for switch, node in tree.items():
-            numbers = self._numbers[switch].assign(stream, node)
-            record = session.record
-            entries = stream_entries(self.topology, node, stream, numbers, record.mode, record.policy)
-            self._release(switch, self.devices[switch].desired.replace(stream, entries))
-            touched[switch] = list(entries)
         if tree:
-            self.trees[stream] = dict(tree)
+            self.trees[stream], self._records[stream] = dict(tree), session.record
         else:
             self.trees.pop(stream, None)
+            self._records.pop(stream, None)
+        for switch, node in tree.items():
+            touched[switch] = self._enter(stream, switch, node)
         for observer in self.observers:
             observer(stream)
         return Installation(self.devices, touched)
+
+    def control(self, stream: Stream, queues: Mapping[str, int]) -> None:
+        """Puts a stream's data into these queues, by switch; elsewhere into none of its own."""
+        self._queues[stream] = queues
+        if not queues:
+            del self._queues[stream]
+        for switch, node in self.trees.get(stream, {}).items():
+            self._enter(stream, switch, node)
+
+    def _enter(self, stream: Stream, switch: str, node: Node) -> list[Key]:
+        """Enters a switch's part in a stream in its desired state; returns the keys."""
+        numbers, record = self._numbers[switch].assign(stream, node), self._records[stream]
+        queue = self._queues.get(stream, {}).get(switch, 0)
+        entries = stream_entries(self.topology, node, stream, numbers, record.mode, record.policy, queue)
+        self._release(switch, self.devices[switch].desired.replace(stream, entries))
+        return list(entries)
 
     def steer(self, session: int, routes: Mapping[str, Entries]) -> "Installation":
         """Installs the routes to a TCP session's address, by switch; no entries: removes them."""

@@ -258,7 +258,7 @@ class Splitting:
                     self._tell(name.replace("_", "-"), session, stream, member=member, name=who, text=text)
                     if name == "member_failed":
                         self._put_out(session, member, text)
-            case "isolated" | "caught_up" | "join_refused" | "refused" | "branch_lost" | "branch_resumed":
+            case "isolated" | "caught_up" | "join_refused" | "refused":
                 self._tell(
                     name.replace("_", "-"),
                     session,

@@ -5,14 +5,14 @@ from ipaddress import IPv4Address, IPv4Network
 
 from groupflow.control.split.overlay import nearest
 from groupflow.model.topology import Topology
-from groupflow.p4rt.entries import Action, Entries, Key
+from groupflow.p4rt.entries import Entries, Key, action
 
 _TABLE = "ipv4_route"
 
 
 def refusal(prefix: IPv4Network) -> Entries:
     """The entry for the sessions' prefix: refuses addresses for which no session has a route."""
-    return {Key(_TABLE, (int(prefix.network_address), prefix.prefixlen)): Action("refuse", ())}
+    return {Key(_TABLE, (int(prefix.network_address), prefix.prefixlen)): action("refuse")}
 
 
 def route(topology: Topology, switch: str, address: str, agents: Collection[str]) -> Entries:
@@ -31,7 +31,7 @@ def route(topology: Topology, switch: str, address: str, agents: Collection[str]
         assert path is not None, "nearest agents are reached"
         port, mac = topology.port_to(switch, path[1]), topology.switches[path[1]].mac
     key = Key(_TABLE, (int(IPv4Address(address)), 32))
-    return {key: Action("route", (port, _number(topology.switches[switch].mac), _number(mac)))}
+    return {key: action("route", port=port, src=_number(topology.switches[switch].mac), dst=_number(mac))}
 
 
 def _number(mac: str) -> int:

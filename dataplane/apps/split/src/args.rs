@@ -1,7 +1,6 @@
-//! Options of `split` and `keep`.
+//! Options of `split`.
 
 use std::net::Ipv4Addr;
-use std::path::PathBuf;
 
 use clap::Args;
 use groupflow_host::error::AgentError;
@@ -41,27 +40,9 @@ pub struct SplitArgs {
     #[arg(long, value_name = "SECONDS", default_value_t = 5)]
     #[arg(value_parser = clap::value_parser!(u64).range(1..3600))]
     pub connect_timeout: u64,
-    /// Seconds to wait for a lost agent, in sessions that resume
-    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
-    #[arg(value_parser = clap::value_parser!(u64).range(1..3600))]
-    pub resume_timeout: u64,
-    /// Unix socket of a keeper that holds the connections of sessions that resume while the agent restarts
-    #[arg(long, value_name = "PATH")]
-    pub keep: Option<PathBuf>,
     /// Write events as JSON lines
     #[arg(long)]
     pub json: bool,
-}
-
-/// Options of `keep`.
-#[derive(Debug, Args)]
-pub struct KeepArgs {
-    /// Path of the Unix socket
-    #[arg(long)]
-    pub path: PathBuf,
-    /// Seconds to wait for the next agent
-    #[arg(long)]
-    pub patience: u64,
 }
 
 impl Subcommand for SplitArgs {
@@ -72,15 +53,5 @@ impl Subcommand for SplitArgs {
     fn run(&self, reporter: &mut Reporter) -> Result<u8, AgentError> {
         check_name(&self.name)?;
         crate::run(self, reporter)
-    }
-}
-
-impl Subcommand for KeepArgs {
-    fn reporter(&self) -> Reporter {
-        Reporter::new(false, true, "keep", "keep", None)
-    }
-
-    fn run(&self, _: &mut Reporter) -> Result<u8, AgentError> {
-        crate::keep(self)
     }
 }

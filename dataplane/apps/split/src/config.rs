@@ -86,8 +86,6 @@ pub struct SessionSpec {
     /// Whether the stream waits for a slow branch.
     pub policy: Policy,
     pub replies: Replies,
-    /// Whether streams survive the loss of an agent.
-    pub resume: bool,
     /// Whether a member on the sender's own host also gets the stream.
     pub echo: bool,
     /// The upstream agent, if only this agent may hand streams on.
@@ -150,7 +148,6 @@ impl SessionSpec {
                 ("merge", _) => Replies::Merge,
                 _ => Replies::Drop,
             },
-            resume: fields.flag("resume", false)?,
             echo: fields.flag("echo", true)?,
             upstream: fields.optional_parsed("upstream", "IP:PORT or null")?,
             neighbours: neighbours(&mut fields)?,
@@ -160,13 +157,11 @@ impl SessionSpec {
         Ok(spec)
     }
 
-    /// Bytes that are cached for slow branches before policy `isolate` goes on without them. The slow
-    /// branches are then fed from the rest of the cache; in N2N without resumption the cache keeps nothing
-    /// for them, and they are removed.
+    /// Bytes that are cached for slow branches before policy `isolate` goes on without them. In E2E the slow
+    /// branches are then fed from the rest of the cache. In N2N they have all of the cache, and are removed.
     pub fn patience(&self) -> u64 {
         match self.mode {
-            Mode::NodeToNode if !self.resume => self.cache_bytes,
-            Mode::NodeToNode => self.cache_bytes / 2,
+            Mode::NodeToNode => self.cache_bytes,
             Mode::EndToEnd => self.allowance_bytes.min(self.cache_bytes / 2),
         }
     }

@@ -8,12 +8,13 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
 use groupflow_host::json::{FieldError, ObjectReader};
+use groupflow_host::lines::LineBuffer;
 use groupflow_host::outbox::Outbox;
 use groupflow_host::poller::Registration;
 use groupflow_host::private;
 use groupflow_host::read_outcome::ReadOutcome;
 use serde_json::{json, Value};
-use socket2::{Socket, Type};
+use socket2::Socket;
 
 /// Bytes of the longest request.
 const LINE: usize = 1 << 20;
@@ -58,7 +59,7 @@ impl Listener {
             }
             ControlAddress::Path(path) => {
                 remove_stale(path)?;
-                let listener = private::listen(path, Type::STREAM, 128)?;
+                let listener = private::listen(path)?;
                 (listener, path.display().to_string(), Some(path.clone()))
             }
         };
@@ -194,7 +195,7 @@ pub struct ControlClient {
     pub over: bool,
     connection: Socket,
     registration: Registration,
-    input: Vec<u8>,
+    input: LineBuffer,
     out: Outbox,
     dropped: u64,
 }
@@ -207,7 +208,7 @@ impl ControlClient {
             over: false,
             connection,
             registration,
-            input: Vec::new(),
+            input: LineBuffer::new(LINE),
             out: Outbox::new(OUTBOX),
             dropped: 0,
         }
@@ -223,21 +224,16 @@ impl ControlClient {
         let (mut lines, mut readable) = (Vec::new(), true);
         while readable && !self.over {
             match ReadOutcome::read(&mut self.connection, &mut readable, scratch) {
-                Ok(ReadOutcome::Bytes(count)) => self.input.extend_from_slice(&scratch[..count]),
+                Ok(ReadOutcome::Bytes(count)) => match self.input.push(&scratch[..count]) {
+                    Some(more) => lines.extend(more),
+                    None => {
+                        let text = format!("a request has at most {LINE} bytes");
+                        self.tell(&answer(&Value::Null, Err(RequestError::new("too_long", text))));
+                        self.over = true;
+                    }
+                },
                 Ok(ReadOutcome::Nothing) => {}
                 Ok(ReadOutcome::End) | Err(_) => self.over = true,
-            }
-            while let Some(end) = self.input.iter().position(|&b| b == b'\n') {
-                let line: Vec<u8> = self.input.drain(..=end).collect();
-                if !line.iter().all(u8::is_ascii_whitespace) {
-                    lines.push(line);
-                }
-            }
-            if self.input.len() > LINE {
-                let refused = RequestError::new("too_long", format!("a request has at most {LINE} bytes"));
-                self.tell(&answer(&Value::Null, Err(refused)));
-                self.input.clear();
-                self.over = true;
             }
         }
         lines

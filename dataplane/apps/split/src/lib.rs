@@ -2,7 +2,9 @@
 //!
 //! The agent is one thread with one epoll. A sender's connection to a session's address becomes a stream. The
 //! stream's bytes are cached once and handed to every branch: to the next agents, which learn from a
-//! [`preamble`] which stream follows and answer in [`frame`]s, and to the members' ordinary TCP listeners.
+//! [`preamble`] which stream follows and answer in [`frame`]s, and to the members' ordinary TCP listeners. A
+//! stream lasts no longer than the agents that carry it: when one of them ends, its connections are reset, and
+//! the agent before it tells the reason upstream.
 //!
 //! `groupflow_transport` decides in its `fanout` which bytes may be taken, kept and discarded;
 //! `groupflow_host` gives sockets, polling, options and reports; `groupflow_base` gives readers of frames.
@@ -16,13 +18,10 @@
 //! | [`live`], [`upstream`], [`link`] | a stream; its source; its branches |
 //! | [`cache`] | the bytes |
 //! | [`preamble`], [`frame`], [`peers`] | messages between agents; how connections begin and end |
-//! | [`farewell`] | last frames of ended streams, for an agent that restarted |
 //! | [`control`] | the control socket |
-//! | [`keep`] | a process that holds connections while the agent restarts |
 //! | [`tally`], [`resources`] | statistics; the state that streams share |
 
 use std::net::SocketAddrV4;
-use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use groupflow_host::error::{plain, AgentError};
@@ -32,16 +31,14 @@ use groupflow_host::report::{Reporter, Weight};
 use groupflow_host::tcp::{self, TcpOptions};
 use serde_json::{json, Value};
 
-use crate::args::{KeepArgs, SplitArgs};
+use crate::args::SplitArgs;
 
 mod agent;
 pub mod args;
 mod cache;
 mod config;
 mod control;
-mod farewell;
 pub mod frame;
-mod keep;
 mod link;
 mod live;
 mod peers;
@@ -54,8 +51,7 @@ mod upstream;
 use agent::Agent;
 use cache::BlockPool;
 use control::Listener;
-use keep::Keeper;
-use resources::{Limits, Orphan, Resources};
+use resources::{Limits, Resources};
 
 /// Bytes of one read that are not cached.
 const SCRATCH: usize = 64 << 10;
@@ -75,46 +71,24 @@ pub fn run(args: &SplitArgs, reporter: &mut Reporter) -> Result<u8, AgentError> 
     })?;
     let port = peers.local_addr().map_err(|e| system(&e))?.port();
     let ready = json!({"addr": args.addr.to_string(), "port": port, "control": control.name});
-    let (keeper, kept) = match &args.keep {
-        None => (None, Vec::new()),
-        Some(path) => {
-            let patience = Duration::from_secs(args.resume_timeout);
-            let (keeper, kept) = Keeper::open(path, patience).map_err(|e| {
-                let cause = format!("cannot keep connections at {}: {}", path.display(), plain(&e));
-                AgentError::new("keep", cause, "choose another --keep")
-            })?;
-            (Some(keeper), kept)
-        }
-    };
-    let orphans: Vec<Orphan> = kept.into_iter().filter_map(Orphan::parse).collect();
     let limits = Limits {
         address: args.addr,
         silence: Duration::from_secs(args.silence),
         connect: Duration::from_secs(args.connect_timeout),
-        resume: Duration::from_secs(args.resume_timeout),
     };
     let resources = Resources {
         poller: Poller::new().map_err(|e| system(&e.into()))?,
         pool: BlockPool::new(args.max_cache),
-        keeper,
         limits,
         scratch: vec![0; SCRATCH].into_boxed_slice(),
         now: Instant::now(),
         events: Vec::new(),
     };
     let mut agent =
-        Agent::new(resources, peers, control, signals, args.max_streams, orphans).map_err(|e| system(&e))?;
+        Agent::new(resources, peers, control, signals, args.max_streams).map_err(|e| system(&e))?;
     reporter.event("ready", Weight::Lasting, ready, None);
     agent.run(|event| tell(reporter, event)).map_err(|e| system(&e))?;
     Ok(0)
-}
-
-/// Runs the keeper until no agent needs it; its standard input is the socket that listens for agents.
-pub fn keep(args: &KeepArgs) -> Result<u8, AgentError> {
-    raise_descriptors();
-    let patience = Duration::from_secs(args.patience);
-    let listener = std::io::stdin().as_fd().try_clone_to_owned().map_err(|e| system(&e))?;
-    keep::run(&listener.into(), &args.path, patience).map(|()| 0).map_err(|e| system(&e))
 }
 
 /// Reports an event; a slow reader of events does not stop the agent.

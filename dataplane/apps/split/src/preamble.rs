@@ -15,21 +15,17 @@ pub struct Preamble {
     pub session: u32,
     /// The stream's number, the same at every agent, chosen by the agent to which its sender connected.
     pub stream: StreamId,
-    /// The offset at which the bytes that follow begin; with `resume`, the offset of the first byte that is
-    /// available.
+    /// The offset at which the bytes that follow begin.
     pub offset: u64,
     /// The session's mode, so that agents notice when they disagree.
     pub mode: Mode,
-    /// Whether the stream existed before: then its bytes follow only after
-    /// [`crate::frame::SplitFrame::Welcome`].
-    pub resume: bool,
 }
 
 impl Preamble {
     /// As it is sent.
     pub fn encode(&self) -> Vec<u8> {
         let mut w = Writer::with_capacity(LENGTH);
-        w.bytes(MAGIC).u8(VERSION).u8(self.mode as u8).u8(self.resume.into()).u8(0);
+        w.bytes(MAGIC).u8(VERSION).u8(self.mode as u8).u16(0);
         w.u32(self.session).u64(self.stream.0).u64(self.offset);
         w.into_bytes()
     }
@@ -45,13 +41,9 @@ impl Preamble {
             other => return Err(CodecError::value("version", other)),
         }
         let mode = Mode::parse(r.u8("mode")?)?;
-        let resume = r.flag("flags")?;
-        match r.u8("reserved")? {
-            0 => {}
-            other => return Err(CodecError::value("reserved", other)),
-        }
+        r.u16_in(0..=0, "reserved")?;
         let (session, stream) = (r.u32("session")?, StreamId(r.u64("stream")?));
-        let preamble = Preamble { session, stream, offset: r.u64("offset")?, mode, resume };
+        let preamble = Preamble { session, stream, offset: r.u64("offset")?, mode };
         r.end("preamble")?;
         Ok(preamble)
     }

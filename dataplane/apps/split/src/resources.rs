@@ -1,6 +1,6 @@
 //! The state that all streams of an agent share.
 
-use std::net::{Ipv4Addr, SocketAddrV4, TcpStream};
+use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
 
 use groupflow_base::StreamId;
@@ -8,7 +8,6 @@ use groupflow_host::poller::Poller;
 use serde_json::{json, Value};
 
 use super::cache::BlockPool;
-use super::keep::Keeper;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SplitPollKey {
@@ -36,29 +35,6 @@ pub struct Limits {
     pub silence: Duration,
     /// How long connecting to the next agent is tried when a stream begins.
     pub connect: Duration,
-    /// How long the agent waits for a lost agent in a session that resumes.
-    pub resume: Duration,
-}
-
-/// A downstream connection that was kept while the agent restarted.
-pub struct Orphan {
-    /// The connection's number at the keeper.
-    pub key: u64,
-    pub stream: StreamId,
-    /// The address to which it goes.
-    pub address: SocketAddrV4,
-    /// The offset of the first byte of the stream that it carried.
-    pub start: u64,
-    pub socket: TcpStream,
-}
-
-impl Orphan {
-    /// Parses a connection that the keeper gave back.
-    pub fn parse((key, note, fd): super::keep::Kept) -> Option<Orphan> {
-        let stream = StreamId(u64::from_str_radix(note["stream"].as_str()?, 16).ok()?);
-        let address = note["address"].as_str()?.parse().ok()?;
-        Some(Orphan { key, stream, address, start: note["start"].as_u64()?, socket: fd.into() })
-    }
 }
 
 /// The state that all streams of an agent share.
@@ -66,7 +42,6 @@ pub struct Resources {
     pub poller: Poller<SplitPollKey>,
     pub pool: BlockPool,
     pub limits: Limits,
-    pub keeper: Option<Keeper>,
     /// A buffer for bytes that are handed on at once.
     pub scratch: Box<[u8]>,
     pub now: Instant,
@@ -75,13 +50,6 @@ pub struct Resources {
 }
 
 impl Resources {
-    /// Tells the keeper to close its copy of a connection.
-    pub fn drop_kept(&mut self, key: u64) {
-        if self.keeper.as_ref().is_some_and(|keeper| keeper.drop_kept(key).is_err()) {
-            self.keeper = None;
-        }
-    }
-
     pub fn event(&mut self, name: &str, session: u32, stream: Option<StreamId>, fields: Value) {
         let mut event = json!({"event": name, "session": session});
         if let Some(stream) = stream {

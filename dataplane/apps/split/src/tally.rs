@@ -1,9 +1,12 @@
 //! The statistics of a stream: counters, receipts, failures.
 
+use std::collections::VecDeque;
+
+use groupflow_base::StreamId;
 use serde_json::{json, Value};
 
 use super::config::{BranchKind, BranchSpec};
-use super::frame::{Fault, SplitDecoder, SplitFrame};
+use super::frame::Fault;
 use super::link::LinkState;
 use super::live::Live;
 
@@ -32,22 +35,6 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// The tally of a stream that comes again after its end here, from its last frames `words`. A lost
-    /// member stays lost.
-    pub fn again(words: &[u8]) -> Tally {
-        let (mut tally, mut decoder) = (Tally::default(), SplitDecoder::default());
-        decoder.push(words);
-        while let Ok(Some(frame)) = decoder.next_frame() {
-            match frame {
-                SplitFrame::Failure { fault, member, offset, text } if member != 0 => {
-                    tally.failed(fault, member, "", offset, &text);
-                }
-                _ => {}
-            }
-        }
-        tally
-    }
-
     /// Notes that a member has everything; returns whether that was news.
     pub fn receipt(&mut self, member: u32, bytes: u64) -> bool {
         let known = self.receipts.iter().any(|&(known, _)| known == member);
@@ -68,18 +55,39 @@ impl Tally {
         !known
     }
 
-    /// The same facts as frames, for an upstream agent that has forgotten them.
-    pub fn frames(&self) -> impl Iterator<Item = SplitFrame> + '_ {
-        let receipts = self.receipts.iter().map(|&(member, bytes)| SplitFrame::Receipt { member, bytes });
-        let failed = self.failed.iter().map(|Failed { fault, member, acked, text, .. }| {
-            SplitFrame::Failure { fault: *fault, member: *member, offset: *acked, text: text.clone() }
-        });
-        receipts.chain(failed)
-    }
-
     /// Whether the stream has lost this member.
     pub fn is_failed(&self, branch: &BranchSpec) -> bool {
         self.failed.iter().any(|failed| branch.kind == BranchKind::Member(failed.member))
+    }
+}
+
+/// Members lost to ended streams. A stream that every member here has left may come again, when its session
+/// has new members; for the lost ones it stays lost.
+#[derive(Debug, Default)]
+pub struct LostMembers {
+    /// The oldest stream first.
+    streams: VecDeque<(StreamId, Vec<Failed>)>,
+    count: usize,
+}
+
+impl LostMembers {
+    /// Remembers the lost members of a stream that has ended; the oldest streams make room.
+    pub fn remember(&mut self, id: StreamId, tally: &Tally) {
+        if tally.failed.is_empty() {
+            return;
+        }
+        self.count += tally.failed.len();
+        self.streams.push_back((id, tally.failed.clone()));
+        while self.count > MEMBERS {
+            let Some((_, oldest)) = self.streams.pop_front() else { break };
+            self.count -= oldest.len();
+        }
+    }
+
+    /// The tally with which a stream begins.
+    pub fn tally(&self, id: StreamId) -> Tally {
+        let known = self.streams.iter().rev().find(|(known, _)| *known == id);
+        Tally { failed: known.map_or(Vec::new(), |(_, failed)| failed.clone()), ..Tally::default() }
     }
 }
 
@@ -128,4 +136,23 @@ pub fn stream(live: &Live) -> Value {
         "starved": live.starved,
         "branches": branches,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_latest_lost_members_are_remembered() {
+        let mut lost = LostMembers::default();
+        for number in 0..10_000 {
+            let mut tally = Tally::default();
+            tally.failed(Fault::MemberFailed, number, "h", 0, "gone");
+            lost.remember(StreamId(number.into()), &tally);
+        }
+        lost.remember(StreamId(10_000), &Tally::default());
+        assert!(lost.tally(StreamId(0)).failed.is_empty());
+        assert!(lost.count <= MEMBERS && lost.streams.len() <= MEMBERS);
+        assert_eq!(lost.tally(StreamId(9_999)).failed[0].member, 9_999);
+    }
 }

@@ -13,3 +13,4 @@ mod sorted_map;
 mod store;
 mod time;
 mod token;
+mod wire;

@@ -2,7 +2,6 @@
 
 mod faults;
 mod harness;
-mod library;
 mod listing;
 mod proxy;
 mod refusals;

@@ -104,33 +104,6 @@ fn a_duration_ends_an_endless_stream() {
 }
 
 #[test]
-fn a_coded_stream_arrives_and_what_a_connection_holds_up_is_made_of_parity() {
-    let lab = GatherLab::new(&["a"]);
-    let bytes = data(2 << 20);
-    let mut server = lab.serve(&["--memory", "4MiB"]);
-    let proxy = Proxy::new(server.address);
-    server.tune(json!([{"client": "a", "connections": 6}]));
-    let mut client = send(proxy.address, "a", &["--fec", "4+2"]);
-    client.write(&bytes[..1 << 20]);
-    server.round("a", |own| own["connections"] == 6 && own["bytes"] == 1 << 20);
-    // From now on one of the six brings nothing.
-    proxy.hold_oldest();
-    let (mut sent, mut coded) = (1 << 20, false);
-    for part in bytes[1 << 20..].chunks(20_000) {
-        client.write(part);
-        sent += part.len();
-        let own = server.round("a", |own| own["bytes"] == sent);
-        coded |= own["parity_ratio"].as_f64().is_some_and(|ratio| (0.2..0.5).contains(&ratio));
-    }
-    assert!(coded, "a third of the bytes are parity");
-    let own = server.round("a", |own| own["made"].as_u64() > Some(0));
-    assert_eq!(own["held"], 0);
-    proxy.release();
-    client.expect_success();
-    assert!(lab.gathered("a") == bytes);
-}
-
-#[test]
 fn what_a_stalled_connection_has_goes_over_the_others_in_the_end() {
     let lab = GatherLab::new(&["a"]);
     let bytes = data(2 << 20);

@@ -215,7 +215,7 @@ fn a_sender_whose_last_member_dies_is_reset() {
 }
 
 #[test]
-fn a_killed_agent_resets_its_members_and_the_sender() {
+fn a_killed_agent_resets_its_members_and_the_sender_and_serves_again_when_it_is_restarted() {
     for mode in ["n2n", "e2e"] {
         let network = SplitNetwork::new();
         let mut agents = [network.agent(1), network.agent(2)];
@@ -223,7 +223,8 @@ fn a_killed_agent_resets_its_members_and_the_sender() {
             (1..=2).map(|n| MemberProgram::start(&network, n, Manner::default())).collect();
         let more = json!({"mode": mode});
         agents[0].set(network.spec(1, &[members[0].branch(), network.to_agent(2)], more.clone()));
-        agents[1].set(network.spec(2, &[members[1].branch(), network.to_agent(1)], more));
+        let there = network.spec(2, &[members[1].branch(), network.to_agent(1)], more);
+        agents[1].set(there.clone());
         let mut stream = network.connect(1);
         stream.write_all(b"half of it").expect("sent");
         wait_until("all have it", || members.iter().all(|m| m.count.load(Ordering::SeqCst) == 10));
@@ -237,6 +238,14 @@ fn a_killed_agent_resets_its_members_and_the_sender() {
         let closed = agents[0].wait_for("stream_closed", |_| true);
         assert_eq!(closed["fault"], "agent_lost", "{closed}");
         assert!(closed["text"].as_str().is_some_and(|t| t.starts_with("agent sa2 is lost")), "{closed}");
+        agents[1] = network.agent(2);
+        assert_eq!(agents[1].stats()["sessions"], json!([]), "it has forgotten its sessions");
+        let member = MemberProgram::start(&network, 2, Manner::default());
+        let again = network.spec(2, &[member.branch(), network.to_agent(1)], json!({"mode": mode}));
+        agents[1].set(again);
+        agents[0].set(network.spec(1, &[network.to_agent(2)], json!({"mode": mode})));
+        send(network.connect(1), b"all of it").expect("sent");
+        assert_eq!(member.finish().bytes, b"all of it", "{mode}");
     }
 }
 

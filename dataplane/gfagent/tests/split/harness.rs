@@ -156,13 +156,6 @@ impl SplitProcess {
         panic!("no event {name} in {:#?}", self.seen);
     }
 
-    /// Prints what happened here, for a test that has failed.
-    pub fn report(&mut self) {
-        self.seen.extend(self.events.try_iter());
-        let events: Vec<String> = self.seen.iter().map(|event| format!("\n  {event}")).collect();
-        eprintln!("{}:{}\n  {}", self.control.display(), events.concat(), self.stats());
-    }
-
     pub fn kill(&mut self) {
         self.end(Signal::SIGKILL);
     }

@@ -7,5 +7,4 @@ mod bounds;
 mod faults;
 mod harness;
 mod refusals;
-mod resume;
 mod streams;

@@ -14,11 +14,11 @@ use std::time::{Duration, Instant};
 use groupflow_base::Nanos;
 use groupflow_base::Token;
 use groupflow_host::identity::Identity;
-use groupflow_host::secure::SecureSend;
-use groupflow_tree::agent::session::HostOptions;
 use groupflow_tree::machine::{ClusterId, Demotion, Dispatchers, HostId, HostMessage, Policy, TreeJoin};
 use rustls::{ServerConnection, StreamOwned};
 use serde_json::{json, Value};
+
+use super::programs::HostOptions;
 
 pub const TOKEN: &str = "c0ffee";
 const TURN: Duration = Duration::from_millis(5);
@@ -98,20 +98,8 @@ impl Dispatch {
 
     /// Of a host of this tree.
     pub fn options(&self) -> HostOptions {
-        options(self.address, self.pin.as_deref())
+        HostOptions::new(&self.address, self.pin.as_deref())
     }
-}
-
-/// Of a host whose dispatchers are there.
-pub fn options(to: SocketAddrV4, pin: Option<&str>) -> HostOptions {
-    let known = match pin {
-        Some(pin) => SecureSend::pinned(pin).expect("a fingerprint"),
-        None => SecureSend::plain(),
-    };
-    let mut options = HostOptions::new(to, TOKEN, known).expect("options");
-    options.host.listen = "127.0.0.1:0".parse().expect("an address");
-    options.host.patience = 5;
-    options
 }
 
 impl Drop for Dispatch {

@@ -1,6 +1,7 @@
-//! Hosts of a clustered tree within one process, over loopback.
+//! Hosts of a clustered tree as programs, over loopback.
 
 mod control;
 mod dispatch;
+mod programs;
 mod quic;
 mod sessions;

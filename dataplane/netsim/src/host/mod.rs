@@ -15,6 +15,7 @@ use std::net::SocketAddrV4;
 
 use groupflow_base::min_tree::MinTree;
 use groupflow_base::{BitRate, Nanos};
+use groupflow_switch::core::Pacer;
 
 pub use end::{EndKind, FlowEnd};
 pub use messages::MessageSource;
@@ -23,7 +24,6 @@ use self::tcp_end::TcpEnd;
 use crate::address_table::AddressTable;
 use crate::drops::DropList;
 use crate::ids::{FlowId, NodeId};
-use crate::pacer::InterfacePacer;
 use crate::pause;
 use crate::sample::{CacheSample, FlowSample};
 use crate::wire::{read, Received};
@@ -33,7 +33,8 @@ use crate::wiring::Exit;
 #[derive(Debug)]
 pub struct HostInterface {
     port: u16,
-    interface: InterfacePacer,
+    rate: Option<BitRate>,
+    interface: Pacer,
     /// The time until which the neighbour wants no frames.
     paused_until: Nanos,
     ends: Vec<FlowEnd>,
@@ -54,7 +55,8 @@ impl HostInterface {
             (0..).zip(&ends).map(|(place, end)| (key(end.protocol, end.port), place)).collect();
         let mut host = HostInterface {
             port,
-            interface: InterfacePacer::new(rate),
+            rate,
+            interface: Pacer::default(),
             paused_until: Nanos::ZERO,
             by_port: AddressTable::new(&keys),
             timers: MinTree::new(ends.len()),
@@ -104,7 +106,7 @@ impl HostInterface {
         let place = self.wants.first();
         let tail = self.ends[place].poll(exit.now, &mut self.head);
         if let Some(tail) = tail {
-            let (_, sent) = self.interface.send(exit.now, self.head.len() as u32 + tail);
+            let (_, sent) = self.interface.send(self.rate, exit.now, self.head.len() + tail as usize);
             exit.send(self.port, sent, &self.head, tail);
         }
         self.update(place);
@@ -133,7 +135,7 @@ impl HostInterface {
             }
             Received::Feedback(told) => self.reshape(told.flow, told.rate),
             Received::Pause { quanta } => {
-                self.paused_until = now + pause::span(quanta, self.interface.rate());
+                self.paused_until = now + pause::span(quanta, self.rate);
             }
             Received::Other => self.unexpected += 1,
         }

@@ -1,8 +1,8 @@
 //! UDP: a source that sends at its own pace, and a sink that counts.
 
 use groupflow_base::{BitRate, Nanos};
+use groupflow_switch::core::Pacer;
 
-use crate::pacer::InterfacePacer;
 use crate::random::Random;
 use crate::spec::{Arrivals, Sizes, UdpSpec};
 use crate::wire::{Addresses, Template, PROTOCOL_UDP, TRANSPORT, UDP};
@@ -20,7 +20,7 @@ pub struct UdpSource {
     ports: [u8; 4],
     spec: UdpSpec,
     random: Random,
-    pace: InterfacePacer,
+    pace: Pacer,
     /// When the next frame comes into being; [`Nanos::MAX`]: none does.
     due: Nanos,
     /// When an on-off source falls silent next.
@@ -44,7 +44,7 @@ impl UdpSource {
                 (start, start + span(&mut random, on_ns, varies))
             }
         };
-        let pace = InterfacePacer::new(Some(BitRate(spec.rate_bps)));
+        let pace = Pacer::default();
         let due = if due < stop { due } else { Nanos::MAX };
         let template = Template::new(addresses, PROTOCOL_UDP);
         UdpSource { template, ports, spec, random, pace, due, silent_at, stop, sent: 0 }
@@ -67,7 +67,7 @@ impl UdpSource {
         };
         let mut next = match self.spec.arrivals {
             Arrivals::Poisson => now + self.random.exponential(mean_gap(&self.spec)),
-            _ => self.pace.send(now, bytes).1,
+            _ => self.pace.send(Some(BitRate(self.spec.rate_bps)), now, bytes as usize).1,
         };
         if let Arrivals::OnOff { on_ns, off_ns, random } = self.spec.arrivals {
             while next >= self.silent_at {

@@ -92,5 +92,4 @@ enum MethodName {
 enum RepairName {
     GoBackN,
     Selective,
-    Erasure,
 }

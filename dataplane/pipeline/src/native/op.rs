@@ -100,9 +100,7 @@ impl Gen<'_> {
                 self.copy_header(*target, *source)
             }
             Op::MarkToDrop { egress_spec, mcast_grp, place } => {
-                if !cfg!(feature = "no-hooks") {
-                    self.put_int(Word::dropped_at, u64::from(*place));
-                }
+                self.put_int(Word::dropped_at, u64::from(*place));
                 let drop_port = self.get(Word::drop_port);
                 self.set_field(*egress_spec, drop_port)?;
                 let zero = self.int(0);
@@ -281,7 +279,7 @@ impl Gen<'_> {
             Op::Count { counter, index } => {
                 let index = self.expr(index, locals)?.natural()?;
                 let reasons = !self.program.counters[*counter as usize].reasons.is_empty();
-                if reasons && !cfg!(feature = "no-hooks") {
+                if reasons {
                     self.put_int(Word::counter, u64::from(*counter) + 1);
                     self.put(Word::counter_cell, index);
                 }

@@ -102,9 +102,7 @@ impl Native {
         (context.now, context.now_us) = (now.0, now.as_micros());
         (context.clone_list, context.resubmit, context.recirculate) = (0, 0, 0);
         (context.exit, context.failed, context.steps) = (0, 0, 0);
-        if !cfg!(feature = "no-hooks") {
-            (context.dropped_at, context.counter) = (0, 0);
-        }
+        (context.dropped_at, context.counter) = (0, 0);
     }
 
     #[inline]

@@ -2,8 +2,8 @@
 
 use groupflow_base::Nanos;
 use groupflow_pipeline::{
-    Arrival, CloneRequest, Departure, EgressOutcome, Fate, Frame, Ingress, Instance, Packet, Port, Unicast,
-    Verdict,
+    Arrival, CloneRequest, Departure, DropReason, EgressOutcome, Fate, Frame, Ingress, Instance, Packet,
+    Port, Unicast, Verdict,
 };
 
 use super::agenda::LinkStage;
@@ -11,7 +11,7 @@ use super::port::MAX_FRAME;
 use super::replication::{CloneSession, Lineage};
 use super::switch::{SentFrame, Switch, ToController};
 use super::tracer::{cause, QueuePass, TraceHandle};
-use super::traffic_manager::{EnqueueError, PortService, Queued, Served};
+use super::traffic_manager::{EnqueueError, Origin, PortService, Queued, Served};
 
 /// How long a resubmitted or recirculated packet is on its way. It bounds the share that such packets can
 /// take of the switch's time, as a loop's bandwidth does in hardware.
@@ -42,7 +42,15 @@ struct LeavingPacket {
     bytes: u32,
     /// The number of bytes to keep, if a clone session says so.
     truncate: Option<usize>,
+    origin: Origin,
     trace: Option<TraceHandle>,
+}
+
+impl LeavingPacket {
+    /// Where the packet is, for the record.
+    fn place(&self) -> Option<(Port, Origin)> {
+        Some((self.port, self.origin))
+    }
 }
 
 impl Switch {
@@ -100,8 +108,11 @@ impl Switch {
     /// compares both.)
     pub(super) fn ingress(&mut self, now: Nanos, arrival: Arrival, bytes: &[u8]) {
         self.clock = self.clock.max(now);
-        if (self.sight.is_on() || !self.tracer.is_idle()) && self.ingress_watched(now, &arrival, bytes) {
-            return;
+        if !self.tracer.is_idle() {
+            let trace = self.begin_trace(now, &arrival, bytes);
+            if trace.is_some() || self.tracer.captures {
+                return self.ingress_recorded(now, arrival, bytes, trace);
+            }
         }
         let Some(forwarding) = &mut self.forwarding else {
             self.drops.no_program += 1;
@@ -117,7 +128,15 @@ impl Switch {
                 let outcome = at_hand.egress(&departure, &mut frame);
                 return self.leave::<false>(
                     now,
-                    LeavingPacket { place, port, queue, bytes, truncate: None, trace: None },
+                    LeavingPacket {
+                        place,
+                        port,
+                        queue,
+                        bytes,
+                        truncate: None,
+                        origin: Origin::default(),
+                        trace: None,
+                    },
                     Lineage::default(),
                     outcome,
                     frame,
@@ -128,42 +147,26 @@ impl Switch {
         self.dispose(now, arrival, bytes, done, None);
     }
 
-    /// Runs ingress for a packet that is traced, or seen at the ports: such a packet always takes the longer
-    /// way, which says what becomes of it. False: nobody watches this packet.
+    /// Runs ingress while packets are recorded, and carries out its decision: each packet takes the longer way,
+    /// which says what becomes of it.
     #[cold]
-    fn ingress_watched(&mut self, now: Nanos, arrival: &Arrival, bytes: &[u8]) -> bool {
-        if !self.tracer.is_idle() && arrival.instance == Instance::Normal {
-            if let Some(trace) = self.begin_trace(now, arrival, bytes) {
-                self.ingress_traced(now, arrival.clone(), bytes, trace);
-                return true;
-            }
-        }
-        if !self.sight.is_on() {
-            return false;
-        }
-        if let Some(forwarding) = &mut self.forwarding {
-            let done = forwarding.pipeline.ingress(self.clock, arrival.clone(), bytes);
-            self.dispose(now, arrival.clone(), bytes, done, None);
-        } else {
-            self.drops.no_program += 1;
-            self.sight.note(|| "dropped: no program".into());
-        }
-        true
-    }
-
-    /// Runs ingress with a record of its steps, and carries out its decision.
-    pub(super) fn ingress_traced(&mut self, now: Nanos, arrival: Arrival, bytes: &[u8], trace: TraceHandle) {
+    pub(super) fn ingress_recorded(
+        &mut self, now: Nanos, arrival: Arrival, bytes: &[u8], trace: Option<TraceHandle>,
+    ) {
         self.clock = self.clock.max(now);
         let Some(forwarding) = &mut self.forwarding else {
-            return self.tracer.drop(Some(trace), "no program");
+            self.drops.no_program += 1;
+            return self.tracer.drop(trace, None, "no program");
         };
-        let (done, steps) = forwarding.pipeline.trace_ingress(self.clock, &arrival, bytes);
-        if let Some(branch) = self.tracer.of(Some(trace)) {
-            branch.time = now;
-        }
-        self.tracer.record(trace, steps);
-        self.dispose(now, arrival, bytes, done, Some(trace));
-        self.tracer.end(Some(trace));
+        let done = if self.tracer.is_traced(trace) {
+            let (done, steps) = forwarding.pipeline.trace_ingress(self.clock, &arrival, bytes);
+            self.tracer.record(trace, now, steps);
+            done
+        } else {
+            forwarding.pipeline.ingress(self.clock, arrival.clone(), bytes)
+        };
+        self.dispose(now, arrival, bytes, done, trace);
+        self.tracer.end(trace);
     }
 
     /// Carries out the decision of ingress.
@@ -185,8 +188,8 @@ impl Switch {
         }
         match (verdict, packet) {
             (Verdict::Unicast(port), Some(packet)) => {
-                self.tell(trace, false, || format!("to {port}"));
-                let queued = self.copy(packet, 0, Instance::Normal, now, trace);
+                self.tracer.verdict(trace, None, false, || format!("to {port}"));
+                let queued = self.copy(packet, Origin::default(), now, trace);
                 self.enqueue(now, port, queued, None);
             }
             (Verdict::Multicast(group), Some(packet)) => self.multicast(now, group, packet, trace),
@@ -206,19 +209,19 @@ impl Switch {
         let Some((last, others)) = replicas.as_ref().and_then(|replicas| replicas.split_last()) else {
             // A group without replicas exists, and sends nothing.
             self.drops.no_such_group += u64::from(replicas.is_none());
-            self.tell(trace, true, || format!("dropped: multicast group {group} has no copies"));
+            let why = || format!("dropped: multicast group {group} has no copies");
+            self.tracer.verdict(trace, None, true, why);
             return self.recycle(packet);
         };
-        self.tell(trace, false, || format!("to multicast group {group}"));
+        self.tracer.verdict(trace, None, false, || format!("to multicast group {group}"));
+        let origin = |rid| Origin { instance: Instance::Replication, rid, group };
         for replica in others {
             let Some(forwarding) = &mut self.forwarding else { return };
             let another = forwarding.pipeline.replicate(&packet);
-            let mut queued = self.copy(another, replica.instance, Instance::Replication, now, trace);
-            queued.group = group;
+            let queued = self.copy(another, origin(replica.instance), now, trace);
             self.enqueue(now, replica.port, queued, None);
         }
-        let mut queued = self.copy(packet, last.instance, Instance::Replication, now, trace);
-        queued.group = group;
+        let queued = self.copy(packet, origin(last.instance), now, trace);
         self.enqueue(now, last.port, queued, None);
     }
 
@@ -229,19 +232,24 @@ impl Switch {
         let session = self.forwarding.as_ref().and_then(|f| f.replication.session(clone.session));
         let Some(CloneSession { replicas, priority, truncate }) = session else {
             let branch = self.tracer.branch(trace, "clone", now);
-            return self.tracer.drop(branch, format_args!("there is no clone session {}", clone.session));
+            return self.tracer.drop(
+                branch,
+                None,
+                format_args!("there is no clone session {}", clone.session),
+            );
         };
         let (priority, truncate) = (*priority, *truncate);
         let allowed = lineage.take(replicas.len());
         let cut = replicas.len() - allowed;
         let replicas = replicas[..allowed].to_vec();
         for replica in replicas {
-            let mut queued = self.copy(clone.packet.clone(), replica.instance, instance, now, trace);
+            let origin = Origin { instance, rid: replica.instance, group: 0 };
+            let mut queued = self.copy(clone.packet.clone(), origin, now, trace);
             queued.truncate = truncate;
             queued.lineage = lineage.clone();
             if lineage.generation() % CLONES_AT_ONCE == CLONES_AT_ONCE - 1 {
                 let round = Round::Egress(replica.port, queued, priority);
-                self.send_round(now, Some(replica.port), round);
+                self.send_round(now, Some((replica.port, origin)), round);
                 continue;
             }
             self.enqueue(now, replica.port, queued, Some(priority));
@@ -249,7 +257,7 @@ impl Switch {
         if cut > 0 {
             self.drops.clone_limit += cut as u64;
             let branch = self.tracer.branch(trace, "clone", now);
-            self.tracer.drop(branch, "too many clones of one packet");
+            self.tracer.drop(branch, None, "too many clones of one packet");
         }
     }
 
@@ -264,7 +272,7 @@ impl Switch {
         let bytes = u32::try_from(queued.packet.wire_len()).unwrap_or(u32::MAX);
         if let Some(branch) = self.tracer.of(queued.trace) {
             let depth = state.out_queues.states().nth(priority.into()).map_or(0, |(_, queue)| queue.packets);
-            let (port, queue, rid, waited) = (port.0, priority, queued.rid, Nanos::ZERO);
+            let (port, queue, rid, waited) = (port.0, priority, queued.origin.rid, Nanos::ZERO);
             branch.time = now;
             branch.queue = Some(QueuePass { port, queue, rid, depth, waited });
         }
@@ -272,9 +280,7 @@ impl Switch {
             state.out_drops.priority += u64::from(error == EnqueueError::Priority);
             let full = error == EnqueueError::Full;
             let why = if full { "the queue is full" } else { "the port has no such queue" };
-            self.sight.comes_from(queued.instance, queued.rid, queued.group);
-            self.sight.note_at(Some(port), || format!("dropped: {why}"));
-            self.tracer.drop(queued.trace, why);
+            self.tracer.drop(queued.trace, Some((port, queued.origin)), why);
             return self.recycle(queued.packet);
         }
         if state.shares.note_packet(priority) {
@@ -291,10 +297,7 @@ impl Switch {
         let depth = state.out_queues.push(now, queued, priority, bytes);
         self.note_depth(place, priority, depth);
         if ready <= now {
-            // Other packets may leave first.
-            let noted = self.sight.pause();
             self.transmit(now, place);
-            self.sight.resume(noted);
         } else {
             self.schedule_transmit(now, place);
         }
@@ -325,41 +328,39 @@ impl Switch {
         let Some(forwarding) = &mut self.forwarding else { return };
         let departure = Departure {
             port,
-            rid: queued.rid,
-            instance: queued.instance,
+            rid: queued.origin.rid,
+            instance: queued.origin.instance,
             enq_timestamp: queued.enqueued_at,
             enq_qdepth: queued.enqueue_depth,
             deq_qdepth: depth,
             deq_timedelta: now - queued.enqueued_at,
         };
         let mut frame = Frame { bytes: self.spare.pop().unwrap_or_default(), tail: 0 };
-        let Queued { packet, lineage, truncate, trace, rid, instance, group, .. } = queued;
-        self.sight.comes_from(instance, rid, group);
-        let outcome = if let Some(handle) = trace {
+        let Queued { packet, origin, lineage, truncate, trace, .. } = queued;
+        let outcome = if self.tracer.is_traced(trace) {
             let (outcome, steps) =
                 forwarding.pipeline.trace_egress(self.clock, packet, &departure, &mut frame);
+            self.tracer.record(trace, now, steps);
             if let Some(branch) = self.tracer.of(trace) {
                 let Departure { port, rid, enq_qdepth: depth, deq_timedelta: waited, .. } = departure;
-                branch.time = now;
                 branch.queue = Some(QueuePass { port: port.0, queue, rid, depth, waited });
             }
-            self.tracer.record(handle, steps);
             outcome
         } else {
             forwarding.pipeline.egress_into(self.clock, packet, departure, &mut frame)
         };
-        let way = LeavingPacket { place, port, queue, bytes, truncate, trace };
-        if trace.is_some() || self.sight.is_on() {
+        let way = LeavingPacket { place, port, queue, bytes, truncate, origin, trace };
+        if trace.is_some() || self.tracer.captures {
             self.leave::<true>(now, way, lineage, outcome, frame);
         } else {
             self.leave::<false>(now, way, lineage, outcome, frame);
         }
     }
 
-    /// Carries out the decision of egress. `WATCHED` packets are traced, or seen at the ports: the copy of the
-    /// code for other packets has no words for traces and captures.
+    /// Carries out the decision of egress. The copy of the code for packets that are not `RECORDED` has no words
+    /// for traces and captures.
     #[inline(always)]
-    fn leave<const WATCHED: bool>(
+    fn leave<const RECORDED: bool>(
         &mut self, now: Nanos, way: LeavingPacket, lineage: Lineage, outcome: EgressOutcome, mut frame: Frame,
     ) {
         let EgressOutcome { fate, clone } = outcome;
@@ -371,52 +372,52 @@ impl Switch {
             Fate::Recirculate(preserved) => {
                 let (port, restored) = (way.port, Some(preserved));
                 let again = Arrival { port, instance: Instance::Recirculated, restored, tail: frame.tail };
-                self.again(now, again, Some(port), frame.bytes, way.trace);
+                self.again(now, again, way.place(), frame.bytes, way.trace);
             }
             _ if way.place == NOWHERE => {
                 self.drops.no_such_port += 1;
-                self.tell_at(way.trace, true, Some(way.port), || "dropped: no such port".into());
+                self.tracer.verdict(way.trace, way.place(), true, || "dropped: no such port".into());
                 self.spare.push(frame.bytes);
             }
             Fate::Drop(reason) => {
                 let why = self.drop_text(way.trace, reason);
-                self.tell_drop(way.trace, Some(way.port), why);
+                self.tell_drop(way.trace, way.place(), why);
                 self.ports[usize::from(way.place)].out_drops.egress += 1;
                 self.spare.push(frame.bytes);
             }
-            Fate::Send => self.send::<WATCHED>(now, way, frame),
+            Fate::Send => self.send::<RECORDED>(now, way, frame),
         }
         if let Some(clone) = clone {
             self.clone_out(now, clone, Instance::CloneEgress, lineage.next(), way.trace);
         }
-        if WATCHED {
+        if RECORDED {
             self.tracer.end(way.trace);
         }
     }
 
     /// Sends a frame.
-    fn send<const WATCHED: bool>(&mut self, now: Nanos, way: LeavingPacket, frame: Frame) {
-        let LeavingPacket { place, queue, bytes: queued_bytes, trace, .. } = way;
+    fn send<const RECORDED: bool>(&mut self, now: Nanos, way: LeavingPacket, frame: Frame) {
+        let LeavingPacket { place, queue, bytes: queued_bytes, origin, trace, .. } = way;
         let state = &mut self.ports[usize::from(place)];
         let (port, length) = (state.port, frame.wire_len());
         let to_controller = port == self.config.cpu_port;
         if length > MAX_FRAME && !to_controller {
             state.out_drops.oversize += 1;
             let why = || format!("dropped: {length} bytes are more than a frame has");
-            self.tell_at(trace, true, Some(port), why);
+            self.tracer.verdict(trace, way.place(), true, why);
             return self.spare.push(frame.bytes);
         }
-        if let Some(branch) = self.tracer.of(trace.filter(|_| WATCHED)) {
+        if let Some(branch) = self.tracer.of(trace.filter(|_| RECORDED)) {
             branch.sent_bytes = length;
         }
         if to_controller {
             self.cpu.packet_ins += 1;
-            self.tell_at(trace, false, Some(port), || "to the controller".into());
+            self.tracer.verdict(trace, way.place(), false, || "to the controller".into());
             self.emitted.packet_ins.push(ToController { time: now, bytes: frame.bytes });
             return;
         }
-        if WATCHED {
-            self.sight.leaves(now, port, &frame.bytes);
+        if RECORDED {
+            self.tracer.leaves(now, port, origin, &frame.bytes);
         }
         if !state.out_wire.is_up() {
             state.out_queues.count_link_down(queue, queued_bytes);
@@ -428,8 +429,9 @@ impl Switch {
         } else {
             return self.send_later(now, way, frame, length);
         };
-        if WATCHED {
-            self.tell_link(place, trace, at_once.is_some());
+        if RECORDED {
+            let is_up = self.ports[usize::from(place)].out_wire.is_up();
+            self.tracer.crossed(trace, at_once.is_some(), is_up);
         }
         match at_once {
             Some(time) => {
@@ -447,7 +449,23 @@ impl Switch {
         if let Some(due) = state.out_wire.due() {
             self.agenda.schedule(due, place, LinkStage::Depart);
         }
-        self.tell_link(place, way.trace, sent);
+        if !sent || way.trace.is_some() {
+            let is_up = self.ports[usize::from(place)].out_wire.is_up();
+            self.tracer.crossed(way.trace, sent, is_up);
+        }
+    }
+
+    /// The reason why the program dropped the packet that the pipeline had last, if it is recorded.
+    fn drop_text(&self, trace: Option<TraceHandle>, reason: DropReason) -> Option<String> {
+        let forwarding = self.forwarding.as_ref().filter(|_| trace.is_some())?;
+        Some(forwarding.pipeline.drop_text(reason))
+    }
+
+    /// Tells that the program dropped a packet, and why.
+    fn tell_drop(&mut self, trace: Option<TraceHandle>, place: Option<(Port, Origin)>, why: Option<String>) {
+        if let Some(why) = why {
+            self.tracer.verdict(trace, place, true, || format!("dropped: {why}"));
+        }
     }
 
     /// Gives back the memory of a packet that goes nowhere.
@@ -457,11 +475,9 @@ impl Switch {
         }
     }
 
-    fn copy(
-        &mut self, packet: Packet, rid: u16, instance: Instance, now: Nanos, trace: Option<TraceHandle>,
-    ) -> Queued {
-        let trace = self.tracer.branch(trace, cause(instance), now);
-        let (truncate, lineage, group, enqueue_depth) = (None, Lineage::default(), 0, 0);
-        Queued { packet, rid, instance, group, truncate, lineage, enqueued_at: now, enqueue_depth, trace }
+    fn copy(&mut self, packet: Packet, origin: Origin, now: Nanos, trace: Option<TraceHandle>) -> Queued {
+        let trace = self.tracer.branch(trace, cause(origin.instance), now);
+        let (truncate, lineage, enqueue_depth) = (None, Lineage::default(), 0);
+        Queued { packet, origin, truncate, lineage, enqueued_at: now, enqueue_depth, trace }
     }
 }

@@ -7,6 +7,7 @@ use rand::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::loss::Loss;
+use super::pacer::Pacer;
 
 /// The most items on the way at once: bounds memory where a long delay meets an unlimited rate.
 pub const LINE_LIMIT: usize = 65_536;
@@ -60,42 +61,13 @@ pub struct WireCounters {
     pub line_full: u64,
 }
 
-/// The transmission time of one length of frame at one rate.
-#[derive(Debug, Clone, Copy, Default)]
-struct TransmissionTime {
-    rate: Option<BitRate>,
-    bytes: usize,
-    nanos: u64,
-    remainder: u64,
-}
-
-impl TransmissionTime {
-    /// [`BitRate::transmission`], without its divisions for a frame as long as the last.
-    fn of(&mut self, rate: BitRate, bytes: usize, remainder: u64) -> (Nanos, u64) {
-        let rate = BitRate(rate.0.max(1));
-        if (self.rate, self.bytes) != (Some(rate), bytes) {
-            let (span, rest) = rate.transmission(bytes, 0);
-            *self = TransmissionTime { rate: Some(rate), bytes, nanos: span.0, remainder: rest };
-        }
-        // Both remainders are below the rate, so their sum is at most one nanosecond and a remainder.
-        match self.remainder.checked_add(remainder) {
-            Some(sum) if sum < rate.0 => (Nanos(self.nanos), sum),
-            Some(sum) => (Nanos(self.nanos) + Nanos(1), sum - rate.0),
-            None => rate.transmission(bytes, remainder),
-        }
-    }
-}
-
 /// The wire itself; the packets that wait for it are kept elsewhere.
 #[derive(Debug)]
 pub struct Wire<T> {
     /// The effect of the link. A change counts from the next packet on.
     pub parameters: LinkParameters,
     up: bool,
-    busy_until: Nanos,
-    remainder: u64,
-    /// The transmission time of the last frame, and its remainder: most frames are as long as the one before.
-    span: TransmissionTime,
+    pacer: Pacer,
     /// When the last frame was or will be at the far end.
     last_due: Nanos,
     line: VecDeque<(Nanos, T)>,
@@ -111,9 +83,7 @@ impl<T> Wire<T> {
         Wire {
             parameters,
             up: true,
-            busy_until: Nanos::ZERO,
-            remainder: 0,
-            span: TransmissionTime::default(),
+            pacer: Pacer::default(),
             last_due: Nanos::ZERO,
             line: VecDeque::new(),
             rng,
@@ -123,7 +93,7 @@ impl<T> Wire<T> {
 
     /// When the next packet may be sent.
     pub fn ready(&self) -> Nanos {
-        self.busy_until
+        self.pacer.free_at()
     }
 
     /// Whether the link is up.
@@ -162,20 +132,12 @@ impl<T> Wire<T> {
     /// end, unless it is lost.
     #[inline(always)]
     pub fn send_eagerly(&mut self, start: Nanos, bytes: usize) -> Option<Nanos> {
-        if let Some(rate) = self.parameters.rate {
-            // After a pause, the rounding of earlier packets does not count any more.
-            let remainder = if start > self.busy_until { 0 } else { self.remainder };
-            let (span, remainder) = self.span.of(rate, bytes, remainder);
-            self.busy_until = start + span;
-            self.remainder = remainder;
-        } else {
-            self.busy_until = start;
-        }
+        let (_, sent) = self.pacer.send(self.parameters.rate, start, bytes);
         if !self.account(bytes) {
             return None;
         }
         // A shortened delay must not let packets overtake.
-        self.last_due = (self.busy_until + self.parameters.delay).max(self.last_due);
+        self.last_due = (sent + self.parameters.delay).max(self.last_due);
         Some(self.last_due)
     }
 
@@ -216,107 +178,5 @@ impl<T> Wire<T> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn wire(parameters: LinkParameters) -> Wire<u32> {
-        Wire::new(parameters, 7, 0)
-    }
-
-    fn megabits(rate: u64) -> Option<BitRate> {
-        Some(BitRate(rate * 1_000_000))
-    }
-
-    #[test]
-    fn packets_arrive_after_serialisation_and_propagation() {
-        let mut wire = wire(LinkParameters {
-            rate: megabits(100),
-            delay: Nanos::from_millis(10),
-            ..LinkParameters::IDEAL
-        });
-        wire.send(Nanos(5), 1, 1250);
-        assert_eq!(wire.ready(), Nanos(100_005));
-        wire.send(wire.ready(), 2, 1250);
-        assert_eq!(wire.due(), Some(Nanos(10_100_005)));
-        assert_eq!(wire.arrive(Nanos(10_100_004)), None);
-        assert_eq!(wire.arrive(Nanos(10_100_005)), Some((Nanos(10_100_005), 1)));
-        assert_eq!(wire.arrive(Nanos::MAX), Some((Nanos(10_200_005), 2)));
-    }
-
-    #[test]
-    fn losses_are_of_the_proportion_and_repeat_with_the_seed() {
-        let loss = "2%".parse().expect("a loss");
-        let run = |seed| {
-            let mut wire = Wire::new(LinkParameters { loss, ..LinkParameters::IDEAL }, seed, 3);
-            let sent: Vec<u32> = (0..100_000).filter(|n| wire.send(Nanos(u64::from(*n)), *n, 100)).collect();
-            let mut arrived = Vec::new();
-            while let Some((_, n)) = wire.arrive(Nanos::MAX) {
-                arrived.push(n);
-            }
-            assert_eq!(arrived, sent);
-            (arrived, wire.counters())
-        };
-        let (first, counters) = run(1);
-        assert_eq!(run(1).0, first);
-        assert_ne!(run(2).0, first);
-        assert_eq!(counters.packets, 100_000);
-        // Six standard deviations of a binomial distribution around 2000.
-        assert!((1734..=2266).contains(&counters.lost), "{}", counters.lost);
-    }
-
-    #[test]
-    fn a_link_that_goes_down_loses_what_is_on_it() {
-        let mut wire = wire(LinkParameters { delay: Nanos(100), ..LinkParameters::IDEAL });
-        wire.send(Nanos(0), 1, 60);
-        wire.set_up(false);
-        wire.send(Nanos(1), 2, 60);
-        wire.set_up(true);
-        wire.send(Nanos(2), 3, 60);
-        assert_eq!(wire.arrive(Nanos::MAX), Some((Nanos(102), 3)));
-        assert_eq!((wire.counters().down, wire.counters().packets), (2, 2));
-    }
-
-    #[test]
-    fn a_shorter_delay_does_not_reorder() {
-        let mut wire = wire(LinkParameters { delay: Nanos(100), ..LinkParameters::IDEAL });
-        wire.send(Nanos(0), 1, 60);
-        wire.parameters.delay = Nanos(1);
-        wire.send(Nanos(10), 2, 60);
-        assert_eq!(wire.arrive(Nanos(100)), Some((Nanos(100), 1)));
-        assert_eq!(wire.arrive(Nanos(100)), Some((Nanos(100), 2)));
-    }
-
-    proptest! {
-        #[test]
-        fn a_span_that_is_kept_is_the_one_that_is_computed(
-            frames in proptest::collection::vec((1u64.., 0usize..3, any::<u64>()), 1..50),
-        ) {
-            let mut span = TransmissionTime::default();
-            for (rate, bytes, remainder) in frames {
-                let rate = BitRate(if rate % 3 == 0 { rate } else { 123_000_000_000 });
-                let (bytes, remainder) = (bytes * 733, remainder % rate.0);
-                prop_assert_eq!(span.of(rate, bytes, remainder), rate.transmission(bytes, remainder));
-            }
-        }
-    }
-
-    #[test]
-    fn back_to_back_transmissions_do_not_accumulate_rounding() {
-        let (mut total, mut remainder) = (Nanos::ZERO, 0);
-        for _ in 0..123_000 {
-            let (span, rest) = BitRate(123_000_000_000).transmission(1514, remainder);
-            total += span;
-            remainder = rest;
-        }
-        assert_eq!((total, remainder), (Nanos(1514 * 8 * 1_000), 0));
-    }
-
-    #[test]
-    fn the_line_is_bounded() {
-        let mut wire = wire(LinkParameters { delay: Nanos(1), ..LinkParameters::IDEAL });
-        let sent = (0..=LINE_LIMIT as u32).filter(|n| wire.send(Nanos(0), *n, 60)).count();
-        assert_eq!(sent, LINE_LIMIT);
-        assert_eq!(wire.counters().line_full, 1);
-    }
-}
+#[path = "tests/link.rs"]
+mod tests;

@@ -9,7 +9,7 @@
 //! | `agenda` | the total order of events |
 //! | `config` | ports, links and priorities of a switch |
 //! | `port` | a port: the link to the switch, the queues, the link from it |
-//! | `link`, `link_spec` | one direction of an emulated link; how users describe it |
+//! | `link`, `link_spec`, `pacer` | one direction of an emulated link; how users describe it; its rate |
 //! | `spec_text` | parts `KEY=VALUE` of descriptions |
 //! | `traffic_manager`, `queue` | the queues of one port; one queue |
 //! | `shaper`, `scheduler` | when a queue's head may leave; which queue is served next |
@@ -19,7 +19,7 @@
 //! | `replication` | multicast groups and clone sessions |
 //! | `generator` | frames that the switch itself makes |
 //! | `packet_rate`, `loss` | rates of queues; proportions of packets lost |
-//! | `tracer`, `sight` | the way of chosen packets through the switch; frames at its ports, for captures |
+//! | `tracer` | the way of chosen packets through the switch; frames at its ports, for captures |
 //! | `stats` | counters as they are shown to users |
 
 mod agenda;
@@ -30,6 +30,7 @@ mod generator;
 mod link;
 mod link_spec;
 mod loss;
+mod pacer;
 mod packet_rate;
 mod port;
 mod queue;
@@ -39,7 +40,6 @@ mod queue_settings;
 mod replication;
 mod scheduler;
 mod shaper;
-mod sight;
 mod spec_text;
 mod stats;
 mod switch;
@@ -53,6 +53,7 @@ pub use generator::{Generator, GeneratorError, Generators, GENERATOR_LIMIT, PERI
 pub use link::{LinkParameters, LINE_LIMIT, QUEUE_LIMIT};
 pub use link_spec::{parse_port_link, Direction, LinkChange};
 pub use loss::Loss;
+pub use pacer::Pacer;
 pub use packet_rate::{PacketRate, QueueRate};
 pub use port::{QueueState, MAX_FRAME};
 pub use queue::{Amount, QueueCounters, QueueDrops};
@@ -64,11 +65,12 @@ pub use queue_settings::{
 pub use replication::{
     CloneSession, Replica, ReplicationEngine, ReplicationError, CLONE_LIMIT, REPLICA_LIMIT, SESSION_LIMIT,
 };
-pub use sight::SeenFrame;
 pub use spec_text::SpecError;
 pub use stats::{
     CpuDrops, CpuStats, InDrops, InStats, LinkStats, OutDrops, OutStats, PortStats, QueueStats, SwitchDrops,
     SwitchStats,
 };
 pub use switch::{Emitted, Forwarding, SentFrame, Switch, ToController};
-pub use tracer::{Branch, QueuePass, Trace, TraceError, TraceFilter, TraceHandle, TraceRequest, Tracer};
+pub use tracer::{
+    Branch, QueuePass, SeenFrame, Trace, TraceError, TraceFilter, TraceHandle, TraceRequest, Tracer,
+};

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use groupflow_base::Nanos;
-use groupflow_pipeline::{Arrival, Digest, Frame, Pipeline, PipelineOptions, Port, Program};
+use groupflow_pipeline::{Arrival, Digest, Frame, Instance, Pipeline, PipelineOptions, Port, Program};
 
 use super::agenda::{Agenda, LinkStage};
 use super::config::{ConfigError, SwitchConfig, MAX_PORT};
@@ -15,9 +15,8 @@ use super::packet_rate::PacketRate;
 use super::port::{PortState, MAX_FRAME};
 use super::queue_registers::QueueRegisters;
 use super::replication::ReplicationEngine;
-use super::sight::{SeenFrame, Sight};
 use super::stats::{CpuStats, SwitchDrops, SwitchStats};
-use super::tracer::{TraceError, TraceFilter, TraceHandle, TraceRequest, Tracer};
+use super::tracer::{SeenFrame, TraceError, TraceFilter, TraceHandle, TraceRequest, Tracer};
 
 /// The most packets that wait for the controller.
 const CPU_QUEUE: u32 = 4096;
@@ -94,7 +93,6 @@ pub struct Switch {
     pub(super) drops: SwitchDrops,
     pub(super) cpu: CpuStats,
     pub(super) tracer: Tracer,
-    pub(super) sight: Sight,
 }
 
 impl Switch {
@@ -127,7 +125,6 @@ impl Switch {
             drops: SwitchDrops::default(),
             cpu: CpuStats::default(),
             tracer: Tracer::default(),
-            sight: Sight::default(),
         };
         for (port, change) in &config.links {
             switch.change_link(*port, change)?;
@@ -239,17 +236,22 @@ impl Switch {
         self.tracer.arm(TraceFilter { port, fields, dropped, patient }, next).ok_or(TraceError::Full)
     }
 
-    /// Begins a trace of a packet, if a filter wants one.
+    /// Begins the record of a packet that comes to ingress, if a filter or a capture wants one.
     pub(super) fn begin_trace(&mut self, now: Nanos, arrival: &Arrival, bytes: &[u8]) -> Option<TraceHandle> {
-        let (pipeline, clock) = (&mut self.forwarding.as_mut()?.pipeline, self.clock);
+        if arrival.instance != Instance::Normal {
+            return None;
+        }
+        let (forwarding, clock) = (&mut self.forwarding, self.clock);
         self.tracer.begin(now, arrival.port, bytes, bytes.len() + arrival.tail as usize, |fields| {
-            pipeline.packet_matches(clock, arrival, bytes, fields)
+            // Filters are a program's.
+            let pipeline = forwarding.as_mut().map(|forwarding| &mut forwarding.pipeline);
+            pipeline.is_some_and(|pipeline| pipeline.packet_matches(clock, arrival, bytes, fields))
         })
     }
 
     /// Asks for the frames that pass the ports: [`Emitted::seen`].
     pub fn see_frames(&mut self) {
-        self.sight.on = true;
+        self.tracer.captures = true;
     }
 
     /// Takes a frame that arrives at a port's interface, after the events that are due before.
@@ -314,7 +316,7 @@ impl Switch {
         }
         emitted.packet_ins.append(&mut self.emitted.packet_ins);
         emitted.digests.append(&mut self.emitted.digests);
-        emitted.seen.append(&mut self.sight.frames);
+        emitted.seen.append(&mut self.tracer.frames);
         self.agenda.next()
     }
 

@@ -1,8 +1,13 @@
-//! Traces: the way of chosen packets through the switch, copies as branches of a tree.
+//! The record of packets: traces, which are the way of chosen packets through the switch with copies as branches
+//! of a tree, and the frames at the ports for captures, each with its end.
 //!
-//! A traced packet carries a [`TraceHandle`] through queues and loops. A trace is complete when the last of
+//! A recorded packet carries a [`TraceHandle`] through queues and loops. A trace is complete when the last of
 //! its branches has ended. Memory is bounded: a filter whose reader is slow, or that chooses more packets than
 //! can be traced at once, misses packets and says how many. Filters share traces, and no bounds.
+//!
+//! A port lies between its emulated link and the program: a frame that comes in is seen when the program gets
+//! it, a frame that leaves when the link does. What a capture says of a frame that came in is what happened to
+//! it at once.
 
 use std::collections::VecDeque;
 use std::num::NonZeroU64;
@@ -11,6 +16,8 @@ use groupflow_base::{Nanos, SortedMap};
 use groupflow_pipeline::{FieldMatch, FieldMatchError, Instance, Port, Step};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
+
+use super::traffic_manager::Origin;
 
 /// The most filters at once.
 const FILTER_LIMIT: usize = 8;
@@ -176,6 +183,21 @@ pub struct Trace {
     pub root: Branch,
 }
 
+/// A frame at a port.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SeenFrame {
+    /// When the frame passed the port.
+    pub time: Nanos,
+    /// The port.
+    pub port: Port,
+    /// Whether the frame came in.
+    pub inbound: bool,
+    /// The frame.
+    pub bytes: Vec<u8>,
+    /// The end of a frame that came in, as far as it was known at once; the origin of one that left.
+    pub verdict: String,
+}
+
 #[derive(Debug)]
 struct Armed {
     filter: TraceFilter,
@@ -200,21 +222,53 @@ struct Open {
     room: usize,
 }
 
-/// The filters of a switch and its traces.
+/// The filters of a switch, its traces, and the frames at its ports.
 #[derive(Debug, Default)]
 pub struct Tracer {
     armed: SortedMap<u64, Armed>,
     open: SortedMap<u64, Open>,
-    /// The number of filters, and of traces, so far.
+    /// The number of filters, and of recorded packets, so far.
     filters: u64,
     traces: u64,
+    /// Whether frames at the ports are kept.
+    pub(super) captures: bool,
+    /// These frames, until they are taken.
+    pub(super) frames: Vec<SeenFrame>,
+    /// The frame that is in ingress: its number as a recorded packet, and its place in `frames`.
+    noted: Option<(u64, usize)>,
 }
 
 impl Tracer {
     /// Whether no packet has to be looked at.
     #[inline]
     pub fn is_idle(&self) -> bool {
-        cfg!(feature = "no-hooks") || self.armed.is_empty()
+        self.armed.is_empty() && !self.captures
+    }
+
+    /// A frame that comes to a port: what happens to it is noted until [`Tracer::arrived`].
+    pub(super) fn arrives(&mut self, time: Nanos, port: Port, bytes: &[u8]) {
+        self.noted = Some((self.traces, self.frames.len()));
+        let verdict = format!("in {port}");
+        self.frames.push(SeenFrame { time, port, inbound: true, bytes: bytes.to_vec(), verdict });
+    }
+
+    /// Nothing more is noted of the frame that came last.
+    pub(super) fn arrived(&mut self) {
+        self.noted = None;
+    }
+
+    /// A frame that leaves.
+    pub(super) fn leaves(&mut self, time: Nanos, port: Port, origin: Origin, bytes: &[u8]) {
+        if self.captures {
+            let from = origin_text(origin).map_or_else(String::new, |from| format!(": {from}"));
+            let verdict = format!("out {port}{from}");
+            self.frames.push(SeenFrame { time, port, inbound: false, bytes: bytes.to_vec(), verdict });
+        }
+    }
+
+    /// Whether a trace of the packet is written.
+    pub(super) fn is_traced(&self, handle: Option<TraceHandle>) -> bool {
+        handle.is_some_and(|handle| self.open.contains_key(&handle.trace()))
     }
 
     /// Traces the next `count` packets that a filter chooses; `None`: there are too many filters.
@@ -277,25 +331,27 @@ impl Tracer {
             armed.due = armed.due.max(now) + interval;
             filters.push(*number);
         }
+        let id = self.traces;
         if filters.is_empty() {
-            return None;
+            let noted = self.noted.is_some_and(|(number, _)| number == id);
+            self.traces += u64::from(noted);
+            return TraceHandle::new(id, 0).filter(|_| noted);
         }
         let shown = &bytes[..bytes.len().min(SHOWN_BYTES)];
-        let (id, port, packet) =
-            (self.traces, port.0, shown.iter().map(|byte| format!("{byte:02x}")).collect());
-        let trace = Trace { id, time: now, port, length, packet, missed: 0, root: Branch::default() };
+        let packet = shown.iter().map(|byte| format!("{byte:02x}")).collect();
+        let trace = Trace { id, time: now, port: port.0, length, packet, missed: 0, root: Branch::default() };
         let root = Branch { pass: "ingress", cause: "arrival", time: now, ..Branch::default() };
         self.open.insert(id, Open { filters, trace, branches: vec![(0, root)], live: 1, room: STEP_LIMIT });
         self.traces += 1;
         TraceHandle::new(id, 0)
     }
 
-    /// A branch for a packet that goes on; `None` where its trace is full or gone.
+    /// A branch for a packet that goes on; `None` where its trace is full.
     pub fn branch(
         &mut self, from: Option<TraceHandle>, cause: &'static str, time: Nanos,
     ) -> Option<TraceHandle> {
         let from = from?;
-        let open = self.open.get_mut(&from.trace())?;
+        let Some(open) = self.open.get_mut(&from.trace()) else { return Some(from) };
         let before = |branch: &usize| (*branch > 0).then(|| open.branches[*branch].0);
         let depth = std::iter::successors(Some(from.branch()), before).count();
         if open.branches.len() >= BRANCH_LIMIT || depth >= DEPTH_LIMIT {
@@ -318,31 +374,64 @@ impl Tracer {
         open.branches.get_mut(handle.branch()).map(|(_, branch)| branch)
     }
 
-    /// Adds the steps of a branch, as far as the trace has room.
-    pub fn record(&mut self, handle: TraceHandle, mut steps: Vec<Step>) {
-        let Some(open) = self.open.get_mut(&handle.trace()) else { return };
+    /// Adds the steps of a branch that begins, as far as the trace has room.
+    pub fn record(&mut self, handle: Option<TraceHandle>, time: Nanos, mut steps: Vec<Step>) {
+        let Some(open) = handle.and_then(|handle| self.open.get_mut(&handle.trace())) else { return };
         if steps.len() > open.room {
             steps.truncate(open.room);
             steps.push(Step::Cut);
         }
         open.room -= steps.len().min(open.room);
-        if let Some((_, branch)) = open.branches.get_mut(handle.branch()) {
-            branch.steps = steps;
-        }
-    }
-
-    /// Says what became of a packet on this branch.
-    pub fn verdict(&mut self, handle: Option<TraceHandle>, dropped: bool, verdict: impl FnOnce() -> String) {
         if let Some(branch) = self.of(handle) {
-            branch.verdict = verdict();
-            branch.dropped = dropped;
+            (branch.time, branch.steps) = (time, steps);
         }
     }
 
-    /// Says why the packet on this branch was dropped, and ends the branch.
-    pub fn drop(&mut self, handle: Option<TraceHandle>, reason: impl std::fmt::Display) {
-        self.verdict(handle, true, || format!("dropped: {reason}"));
+    /// Says what became of a packet, in egress at `place` or else in ingress.
+    pub fn verdict(
+        &mut self, handle: Option<TraceHandle>, place: Option<(Port, Origin)>, dropped: bool,
+        verdict: impl FnOnce() -> String,
+    ) {
+        let Some(number) = handle.map(TraceHandle::trace) else { return };
+        let noted = self.noted.filter(|(noted, _)| *noted == number);
+        if noted.is_none() && !self.open.contains_key(&number) {
+            return;
+        }
+        let verdict = verdict();
+        if let Some(frame) = noted.and_then(|(_, frame)| self.frames.get_mut(frame)) {
+            frame.verdict += if frame.verdict.contains(": ") { "; " } else { ": " };
+            if let Some((port, origin)) = place {
+                let from = origin_text(origin).map_or_else(String::new, |from| format!("{from} "));
+                frame.verdict += &format!("{from}at {port} ");
+            }
+            frame.verdict += &verdict;
+        }
+        if let Some(branch) = self.of(handle) {
+            (branch.verdict, branch.dropped) = (verdict, dropped);
+        }
+    }
+
+    /// Says why a packet was dropped, and ends its branch.
+    pub fn drop(
+        &mut self, handle: Option<TraceHandle>, place: Option<(Port, Origin)>, reason: impl std::fmt::Display,
+    ) {
+        self.verdict(handle, place, true, || format!("dropped: {reason}"));
         self.end(handle);
+    }
+
+    /// Says whether the link carried the frame that left last, and if not, why.
+    pub(super) fn crossed(&mut self, handle: Option<TraceHandle>, sent: bool, is_up: bool) {
+        let end = match is_up {
+            _ if sent => "sent",
+            true => "dropped: the link lost it",
+            false => "dropped: the link is down",
+        };
+        if let Some(branch) = self.of(handle) {
+            (branch.verdict, branch.dropped) = (end.into(), !sent);
+        }
+        if let (true, false, Some(frame)) = (self.captures, sent, self.frames.last_mut()) {
+            frame.verdict += &format!("; {end}");
+        }
     }
 
     /// Ends a branch. The last one completes its trace.
@@ -382,6 +471,15 @@ fn nested(mut branches: Vec<(usize, Branch)>) -> Branch {
         }
     }
     branches.pop().map(|(_, branch)| branch).unwrap_or_default()
+}
+
+/// The origin of a copy, in words; `None`: the packet is no copy.
+fn origin_text(Origin { instance, rid, group }: Origin) -> Option<String> {
+    match instance {
+        Instance::Replication => Some(format!("copy {rid} of multicast group {group}")),
+        Instance::CloneIngress | Instance::CloneEgress => Some(format!("clone {rid}")),
+        _ => None,
+    }
 }
 
 /// The origin of a packet, by its instance.

@@ -11,17 +11,24 @@ use super::scheduler::{Mask, Scheduler, Share};
 use super::shaper::QueueShaper;
 use super::tracer::TraceHandle;
 
+/// Where a packet in egress comes from.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Origin {
+    /// The kind of packet.
+    pub instance: Instance,
+    /// The instance of the copy in a multicast group or clone session.
+    pub rid: u16,
+    /// The multicast group of a copy; 0: none.
+    pub group: u16,
+}
+
 /// A packet that waits for egress.
 #[derive(Debug)]
 pub struct Queued {
     /// The packet.
     pub packet: Packet,
-    /// The instance of the copy in a multicast group or clone session.
-    pub rid: u16,
-    /// The origin of the packet.
-    pub instance: Instance,
-    /// The multicast group of a copy; 0: none.
-    pub group: u16,
+    /// Where it comes from.
+    pub origin: Origin,
     /// The number of bytes to keep, if a clone session says so.
     pub truncate: Option<usize>,
     /// The way by which egress cloned the packet.

@@ -7,6 +7,7 @@ use super::agenda::LinkStage;
 use super::events::{Round, LOOPBACK_DELAY, LOOPBACK_LIMIT};
 use super::switch::{SentFrame, Switch};
 use super::tracer::{cause, TraceHandle};
+use super::traffic_manager::{Origin, Queued};
 
 impl Switch {
     /// The loopback's place on the agenda, behind those of the ports.
@@ -49,13 +50,12 @@ impl Switch {
         state.delivered.0 += 1;
         state.delivered.1 += bytes.len() as u64 + u64::from(tail);
         let arrival = Arrival { tail, ..Arrival::on(state.port) };
-        if self.sight.is_on() {
-            self.sight.arrives(now, state.port, bytes);
+        if self.tracer.captures {
+            self.tracer.arrives(now, state.port, bytes);
+            self.ingress(now, arrival, bytes);
+            return self.tracer.arrived();
         }
         self.ingress(now, arrival, bytes);
-        if self.sight.is_on() {
-            self.sight.pause();
-        }
     }
 
     /// Schedules the port for when its wire is free and a queue's rate lets a packet leave.
@@ -78,30 +78,22 @@ impl Switch {
         }
     }
 
-    /// Sends a packet to ingress again, from ingress or from egress at a port.
+    /// Sends a packet to ingress again, from ingress or from egress at a place.
     pub(super) fn again(
-        &mut self, now: Nanos, arrival: Arrival, port: Option<Port>, bytes: Vec<u8>,
+        &mut self, now: Nanos, arrival: Arrival, place: Option<(Port, Origin)>, bytes: Vec<u8>,
         trace: Option<TraceHandle>,
     ) {
-        self.tell_at(trace, false, port, || "to ingress again".into());
+        self.tracer.verdict(trace, place, false, || "to ingress again".into());
         let trace = self.tracer.branch(trace, cause(arrival.instance), now);
-        self.send_round(now, port, Round::Ingress(arrival, bytes, trace));
+        self.send_round(now, place, Round::Ingress(arrival, bytes, trace));
     }
 
-    /// Puts a packet into the loop; notes say `port` of it.
-    pub(super) fn send_round(&mut self, now: Nanos, port: Option<Port>, round: Round) {
+    /// Puts a packet into the loop from a place in egress, or from ingress.
+    pub(super) fn send_round(&mut self, now: Nanos, place: Option<(Port, Origin)>, round: Round) {
         if self.loopback.len() >= LOOPBACK_LIMIT {
             self.drops.loopback_full += 1;
-            let trace = match round {
-                Round::Ingress(_, _, trace) => trace,
-                Round::Egress(_, queued, _) => {
-                    self.sight.comes_from(queued.instance, queued.rid, queued.group);
-                    queued.trace
-                }
-            };
-            let why = "too many packets go round again";
-            self.sight.note_at(port, || format!("dropped: {why}"));
-            return self.tracer.drop(trace, why);
+            let (Round::Ingress(_, _, trace) | Round::Egress(_, Queued { trace, .. }, _)) = round;
+            return self.tracer.drop(trace, place, "too many packets go round again");
         }
         // Late arrivals may be older than packets that are in the loop already; the loop stays first in,
         // first out.
@@ -119,10 +111,8 @@ impl Switch {
                 return;
             }
             match round {
-                Round::Ingress(arrival, bytes, Some(trace)) => {
-                    self.ingress_traced(due, arrival, &bytes, trace)
-                }
                 Round::Ingress(arrival, bytes, None) => self.ingress(due, arrival, &bytes),
+                Round::Ingress(arrival, bytes, trace) => self.ingress_recorded(due, arrival, &bytes, trace),
                 Round::Egress(port, queued, priority) => self.enqueue(due, port, queued, Some(priority)),
             }
         }

@@ -309,4 +309,5 @@ fn uint128(number: u128) -> Uint128 {
 }
 
 #[cfg(test)]
+#[path = "tests/arbitration.rs"]
 mod tests;

@@ -335,4 +335,5 @@ fn address(kind: &str, text: &str) -> Option<u128> {
 }
 
 #[cfg(test)]
+#[path = "tests/restriction_text.rs"]
 mod tests;

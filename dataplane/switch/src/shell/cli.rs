@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand};
 use groupflow_base::quantity::parse_span;
 use groupflow_base::Nanos;
 use groupflow_pipeline::Port;
@@ -17,7 +17,7 @@ use super::ignored::{instead, Ignored};
 use super::lateness::LatenessLimits;
 use super::report::render;
 use super::run::{run, SwitchOptions};
-use super::trace_text::{bmv2_messages, render_trace};
+use super::trace_text::render_trace;
 use crate::core::{
     parse_port_link, parse_port_queue, LinkChange, QueueChange, QueuePlace, SwitchConfig, TraceRequest,
     DEFAULT_PRIORITIES, NOMINAL_PACKET,
@@ -142,9 +142,9 @@ enum Command {
         /// The number of packets
         #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
         next: u64,
-        /// Text for people, a JSON object a line, or BMv2's trace messages
-        #[arg(long, value_enum, default_value_t = TraceFormat::Text)]
-        format: TraceFormat,
+        /// As JSON, an object a line
+        #[arg(long)]
+        json: bool,
     },
     /// Change a link of a running switch
     Link {
@@ -184,13 +184,6 @@ enum Command {
     },
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum TraceFormat {
-    Text,
-    Json,
-    Bmv2,
-}
-
 /// The control sockets of a network that groupflow runs, visible within it.
 const NETWORK_FOLDER: &str = "/run/groupflow";
 
@@ -223,9 +216,9 @@ pub fn main() -> ExitCode {
     };
     let result = match cli.command {
         Some(Command::Stats { target, json, reset }) => stats(&target, json, reset),
-        Some(Command::Trace { target, port, session, fields, dropped, next, format }) => {
+        Some(Command::Trace { target, port, session, fields, dropped, next, json }) => {
             let request = TraceRequest { port, session, fields, dropped, next, patient: false };
-            trace(&target.path(), request, format)
+            trace(&target.path(), request, json)
         }
         Some(Command::Link { target, port, spec }) => {
             ask(&target.path(), &ControlRequest::Link { port, spec }).map(drop)
@@ -279,11 +272,11 @@ fn usage(error: &clap::Error) -> ExitCode {
     ExitCode::from(2)
 }
 
-fn trace(path: &Path, request: TraceRequest, format: TraceFormat) -> Result<(), ShellError> {
+fn trace(path: &Path, request: TraceRequest, json: bool) -> Result<(), ShellError> {
     let (wanted, mut told) = (request.next, 0);
     let show = |trace: &serde_json::Value| {
         told += 1;
-        print_trace(trace, format);
+        print_trace(trace, json);
     };
     trace_switch(path, request, show, || eprintln!("gfswitch: waiting for such a packet; Ctrl-C ends"))?;
     if told < wanted {
@@ -292,14 +285,8 @@ fn trace(path: &Path, request: TraceRequest, format: TraceFormat) -> Result<(), 
     Ok(())
 }
 
-fn print_trace(trace: &serde_json::Value, format: TraceFormat) {
-    let text = match format {
-        TraceFormat::Text => render_trace(trace),
-        TraceFormat::Json => trace.to_string(),
-        TraceFormat::Bmv2 => {
-            bmv2_messages(trace).iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
-        }
-    };
+fn print_trace(trace: &serde_json::Value, json: bool) {
+    let text = if json { trace.to_string() } else { render_trace(trace) };
     if writeln!(std::io::stdout(), "{text}").is_err() {
         std::process::exit(0); // whoever reads has enough, such as `head`
     }
@@ -392,84 +379,5 @@ fn parse_interface(text: &str) -> Result<(Port, String), String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn parse(line: &str) -> Result<SwitchArgs, clap::Error> {
-        let words = line.split_whitespace().map(String::from);
-        Cli::try_parse_from(arguments(words)).map(|cli| cli.switch)
-    }
-
-    #[test]
-    fn the_flags_of_simple_switch_grpc_are_taken() {
-        let line = "gfswitch -i 1@s1-eth1 -i 2@s1-eth2 --pcap --thrift-port 9090 --nanolog ipc:///x \
-                    --device-id 3 --no-p4 --log-console -L debug --use-files 5 --debugger --disable-colors \
-                    -- --grpc-server-addr 0.0.0.0:50051 --cpu-port 255 --drop-port 500 --priority-queues 8";
-        let args = parse(line).expect("valid");
-        assert_eq!(args.interface, [(Port(1), "s1-eth1".into()), (Port(2), "s1-eth2".into())]);
-        assert_eq!((args.device_id, args.cpu_port, args.drop_port, args.priority_queues), (3, 255, 500, 8));
-        assert_eq!(args.grpc_server_addr, "0.0.0.0:50051");
-        let own = parse("gfswitch --no-p4").expect("valid").grpc_server_addr;
-        assert_eq!(own, "127.0.0.1:9559", "P4Runtime asks nobody who they are");
-        assert_eq!(args.pcap, Some(".".into()));
-        assert_eq!(args.ignored.0, ["debugger", "disable-colors", "nanolog", "use-files"]);
-        assert_eq!(args.thrift_port, Some(9090));
-        assert!(instead("notifications-addr").contains("P4Runtime"), "the way to go on is named");
-    }
-
-    #[test]
-    fn the_name_of_bmv2s_program_means_bmv2s_ways() {
-        assert!(is_bmv2(Some("/usr/bin/simple_switch_grpc".into())));
-        assert!(!is_bmv2(Some("/usr/bin/gfswitch".into())));
-    }
-
-    #[test]
-    fn links_and_times_are_checked_at_once() {
-        let args =
-            parse("gfswitch --link 1:rate=100mbit,delay=10ms --link 1:loss=1% --quantum 1ms").expect("valid");
-        let queues = parse("gfswitch --queue all/3:level=2 --queue 1/7:rate=10pps").expect("valid").queue;
-        assert_eq!((queues[0].0.port, queues[1].0.port, queues[1].0.queue), (None, Some(Port(1)), 7));
-        assert_eq!(args.link.len(), 2);
-        assert_eq!(args.quantum, Nanos::from_millis(1));
-        for line in [
-            "--link 1:rate=x",
-            "--queue 1:rate=1pps",
-            "-i s1-eth1",
-            "-i 1@",
-            "--quantum 5",
-            "--no-p4 a.json",
-            "--bogus",
-            "--grpc-server-ssl",
-            "--p4info x",
-        ] {
-            assert!(parse(&format!("gfswitch {line}")).is_err(), "{line}");
-        }
-    }
-
-    #[test]
-    fn the_documented_commands_are_taken() {
-        let page = include_str!("../../../../docs/reference/traffic-manager.md");
-        let commands = page.lines().filter(|line| line.starts_with("gfswitch "));
-        let mut count = 0;
-        for line in commands {
-            let line = line.split(['#']).next().unwrap_or(line).replace(" ...", "");
-            let cli = Cli::try_parse_from(line.split_whitespace());
-            assert!(cli.is_ok(), "{line}");
-            count += 1;
-        }
-        assert_eq!(count, 6);
-    }
-
-    #[test]
-    fn commands_are_for_a_running_switch() {
-        let words = ["gfswitch", "link", "--device-id", "2", "3", "rate=10mbit,down"].map(String::from);
-        let cli = Cli::try_parse_from(words).expect("valid");
-        match cli.command {
-            Some(Command::Link { target, port: 3, spec }) => {
-                assert_eq!(target.path(), PathBuf::from("/tmp/gfswitch-2.sock"));
-                assert_eq!(spec, "rate=10mbit,down");
-            }
-            other => panic!("{other:?}"),
-        }
-    }
-}
+#[path = "tests/cli.rs"]
+mod tests;

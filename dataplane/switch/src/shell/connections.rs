@@ -22,10 +22,6 @@ use super::shared::lock;
 
 /// The most connections at once. Clients, of which arbitration takes fewer, keep their places.
 pub const CONNECTION_LIMIT: usize = 256;
-/// The bytes of a handshake: HTTP/2's preface and the header of the frame that follows.
-const HANDSHAKE: usize = 24 + 9;
-/// The time that a new connection has for the handshake.
-const PATIENCE: Duration = Duration::from_secs(10);
 /// The pause after a connection that could not be taken, for want of file descriptors; another one gives way.
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -77,10 +73,6 @@ pub struct Connection {
     places: Arc<Mutex<Places>>,
     /// Resolves when the connection has to give way.
     gone: oneshot::Receiver<()>,
-    /// Bytes that came, as far as they matter for the handshake.
-    heard: usize,
-    /// Until the client has begun HTTP/2.
-    patience: Option<Pin<Box<Sleep>>>,
 }
 
 /// The connections of a listener, one after the other.
@@ -88,14 +80,13 @@ pub struct Connections {
     listener: TcpListener,
     places: Arc<Mutex<Places>>,
     next: u64,
-    patience: Duration,
     pause: Option<Pin<Box<Sleep>>>,
 }
 
 impl Connections {
     /// The connections of a listener.
     pub fn new(listener: TcpListener) -> Connections {
-        Connections { listener, places: Arc::default(), next: 0, patience: PATIENCE, pause: None }
+        Connections { listener, places: Arc::default(), next: 0, pause: None }
     }
 
     /// Gives a connection a place, for which another one gives way if all are taken.
@@ -108,9 +99,8 @@ impl Connections {
         self.next += 1;
         let (hold, gone) = oneshot::channel();
         places.insert(number, Taken { from, place: place.clone(), _hold: hold });
-        let patience = Some(Box::pin(sleep(self.patience)));
         let places = Arc::clone(&self.places);
-        Some(Connection { stream, number, place, places, gone, heard: 0, patience })
+        Some(Connection { stream, number, place, places, gone })
     }
 }
 
@@ -173,19 +163,7 @@ impl AsyncRead for Connection {
         if Pin::new(&mut self.gone).poll(context).is_ready() {
             return Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()));
         }
-        let before = buffer.filled().len();
-        let read = Pin::new(&mut self.stream).poll_read(context, buffer);
-        if let Some(patience) = &mut self.patience {
-            if read.is_pending() {
-                ready!(patience.as_mut().poll(context));
-                return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
-            }
-            self.heard += buffer.filled().len() - before;
-            if self.heard >= HANDSHAKE {
-                self.patience = None;
-            }
-        }
-        read
+        Pin::new(&mut self.stream).poll_read(context, buffer)
     }
 }
 
@@ -208,7 +186,7 @@ impl AsyncWrite for Connection {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::io::AsyncReadExt;
     use tokio_stream::StreamExt;
 
     async fn listening() -> io::Result<(Connections, std::net::SocketAddr)> {
@@ -255,20 +233,6 @@ mod tests {
         held.pop();
         let _last = TcpStream::connect(address).await?;
         assert!(next.await?, "a place was free again");
-        Ok(())
-    }
-
-    #[tokio::test]
-    async fn a_connection_without_a_whole_handshake_is_let_go() -> io::Result<()> {
-        for said in [0, 1, HANDSHAKE - 1] {
-            let (connections, address) = listening().await?;
-            let mut client = TcpStream::connect(address).await?;
-            client.write_all(&vec![b'P'; said]).await?;
-            let mut connections = Connections { patience: Duration::from_millis(50), ..connections };
-            let Some(mut connection) = connections.next().await.transpose()? else { panic!("no connection") };
-            let error = connection.read_to_end(&mut Vec::new()).await.expect_err("let go");
-            assert_eq!(error.kind(), io::ErrorKind::TimedOut);
-        }
         Ok(())
     }
 }

@@ -48,5 +48,5 @@ pub use ring::{Ring, RingSlot};
 pub use server::P4RuntimeService;
 pub use shared::{Shared, ToControlPlane};
 pub use socket::{bind, interface_index, packet_socket, set_option};
-pub use trace_text::{bmv2_messages, render_trace};
+pub use trace_text::render_trace;
 pub use tx::Transmitter;

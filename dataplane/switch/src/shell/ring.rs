@@ -17,6 +17,8 @@ const SLOT: usize = 2048;
 const BLOCK: usize = 1 << 16;
 /// The header of a slot and the address behind it (TPACKET2_HDRLEN).
 const HEADER: usize = 52;
+/// struct virtio_net_hdr, which is in front of each frame.
+pub const VNET_HEADER: usize = 10;
 
 /// The kernel's description of a frame.
 #[derive(Debug, Clone, Copy)]
@@ -89,11 +91,11 @@ impl Ring {
         // SAFETY: the slot is within the mapping, aligned for its header, and ours until it is given back.
         let header = unsafe { self.memory.as_ptr().add(at).cast::<libc::tpacket2_hdr>().read() };
         self.next += 1;
-        let offset = usize::from(header.tp_mac).clamp(HEADER, SLOT);
+        let (offset, captured) = frame_in_slot(header.tp_mac, header.tp_snaplen);
         Some(RingSlot {
             status,
             length: header.tp_len as usize,
-            captured: (header.tp_snaplen as usize).min(SLOT - offset),
+            captured,
             received_at: u64::from(header.tp_sec) * 1_000_000_000 + u64::from(header.tp_nsec),
             vlan_control: header.tp_vlan_tci,
             vlan_protocol: header.tp_vlan_tpid,
@@ -139,9 +141,37 @@ impl Ring {
     }
 }
 
+/// Where in its slot a frame begins behind the headers, and how many bytes of it are there. Of a frame that
+/// would begin elsewhere there are none.
+fn frame_in_slot(begin: u16, captured: u32) -> (usize, usize) {
+    match usize::from(begin) {
+        begin @ 0..=SLOT if begin >= HEADER + VNET_HEADER => (begin, (captured as usize).min(SLOT - begin)),
+        _ => (SLOT, 0),
+    }
+}
+
 impl Drop for Ring {
     fn drop(&mut self) {
         // SAFETY: the mapping is as it was made, and nothing refers to it any more.
         unsafe { libc::munmap(self.memory.as_ptr().cast(), SLOT * (self.mask + 1)) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_frame_lies_behind_the_headers_and_within_its_slot() {
+        for (begin, captured, expected) in [
+            (62, 100, (62, 100)),
+            (80, 5000, (80, SLOT - 80)),
+            (SLOT as u16, 1, (SLOT, 0)),
+            (61, 100, (SLOT, 0)),
+            (0, 100, (SLOT, 0)),
+            (u16::MAX, u32::MAX, (SLOT, 0)),
+        ] {
+            assert_eq!(frame_in_slot(begin, captured), expected, "{begin}");
+        }
     }
 }

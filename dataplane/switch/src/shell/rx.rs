@@ -8,14 +8,12 @@ use libc::c_int;
 
 use super::error::ShellError;
 use super::frame::{complete_checksum, insert_vlan_tag, VlanTag, VLAN_TAG};
-use super::ring::{Ring, RingSlot};
+use super::ring::{Ring, RingSlot, VNET_HEADER};
 use super::socket::{bind, interface_index, option, packet_socket, set_option};
 use crate::core::MAX_FRAME;
 
 /// The most and the fewest frames that the ring holds before the kernel drops frames.
 const SLOTS: [usize; 3] = [4096, 1024, 256];
-/// struct virtio_net_hdr
-const VNET_HEADER: usize = 10;
 /// Kernel buffer for frames that are longer than a slot, in bytes.
 const RECEIVE_BUFFER: c_int = 4 << 20;
 

@@ -1,8 +1,8 @@
-//! Traces as text for people, and in the form of BMv2's trace messages.
+//! Traces as text for people.
 
 use std::fmt::Write;
 
-use serde_json::{json, Value};
+use serde_json::Value;
 
 /// One trace as text.
 pub fn render_trace(trace: &Value) -> String {
@@ -93,49 +93,10 @@ fn word(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
-/// A trace as BMv2's `PacketTrace` messages in JSON. These have no branches: there is one for each copy.
-pub fn bmv2_messages(trace: &Value) -> Vec<Value> {
-    let mut messages = Vec::new();
-    let input = json!({ "packetId": trace["id"].to_string(), "ingressPort": trace["port"] });
-    walk(trace, &mut Vec::new(), &mut |events, outcome| {
-        let mut root = json!({ "events": events });
-        if let (Some(root), Some(outcome)) = (root.as_object_mut(), outcome.as_object()) {
-            root.extend(outcome.clone());
-        }
-        messages.push(json!({ "input": input, "root": root }));
-    });
-    messages
-}
-
-fn walk(pass: &Value, events: &mut Vec<Value>, end: &mut impl FnMut(&[Value], Value)) {
-    let kept = events.len();
-    let ingress = pass["pass"] == "ingress";
-    let stages: [(&str, &str); 2] = if ingress {
-        [("parser", "PARSER"), ("ingress", "CONTROL")]
-    } else {
-        [("egress", "CONTROL"), ("deparser", "DEPARSER")]
-    };
-    let dropped = pass["dropped"] == true;
-    for (name, kind) in stages.into_iter().filter(|(name, _)| !(dropped && *name == "deparser")) {
-        for direction in ["ENTER", "EXIT"] {
-            let stage = json!({ "stageName": name, "stageKind": kind, "direction": direction });
-            events.push(json!({ "pipelineStage": stage }));
-        }
-    }
-    let copies = pass["copies"].as_array().map_or(&[][..], Vec::as_slice);
-    copies.iter().for_each(|copy| walk(copy, events, end));
-    if dropped {
-        end(events, json!({ "drop": {} }));
-    } else if pass["sent_bytes"] != 0 {
-        let (port, size) = (&pass["queue"]["port"], &pass["sent_bytes"]);
-        end(events, json!({ "transmit": { "egressPort": port, "packetSize": size } }));
-    }
-    events.truncate(kept);
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     fn trace() -> Value {
         let fields = json!([["dst", "0xa"], ["type", "0x800"]]);
@@ -173,18 +134,5 @@ mod tests {
                           => sent\n      \
                           ... 9 further copies are not shown\n";
         assert_eq!(render_trace(&trace()), text);
-    }
-
-    #[test]
-    fn each_copy_is_a_message_of_bmv2() {
-        let messages = bmv2_messages(&trace());
-        assert_eq!(messages.len(), 1);
-        assert_eq!(messages[0]["input"], json!({ "packetId": "5", "ingressPort": 1 }));
-        let root = &messages[0]["root"];
-        assert_eq!(root["transmit"], json!({ "egressPort": 2, "packetSize": 64 }));
-        let stages = root["events"].as_array().expect("events").iter();
-        let names: Vec<&str> = stages.map(|event| word(&event["pipelineStage"]["stageName"])).collect();
-        let passed = ["parser", "parser", "ingress", "ingress", "egress", "egress", "deparser", "deparser"];
-        assert_eq!(names, passed);
     }
 }

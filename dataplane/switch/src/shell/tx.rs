@@ -53,13 +53,16 @@ impl Transmitter {
     ) {
         loop {
             let mut count = 0;
-            for (n, frame) in frames.by_ref().take(BATCH).enumerate() {
+            for frame in frames.by_ref().take(BATCH) {
                 let start = frame.as_ptr().cast_mut().cast();
-                self.vectors[n] = libc::iovec { iov_base: start, iov_len: frame.len() };
-                let message = &mut self.messages[n].msg_hdr;
-                message.msg_iov = &mut self.vectors[n];
-                message.msg_iovlen = 1;
-                count = n + 1;
+                self.vectors[count] = libc::iovec { iov_base: start, iov_len: frame.len() };
+                count += 1;
+            }
+            // One pointer for all, once they are set: each new borrow of the vector would end the pointers before.
+            let vectors = self.vectors.as_mut_ptr();
+            for (n, message) in self.messages[..count].iter_mut().enumerate() {
+                message.msg_hdr.msg_iov = vectors.wrapping_add(n);
+                message.msg_hdr.msg_iovlen = 1;
             }
             self.send_batch(count, &mut failed);
             if count < BATCH {

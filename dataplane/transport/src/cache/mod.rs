@@ -50,6 +50,8 @@ pub type StreamKey = (SessionId, MemberId);
 struct CachedStream {
     stream: StreamCache,
     due: Option<Nanos>,
+    /// Another window of the stream's packets would not fit.
+    full: bool,
 }
 
 /// The cached streams, under one byte bound, ordered by the time of their next turn.
@@ -64,7 +66,6 @@ pub struct Cache {
     stored_peak: u64,
     promised: u64,
     promised_peak: u64,
-    full: bool,
     /// Counters of streams that were forgotten.
     past: StreamCounters,
     events: VecDeque<CacheEvent>,
@@ -83,7 +84,6 @@ impl Cache {
             stored_peak: 0,
             promised: 0,
             promised_peak: 0,
-            full: false,
             past: StreamCounters::default(),
             events: VecDeque::new(),
         }
@@ -106,7 +106,7 @@ impl Cache {
     }
 
     pub fn forget(&mut self, key: StreamKey) {
-        let Some(CachedStream { stream, due }) = self.slots.remove(&key) else { return };
+        let Some(CachedStream { stream, due, .. }) = self.slots.remove(&key) else { return };
         self.stored -= stream.store.bytes;
         self.promised -= stream.store.promised;
         self.past.add(stream.counters);
@@ -126,8 +126,8 @@ impl Cache {
     fn acknowledge(&mut self, now: Nanos, key: StreamKey) {
         let room = self.room_for_window(key);
         self.with(key, |stream, _| stream.acknowledge(now, room));
-        if room == self.full {
-            self.full = !room;
+        if let Some(slot) = self.slots.get_mut(&key).filter(|slot| slot.full == room) {
+            slot.full = !room;
             self.events.push_back(if room { CacheEvent::Room(key) } else { CacheEvent::Full(key) });
         }
     }
@@ -143,7 +143,7 @@ impl Cache {
                 return false;
             }
             let stream = StreamCache::new(now, key.0, key.1);
-            self.slots.insert(key, CachedStream { stream, due: None });
+            self.slots.insert(key, CachedStream { stream, due: None, full: false });
         }
         true
     }
@@ -235,7 +235,7 @@ impl Cache {
             stored_bytes: self.stored,
             stored_peak_bytes: self.stored_peak,
             max_bytes: self.max_bytes,
-            full: self.full,
+            full: self.slots.values().any(|slot| slot.full),
             counters: self.counters(),
             streams: self.slots.values().map(|slot| slot.stream.stats()).collect(),
         }

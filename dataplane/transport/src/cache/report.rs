@@ -10,8 +10,9 @@ use crate::terms::{Mode, Policy};
 pub enum CacheEvent {
     /// A packet of an unknown stream came.
     New(StreamKey),
-    /// The cache has reached its byte bound.
+    /// Another window of the stream would not fit in the byte bounds.
     Full(StreamKey),
+    /// It fits again.
     Room(StreamKey),
     /// A requester lags behind the stream, or no longer does.
     Lag(StreamKey, LagChange),

@@ -20,7 +20,7 @@ struct Requester {
     member: MemberId,
     slow: bool,
     asked: Nanos,
-    synced: Nanos,
+    synced: Option<Nanos>,
     told: Seq,
 }
 
@@ -51,7 +51,7 @@ impl Requesters {
                 return None;
             }
         }
-        let fresh = Requester { member, slow: false, asked: now, synced: Nanos::ZERO, told: Seq::ZERO };
+        let fresh = Requester { member, slow: false, asked: now, synced: None, told: Seq::ZERO };
         let requester = self.all.entry(from).or_insert(fresh);
         requester.member = member;
         requester.asked = now;
@@ -74,7 +74,7 @@ impl Requesters {
             requester.slow = false;
             return None;
         }
-        requester.synced = now;
+        requester.synced = Some(now);
         requester.told = highest;
         Some(address)
     }
@@ -92,7 +92,8 @@ impl Requesters {
 
 impl Requester {
     fn sync_due(&self, highest: Seq) -> Nanos {
-        self.synced + if self.told == highest { SYNC_IDLE } else { SYNC }
+        let pause = if self.told == highest { SYNC_IDLE } else { SYNC };
+        self.synced.map_or(Nanos::ZERO, |synced| synced + pause)
     }
 }
 

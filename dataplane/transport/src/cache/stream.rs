@@ -66,7 +66,7 @@ pub(super) struct StreamCache {
     /// Hosts that asked where the stream is.
     probers: Vec<SocketAddrV4>,
     probe_upstream: bool,
-    probed: Nanos,
+    probed: Option<Nanos>,
 }
 
 impl StreamCache {
@@ -92,7 +92,7 @@ impl StreamCache {
             expiry_due: now,
             probers: Vec::new(),
             probe_upstream: false,
-            probed: Nanos::ZERO,
+            probed: None,
         }
     }
 
@@ -247,8 +247,8 @@ impl StreamCache {
     /// Handles a question about the stream's position: answers it, or asks upstream.
     fn on_probe(&mut self, now: Nanos, from: SocketAddrV4) {
         if self.highest == Seq::ZERO {
-            if now >= self.probed + PROBE_PAUSE {
-                self.probed = now;
+            if !self.probed.is_some_and(|at| now < at + PROBE_PAUSE) {
+                self.probed = Some(now);
                 self.probe_upstream = true;
             }
         } else if self.probers.len() < PROBERS_BOUND && !self.probers.contains(&from) {

@@ -83,7 +83,7 @@ pub struct Sender {
     polls: Polls,
     /// A SYNC is due, which tells the group where the stream is.
     announce: bool,
-    announced: Nanos,
+    announced: Option<Nanos>,
 
     began: Nanos,
     stats: SenderStats,
@@ -105,7 +105,7 @@ impl Sender {
             rtt: Rtt::default(),
             polls: Polls::default(),
             announce: false,
-            announced: Nanos::ZERO,
+            announced: None,
             began: now,
             stats: SenderStats::default(),
             events: VecDeque::new(),
@@ -186,7 +186,8 @@ impl Sender {
     }
 
     fn on_nack(&mut self, now: Nanos, nack: &Nack) {
-        if nack.ranges.is_empty() && now >= self.announced + ANNOUNCE_PAUSE {
+        let paused = self.announced.is_some_and(|at| now < at + ANNOUNCE_PAUSE);
+        if nack.ranges.is_empty() && !paused {
             // A NACK without ranges asks where the stream is.
             self.announce = self.phase != SenderPhase::Over;
         }
@@ -345,7 +346,7 @@ impl Machine for Sender {
     fn poll_transmit(&mut self, now: Nanos) -> Option<Transmit> {
         self.expire(now);
         if std::mem::take(&mut self.announce) {
-            self.announced = now;
+            self.announced = Some(now);
             return Some(self.sync(now));
         }
         if self.phase != SenderPhase::Sending {

@@ -23,9 +23,7 @@ def arguments(told: Path) -> dict[str, Any]:
 async def test_what_is_written_is_sent_and_the_end_waits_for_it(told: Path, tmp_path: Path) -> None:
     file = tmp_path / "more"
     file.write_bytes(b"x" * 1000)
-    async with GatherSender(
-        SERVER, "piper", "c0ffee", tls_pin="ab", fec="3+1", congestion="reno", retry=3
-    ) as stream:
+    async with GatherSender(SERVER, "piper", "c0ffee", tls_pin="ab", congestion="reno", retry=3) as stream:
         assert stream.result is None
         await stream.write(b"hello ")
         await stream.write_file(file)
@@ -33,7 +31,7 @@ async def test_what_is_written_is_sent_and_the_end_waits_for_it(told: Path, tmp_
     assert said["token"] == "c0ffee" and "c0ffee" not in said["arguments"]
     assert said["arguments"] == [
         "gather-send", "--client", "piper", "--to", SERVER, "--congestion", "reno", "--retry", "3",
-        "--tls-pin", "ab", "--fec", "3+1", "--json",
+        "--tls-pin", "ab", "--json",
     ]  # fmt: skip
     assert stream.result is not None and stream.result.integer("bytes") == 1006
 
@@ -77,4 +75,4 @@ async def test_the_example_of_the_docs_works(
     code = compile(example, page.name, "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
     await cast(Coroutine[Any, Any, None], eval(code, {"PIN": "ab" * 32}))
     assert capsys.readouterr().out == "105 bytes are at the server\n"
-    assert arguments(told)["arguments"][5:9] == ["--tls-pin", "ab" * 32, "--fec", "4+2"]
+    assert arguments(told)["arguments"][5:7] == ["--tls-pin", "ab" * 32]

@@ -129,7 +129,7 @@ def test_send_passes_everything_on(told: Path, tmp_path: Path, capfd: pytest.Cap
         "--token-file",
         token_file("c0ffee"),
     ]
-    assert main([*line, "--plain", "--file", str(file), "--congestion", "reno", "--duration", "5"]) == 0
+    assert main([*line, "--plain", "--file", str(file), "--congestion", "reno", "--duration", "5s"]) == 0
     said = json.loads(told.read_text())
     assert said["token"] == "c0ffee"
     assert said["arguments"] == [
@@ -142,16 +142,16 @@ def test_send_passes_everything_on(told: Path, tmp_path: Path, capfd: pytest.Cap
 @pytest.mark.parametrize(
     ("said", "passed"),
     [
-        (["--tls-pin", "ab12"], ["--tls-pin", "ab12"]),
+        (["--tls-pin", 32 * "ab"], ["--tls-pin", 32 * "ab"]),
         (["--tls-ca", "ca.pem", "--tls-name", "hub"], ["--tls-ca", "ca.pem", "--tls-name", "hub"]),
         (["--plain"], ["--plain"]),
-        ([], ["--tls-pin", "cd34"]),
+        ([], ["--tls-pin", 32 * "cd"]),
     ],
 )
 def test_how_the_server_is_known(
     told: Path, said: list[str], passed: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("GROUPFLOW_TLS_PIN", "cd34")
+    monkeypatch.setenv("GROUPFLOW_TLS_PIN", 32 * "cd")
     line = [
         "gather",
         "send",
@@ -164,6 +164,12 @@ def test_how_the_server_is_known(
     ]
     assert main([*line, *said]) == 0
     assert [word for word in json.loads(told.read_text())["arguments"][5:] if word != "--json"] == passed
+
+
+def test_a_fingerprint_that_is_none_is_refused(told: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    line = ["gather", "send", "--to", "10.0.0.1:26490", "--client", "cam1", "--tls-pin", "ab12"]
+    assert main(line) == 2
+    assert capfd.readouterr().err == "groupflow: --tls-pin ab12: it must be 64 hexadecimal digits\n"
 
 
 def test_nothing_goes_unencrypted_unless_it_is_said(told: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -213,10 +219,11 @@ def test_a_refused_client_is_told_in_one_line(told: Path, capfd: pytest.CaptureF
         (["--policy", "best"], 4, "--policy best: unknown; the policies are sakajiri, buffer"),
         (["--tls-key", "k"], 2, "--tls-cert and --tls-key go together: name both, or neither"),
         (["--plain", "--tls-cert", "c", "--tls-key", "k"], 2, "--plain and --tls-cert exclude each other"),
-        (["--api", "here"], 2, "--api: 'here' is no address; write HOST:PORT"),
+        (["--rest", "here"], 2, "--rest: 'here' is no address; write HOST:PORT"),
+        (["--rest", "0.0.0.0:0"], 2, "--rest 0.0.0.0: it is not encrypted; write 127.0.0.1:0"),
         (["--clients", "none.yaml"], 4, "none.yaml: no such file or directory"),
-        (["--controller", "http://x:1"], 2, "--controller: not allowed with argument --clients"),
-        (["--max-clients", "0"], 2, "--max-clients: '0' is not a count"),
+        (["--api", "http://x:1"], 2, "--clients and --api exclude each other; leave one out"),
+        (["--max-clients", "0"], 2, "--max-clients: '0' will not do; write a whole number from 1 on"),
         (["--policy-file", "none.py"], 4, "none.py: no such file or directory"),
     ],
 )

@@ -22,7 +22,7 @@ from groupflow.control.api.rest import make_app
 from groupflow.control.api.server import listen, listen_privately, names_of, serve_app
 from groupflow.control.live.recording import Recorder
 from groupflow.errors import Error, UnavailableError
-from tests.support.api import ctl, served
+from tests.support.api import command, served
 from tests.support.world import world
 
 pytestmark = pytest.mark.slow
@@ -48,10 +48,10 @@ async def test_only_the_token_lets_in_and_commands_of_its_owner_find_it(
                 headers = [(b"Authorization", wrong.encode("latin-1"))]
                 assert (await stranger.get("/v1/sessions", headers=headers)).status_code in (401, 403), wrong
         assert (await known.get("/sessions/7")).status_code == 200
-        assert await ctl(url, "session", "list") == 0
-        assert await ctl(url.replace("127.0.0.1", "localhost"), "session", "list") == 0
+        assert await command(url, "session", "list") == 0
+        assert await command(url.replace("127.0.0.1", "localhost"), "session", "list") == 0
         monkeypatch.setenv(api_token.VARIABLE, "c0ffee")
-        assert await ctl(url, "session", "list") == 4
+        assert await command(url, "session", "list") == 4
         assert "the token is wrong; set GROUPFLOW_API_TOKEN" in capsys.readouterr().err
 
 
@@ -171,7 +171,7 @@ async def test_a_unix_socket_needs_no_token(tmp_path: Path) -> None:
     path = tmp_path / "api.sock"
     async with at_unix_socket(path):
         assert path.stat().st_mode & 0o777 == 0o600
-        assert await ctl(f"unix:{path}", "session", "list") == 0
+        assert await command(f"unix:{path}", "session", "list") == 0
     with listen_privately(path):  # the one before is dead
         pass
 
@@ -205,7 +205,7 @@ async def test_another_user_is_not_let_in_at_a_socket_that_is_open_to_all(open_f
 def test_an_address_beyond_this_machine_wants_tls(
     words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run = ["controller", "run", "--topology", "star", "--api", "0.0.0.0:0", *words]
+    run = ["controller", "run", "--topology", "star", "--listen", "0.0.0.0:0", *words]
     assert main(run) == 2
     said = capsys.readouterr().err
     assert ("go together" if words else "other machines reach it; pass --tls-cert") in said, said
@@ -228,9 +228,9 @@ async def test_over_https_the_certificate_is_checked(tmp_path: Path, monkeypatch
             url = f"https://127.0.0.1:{listener.getsockname()[1]}"
             monkeypatch.setenv(api_token.VARIABLE, "c0ffee")
             try:
-                assert await ctl(url, "session", "list") == 1, "nobody vouches for the certificate"
+                assert await command(url, "session", "list") == 1, "nobody vouches for the certificate"
                 monkeypatch.setenv("GROUPFLOW_API_CA", str(cert))
-                assert await ctl(url, "session", "list") == 0
+                assert await command(url, "session", "list") == 0
             finally:
                 serving.cancel()
                 await asyncio.gather(serving, return_exceptions=True)

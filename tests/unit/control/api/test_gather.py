@@ -1,4 +1,4 @@
-"""Tuning by a controller: settings, clients and policy over REST and `ctl`, and what a restart leaves."""
+"""Tuning by a controller: settings, clients, policy over REST and as commands, and what a restart leaves."""
 
 import asyncio
 import json
@@ -25,7 +25,7 @@ from groupflow.control.gather.gathering import Gathering
 from groupflow.control.gather.policies import POLICIES
 from groupflow.store.interface import Store, StoreError
 from groupflow.store.memory import MemoryStore
-from tests.support.api import ctl, served
+from tests.support.api import command, served
 from tests.support.waiting import until
 from tests.support.world import Clock
 from tests.unit.agents.gather.test_service import tunings
@@ -224,39 +224,41 @@ async def test_what_is_no_controller_is_told(told: Path, caplog: pytest.LogCaptu
         GatherService(director, ServeOptions()),
     ):
         await until(lambda: len(caplog.records) == 1)
-    assert "does not answer as a controller does; correct --controller" in caplog.text
+    assert "does not answer as a controller does; correct --api" in caplog.text
 
 
 @pytest.mark.slow
-async def test_ctl_adds_changes_and_removes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_the_command_adds_changes_and_removes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     async with served() as (w, client, url):
         registered = w.running.gathering.tuner.registered
-        assert await ctl(url, "client", "create", "cam1", "--target", "1mbit") == 4
+        assert await command(url, "client", "create", "cam1", "--target", "1mbit") == 4
         assert "run `groupflow gather set`" in capsys.readouterr().err
         line = ("gather", "set", "--link", "10mbit", "--buffer", "100000", "--policy", "buffer")
-        assert await ctl(url, *line) == 0
+        assert await command(url, *line) == 0
         assert "policies     sakajiri,buffer" in capsys.readouterr().out
-        assert await ctl(url, "client", "create", "cam1", "--target", "1mbit", "--json") == 0
+        assert await command(url, "client", "create", "cam1", "--target", "1mbit", "--json") == 0
         token = json.loads(capsys.readouterr().out)["token"]
         assert registered["cam1"].token_sha256 == token_hash(token)
         (tmp_path / "token").write_text("C0ffee\n")
         words = ("--target", "500kbit", "--minimum", "100kbit", "--token-file", str(tmp_path / "token"))
-        assert await ctl(url, "client", "create", "cam2", *words) == 0
+        assert await command(url, "client", "create", "cam2", *words) == 0
         assert registered["cam2"].token_sha256 == token_hash("c0ffee")
-        assert await ctl(url, "gather", "set", "cam2", "--target", "2mbit", "--minimum", "none") == 0
+        assert await command(url, "client", "set", "cam2", "--target", "2mbit", "--minimum", "none") == 0
         assert (registered["cam2"].client.target, registered["cam2"].client.minimum) == (2 * 10**6, None)
         shown = capsys.readouterr().out
         assert ["name", "cam2"] in [line.split() for line in shown.splitlines()]
-        assert await ctl(url, "gather", "set", "cam2", "--priority", "7", "--json") == 0
+        assert await command(url, "client", "set", "cam2", "--priority", "7", "--json") == 0
         assert json.loads(capsys.readouterr().out)["priority"] == 7
         shown += (await client.get("/gather/clients")).text
         assert "c0ffee" not in shown and token not in shown
-        assert await ctl(url, "client", "delete", "cam1") == 0 and list(registered) == ["cam2"]
+        assert await command(url, "client", "delete", "cam1") == 0 and list(registered) == ["cam2"]
         (tmp_path / "token").write_text("coffee")
-        assert await ctl(url, "client", "create", "cam3", *words) == 4
+        assert await command(url, "client", "create", "cam3", *words) == 4
         assert capsys.readouterr().err.endswith("no token; write 1 to 255 hexadecimal digits\n")
         (tmp_path / "token").unlink()
-        assert await ctl(url, "client", "create", "cam3", *words) == 4
+        assert await command(url, "client", "create", "cam3", *words) == 4
 
 
 @pytest.mark.slow
@@ -270,7 +272,7 @@ async def test_the_status_is_one_screen_of_the_whole_system(capsys: pytest.Captu
         rows = [
             {
                 "client": f"cam{number}", "throughput_bps": rate, "rtt_ms": 100.0, "server_rtt_ms": 100.0,
-                "rto_ms": None, "window": 1152, "connections": 1, "loss_ratio": 0.0, "parity_ratio": 0.0,
+                "rto_ms": None, "window": 1152, "connections": 1, "loss_ratio": 0.0,
             }
             for number, rate in ((3, 1_500_000), (4, 900_000), (5, 800_000))
         ]  # fmt: skip
@@ -278,7 +280,7 @@ async def test_the_status_is_one_screen_of_the_whole_system(capsys: pytest.Captu
         assert (await client.post("/gather/rounds", json=body)).status_code == 200
         flow = {"kind": "flow", "src": "h1", "dst": "h4", "measure": False}
         assert (await client.post("/diffusion", json=flow)).status_code == 201
-        assert await ctl(url, "status") == 0
+        assert await command(url, "controller", "show") == 0
         page = capsys.readouterr().out
         assert len(page.splitlines()) <= 50
         assert page.startswith("controller ok, up for ")
@@ -288,7 +290,7 @@ async def test_the_status_is_one_screen_of_the_whole_system(capsys: pytest.Captu
         names = [line.split()[0] for line in page.splitlines() if line.startswith("cam")]
         assert names[:4] == ["cam5", "cam4", "cam3", "cam11"] and len(names) == 8
         assert "... and 4 more: groupflow client list" in page
-        assert await ctl(url, "status", "--json") == 0
+        assert await command(url, "controller", "show", "--json") == 0
         found = json.loads(capsys.readouterr().out)
         assert [each["state"] for each in found["switches"]] == ["up"] * 3
         assert found["tuning"]["clients"] == 12 and len(found["clients"]) == 12

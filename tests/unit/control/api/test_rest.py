@@ -1,4 +1,4 @@
-"""The REST API and `groupflow ctl`, over a real socket."""
+"""The REST API and the commands that use it, over a real socket."""
 
 import json
 import os
@@ -6,7 +6,6 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +15,11 @@ import pytest
 from groupflow.agents.api_token import headers
 from groupflow.cli.main import main
 from groupflow.control.api.server import ApiError, listen
-from tests.support.api import ctl, served
+from tests.support.api import command, served
 from tests.support.waiting import until
 from tests.support.world import JSON, P4INFO, TOPOLOGY
 
 pytestmark = pytest.mark.slow
-
-Ctl = Callable[..., Any]
 
 
 async def test_sessions_are_created_changed_and_deleted() -> None:
@@ -150,108 +147,122 @@ async def test_agents_are_placed_for_a_session_as_it_is(capsys: pytest.CaptureFi
             {"sender": "h1", "start": "s1", "end": "h2"},
             {"sender": "h1", "start": "s1", "end": "h3"},
         ]
-        assert await ctl(url, "place", "--session", "7", "--agents", "1", "--candidates", "s2", "--json") == 0
+        assert (
+            await command(
+                url, "agent", "place", "--session", "7", "--agents", "1", "--candidate", "s2", "--json"
+            )
+            == 0
+        )
         assert json.loads(capsys.readouterr().out)["agents"] == []
-        assert await ctl(url, "place", "--session", "7", "--agents", "9") == 4
+        assert await command(url, "agent", "place", "--session", "7", "--agents", "9") == 4
         assert capsys.readouterr().err.startswith("groupflow: 9 agents are more than the 3 switches")
-        assert await ctl(url, "place", "--session", "8", "--agents", "1") == 4
+        assert await command(url, "agent", "place", "--session", "8", "--agents", "1") == 4
         assert capsys.readouterr().err.count("\n") == 1
 
 
 @pytest.mark.slow
-async def test_ctl_shows_and_changes(capsys: pytest.CaptureFixture[str]) -> None:
+async def test_the_command_shows_and_changes(capsys: pytest.CaptureFixture[str]) -> None:
     async with served() as (w, _, url):
-        assert await ctl(url, "session", "create", "8", "--mode", "n2n") == 0
+        assert await command(url, "session", "create", "8", "--mode", "n2n") == 0
         assert w.token(8) in capsys.readouterr().out
-        assert await ctl(url, "session", "list", "--json") == 0
+        assert await command(url, "session", "list", "--json") == 0
         assert [session["id"] for session in json.loads(capsys.readouterr().out)] == [7, 8]
-        assert await ctl(url, "session", "set", "8", "--policy", "isolate") == 0
+        assert await command(url, "session", "set", "8", "--policy", "isolate") == 0
         assert "isolate" in capsys.readouterr().out
-        assert await ctl(url, "session", "show", "7") == 0
+        assert await command(url, "session", "show", "7") == 0
         shown = capsys.readouterr().out
         assert "h3" in shown and "SOURCE" in shown and "c1" in shown
-        assert await ctl(url, "member", "list", "7") == 0
+        assert await command(url, "member", "list", "7") == 0
         assert capsys.readouterr().out.splitlines()[1].split()[:4] == ["7", "1", "h1", "sender"]
-        assert await ctl(url, "member", "delete", "7", "2") == 0
-        assert await ctl(url, "session", "delete", "8") == 0
-        assert await ctl(url, "token", "7", "--role", "receiver") == 0
+        assert await command(url, "member", "delete", "7", "2") == 0
+        assert await command(url, "session", "delete", "8") == 0
+        assert await command(url, "session", "token", "7", "--role", "receiver") == 0
         assert capsys.readouterr().out.strip() == w.token(7, "receiver")
         for words in (
             ["switch", "list"],
             ["switch", "show", "s1"],
-            ["agents"],
             ["agent", "list"],
-            ["counters", "s1"],
+            ["switch", "counters", "s1"],
         ):
-            assert await ctl(url, *words) == 0
-        assert await ctl(url, "switch", "show", "s1", "--table", "streams") == 0
+            assert await command(url, *words) == 0
+        assert await command(url, "switch", "show", "s1", "--table", "streams") == 0
 
 
 @pytest.mark.slow
-async def test_ctl_changes_and_shows_the_targets_of_a_receiver(capsys: pytest.CaptureFixture[str]) -> None:
+async def test_the_command_changes_and_shows_the_targets_of_a_receiver(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     async with served() as (w, client, url):
-        assert await ctl(url, "member", "set", "7", "2", "--target", "4mbit") == 4
+        assert await command(url, "member", "set", "7", "2", "--target", "4mbit") == 4
         assert "set its policy to isolate first" in capsys.readouterr().err
         await w.running.manager.change(7, policy="isolate")
         given = ("--target", "4mbit", "--minimum", "1mbit", "--priority", "2")
-        assert await ctl(url, "member", "set", "7", "2", *given) == 0
+        assert await command(url, "member", "set", "7", "2", *given) == 0
         w.running.sharing.round()
         shown = (await client.get("/sessions/7/members")).json()[1]
         wanted = {"target_bps": 4_000_000, "minimum_bps": 1_000_000, "priority": 2}
         assert shown.items() >= wanted.items() and shown["share_bps"] > 9_000_000
         capsys.readouterr()
-        for words in (("status",), ("session", "show", "7"), ("member", "list")):
-            assert await ctl(url, *words) == 0
+        for words in (("controller", "show"), ("session", "show", "7"), ("member", "list")):
+            assert await command(url, *words) == 0
             assert "4000kbit" in capsys.readouterr().out, words
         broken: dict[str, Any] = {"broken": object()}
         w.running.gathering.policies = {**w.running.gathering.policies, **broken}
         await w.running.gathering.configure(policy="broken")
         w.running.sharing.round()
-        assert await ctl(url, "status") == 0
+        assert await command(url, "controller", "show") == 0
         assert "sharing problem: link of h2: the policy failed" in capsys.readouterr().out
-        assert await ctl(url, "member", "set", "7", "2", "--minimum", "none", "--json") == 0
+        assert await command(url, "member", "set", "7", "2", "--minimum", "none", "--json") == 0
         assert json.loads(capsys.readouterr().out)[0]["minimum_bps"] is None
-        assert await ctl(url, "member", "set", "7", "2", "--target", "none", "--json") == 0
+        assert await command(url, "member", "set", "7", "2", "--target", "none", "--json") == 0
         assert json.loads(capsys.readouterr().out)[0]["target_bps"] is None
         bad = await client.patch("/sessions/7/members/2", json={"target_bps": 0})
         assert (bad.status_code, "target_bps" in bad.json()["error"]) == (422, True)
 
 
-CTL_ERRORS: list[tuple[list[str], int, str]] = [
+COMMAND_ERRORS: list[tuple[list[str], int, str]] = [
     (["member", "set", "7", "2"], 2, "groupflow: nothing to change; give --target, --minimum or"),
     (["session", "show", "99"], 4, "groupflow: no session 99; create it, or list the sessions"),
     (["session", "create", "7"], 4, "groupflow: session 7 exists already; choose another id"),
-    (["session", "create", "0"], 4, "groupflow: id: input should be greater than or equal to 1"),
+    (["session", "create", "0"], 2, "groupflow session create: argument SESSION: '0' is no session; write a"),
     (["session", "set", "7"], 2, "groupflow: nothing to change; give --mode, --policy or --window"),
     (["member", "delete", "7", "99"], 4, "groupflow: session 7 has no member 99"),
     (["switch", "show", "s9"], 4, "groupflow: no switch 's9'; there are s1, s2, s3"),
-    (["session", "show", "x"], 2, "groupflow session show: argument session: invalid int value: 'x'"),
+    (["session", "show", "x"], 2, "groupflow session show: argument SESSION: 'x' is no session; write a"),
     (["session", "create", "--mode", "x"], 2, "groupflow session create: argument --mode: invalid choice"),
-    (["nothing"], 2, "groupflow ctl: argument WHAT: invalid choice: 'nothing'"),
+    (
+        ["session", "create", "--cache", "1MiB"],
+        2,
+        "groupflow: settings of TCP sessions need --tcp-port; give",
+    ),
+    (["nothing"], 2, "groupflow: argument COMMAND: invalid choice: 'nothing'"),
+    (["session", "nothing"], 2, "groupflow session: argument VERB: invalid choice: 'nothing'"),
 ]
 
 
-async def test_ctl_fails_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+async def test_the_command_fails_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     async with served() as (_, _client, url):
-        for words, code, message in CTL_ERRORS:
-            assert await ctl(url, *words) == code, words
+        for words, code, message in COMMAND_ERRORS:
+            assert await command(url, *words) == code, words
             captured = capsys.readouterr()
             assert (captured.out, captured.err[: len(message)]) == ("", message), words
             assert captured.err.count("\n") == 1, words
 
 
-def test_ctl_without_a_controller_says_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_without_a_controller_says_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--api", "http://127.0.0.1:1", "session", "list"]) == 1
     error = capsys.readouterr().err
     assert error.startswith("groupflow: no controller at http://127.0.0.1:1 (") and error.count("\n") == 1
     assert "groupflow controller run" in error
 
 
-@pytest.mark.parametrize("words", [[], ["ctl"], ["session", "create"], ["controller", "run"], ["events"]])
+@pytest.mark.parametrize(
+    "words", [[], ["session"], ["session", "create"], ["controller", "run"], ["controller", "watch"]]
+)
 def test_help_has_an_example(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*words, "--help"]) == 0
     text = capsys.readouterr().out
-    assert not words or "example: groupflow " + " ".join(words[:1]) in text
+    assert len(words) < 2 or "example: groupflow " + " ".join(words) in text
 
 
 def run_arguments(folder: Path, changes: dict[str, str]) -> list[str]:
@@ -259,8 +270,8 @@ def run_arguments(folder: Path, changes: dict[str, str]) -> list[str]:
     options = {
         "topology": str(folder / "net.yaml"),
         "p4info": str(P4INFO),
-        "p4-json": str(JSON),
-        "api": "127.0.0.1:0",
+        "p4": str(JSON),
+        "listen": "127.0.0.1:0",
     }
     words = [word for key, value in {**options, **changes}.items() for word in (f"--{key}", value)]
     return ["controller", "run", *words]
@@ -270,11 +281,7 @@ def run_arguments(folder: Path, changes: dict[str, str]) -> list[str]:
     ("changes", "code", "message"),
     [
         ({"topology": "none.yaml"}, 4, "groupflow: none.yaml: no such file or directory"),
-        (
-            {"p4-json": str(P4INFO)},
-            4,
-            f"groupflow: {P4INFO}: not JSON; name the .json file that p4c-bm2-ss wrote",
-        ),
+        ({"p4": str(P4INFO)}, 4, f"groupflow: {P4INFO}: not JSON; name the .json file that p4c-bm2-ss wrote"),
         ({"p4info": str(JSON)}, 4, f"groupflow: {JSON}: not P4Info text"),
         ({"policy-file": "none.py"}, 4, "groupflow: none.py: no such file or directory"),
         ({"store": "/no/folder/x.db"}, 1, "groupflow: /no/folder/x.db: unable to open database file"),
@@ -291,16 +298,18 @@ def test_a_controller_that_cannot_run_says_why(
 def test_an_api_that_is_no_address_is_a_usage_error(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(run_arguments(tmp_path, {"api": "nowhere"})) == 2
-    assert "argument --api: 'nowhere' is no address; write HOST:PORT;" in capsys.readouterr().err
+    assert main(run_arguments(tmp_path, {"listen": "nowhere"})) == 2
+    assert "argument --listen: 'nowhere' is no address; write HOST:PORT;" in capsys.readouterr().err
 
 
 def test_a_port_in_use_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        assert main(run_arguments(tmp_path, {"api": f"127.0.0.1:{port}"})) == 1
+        assert main(run_arguments(tmp_path, {"listen": f"127.0.0.1:{port}"})) == 1
         error = capsys.readouterr().err
-        assert "address already in use; choose another address with --api" in error and error.count("\n") == 1
+        assert (
+            "address already in use; choose another address with --listen" in error and error.count("\n") == 1
+        )
         with pytest.raises(ApiError):
             listen("127.0.0.1", port)
 

@@ -1,4 +1,4 @@
-"""TCP sessions over the REST API, and as `groupflow ctl` shows them."""
+"""TCP sessions over the REST API, and as the commands show them."""
 
 import asyncio
 import json
@@ -35,12 +35,12 @@ async def served(folder: Path) -> AsyncGenerator[tuple[Lab, httpx.AsyncClient, s
                 await asyncio.gather(serving, return_exceptions=True)
 
 
-async def ctl(url: str, *line: str) -> int:
+async def command(url: str, *line: str) -> int:
     return await asyncio.to_thread(main, ["--api", url, *line])
 
 
-async def ctl_line(url: str, line: str) -> int:
-    return await ctl(url, *line.split())
+async def command_line(url: str, line: str) -> int:
+    return await command(url, *line.split())
 
 
 async def test_a_switch_that_fails_makes_a_session_unavailable(tmp_path: Path) -> None:
@@ -106,11 +106,14 @@ async def test_agents_are_listed(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_ctl_creates_and_shows(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+async def test_the_command_creates_and_shows(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     async with served(tmp_path) as (subject, _, url):
-        line = "sessions create 7 --tcp-port 5000 --tcp-port 5001 --cache 1MiB --congestion cubic"
+        line = "session create 7 --tcp-port 5000 --tcp-port 5001 --cache 1MiB --congestion cubic"
         line += " --replies merge"
-        assert await ctl(url, *line.split(), "--agents", "s1,s2", "--send-buffer", "8192") == 0
+        assert (
+            await command(url, *line.split(), "--agents", "s1", "--agents", "s2", "--send-buffer", "8192")
+            == 0
+        )
         out = capfd.readouterr().out
         assert "10.200.0.1:5000 10.200.0.1:5001" in out
         settings = subject.world.running.manager.get(7).record.tcp
@@ -122,20 +125,20 @@ async def test_ctl_creates_and_shows(tmp_path: Path, capfd: pytest.CaptureFixtur
         c2.tell("stream_opened", 7, stream="ab", peer="10.0.1.1:4", **{"from": "sender"})
         c2.tell("receipt", 7, stream="ab", member=1, bytes=1234)
         await until(lambda: bool(subject.events("receipt")), "told")
-        assert await ctl(url, "session", "stats", "7") == 0
+        assert await command(url, "session", "stats", "7") == 0
         out = capfd.readouterr().out
         assert "10.200.0.1:5000" in out and "1234" in out and "h4" in out and "c2" in out
-        assert await ctl(url, "session", "stats", "7", "--json") == 0
+        assert await command(url, "session", "stats", "7", "--json") == 0
         told = json.loads(capfd.readouterr().out)
         assert told["streams"][0]["receipts"][0]["bytes"] == 1234
-        assert await ctl(url, "agents") == 0
+        assert await command(url, "agent", "list") == 0
         assert "c1.split.sock" in capfd.readouterr().out
-        assert await ctl(url, "session", "list") == 0
+        assert await command(url, "session", "list") == 0
         assert "10.200.0.1" in capfd.readouterr().out
 
 
 @pytest.mark.slow
-async def test_ctl_lets_the_controller_choose_agents_and_changes_settings(
+async def test_the_command_lets_the_controller_choose_agents_and_changes_settings(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     async with served(tmp_path) as (subject, client, url):
@@ -145,17 +148,17 @@ async def test_ctl_lets_the_controller_choose_agents_and_changes_settings(
             assert tcp is not None
             return asdict(tcp)
 
-        assert await ctl_line(url, "sessions create 7 --tcp-port 5000 --agents 1 --congestion cubic") == 0
+        assert await command_line(url, "session create 7 --tcp-port 5000 --budget 1 --congestion cubic") == 0
         out = capfd.readouterr().out
         (chosen,) = settings()["agents"]
         assert settings()["budget"] == 1 and ["agents", chosen] in [line.split() for line in out.splitlines()]
         await subject.listener("h4", 9004)
-        assert await ctl_line(url, "sessions set 7 --agents 1 --cache 1MiB") == 0
+        assert await command_line(url, "session set 7 --budget 1 --cache 1MiB") == 0
         near = settings()
         assert (near["agents"], near["cache"]) == (("s2",), 1 << 20)
         await until(lambda: subject.branches("c2") == ["h4"], "where its member is")
         assert subject.branches("c1") == ["no session"]
-        assert await ctl_line(url, "sessions set 7 --agents s1,s2") == 0
+        assert await command_line(url, "session set 7 --agents s1 --agents s2") == 0
         named = settings()
         assert (named["agents"], named["budget"]) == (("s1", "s2"), 0)
         answer = await client.patch("/sessions/7", json={"tcp": {"congestion": None}})
@@ -173,7 +176,20 @@ async def test_ctl_lets_the_controller_choose_agents_and_changes_settings(
         assert answer.status_code == 400 and "give agents or a budget" in answer.json()["error"]
 
 
-async def test_ctl_places_the_agents_of_a_tcp_session(
+async def test_none_gives_a_setting_back_to_the_kernel(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    async with served(tmp_path) as (subject, _, url):
+        line = "session create 7 --tcp-port 5000 --congestion cubic --send-buffer 8KiB --receive-buffer 8KiB"
+        assert await command_line(url, line) == 0
+        assert await command_line(url, "session set 7 --congestion none --send-buffer none") == 0
+        settings = subject.world.running.manager.get(7).record.tcp
+        assert settings is not None
+        kept = (settings.congestion, settings.send_buffer, settings.receive_buffer)
+        assert kept == (None, None, 8192)
+
+
+async def test_the_command_places_the_agents_of_a_tcp_session(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """The members are listeners; any client may send."""
@@ -182,18 +198,21 @@ async def test_ctl_places_the_agents_of_a_tcp_session(
         for port in (9001, 9002):
             await client.post("/sessions/7/members", json={"host": "h4", "port": port, "name": f"p{port}"})
         assert len(subject.world.running.manager.get(7).listeners) == 2
-        assert await ctl_line(url, "place --session 7 --agents 1 --candidates s1,s2 --json") == 0
+        assert (
+            await command_line(url, "agent place --session 7 --agents 1 --candidate s1 --candidate s2 --json")
+            == 0
+        )
         assert json.loads(capfd.readouterr().out)["agents"] == ["s2"]
 
 
 @pytest.mark.slow
-async def test_what_ctl_watches_as_json_is_a_line_a_change(
+async def test_what_the_command_watches_as_json_is_a_line_a_change(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     async with served(tmp_path) as (subject, client, url):
         await client.post("/sessions", json={"id": 7, "tcp": {"ports": [5000]}})
         await subject.listener("h4")
-        watching = asyncio.create_task(ctl(url, "session", "watch", "7", "--json", "--interval", "0.05"))
+        watching = asyncio.create_task(command(url, "session", "watch", "7", "--json", "--interval", "50ms"))
         out = ""
 
         def told(word: str) -> bool:
@@ -212,13 +231,13 @@ async def test_what_ctl_watches_as_json_is_a_line_a_change(
 
 
 @pytest.mark.slow
-async def test_ctl_watches_until_the_controller_is_gone(
+async def test_the_command_watches_until_the_controller_is_gone(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     async with served(tmp_path) as (subject, client, url):
         await client.post("/sessions", json={"id": 7, "tcp": {"ports": [5000]}})
         await subject.listener("h4")
-        watching = asyncio.create_task(ctl(url, "session", "watch", "7", "--interval", "0.05"))
+        watching = asyncio.create_task(command(url, "session", "watch", "7", "--interval", "50ms"))
         c2 = subject.agents["c2"]
         c2.tell("receipt", 7, stream="ab", member=1, bytes=1234)
         c2.tell("member_failed", 7, stream="ab", member=9, text="went away")
@@ -241,11 +260,11 @@ async def test_ctl_watches_until_the_controller_is_gone(
 @pytest.mark.parametrize(
     ("line", "text"),
     [
-        ("sessions create --cache 1MiB", "give it, too"),
-        ("sessions create --tcp-port 0", "'0' is no port"),
-        ("sessions create --tcp-port 1 --cache lots", "'lots' is no size"),
-        ("sessions create --tcp-port 1 --agents 0", "the number of agents is 0"),
-        ("sessions watch 7 --interval 0", "'0' is out of range"),
+        ("session create --cache 1MiB", "give it, too"),
+        ("session create --tcp-port 0", "'0' will not do; write a whole number from 1 to 65535"),
+        ("session create --tcp-port 1 --cache lots", "'lots' is no size"),
+        ("session create --tcp-port 1 --budget -1", "'-1' will not do; write a whole number from 0 on"),
+        ("session watch 7 --interval 0", "'0' will not do; write a time above 0"),
     ],
 )
 def test_a_command_line_that_will_not_do(line: str, text: str, capfd: pytest.CaptureFixture[str]) -> None:
@@ -260,7 +279,8 @@ async def test_members_are_registered_over_the_api_and_stay(
     async with served(tmp_path) as (subject, client, url):
         await client.post("/sessions", json={"id": 7, "tcp": {"ports": [5000]}})
         assert (
-            await ctl(url, *["member", "create", "7", "h2", "9000", "--name", "one", "--from", "start"]) == 0
+            await command(url, *["member", "create", "7", "h2", "9000", "--name", "one", "--from", "start"])
+            == 0
         )
         assert "one" in capfd.readouterr().out
         made = await client.post("/sessions/7/members", json={"host": "h2", "port": 9001})

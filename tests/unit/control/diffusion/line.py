@@ -32,7 +32,6 @@ MS = 1_000_000
 PACKET_BYTES = 1514
 PROTOCOL_UDP = 17
 
-_TERMS = ("alpha_a", "alpha_b", "alpha_c", "d_a", "d_b", "d_c")
 _FIELDS = {
     "controlled_flows": (
         *("meta.ingress_port", "meta.egress_port", "hdr.ipv4.src", "hdr.ipv4.dst"),
@@ -41,12 +40,6 @@ _FIELDS = {
     "feedback_sources": ("hdr.feedback.flow", "meta.ingress_port"),
     "ticks": ("hdr.tick.flow", "hdr.tick.branch"),
     "external_reports": ("hdr.feedback.flow", "port"),
-}
-_PARAMETERS = {
-    "to_queue": ("flow", "queue"),
-    "from_downstream": ("to_cell", "limit", *_TERMS),
-    "report": ("of_cell", "limit", *_TERMS[3:], "line_rate", "to_port", "combine"),
-    "report_external": ("limit", *_TERMS),
 }
 
 
@@ -71,8 +64,7 @@ def install(switch: Switch, entries: Entries) -> None:
                         match[name] = (number, mask)
             else:
                 match = dict(zip(fields, key.match, strict=True))
-            parameters = dict(zip(_PARAMETERS[value.name], value.params, strict=True))
-            action = fy.P4TableAction(value.name, **parameters)
+            action = fy.P4TableAction(value.name, **value.params)
             switch.write(
                 [+fy.P4TableEntry(key.table, match=fy.P4TableMatch(match), action=action, priority=priority)]
             )

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from groupflow.control.diffusion.plan import FASTEST, FIRST
-from groupflow.errors import Error, InvalidError, Kind
+from groupflow.errors import Error, InvalidError
 from groupflow.model.flow import FlowRequest
 from groupflow.p4rt.externs import Generator
 from groupflow.store.memory import MemoryStore
-from tests.support.api import ctl, served
+from tests.support.api import command, served
 from tests.support.world import World, world
 
 H1_TO_H4 = FlowRequest(kind="flow", src="h1", dst="h4", protocol="udp", dst_port=5001)
@@ -22,7 +22,7 @@ H1_TO_H4 = FlowRequest(kind="flow", src="h1", dst="h4", protocol="udp", dst_port
 
 def tables(w: World, switch: str) -> dict[str, int]:
     """Number of a switch's entries for the control."""
-    names = ("controlled_flows", "controlled_streams", "feedback_sources", "ticks", "generators")
+    names = ("controlled_flows", "feedback_sources", "ticks", "generators")
     return {name: len(found) for name in names if (found := w.switches[switch].table(name))}
 
 
@@ -45,21 +45,6 @@ async def test_a_flow_is_put_on_every_switch_of_its_path() -> None:
         await w.settle()
         assert tables(w, "s1") == tables(w, "s2") == tables(w, "s3") == {}
         assert flow.warning is None
-
-
-async def test_a_switch_without_diffusion_is_not_asked_for_it() -> None:
-    store = MemoryStore()
-    async with world(store=store) as w:
-        await w.running.diffusion.install(H1_TO_H4)
-    cause = (
-        "the switches' P4 program was compiled without diffusion-type flow control (-DNO_DIFFUSION); "
-        "start the controller with --p4info and --p4-json of one that has it"
-    )
-    async with world(store=store, program="groupflow-no-diffusion") as w:
-        with pytest.raises(Error) as refusal:
-            await w.running.diffusion.install(replace(H1_TO_H4, dst_port=5002))
-        assert (str(refusal.value), refusal.value.kind) == (cause, Kind.CONFLICT)
-        assert w.running.diffusion.flows == {} and tables(w, "s1") == {}  # nor what was installed before
 
 
 async def test_delays_are_measured() -> None:
@@ -103,7 +88,12 @@ async def test_a_session_is_followed_down_its_tree_and_as_members_come() -> None
             ((1, 0), (0, FIRST)),
             ((1, 1), (0, FASTEST)),
         ]
-        assert tables(w, "s2")["controlled_streams"] == 1
+        queues = {part.switch: part.queue for part in w.running.diffusion.flows[1].parts}
+        streams = {name: list(w.switches[name].table("streams").values()) for name in queues}
+        assert {name: entry[-1] for name, (entry,) in streams.items()} == queues
+        await w.running.diffusion.remove(1)
+        await w.settle()
+        assert [entry[-1] for entry in w.switches["s2"].table("streams").values()] == [0]
 
 
 async def test_a_link_is_controlled_as_a_whole() -> None:
@@ -177,14 +167,14 @@ def hop_registers(w: World, switch: str, cell: int, **values: int) -> None:
 
 
 @pytest.mark.slow
-async def test_ctl_installs_shows_and_removes(capsys: pytest.CaptureFixture[str]) -> None:
+async def test_the_command_installs_shows_and_removes(capsys: pytest.CaptureFixture[str]) -> None:
     async with served() as (w, client, url):
 
         async def run(*words: str) -> Any:
-            assert await ctl(url, "diffusion", *words) == 0
+            assert await command(url, "flow", *words) == 0
             return capsys.readouterr()
 
-        shown = await run("install", "--flow", "h1", "h4", "--protocol", "tcp", "--d", "1.6")
+        shown = await run("create", "--flow", "h1", "h4", "--protocol", "tcp", "--d", "1.6")
         assert "h1 to h4 tcp" in shown.out and "measured" in shown.out
         assert shown.err.startswith("groupflow: warning: D 1.6 is beyond the stability limit of 1: ")
         assert "s1>s2 s2>s3 s3>h4" in (await run("list")).out
@@ -196,8 +186,8 @@ async def test_ctl_installs_shows_and_removes(capsys: pytest.CaptureFixture[str]
         hop, unread = (await client.get("/diffusion/1/state")).json()[:2]
         assert (hop["n"], hop["r"], hop["next_n"], hop["j"], hop["share"]) == (7, 200.0, 9, 100.0, None)
         assert unread["problem"] == "the switch does not give its registers"
-        await run("install", "--session", "7", "--no-measure")
-        await run("remove", "1")
+        await run("create", "--session", "7", "--no-measure")
+        await run("delete", "1")
         assert [flow["name"] for flow in json.loads((await run("list", "--json")).out)] == ["session 7 of 1"]
 
 
@@ -206,21 +196,21 @@ async def test_ctl_installs_shows_and_removes(capsys: pytest.CaptureFixture[str]
     ("words", "code", "message"),
     [
         (["show", "9"], 4, "groupflow: no controlled flow 9; list the controlled flows"),
-        (["remove", "9"], 4, "groupflow: no controlled flow 9; list the controlled flows"),
-        (["install", "--flow", "h1", "x"], 4, "groupflow: no host 'x'; there are"),
-        (["install", "--session", "9"], 4, "groupflow: no session 9; create it, or list the sessions"),
-        (["install", "--session", "7", "--source", "3"], 4, "groupflow: session 7 has senders 1; give one"),
-        (["install", "--link", "s1", "s2", "--d", "zero"], 4, "groupflow: D 'zero' is no number; write one"),
-        (["install", "--link", "s1", "s2", "--dst-port", "1"], 2, "groupflow: --dst-port belongs to --flow"),
-        (["install", "--flow", "h1", "h2", "--source", "1"], 2, "groupflow: --source belongs to --session"),
-        (["install"], 2, "groupflow flow create: one of the arguments --flow --session --link"),
+        (["delete", "9"], 4, "groupflow: no controlled flow 9; list the controlled flows"),
+        (["create", "--flow", "h1", "x"], 4, "groupflow: no host 'x'; there are"),
+        (["create", "--session", "9"], 4, "groupflow: no session 9; create it, or list the sessions"),
+        (["create", "--session", "7", "--source", "3"], 4, "groupflow: session 7 has senders 1; give one"),
+        (["create", "--link", "s1", "s2", "--d", "zero"], 4, "groupflow: D 'zero' is no number; write one"),
+        (["create", "--link", "s1", "s2", "--dst-port", "1"], 2, "groupflow: --dst-port belongs to --flow"),
+        (["create", "--flow", "h1", "h2", "--source", "1"], 2, "groupflow: --source belongs to --session"),
+        (["create"], 2, "groupflow: --flow or --session or --link is missing; give one"),
     ],
 )
-async def test_ctl_fails_in_one_line(
+async def test_the_command_fails_in_one_line(
     words: list[str], code: int, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async with served() as (_w, _client, url):
-        assert await ctl(url, "diffusion", *words) == code
+        assert await command(url, "flow", *words) == code
         captured = capsys.readouterr()
         assert captured.out == "" and captured.err.startswith(message) and captured.err.count("\n") == 1
 

@@ -13,10 +13,9 @@ import finsy as fy
 import pytest
 
 from groupflow.control.diffusion.coefficients import line_rate
-from groupflow.control.diffusion.plan import Branch, Part, StreamRule, Upstream, part_entries
-from groupflow.p4rt.entries import Action
+from groupflow.control.diffusion.plan import Branch, Part, Upstream, part_entries
 from tests.support.p4.layers import DATA
-from tests.support.p4.network import ROUTER_MAC, SESSION, SOURCE, frame, group_entry, mac, stream_entry
+from tests.support.p4.network import ROUTER_MAC, frame, group_entry, mac, stream_entry
 from tests.unit.control.diffusion.line import DOWN, MS, PACKET_BYTES, SIDE, UP, Line, install
 
 SLOW, FAST = 2, 3
@@ -43,7 +42,7 @@ class Tree(Line):
                         for port in ports[number]
                     ),
                     +group_entry(100, *ports[number]),
-                    +stream_entry(0, repair_group=0, agent_port=0),
+                    +stream_entry(0, repair_group=0, agent_port=0, queue=QUEUE),
                 ]
             )
             last = number in (SLOW, FAST)
@@ -52,20 +51,8 @@ class Tree(Line):
             upstream = Upstream("before", UP, self.delay_ns, external=False) if number else None
             generators = tuple(range(len(branches)))
             part = Part(f"s{number}", bytes(6), upstream, branches, QUEUE, generators)
-            entries = part_entries(1, StreamRule(SESSION, SOURCE), part, D, Fraction(1), isolate=isolate)
-            streams = {key: value for key, value in entries.items() if key.table == "controlled_streams"}
-            install(switch, {key: value for key, value in entries.items() if key not in streams})
-            (rule,) = streams.values()
-            assert isinstance(rule, Action)
-            switch.write(
-                [
-                    +fy.P4TableEntry(
-                        "controlled_streams",
-                        match=fy.P4TableMatch({"hdr.group.session": SESSION, "hdr.group.source": SOURCE}),
-                        action=fy.P4TableAction(rule.name, flow=rule.params[0], queue=rule.params[1]),
-                    )
-                ]
-            )
+            entries = part_entries(1, None, part, D, Fraction(1), isolate=isolate)
+            install(switch, entries)
 
     def counted_as(self, number: int, frame: bytes) -> int:
         del frame

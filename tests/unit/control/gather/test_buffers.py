@@ -21,13 +21,6 @@ def share(total: int, clients: list[Client], rtts_ms: list[float | None]) -> lis
     return [windows[client.name] for client in clients]
 
 
-def test_parity_takes_its_part_of_a_buffer() -> None:
-    coded = Reading(0.0, 0.1, None, 1, parity=1 / 3)
-    clients = [HIGH, Client("coded", MEGABIT)]
-    windows = share_buffers(clients, {"high": reading(100), "coded": coded}, Limits(31_250, segment=1000))
-    assert windows == {"high": 12_500, "coded": 18_750}
-
-
 def test_equation_1_and_equation_2_agree() -> None:
     assert window_for(MEGABIT, 0.1) == 12_500
     assert rate_of(window_for(MEGABIT, 0.1), 0.1) == MEGABIT

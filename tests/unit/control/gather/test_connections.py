@@ -23,11 +23,6 @@ def reading(rate: float, connections: int, *, rtt_ms: float = 100, window: int |
         pytest.param(reading(0.9, 1, window=11_250), False, id="the buffer allows no more"),
         pytest.param(reading(0.85, 1, window=11_250), True, id="below 0.95 of what the buffer allows"),
         pytest.param(reading(0.9, 1, window=None), True, id="the kernel's buffer bounds nothing"),
-        pytest.param(
-            reading(0.9, 1, window=17_000)._replace(parity=1 / 3),
-            False,
-            id="parity takes a third of the buffer",
-        ),
     ],
 )
 def test_when_it_begins(measured: Reading, due: bool) -> None:

@@ -17,7 +17,6 @@ from tests.support.gather import GOOD
 CAM: dict[str, Any] = {
     "client": "cam1", "stream": "00c5", "throughput_bps": 1003520, "delivered_bps": 1003520,
     "bytes": 8519680, "rtt_ms": 101.2, "server_rtt_ms": 100.9, "rto_ms": 304.0, "loss_ratio": 0.25,
-    "parity_ratio": 0.2,
     "window": 16384, "advertised": 16384, "connections": 2, "wanted": 2, "held": 0, "room": 4194304,
 }  # fmt: skip
 
@@ -29,9 +28,9 @@ def event(*clients: dict[str, Any], number: int = 1) -> Event:
 
 def test_a_round_is_read_as_gfagent_writes_it() -> None:
     (found,) = measurements(event(CAM))
-    assert found.reading == Reading(1003520, 101.2 / 1000, 16384, 2, 0.25, 304 / 1000, 0.2)
+    assert found.reading == Reading(1003520, 101.2 / 1000, 16384, 2, 0.25, 304 / 1000)
     (found,) = measurements(event(CAM | {"rtt_ms": None, "rto_ms": None, "window": None}))
-    assert found.reading == Reading(1003520, 100.9 / 1000, None, 2, 0.25, None, 0.2)
+    assert found.reading == Reading(1003520, 100.9 / 1000, None, 2, 0.25, None)
     (found,) = measurements(event(CAM | {"rtt_ms": None, "server_rtt_ms": None}))
     assert found.reading.rtt is None
 

@@ -11,7 +11,7 @@ from groupflow.control.sessions.numbers import MAX_NEIGHBOURS, MAX_STREAMS, Stre
 from groupflow.control.sessions.replication import Branch, Neighbour, Node, stream_tree
 from groupflow.files.topology import parse
 from groupflow.p4rt.desired import DesiredState
-from groupflow.p4rt.entries import DELETE, INSERT, MODIFY, Action, Entries, Key, Replicas
+from groupflow.p4rt.entries import DELETE, INSERT, MODIFY, Action, Entries, Key, Replicas, action
 from groupflow.p4rt.reconcile import ALL_BRANCHES, Reset, plan
 from tests.support.world import TOPOLOGY
 
@@ -33,10 +33,16 @@ def session(*members: tuple[str, str], isolated: frozenset[tuple[int, int]] = fr
 def test_unicast_entries_route_every_host_and_answer_for_every_gateway() -> None:
     entries = unicast_entries(TOPO, "s2")
     mac = 0x020000000002
-    assert entries[Key("station", (mac,))] == Action("for_us", ())
-    assert entries[Key("ipv4_route", (0x0A000201, 32))] == Action("route", (2, mac, 0x02000A000201))
-    assert entries[Key("ipv4_route", (0x0A000101, 32))] == Action("route", (1, mac, 0x020000000001))
-    assert entries[Key("ipv4_route", (0x0A000301, 32))] == Action("route", (3, mac, 0x020000000003))
+    assert entries[Key("station", (mac,))] == action("for_us")
+    assert entries[Key("ipv4_route", (0x0A000201, 32))] == action(
+        "route", port=2, src=mac, dst=0x02000A000201
+    )
+    assert entries[Key("ipv4_route", (0x0A000101, 32))] == action(
+        "route", port=1, src=mac, dst=0x020000000001
+    )
+    assert entries[Key("ipv4_route", (0x0A000301, 32))] == action(
+        "route", port=3, src=mac, dst=0x020000000003
+    )
     answered = {key.match[0] for key in entries if key.table == "arp_responder"}
     assert answered == {int(ip) for host in TOPO.hosts.values() for ip in (host.ip, host.gateway)}
 
@@ -45,12 +51,12 @@ def test_guard_entries_bind_each_host_to_its_port() -> None:
     prefix = IPv4Network("10.200.0.0/16")
     entries = guard_entries(TOPO, "s1", prefix)
     assert {key.match[0]: value for key, value in entries.items()} == {
-        1: Action("host", (0x02000A000101, 0x0A000101)),
-        2: Action("host", (0x02000A000102, 0x0A000102)),
-        4: Action("agent", (0x02000A006501, 0x0A006501, 0x0AC80000, 0xFFFF0000)),
+        1: action("host", mac=0x02000A000101, ip=0x0A000101),
+        2: action("host", mac=0x02000A000102, ip=0x0A000102),
+        4: action("agent", mac=0x02000A006501, ip=0x0A006501, sessions=0x0AC80000, mask=0xFFFF0000),
     }
     no_agent = guard_entries(TOPO, "s3", prefix)
-    assert list(no_agent.values()) == [Action("host", (0x02000A000301, 0x0A000301))]
+    assert list(no_agent.values()) == [action("host", mac=0x02000A000301, ip=0x0A000301)]
 
 
 def test_the_tree_of_a_stream_has_only_switches_with_receivers_below() -> None:
@@ -74,10 +80,10 @@ def test_an_isolated_branch_counts_but_gets_no_copy() -> None:
     entries = stream_entries(TOPO, tree["s1"], Stream(7, 1), numbers, "e2e", "isolate")
     value = entries[Key("streams", (7, 1))]
     assert isinstance(value, Action)
-    assert entries[Key("groups", (value.params[1],))] == Replicas(
+    assert entries[Key("groups", (value.params["data_group"],))] == Replicas(
         frozenset({(4, numbers.neighbours[agents["s1"]])})
     )
-    assert value.params[7] == 1
+    assert value.params["active"] == 1
 
 
 def test_what_is_desired_after_changes_is_what_is_desired_at_once() -> None:
@@ -114,7 +120,7 @@ def test_what_is_desired_after_changes_is_what_is_desired_at_once() -> None:
 
 
 def entry(active: int, index: int = 4) -> Action:
-    return Action("stream", (index, index + 1, 0, 0, 0x2001, 1, 0, active))
+    return action("stream", index=index, data_group=index + 1, upstream_group=0x2001, active=active)
 
 
 STREAM, GROUP = Key("streams", (7, 1)), Key("groups", (5,))
@@ -125,7 +131,7 @@ def test_a_new_stream_is_reset_whole_before_its_branches_count() -> None:
     wanted: Entries = {
         STREAM: entry(0b11),
         GROUP: Replicas(frozenset({(2, 1)})),
-        BRANCH_2: Action("from_branch", (0,)),
+        BRANCH_2: action("from_branch", branch=0),
     }
     first, resets, then = plan({}, wanted, wanted)
     assert [(c.kind, c.key, c.value) for c in first] == [
@@ -140,16 +146,16 @@ def test_a_new_stream_is_reset_whole_before_its_branches_count() -> None:
 
 
 def test_a_new_branch_is_reset_alone() -> None:
-    installed: Entries = {STREAM: entry(0b01), BRANCH_2: Action("from_branch", (0,))}
-    wanted = {**installed, STREAM: entry(0b11), BRANCH_3: Action("from_branch", (1,))}
+    installed: Entries = {STREAM: entry(0b01), BRANCH_2: action("from_branch", branch=0)}
+    wanted = {**installed, STREAM: entry(0b11), BRANCH_3: action("from_branch", branch=1)}
     first, resets, then = plan(installed, wanted, wanted)
     assert (first, resets) == ([], [Reset(7, 1, 1)])
     assert [(c.kind, c.key) for c in then] == [(MODIFY, STREAM), (INSERT, BRANCH_3)]
 
 
 def test_a_branch_that_leaves_goes_first_and_its_number_is_reset_for_the_next() -> None:
-    installed: Entries = {STREAM: entry(0b01), BRANCH_2: Action("from_branch", (0,))}
-    wanted: Entries = {STREAM: entry(0b01), BRANCH_3: Action("from_branch", (0,))}
+    installed: Entries = {STREAM: entry(0b01), BRANCH_2: action("from_branch", branch=0)}
+    wanted: Entries = {STREAM: entry(0b01), BRANCH_3: action("from_branch", branch=0)}
     first, resets, then = plan(installed, wanted, {*installed, *wanted})
     assert [(c.kind, c.key) for c in first] == [(DELETE, BRANCH_2)]
     assert resets == [Reset(7, 1, 0)]
@@ -166,10 +172,10 @@ def test_a_stream_that_moves_to_other_registers_is_new() -> None:
 
 def test_what_is_right_is_left_alone_and_what_goes_goes_in_order() -> None:
     installed: Entries = {
-        Key("neighbours", (1,)): Action("to_switch", (1, 2)),
+        Key("neighbours", (1,)): action("to_switch", src=1, dst=2),
         GROUP: Replicas(frozenset({(2, 1)})),
         STREAM: entry(1),
-        BRANCH_2: Action("from_branch", (0,)),
+        BRANCH_2: action("from_branch", branch=0),
     }
     assert plan(installed, installed, installed) == ([], [], [])
     first, resets, then = plan(installed, {}, installed)
@@ -205,7 +211,7 @@ def test_a_switch_that_is_full_says_of_what() -> None:
 
 def test_an_entry_of_two_owners_stays_until_both_gave_it_up() -> None:
     state = DesiredState()
-    shared: Entries = {Key("neighbours", (1,)): Action("to_switch", (1, 2))}
+    shared: Entries = {Key("neighbours", (1,)): action("to_switch", src=1, dst=2)}
     state.replace("one", shared)
     state.replace("two", shared)
     assert state.replace("one", {}) == []

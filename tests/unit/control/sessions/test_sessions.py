@@ -10,7 +10,7 @@ GROUP_ALONE, GROUP_WITH_AGENT = 0x2000, 0x4000
 
 
 def stream(w: World, switch: str, session: int = 7, source: int = 1) -> dict[str, int]:
-    names = ["index", "data", "ack", "repair", "upstream", "upstream_port", "agent_port", "active"]
+    names = ["index", "data", "ack", "repair", "upstream", "upstream_port", "agent_port", "active", "queue"]
     values = w.switches[switch].table("streams")[session, source]
     return dict(zip(names, values, strict=True))
 
@@ -73,7 +73,7 @@ async def test_a_new_branch_counts_only_after_its_reset() -> None:
         assert s1.resets == [(7, 1, 0xFF), (7, 1, 0)]
         first = next(c for batch in s1.writes for c in batch if c.key.table == "streams")
         assert isinstance(first.value, Action)
-        assert first.value.params[-1] == 0, "a new stream starts without branches"
+        assert first.value.params["active"] == 0, "a new stream starts without branches"
 
 
 async def test_a_lost_reset_is_repeated() -> None:

@@ -9,7 +9,7 @@ from groupflow.control.sessions.tcp import checked, lowest_free
 from groupflow.control.split import overlay, steering
 from groupflow.files.topology import parse
 from groupflow.model.topology import Topology
-from groupflow.p4rt.entries import Action, Key
+from groupflow.p4rt.entries import Action, Key, action
 
 SWITCHES = "abcdef"
 
@@ -152,9 +152,9 @@ def test_every_switch_leads_to_the_nearest_agent() -> None:
     key = Key("ipv4_route", (int(IPv4Address("10.200.0.1")), 32))
 
     def hop(switch: str, agents: str) -> str:
-        ((found, action),) = steering.route(LINE, switch, "10.200.0.1", agents).items()
-        assert found == key and isinstance(action, Action) and action.name == "route"
-        port, source, _ = action.params
+        ((found, chosen),) = steering.route(LINE, switch, "10.200.0.1", agents).items()
+        assert found == key and isinstance(chosen, Action) and chosen.name == "route"
+        port, source = chosen.params["port"], chosen.params["src"]
         assert source == int(LINE.switches[switch].mac.replace(":", ""), 16)
         return LINE.switches[switch].ports[port].node
 
@@ -164,14 +164,14 @@ def test_every_switch_leads_to_the_nearest_agent() -> None:
 
 
 def test_the_last_hop_is_addressed_to_the_agents_host() -> None:
-    (action,) = steering.route(LINE, "a", "10.200.0.1", "a").values()
-    assert isinstance(action, Action)
-    assert action.params[2] == int(LINE.hosts["xa"].mac.replace(":", ""), 16)
+    (chosen,) = steering.route(LINE, "a", "10.200.0.1", "a").values()
+    assert isinstance(chosen, Action)
+    assert chosen.params["dst"] == int(LINE.hosts["xa"].mac.replace(":", ""), 16)
 
 
 def test_the_prefix_is_refused() -> None:
     assert steering.refusal(IPv4Network("10.200.0.0/16")) == {
-        Key("ipv4_route", (0x0AC80000, 16)): Action("refuse", ())
+        Key("ipv4_route", (0x0AC80000, 16)): action("refuse")
     }
 
 

@@ -116,7 +116,7 @@ def round_event(time: float, **mbps: float) -> Event:
     clients = [
         {
             "client": name, "throughput_bps": rate * 1e6, "delivered_bps": rate * 5e5, "rtt_ms": 100.0,
-            "rto_ms": 300.0, "loss_ratio": 0.0, "parity_ratio": 0.0, "window": 9000, "connections": 3,
+            "rto_ms": 300.0, "loss_ratio": 0.0, "window": 9000, "connections": 3,
         }
         for name, rate in mbps.items()
     ]  # fmt: skip

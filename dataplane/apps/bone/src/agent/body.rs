@@ -5,48 +5,40 @@ use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
-use hyper::body::{Body, Bytes, Frame, SizeHint};
+use http_body_util::StreamBody;
+use hyper::body::{Bytes, Frame};
 use tokio::sync::{mpsc, watch};
+use tokio_stream::wrappers::ReceiverStream;
 
 use super::shelf::{PartialFile, Progress};
 
 /// Bytes of one read. At most two chunks wait for a client: one here, and one that is being sent.
 pub const CHUNK: u64 = 256 << 10;
 
-pub struct FileBody {
-    left: u64,
-    chunks: mpsc::Receiver<io::Result<Bytes>>,
+type Chunk = io::Result<Frame<Bytes>>;
+pub type FileBody = StreamBody<ReceiverStream<Chunk>>;
+
+/// The body of a file that is stored whole.
+pub fn stored(file: File, range: Range<u64>) -> FileBody {
+    let (sender, chunks) = mpsc::channel(1);
+    tokio::spawn(async move {
+        send(&sender, &Arc::new(file), range).await;
+    });
+    StreamBody::new(ReceiverStream::new(chunks))
 }
 
-impl FileBody {
-    /// The body of a file that is stored whole.
-    pub fn stored(file: File, range: Range<u64>) -> FileBody {
-        let (sender, chunks) = mpsc::channel(1);
-        let left = range.end - range.start;
-        tokio::spawn(async move {
-            send(&sender, &Arc::new(file), range).await;
-        });
-        FileBody { left, chunks }
-    }
-
-    /// The body of a file that is still arriving. The last byte is held back until the whole file matches its
-    /// digest, so that a complete response is always a correct one.
-    pub fn arriving(
-        arriving: PartialFile, range: Range<u64>, progress: watch::Receiver<Progress>,
-    ) -> FileBody {
-        let (sender, chunks) = mpsc::channel(1);
-        let left = range.end - range.start;
-        tokio::spawn(follow(sender, arriving, range, progress));
-        FileBody { left, chunks }
-    }
+/// The body of a file that is still arriving. The last byte is held back until the whole file matches its
+/// digest, so that a complete response is always a correct one.
+pub fn arriving(arriving: PartialFile, range: Range<u64>, progress: watch::Receiver<Progress>) -> FileBody {
+    let (sender, chunks) = mpsc::channel(1);
+    tokio::spawn(follow(sender, arriving, range, progress));
+    StreamBody::new(ReceiverStream::new(chunks))
 }
 
 async fn follow(
-    sender: mpsc::Sender<io::Result<Bytes>>, arriving: PartialFile, range: Range<u64>,
+    sender: mpsc::Sender<Chunk>, arriving: PartialFile, range: Range<u64>,
     mut progress: watch::Receiver<Progress>,
 ) {
     let Range { mut start, end } = range;
@@ -83,7 +75,7 @@ async fn follow(
 }
 
 /// Sends the bytes of a range. False: the client is gone, or the file cannot be read.
-async fn send(sender: &mpsc::Sender<io::Result<Bytes>>, file: &Arc<File>, range: Range<u64>) -> bool {
+async fn send(sender: &mpsc::Sender<Chunk>, file: &Arc<File>, range: Range<u64>) -> bool {
     let mut start = range.start;
     while start < range.end {
         // A chunk is read only when the client has room for it.
@@ -95,37 +87,11 @@ async fn send(sender: &mpsc::Sender<io::Result<Bytes>>, file: &Arc<File>, range:
         });
         let chunk = read.await.unwrap_or_else(|_| Err(io::Error::other("reading failed")));
         let failed = chunk.is_err();
-        room.send(chunk);
+        room.send(chunk.map(Frame::data));
         if failed {
             return false;
         }
         start += count;
     }
     true
-}
-
-impl Body for FileBody {
-    type Data = Bytes;
-    type Error = io::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>, context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
-        let chunk = match self.chunks.poll_recv(context) {
-            Poll::Pending => return Poll::Pending,
-            Poll::Ready(chunk) => chunk,
-        };
-        if let Some(Ok(bytes)) = &chunk {
-            self.left -= bytes.len() as u64;
-        }
-        Poll::Ready(chunk.map(|chunk| chunk.map(Frame::data)))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.left == 0
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.left)
-    }
 }

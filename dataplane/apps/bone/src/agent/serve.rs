@@ -15,7 +15,7 @@ use serde_json::{json, Value};
 use tokio::sync::{watch, Semaphore};
 use tokio::time::timeout;
 
-use super::body::FileBody;
+use super::body::{self, FileBody};
 use super::digest::{FileDigest, Stamp};
 use super::http::{self, HttpResponse};
 use super::range::{select, Conditions, Selected};
@@ -70,8 +70,7 @@ impl Pages {
     }
 
     async fn file(&self, wanted: Wanted) -> HttpResponse {
-        let whole =
-            |(file, digest, size)| respond(&wanted, digest, size, |range| FileBody::stored(file, range));
+        let whole = |(file, digest, size)| respond(&wanted, digest, size, |range| body::stored(file, range));
         if let Some(found) = self.stored(&wanted.name).await {
             return whole(found);
         }
@@ -85,7 +84,7 @@ impl Pages {
             Err(_) => http::problem(StatusCode::GATEWAY_TIMEOUT, "the file has not come yet; try again"),
             Ok((Progress::Arriving(arriving), progress)) => {
                 respond(&wanted, arriving.digest, arriving.size, |range| {
-                    FileBody::arriving(arriving, range, progress)
+                    body::arriving(arriving, range, progress)
                 })
             }
             Ok((Progress::Failed(failure, why), _)) => http::problem(status(failure), &why),

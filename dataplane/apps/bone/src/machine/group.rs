@@ -37,8 +37,6 @@ pub struct RimGroup {
     asked_late: Ranges,
     /// How many rims answered since the last call of [`RimGroup::await_all`].
     pub answers: usize,
-    /// The most packets that any rim needs to restore its block.
-    pub need: u16,
     /// The least rate at which packets arrived at a rim, bytes/s.
     pub slowest: Option<u64>,
 }
@@ -97,7 +95,6 @@ impl RimGroup {
         let asked = if late { &mut self.asked_late } else { &mut self.asked };
         let news: u64 = result.lacks.iter().map(|span| asked.insert(span.range())).sum();
         if !late {
-            self.need = self.need.max(result.need);
             let known = Some(result.rate).filter(|&rate| rate > 0);
             self.slowest = [self.slowest, known].into_iter().flatten().min();
         }
@@ -120,7 +117,7 @@ impl RimGroup {
     /// Awaits answers of all rims from now on.
     pub fn await_all(&mut self) {
         self.members.values_mut().for_each(|member| member.answered = false);
-        (self.answers, self.need, self.slowest) = (0, 0, None);
+        (self.answers, self.slowest) = (0, None);
         // The hub did not go back to the bytes that late rims asked for earlier; it went on with those of the
         // others.
         self.asked_late.clear();

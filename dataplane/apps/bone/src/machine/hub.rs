@@ -7,7 +7,6 @@ use std::net::SocketAddrV4;
 
 use groupflow_base::{CodecError, Datagram, Dest, Nanos, Transmit};
 
-use super::coding::UNIT;
 use super::group::RimGroup;
 use super::job::Job;
 use super::message::{Body, Message, Method, Reception, Repair, Verdict, MAX_PACKET};
@@ -105,9 +104,6 @@ impl Hub {
         config.packet = config.packet.clamp(1, MAX_PACKET);
         config.sizes = (config.sizes.0.clamp(1, MAX_PACKET), config.sizes.1.clamp(1, MAX_PACKET));
         config.per_round = config.per_round.max(1);
-        if config.repair == Repair::Erasure {
-            config.packet = (config.packet - config.packet % UNIT).max(UNIT);
-        }
         Hub {
             state: HubState::Idle,
             queue: VecDeque::new(),
@@ -247,10 +243,8 @@ impl Hub {
         self.group = RimGroup::new(self.config.max_rims);
         self.config.interval = self.interval;
         let HubConfig { packet, sizes: (least, most), interval, .. } = self.config;
-        let sizes = match (self.config.method, self.config.repair) {
-            (Method::Scheduled, Repair::GoBackN | Repair::Selective) => {
-                SizeControl::new(packet, least, most, interval)
-            }
+        let sizes = match self.config.method {
+            Method::Scheduled => SizeControl::new(packet, least, most, interval),
             _ => SizeControl::new(packet, packet, packet, interval),
         };
         self.job = Some(Job::new(offer, sizes, now));

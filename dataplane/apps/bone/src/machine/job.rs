@@ -6,16 +6,11 @@ use std::ops::Range;
 use groupflow_base::ranges::Ranges;
 use groupflow_base::Nanos;
 
-use super::coding::Blocks;
 use super::hub::{millis, HubConfig};
 use super::message::{DataPacket, Parameters, Repair, SILENCES_S, WAITS_MS};
 use super::names::FileName;
-use super::plan::{CodedBlock, Planned};
 use super::size::SizeControl;
 use super::transfer::{Offer, TransferOutcome, TransferReport};
-
-/// The number of spare packets follows the number needed with a gain of 1 / SMOOTH.
-const SMOOTH: u32 = 4;
 
 pub(super) struct Job {
     offer: Offer,
@@ -23,20 +18,12 @@ pub(super) struct Job {
     pub(super) lacks: Ranges,
     pub(super) sizes: SizeControl,
     pub(super) round: u32,
-    /// Packets of the round that are still to be sent.
-    pub(super) planned: VecDeque<Planned>,
+    /// The bytes of the round's packets that are still to be sent.
+    pub(super) planned: VecDeque<Range<u64>>,
     /// The number of the last packet sent.
     pub(super) numbered: u16,
     /// Byte ranges of the file sent in this round.
     sent: Vec<Range<u64>>,
-    pub(super) block: Option<CodedBlock>,
-    /// Whether this is the block's first round.
-    pub(super) opened: bool,
-    /// Packets that the block still needs.
-    pub(super) need: u16,
-    /// Coded packets that are sent unasked with a new block, and their running mean in 256ths.
-    pub(super) spare: u16,
-    spare_mean: u32,
     /// The time over which answers are spread.
     pub(super) window: Nanos,
     /// Whether a rim lacks the control parameters.
@@ -76,11 +63,6 @@ impl Job {
             planned: VecDeque::new(),
             numbered: 0,
             sent: Vec::new(),
-            block: None,
-            opened: false,
-            need: 0,
-            spare: 0,
-            spare_mean: 0,
             window: Nanos::ZERO,
             describe: false,
             target: 0,
@@ -93,7 +75,7 @@ impl Job {
     pub(super) fn restart(&mut self) {
         self.lacks.clear();
         self.lacks.insert(0..self.report.size);
-        (self.block, self.silent, self.left) = (None, 0, false);
+        (self.silent, self.left) = (0, false);
     }
 
     pub(super) fn name(&self) -> &FileName {
@@ -139,41 +121,32 @@ impl Job {
         Ok(bytes)
     }
 
-    /// The packets of a block, padded.
-    pub(super) fn read_block(&mut self, blocks: Blocks, start: u64) -> Result<Vec<Vec<u8>>, String> {
-        let mut read = |number: u16| {
-            let mut bytes = self.read(&blocks.packet_at(start, number))?;
-            bytes.resize(blocks.packet.into(), 0);
-            Ok(bytes)
-        };
-        (0..blocks.originals(start)).map(&mut read).collect()
+    /// Plans a round of at most `most` packets, from the first bytes that are lacking.
+    pub(super) fn plan(&mut self, most: u16) {
+        let (mut rest, packet) = (self.lacks.clone(), self.sizes.size);
+        self.planned = std::iter::from_fn(|| rest.take_first(packet.into())).take(most.into()).collect();
     }
 
     /// The round's next packet; `None`: the round is over.
     pub(super) fn next_packet(&mut self, repair: Repair) -> Result<Option<DataPacket>, String> {
-        let Some(Planned { bytes: range, shard }) = self.planned.pop_front() else { return Ok(None) };
+        let Some(range) = self.planned.pop_front() else { return Ok(None) };
         self.numbered += 1;
         // Packet 0 is the file's last in the paper. Where rounds may be short, it is the round's last.
         let last = match repair {
             Repair::GoBackN => range.end == self.report.size,
-            Repair::Selective | Repair::Erasure => self.planned.is_empty(),
+            Repair::Selective => self.planned.is_empty(),
         };
-        let erasure = repair == Repair::Erasure;
-        let coded = self.block.as_ref().filter(|_| erasure).and_then(|block| block.coded_packet(shard));
-        let bytes = match coded {
-            Some(bytes) => bytes.to_vec(),
-            None => self.read(&range)?,
-        };
+        let bytes = self.read(&range)?;
         self.report.sent += bytes.len() as u64;
         self.report.packets += 1;
         let offset = range.start;
         self.sent.push(range);
         let number = if last { 0 } else { self.numbered };
-        Ok(Some(DataPacket { round: self.round, number, shard, offset, bytes }))
+        Ok(Some(DataPacket { round: self.round, number, offset, bytes }))
     }
 
     /// Ends a round with the bytes that rims asked for; `silent`: some rim has not said which bytes it lacks.
-    pub(super) fn conclude(&mut self, asked: Ranges, silent: bool, need: u16, slowest: Option<u64>) {
+    pub(super) fn conclude(&mut self, asked: Ranges, silent: bool, slowest: Option<u64>) {
         let sent = std::mem::take(&mut self.sent);
         let Some(end) = sent.iter().map(|range| range.end).max() else { return self.join(asked) };
         self.report.rounds += 1;
@@ -183,16 +156,6 @@ impl Job {
         let useful: u64 = sent.iter().map(|range| self.lacks.missing(range)).sum();
         if !silent {
             self.sizes.on_round(useful, total, slowest);
-        }
-        self.need = need;
-        if self.opened && !silent {
-            let needed = (u32::from(need) + u32::from(self.spare)) * 256;
-            self.spare_mean = match need {
-                // The answers do not tell how many of the spare packets were needed.
-                0 => self.spare_mean - self.spare_mean / (4 * SMOOTH),
-                _ => self.spare_mean + needed.saturating_sub(self.spare_mean) / SMOOTH,
-            };
-            self.spare = u16::try_from(self.spare_mean / 256).unwrap_or(u16::MAX);
         }
     }
 

@@ -1,32 +1,16 @@
 //! The messages of hub and rims: a UDP payload a message, numbers in network order.
-//!
-//! ```text
-//! version u8 = 0xb2, kind u8, transfer u32, then by kind:
-//!  1 IPM_SEND  spread_ms u16                     a multicast begins; answer within this time
-//!  2 JOIN      rim u32
-//!  3 CONTROL   method u8, repair u8, size u64, mode u16, packet u16, per_round u16, interval_us u32,
-//!              grace_ms u16, window_ms u16, join_ms u16, result_ms u16, silence_s u16, digest 32 bytes,
-//!              name
-//!  4 ROUND     round u32, packet u16, count u16, first u64
-//!  5 DATA      round u32, number u16, shard u16, offset u64, bytes
-//!  6 RESULT    rim u32, round u32, complete u8, need u16, rate u64, spans
-//!  7 HEARD     round u32, spans                  the bytes that others have asked for
-//!  8 POLL      round u32, rims (u8 count, u32 each; none: everyone)
-//!  9 LEAVE     rim u32
-//! 10 END       complete u8                       of the transfer
-//! 11 ASK       rim u32, name                     a rim wants this file (transfer 0)
-//! 12 ANSWER    rim u32, verdict u8, name         the hub's answer to an ASK (transfer 0)
-//! 13 HERE                                        a hub that has nothing to send can be asked
-//! spans: u8 count, then offset u64 and length u64 each; name: u8 length, UTF-8
-//! ```
+//! A message is version (u8, 0xb2), kind (u8), transfer (u32), and the fields of its kind as they are declared
+//! here. Spans are a u8 count, then offset (u64) and length (u64) of each; the rims of a POLL are a u8 count,
+//! then a u32 each; a name is a u8 length and UTF-8.
 //!
 //! No packet of the group transport ([`groupflow_transport::wire`]) begins with this version: a socket tells
 //! them apart by it.
 
 use std::ops::RangeInclusive;
 
-use groupflow_base::wire_enum;
+use groupflow_base::{wire_enum, wire_frames, wire_struct};
 
+use super::codec::{awaited, spans};
 use super::names::{FileName, RimId, TransferId};
 
 pub const VERSION: u8 = 0xb2;
@@ -42,8 +26,6 @@ pub const MAX_AWAITED: usize = 250;
 pub const WAITS_MS: RangeInclusive<u16> = 10..=60_000;
 /// The silences of a hub that rims bear, s.
 pub const SILENCES_S: RangeInclusive<u16> = 5..=600;
-/// Bytes of a rim's memory that a block of erasure coding may take.
-pub const MAX_BLOCK: usize = 1 << 20;
 
 wire_enum!(
     /// The way a file is sent; the command line shows these comments.
@@ -65,8 +47,6 @@ wire_enum!(
         GoBackN = 1,
         /// Only the bytes that a rim lacks
         Selective = 2,
-        /// Coded packets, as many as the neediest rim needs
-        Erasure = 3,
     }
 );
 wire_enum!(
@@ -98,60 +78,59 @@ impl Span {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Parameters {
-    /// The way the file is sent.
-    pub method: Method,
-    /// The choice of bytes that are sent again.
-    pub repair: Repair,
-    /// The file's size in bytes.
-    pub size: u64,
-    /// The file's access mode.
-    pub mode: u16,
-    /// Payload bytes of a packet, unless a round announces another size.
-    pub packet: u16,
-    /// Packets of a round, or of a block of erasure coding.
-    pub per_round: u16,
-    /// Time between two packets, µs.
-    pub interval_us: u32,
-    /// By how much a packet may be late, ms.
-    pub grace_ms: u16,
-    /// The time over which answers are spread, ms; 0: all rims answer, at once.
-    pub window_ms: u16,
-    /// The hub's time for JOIN messages, ms: a rim that then knows no parameters joins again.
-    pub join_ms: u16,
-    /// The hub's time for reception results, ms: a rim reports within half of it, and the report travels in
-    /// the other half.
-    pub result_ms: u16,
-    /// The time without a word of the hub after which a rim may turn to another hub, s.
-    pub silence_s: u16,
-    /// The file's digest, opaque to the machines.
-    pub digest: [u8; 32],
-    pub name: FileName,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Round {
-    /// The round's number, from 1.
-    pub round: u32,
-    /// Payload bytes of the round's packets.
-    pub packet: u16,
-    /// The number of packets.
-    pub count: u16,
-    /// The offset of the first packet.
-    pub first: u64,
-}
+wire_struct!(
+    Parameters, "control.", {
+        /// The way the file is sent.
+        method: Method,
+        /// The choice of bytes that are sent again.
+        repair: Repair,
+        /// The file's size in bytes.
+        size: u64,
+        /// The file's access mode.
+        mode: u16 = 0..=0o777,
+        /// Payload bytes of a packet, unless a round announces another size.
+        packet: u16 = 1..=MAX_PACKET,
+        /// Packets of a round.
+        per_round: u16 = 1..=u16::MAX,
+        /// Time between two packets, µs.
+        interval_us: u32,
+        /// By how much a packet may be late, ms.
+        grace_ms: u16,
+        /// The time over which answers are spread, ms; 0: all rims answer, at once.
+        window_ms: u16,
+        /// The hub's time for JOIN messages, ms: a rim that then knows no parameters joins again.
+        join_ms: u16 = WAITS_MS,
+        /// The hub's time for reception results, ms: a rim reports within half of it, and the report travels
+        /// in the other half.
+        result_ms: u16 = WAITS_MS,
+        /// The time without a word of the hub after which a rim may turn to another hub, s.
+        silence_s: u16 = SILENCES_S,
+        /// The file's digest, opaque to the machines.
+        digest: [u8; 32],
+        name: FileName,
+    }
+);
+wire_struct!(
+    #[derive(Copy)]
+    Round, "round.", {
+        /// The round's number, from 1.
+        round: u32,
+        /// Payload bytes of the round's packets.
+        packet: u16 = 1..=MAX_PACKET,
+        /// The number of packets.
+        count: u16 = 1..=u16::MAX,
+        /// The offset of the first packet.
+        first: u64,
+    }
+);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DataPacket {
     /// The number of the packet's round.
     pub round: u32,
-    /// The packet's number in the round, from 1; 0 is the last packet of the file (not with erasure coding).
+    /// The packet's number in the round, from 1; 0 is the last packet of the file.
     pub number: u16,
-    /// With erasure coding, the packet's number in its block; numbers from the block's packet count on are
-    /// coded.
-    pub shard: u16,
-    /// The offset of the packet's first byte, or that of the block for a coded packet.
+    /// The offset of the packet's first byte.
     pub offset: u64,
     pub bytes: Vec<u8>,
 }
@@ -163,8 +142,6 @@ pub struct Reception {
     pub round: u32,
     /// Whether the rim has the whole file.
     pub complete: bool,
-    /// With erasure coding, packets that the rim needs to restore the round's block.
-    pub need: u16,
     /// Payload bytes/s at which packets of the round arrived; 0: unknown.
     pub rate: u64,
     /// The bytes that the rim lacks, ascending; with Go-Back-N one span, from the retransmission position to
@@ -172,57 +149,47 @@ pub struct Reception {
     pub lacks: Vec<Span>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Body {
-    /// A multicast begins, and rims are asked to join.
-    IpmSend {
-        /// Time within which rims answer.
-        spread_ms: u16,
-    },
-    /// A rim takes part.
-    Join {
-        rim: RimId,
-    },
-    Control(Parameters),
-    Round(Round),
-    Data(DataPacket),
-    Result(Reception),
-    /// The bytes asked for after this round: a rim that lacks nothing else need not answer.
-    Heard {
-        round: u32,
-        /// The bytes that the hub will send again.
-        lacks: Vec<Span>,
-    },
-    /// Rims are asked to answer.
-    Poll {
-        /// The number of the last round.
-        round: u32,
-        /// The rims that are asked; none named means all.
-        awaited: Vec<RimId>,
-    },
-    /// A rim takes part no more.
-    Leave {
-        rim: RimId,
-    },
-    /// The transfer is over.
-    End {
-        /// Whether the transfer was completed, and not given up.
-        complete: bool,
-    },
-    /// A rim wants a file.
-    Ask {
-        rim: RimId,
-        name: FileName,
-    },
-    /// The hub answers a rim's wish.
-    Answer {
-        rim: RimId,
-        name: FileName,
-        verdict: Verdict,
-    },
-    /// A hub is here, and can be asked.
-    Here,
-}
+wire_frames!(
+    Body, "kind", "message", {
+        /// A multicast begins, and rims are asked to join.
+        IpmSend = 1 => "ipm_send." {
+            /// Time within which rims answer.
+            spread_ms: u16,
+        },
+        /// A rim takes part.
+        Join = 2 => "join." { rim: RimId },
+        Control(control: Parameters) = 3,
+        Round(round: Round) = 4,
+        Data(data: DataPacket) = 5,
+        Result(result: Reception) = 6,
+        /// The bytes asked for after this round: a rim that lacks nothing else need not answer.
+        Heard = 7 => "heard." {
+            round: u32,
+            /// The bytes that the hub will send again.
+            lacks: Vec<Span> => spans,
+        },
+        /// Rims are asked to answer.
+        Poll = 8 => "poll." {
+            /// The number of the last round.
+            round: u32,
+            /// The rims that are asked; none named means all.
+            awaited: Vec<RimId> => awaited,
+        },
+        /// A rim takes part no more.
+        Leave = 9 => "leave." { rim: RimId },
+        /// The transfer is over.
+        End = 10 => "end." {
+            /// Whether the transfer was completed, and not given up.
+            complete: bool,
+        },
+        /// A rim wants a file (transfer 0).
+        Ask = 11 => "ask." { rim: RimId, name: FileName },
+        /// The hub answers a rim's wish (transfer 0).
+        Answer = 12 => "answer." { rim: RimId, verdict: Verdict, name: FileName },
+        /// A hub is here, and can be asked.
+        Here = 13,
+    }
+);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {

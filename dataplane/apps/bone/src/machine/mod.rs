@@ -13,13 +13,10 @@
 //! | [`message`], `codec`, `names` | the messages; their bytes; names of files, rims and transfers |
 //! | [`asking`] | a rim's requests for files that it lacks |
 //! | [`size`] | the size of the next round's packets |
-//! | [`plan`] | the packets of a round |
-//! | [`coding`] | blocks of erasure coding |
 //! | [`group`] | the rims that take part, and their answers |
 //!
 //! A hub has a [`Method`] and a [`Repair`]. The paper's are *scheduled* (adaptive), *unscheduled*
-//! (non-adaptive) and *unicast*, all with Go-Back-N; selective repeat and erasure coding can be combined with
-//! each of them.
+//! (non-adaptive) and *unicast*, all with Go-Back-N; selective repeat can be combined with each of them.
 //!
 //! # What the paper leaves open
 //!
@@ -29,7 +26,7 @@
 //! | the "specific number of packets" of a round | a control parameter; fewer at the end of the file |
 //! | the formula of the packet size | see [`size`] |
 //! | the place of a packet when sizes vary | a packet has its offset in the file and its number |
-//! | packets numbered zero | the file's last; with selective repeat and erasure coding, the round's last |
+//! | packets numbered zero | the file's last; with selective repeat, the round's last |
 //! | the loss of a round's last packet | a rim reports once the packet is overdue by some grace |
 //! | no rim joins | the hub announces the multicast again, a few times |
 //! | a rim that joined does not answer | the hub polls it, never guesses, and drops it after a few times |
@@ -54,19 +51,16 @@
 //!
 //! # Bounds
 //!
-//! A hub keeps ranges of missing bytes, at most 64 of each report, a block of erasure coding (1 MiB and as
-//! much again), and an entry for each rim. A rim keeps up to 4,096 separate pieces of a file, as offsets, and
-//! the packets of one block.
+//! A hub keeps ranges of missing bytes, at most 64 of each report, and an entry for each rim. A rim keeps up to
+//! 4,096 separate pieces of a file, as offsets.
 
 mod asking;
 mod codec;
-mod coding;
 mod group;
 mod hub;
 mod job;
 pub mod message;
 mod names;
-mod plan;
 mod reception;
 mod rim;
 mod size;

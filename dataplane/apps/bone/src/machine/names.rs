@@ -13,6 +13,8 @@ pub struct TransferId(pub u32);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RimId(pub u32);
 
+groupflow_base::wire_number!(RimId);
+
 impl fmt::Display for RimId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "rim {:08x}", self.0)

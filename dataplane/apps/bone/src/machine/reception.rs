@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 
 use groupflow_base::{ranges::Ranges, CodecError};
 
-use super::coding::{Blocks, Collector};
 use super::message::{DataPacket, Parameters, Repair, Span, MAX_SPANS};
 
 /// The most separate pieces of a file; a packet that would make more is not taken.
@@ -24,15 +23,12 @@ pub struct Stored {
     size: u64,
     repair: Repair,
     have: Ranges,
-    blocks: Blocks,
-    collector: Collector,
 }
 
 impl Stored {
     /// A file of which no byte is there.
     pub fn new(control: &Parameters) -> Stored {
-        let (blocks, have) = (Blocks::new(control), Ranges::default());
-        Stored { size: control.size, repair: control.repair, have, blocks, collector: Collector::new(blocks) }
+        Stored { size: control.size, repair: control.repair, have: Ranges::default() }
     }
 
     /// Whether every byte is there.
@@ -81,26 +77,11 @@ impl Stored {
         self.lacks().into_iter().all(|span| others.missing(&span.range()) == 0)
     }
 
-    /// Erasure coding: packets needed to restore the block that contains this byte.
-    pub fn need(&self, offset: u64) -> u16 {
-        if self.repair != Repair::Erasure || offset >= self.size {
-            return 0;
-        }
-        let start = self.blocks.start(offset);
-        match self.have.missing(&(start..self.blocks.end(start))) {
-            0 => 0,
-            _ => self.collector.need(start),
-        }
-    }
-
     /// Takes a packet; appends the bytes to store to `writes`.
     pub fn accept(&mut self, data: DataPacket, writes: &mut VecDeque<FileWrite>) -> Result<(), CodecError> {
         let beyond = |field| Err(CodecError::new(field, "lies beyond the file"));
         if data.offset >= self.size {
             return beyond("data.offset");
-        }
-        if self.repair == Repair::Erasure {
-            return self.collect(data, writes);
         }
         let end = data.offset + data.bytes.len() as u64;
         if end > self.size {
@@ -116,7 +97,7 @@ impl Stored {
                     self.store(position, data.bytes[known..].to_vec(), writes);
                 }
             }
-            _ => self.store(data.offset, data.bytes, writes),
+            Repair::Selective => self.store(data.offset, data.bytes, writes),
         }
         Ok(())
     }
@@ -131,43 +112,8 @@ impl Stored {
         writes.push_back(FileWrite { offset, bytes });
     }
 
-    /// Takes a packet of a block; when there are enough, restores the rest.
-    fn collect(&mut self, data: DataPacket, writes: &mut VecDeque<FileWrite>) -> Result<(), CodecError> {
-        let blocks = self.blocks;
-        let wrong = |field, problem| Err(CodecError::new(field, problem));
-        let start = blocks.start(data.offset);
-        let (count, end) = (blocks.originals(start), blocks.end(start));
-        if data.shard >= count + blocks.per_block {
-            return wrong("data.shard", "is none of the block's");
-        }
-        let place = blocks.packet_at(start, data.shard);
-        let (offset, length) = match data.shard < count {
-            true => (place.start, place.end - place.start),
-            false => (start, blocks.packet.into()),
-        };
-        if data.offset != offset {
-            return wrong("data.offset", "is not where the packet belongs");
-        }
-        if data.bytes.len() as u64 != length {
-            return wrong("data.length", "is not that of the packet");
-        }
-        if self.have.missing(&(start..end)) == 0 {
-            return Ok(());
-        }
-        self.collector.insert(start, data.shard, &data.bytes);
-        if data.shard < count {
-            self.store(offset, data.bytes, writes);
-        }
-        for (shard, mut bytes) in self.collector.restore() {
-            let place = blocks.packet_at(start, shard);
-            bytes.truncate((place.end - place.start) as usize);
-            self.store(place.start, bytes, writes);
-        }
-        Ok(())
-    }
-
-    /// Bytes held for the block that is arriving, and the number of separate pieces.
-    pub fn memory(&self) -> (usize, usize) {
-        (self.collector.memory(), self.have.count())
+    /// The number of separate pieces.
+    pub fn pieces(&self) -> usize {
+        self.have.count()
     }
 }

@@ -74,13 +74,6 @@ struct ArrivingFile {
 }
 
 impl ArrivingFile {
-    /// The offset of the polled round's block; if nothing of that round was heard, of the first byte that is
-    /// lacking.
-    fn block_offset(&self) -> u64 {
-        let heard = self.heard.filter(|heard| heard.round.round >= self.asked);
-        heard.map_or(self.stored.position(), |heard| heard.round.first)
-    }
-
     /// The latest round that the rim knows of.
     fn round(&self) -> u32 {
         self.heard.map_or(0, |heard| heard.round.round).max(self.asked)
@@ -164,13 +157,12 @@ impl Rim {
         self.last
     }
 
-    /// Bytes held for a block, and the number of separate pieces of the file.
-    pub fn memory(&self) -> (usize, usize) {
-        self.arriving().map_or((0, 0), |arriving| arriving.stored.memory())
+    /// The number of separate pieces of the file.
+    pub fn pieces(&self) -> usize {
+        self.arriving().map_or(0, |arriving| arriving.stored.pieces())
     }
 
-    /// The next bytes to store. The caller takes them after each datagram, so that no more than a block
-    /// waits.
+    /// The next bytes to store. The caller takes them after each datagram.
     pub fn next_write(&mut self) -> Option<FileWrite> {
         self.writes.pop_front()
     }

@@ -65,7 +65,7 @@ fn a_rim_that_reported_too_early_reports_again_when_more_comes() {
     const NONE: [bool; 0] = [];
     hear(&mut rim, now, Body::Control(control(Repair::Selective, 3 * 640)));
     hear(&mut rim, now, Body::Round(Round { round: 1, packet: 640, count: 3, first: 0 }));
-    let data = |number: u16, offset| DataPacket { round: 1, number, shard: 0, offset, bytes: vec![7; 640] };
+    let data = |number: u16, offset| DataPacket { round: 1, number, offset, bytes: vec![7; 640] };
     hear(&mut rim, now, Body::Data(data(1, 0)));
     now += Nanos::from_secs(2);
     assert_eq!(told(&mut rim, now), [false], "two packets are overdue");
@@ -78,27 +78,6 @@ fn a_rim_that_reported_too_early_reports_again_when_more_comes() {
     assert_eq!(told(&mut rim, now), [true]);
     hear(&mut rim, now, Body::Data(data(0, 1280)));
     assert_eq!(told(&mut rim, now), NONE, "nothing new");
-}
-
-/// Asked about a round that it has not heard, it says what it needs of the block that this round was of, not
-/// of one it has.
-#[test]
-fn a_rim_that_heard_nothing_of_a_block_needs_all_of_it() {
-    let (mut rim, now) = (rim(), Nanos::from_secs(1));
-    let block = 16 * 640_u64;
-    hear(&mut rim, now, Body::Control(control(Repair::Erasure, 2 * block)));
-    hear(&mut rim, now, Body::Round(Round { round: 1, packet: 640, count: 16, first: 0 }));
-    for shard in 0..16_u16 {
-        let number = if shard == 15 { 0 } else { shard + 1 };
-        let offset = u64::from(shard) * 640;
-        hear(&mut rim, now, Body::Data(DataPacket { round: 1, number, shard, offset, bytes: vec![7; 640] }));
-    }
-    let needs = |results: Vec<Reception>| -> Vec<(u32, u16)> {
-        results.iter().map(|result| (result.round, result.need)).collect()
-    };
-    assert_eq!(needs(results(&mut rim, now)), [(1, 0)], "it has the first block");
-    hear(&mut rim, now, Body::Poll { round: 2, awaited: vec![RimId(1)] });
-    assert_eq!(needs(results(&mut rim, now)), [(2, 16)]);
 }
 
 /// The medium's delays let the control parameters come after the only round: the rim knows of it by being

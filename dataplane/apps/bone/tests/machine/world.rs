@@ -27,7 +27,7 @@ pub struct RimHost {
     pub stored: Vec<u8>,
     pub completed: usize,
     pub abandoned: usize,
-    pub memory: (usize, usize),
+    pub pieces: usize,
 }
 
 /// The faults of the medium: of a thousand copies of a datagram, so many are lost or doubled.
@@ -101,7 +101,7 @@ impl World {
             stored: Vec::new(),
             completed: 0,
             abandoned: 0,
-            memory: (0, 0),
+            pieces: 0,
         };
         World {
             now: Nanos::ZERO,
@@ -212,8 +212,7 @@ impl World {
 
     fn drain(&mut self, to: usize) {
         let host = &mut self.rims[to];
-        let memory = host.rim.memory();
-        host.memory = (host.memory.0.max(memory.0), host.memory.1.max(memory.1));
+        host.pieces = host.pieces.max(host.rim.pieces());
         for event in host.rim.events() {
             match event {
                 RimEvent::Began(file) => host.stored = vec![0xEE; file.size as usize],

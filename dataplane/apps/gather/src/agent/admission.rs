@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io;
 
+use groupflow_base::reassembly::Reassembly;
 use groupflow_host::channel::{Channel, LongHandshake, TlsMismatch};
 use groupflow_host::tcp::{self, is_exhausted, is_later, EXHAUSTED};
 use serde_json::json;
@@ -11,7 +12,7 @@ use super::flow::GatherFlow;
 use super::server::{Server, ServerPollKey};
 use super::server_stripe::ServerStripe;
 use crate::machine::frame::Hello;
-use crate::machine::{Admitted, Epoch, GatherFrame, Incoming, RefusalCode, Refused};
+use crate::machine::{Admitted, Epoch, GatherFrame, RefusalCode, Refused};
 
 impl Server {
     pub(super) fn accept(&mut self) {
@@ -100,10 +101,7 @@ impl Server {
             return Err(Refused { code: RefusalCode::CannotResume, text });
         }
         let path = destination.path().map(|path| path.display().to_string());
-        let core = match hello.coded {
-            true => Incoming::coded(delivered, self.options.room),
-            false => Incoming::new(delivered, self.options.room),
-        };
+        let core = Reassembly::new(delivered, self.options.room);
         let mut flow = GatherFlow::new(hello.stream, Epoch(rand::random()), (destination, delivered), core);
         if let Some(fd) = flow.destination.waits_for() {
             flow.waits = self.poller.add(fd, ServerPollKey::Destination(client)).ok();

@@ -3,7 +3,7 @@
 use std::net::SocketAddrV4;
 use std::path::PathBuf;
 
-use clap::{Args, Parser};
+use clap::Args;
 use groupflow_base::Token;
 use groupflow_host::error::AgentError;
 use groupflow_host::options::parse_bytes;
@@ -11,7 +11,7 @@ use groupflow_host::report::Reporter;
 use groupflow_host::secure::{SecureSend, SecureServe};
 use groupflow_host::subcommand::Subcommand;
 
-use crate::machine::{ClientName, ErasureCode, Outgoing};
+use crate::machine::ClientName;
 
 /// Options of `gather-serve`.
 #[derive(Debug, Args)]
@@ -96,11 +96,6 @@ pub struct GatherSendArgs {
     /// Most connections to open, whatever the server wants
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..))]
     pub max_connections: u16,
-    /// Erasure coding over the connections: groups of K pieces and M blocks of parity, any K of which suffice
-    /// [4+2 if no value is given]
-    #[arg(long, value_name = "K+M")]
-    #[arg(value_parser = parse_code, num_args = 0..=1, default_missing_value = "4+2")]
-    pub fec: Option<ErasureCode>,
     /// Seconds to keep trying to reach the server, at the start and after a loss
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     #[arg(value_parser = clap::value_parser!(u64).range(1..86400))]
@@ -114,47 +109,8 @@ pub struct GatherSendArgs {
     pub json: bool,
 }
 
-/// A command line with only these options.
-#[derive(Debug, Parser)]
-struct CommandLine {
-    #[command(flatten)]
-    send: GatherSendArgs,
-}
-
-impl GatherSendArgs {
-    /// The stream before its first byte, coded if that is wanted.
-    pub fn outgoing(&self) -> Outgoing {
-        let memory = usize::try_from(self.memory).unwrap_or(usize::MAX);
-        match self.fec {
-            Some(code) => Outgoing::coded(memory, code),
-            None => Outgoing::new(memory),
-        }
-    }
-
-    /// The options that a command line with these values would give, with defaults for the others. An invalid
-    /// name or token is refused.
-    pub fn new(
-        to: SocketAddrV4, client: &str, token: &str, secure: SecureSend,
-    ) -> Result<GatherSendArgs, AgentError> {
-        let to = to.to_string();
-        let line = ["", "--to", &to, "--client", client, "--token-file", token, "--plain"];
-        let CommandLine { send } = CommandLine::try_parse_from(line).map_err(|error| {
-            let cause = error.to_string().lines().next().unwrap_or_default().to_owned();
-            AgentError::usage(
-                cause.trim_start_matches("error: "),
-                "see the options in docs/reference/gather.md",
-            )
-        })?;
-        Ok(GatherSendArgs { secure, ..send })
-    }
-}
-
 fn parse_client(text: &str) -> Result<ClientName, String> {
     ClientName::parse(text).ok_or_else(|| format!("a client's name must have {}", ClientName::RULE))
-}
-
-fn parse_code(text: &str) -> Result<ErasureCode, String> {
-    ErasureCode::parse(text).ok_or_else(|| format!("it must be {}", ErasureCode::RULE))
 }
 
 fn parse_token(text: &str) -> Result<Token, String> {

@@ -19,7 +19,7 @@ use serde_json::json;
 
 use super::args::GatherSendArgs;
 use super::client_stripe::{taking, ClientStripe, StripeStage};
-use crate::machine::frame::{data_header, parity_header, Hello};
+use crate::machine::frame::{data_header, Hello};
 use crate::machine::{GatherFrame, Item, Outgoing, OutgoingError, RefusalCode, Send, StripeId};
 
 /// Bytes that the kernel accepts before it has sent them (TCP_NOTSENT_LOWAT): bytes that wait in a slow
@@ -90,7 +90,7 @@ impl<'a> Client<'a> {
                 ..TcpOptions::default()
             },
             stream,
-            core: args.outgoing(),
+            core: Outgoing::new(usize::try_from(args.memory).unwrap_or(usize::MAX)),
             stripes: SortedMap::new(),
             next: 0,
             poller,
@@ -251,7 +251,7 @@ impl<'a> Client<'a> {
     fn give(&mut self) {
         loop {
             let mut given = false;
-            for id in taking(&self.stripes, self.args.fec.is_some()) {
+            for id in taking(&self.stripes) {
                 let Some(stripe) = self.stripes.get_mut(&id) else { continue };
                 match self.core.give(id) {
                     Some(Send::Data(range)) => {
@@ -260,10 +260,6 @@ impl<'a> Client<'a> {
                         out.extend(data_header(range.start, front.len() + back.len()));
                         out.extend(front);
                         out.extend(back);
-                    }
-                    Some(Send::Parity(parity, bytes)) => {
-                        stripe.connection.out.bytes().extend(parity_header(&parity));
-                        stripe.connection.out.bytes().extend(bytes);
                     }
                     Some(Send::End(length)) => stripe.connection.say(&GatherFrame::End { length }),
                     None => continue,
@@ -293,7 +289,6 @@ impl<'a> Client<'a> {
             stripe.connection.say(&GatherFrame::Hello(Hello {
                 stream: self.stream,
                 acknowledged: self.core.acknowledged(),
-                coded: self.args.fec.is_some(),
                 client: self.args.client.clone(),
                 token: self.args.token.clone(),
             }));
@@ -337,7 +332,7 @@ impl<'a> Client<'a> {
             let impossible = |error: OutgoingError| wrong(error.to_string());
             let frame = match stripe.connection.decoder.next_item(&mut input) {
                 Ok(Some(Item::Frame(frame))) => frame,
-                Ok(Some(Item::Data { .. } | Item::Parity { .. })) => continue,
+                Ok(Some(Item::Data { .. })) => continue,
                 Ok(None) => return Ok(()),
                 Err(error) => return Err(wrong(format!("the server's {error}"))),
             };

@@ -105,23 +105,15 @@ impl ClientStripe {
 }
 
 /// The stripes that have room for another block, those with the fewest bytes unsent by TCP first: a stripe
-/// accepts more than TCP can send at once, and such bytes are late. Among stripes that send at once, a
-/// `spread` stream (one whose held-up bytes can be made of those of other stripes) uses the stripe with the
-/// fewest unacknowledged segments, which hardly waits for a retransmission. Any other stream uses the first
-/// stripe, because the fewer stripes it uses, the fewer can hold it up.
-pub fn taking(stripes: &SortedMap<StripeId, ClientStripe>, spread: bool) -> Vec<StripeId> {
+/// accepts more than TCP can send at once, and such bytes are late. Among stripes that send at once, the
+/// first comes first, because the fewer stripes a stream uses, the fewer can hold it up.
+pub fn taking(stripes: &SortedMap<StripeId, ClientStripe>) -> Vec<StripeId> {
+    let unsent =
+        |stripe: &ClientStripe| TcpInfo::of(stripe.connection.channel.socket()).map_or(0, |info| info.unsent);
     let taking = stripes.iter().filter(|(_, stripe)| stripe.takes());
-    by_turn(
-        taking
-            .map(|(&id, stripe)| (id, TcpInfo::of(stripe.connection.channel.socket()).unwrap_or_default()))
-            .collect(),
-        spread,
-    )
-}
-
-fn by_turn(mut stripes: Vec<(StripeId, TcpInfo)>, spread: bool) -> Vec<StripeId> {
-    stripes.sort_by_key(|(id, info)| (info.unsent, if spread { info.unacknowledged } else { 0 }, *id));
-    stripes.into_iter().map(|(id, _)| id).collect()
+    let mut taking: Vec<(u32, StripeId)> = taking.map(|(&id, stripe)| (unsent(stripe), id)).collect();
+    taking.sort_unstable();
+    taking.into_iter().map(|(_, id)| id).collect()
 }
 
 #[cfg(test)]

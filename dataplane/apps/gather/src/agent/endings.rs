@@ -23,7 +23,7 @@ impl Server {
                 self.fail(client, &why);
                 continue;
             }
-            if flow.core.bytes().is_complete() {
+            if flow.core.is_complete() {
                 self.complete(client);
                 continue;
             }
@@ -53,7 +53,7 @@ impl Server {
         if let Err(why) = flow.destination.finish() {
             return self.fail(client, &why);
         }
-        let length = flow.core.bytes().delivered();
+        let length = flow.core.delivered();
         self.end_flow(client, "complete", Some(&GatherFrame::Complete { length }));
     }
 
@@ -83,7 +83,7 @@ impl Server {
             }
             self.farewell(number);
         }
-        let bytes = flow.core.bytes().delivered();
+        let bytes = flow.core.delivered();
         let seconds = flow.began.elapsed().as_secs_f64();
         let path = flow.destination.path().map(|path| path.display().to_string());
         let fields = json!({

@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
+use groupflow_base::reassembly::Reassembly;
 use groupflow_base::{CodecError, StreamId};
 use groupflow_host::poller::Registration;
 
 use super::destination::Destination;
 use crate::machine::frame::StripeReport;
-use crate::machine::{Epoch, GatherFrame, Incoming, Parity};
+use crate::machine::{Epoch, GatherFrame};
 
 /// The client is told how much is delivered after this fraction of the room, this many bytes, or this time.
 const PART: u64 = 8;
@@ -20,7 +21,7 @@ pub struct GatherFlow {
     pub stream: StreamId,
     /// The epoch in which the server remembers the stream.
     pub epoch: Epoch,
-    pub core: Incoming,
+    pub core: Reassembly,
     pub destination: Destination,
     /// The registration of a destination that may be slow.
     pub waits: Option<Registration>,
@@ -33,12 +34,8 @@ pub struct GatherFlow {
     pub failure: Option<String>,
     /// Bytes that arrived in this round for the first time.
     pub fresh: u64,
-    /// Bytes of data and of parity that came over the stripes in this round.
-    pub carried: (u64, u64),
     /// The largest segment of the stream in the last round, in bytes; 0: not known yet.
     pub segment: u64,
-    /// Bytes of the stream that were last made of parity, in total.
-    pub made: u64,
     /// Bytes delivered at the beginning of this round.
     pub before: u64,
     /// Segments sent and resent in this round.
@@ -54,7 +51,7 @@ pub struct GatherFlow {
 impl GatherFlow {
     /// A stream of which `delivered` bytes are at its destination.
     pub fn new(
-        stream: StreamId, epoch: Epoch, (destination, delivered): (Destination, u64), core: Incoming,
+        stream: StreamId, epoch: Epoch, (destination, delivered): (Destination, u64), core: Reassembly,
     ) -> GatherFlow {
         GatherFlow {
             stream,
@@ -67,9 +64,7 @@ impl GatherFlow {
             began: Instant::now(),
             failure: None,
             fresh: 0,
-            carried: (0, 0),
             segment: 0,
-            made: 0,
             before: delivered,
             segments: (0, 0),
             told: delivered,
@@ -81,19 +76,7 @@ impl GatherFlow {
     /// Takes bytes of the stream that arrived over a stripe.
     pub fn receive(&mut self, offset: u64, bytes: &[u8]) -> Result<(), CodecError> {
         let (destination, failure) = (&mut self.destination, &mut self.failure);
-        self.carried.0 += bytes.len() as u64;
         self.fresh += self.core.receive(offset, bytes, &mut |bytes| write(destination, failure, bytes))?;
-        Ok(())
-    }
-
-    /// Takes bytes of parity that arrived over a stripe.
-    pub fn receive_parity(&mut self, parity: Parity, at: usize, bytes: &[u8]) -> Result<(), CodecError> {
-        let (destination, failure) = (&mut self.destination, &mut self.failure);
-        self.carried.1 += bytes.len() as u64;
-        let mut sink = |bytes: &[u8]| write(destination, failure, bytes);
-        let made = self.core.receive_parity(parity, at, bytes, &mut sink)?;
-        self.fresh += made;
-        self.made += made;
         Ok(())
     }
 
@@ -111,11 +94,11 @@ impl GatherFlow {
 
     /// The frame, if one is due, that tells the client how much is delivered.
     pub fn news(&mut self, now: Instant) -> Option<GatherFrame> {
-        let (delivered, limit) = (self.core.bytes().delivered(), self.core.bytes().limit());
+        let (delivered, limit) = (self.core.delivered(), self.core.limit());
         if delivered == self.told {
             return None;
         }
-        let much = delivered - self.told >= MUCH.min(self.core.bytes().room() / PART);
+        let much = delivered - self.told >= MUCH.min(self.core.room() / PART);
         let due = *self.tell_at.get_or_insert(now + SOON);
         if !much && now < due {
             return None;
@@ -127,7 +110,7 @@ impl GatherFlow {
 
     /// The frame that welcomes a new stripe.
     pub fn welcome(&mut self, wanted: u16) -> GatherFrame {
-        let (delivered, limit) = (self.core.bytes().delivered(), self.core.bytes().limit());
+        let (delivered, limit) = (self.core.delivered(), self.core.limit());
         GatherFrame::Welcome { epoch: self.epoch, delivered, limit, wanted }
     }
 }

@@ -5,6 +5,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use groupflow_host::lines::LineBuffer;
 use groupflow_host::poller::is_ready;
 use nix::errno::Errno;
 use nix::poll::{PollFlags, PollTimeout};
@@ -103,33 +104,36 @@ impl EventWriter {
     }
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct StdinLines {
-    bytes: Vec<u8>,
+    lines: LineBuffer,
     pub ended: bool,
+}
+
+impl Default for StdinLines {
+    fn default() -> StdinLines {
+        StdinLines { lines: LineBuffer::new(LINE), ended: false }
+    }
 }
 
 impl StdinLines {
     /// Reads the bytes that are there; returns the complete lines. A line that is too long ends all reading.
     pub fn read(&mut self) -> Result<Vec<Vec<u8>>, String> {
-        let (stdin, mut chunk) = (io::stdin(), vec![0; CHUNK]);
+        let (stdin, mut chunk, mut lines) = (io::stdin(), vec![0; CHUNK], Vec::new());
         while !self.ended && is_ready(stdin.as_fd(), PollFlags::POLLIN, PollTimeout::ZERO) {
             match nix::unistd::read(stdin.as_raw_fd(), &mut chunk) {
-                Ok(0) => self.ended = true,
-                Ok(count) => self.bytes.extend_from_slice(&chunk[..count]),
+                Ok(count) if count > 0 => match self.lines.push(&chunk[..count]) {
+                    Some(more) => lines.extend(more),
+                    None => {
+                        self.ended = true;
+                        return Err(format!("a line has at most {LINE} bytes; nothing more is read"));
+                    }
+                },
                 Err(Errno::EINTR) => {}
                 Err(Errno::EAGAIN) => break,
-                Err(_) => self.ended = true,
-            }
-            if self.bytes.len() > LINE && !self.bytes.contains(&b'\n') {
-                self.ended = true;
-                self.bytes.clear();
-                return Err(format!("a line has at most {LINE} bytes; nothing more is read"));
+                Ok(_) | Err(_) => self.ended = true,
             }
         }
-        let Some(end) = self.bytes.iter().rposition(|&b| b == b'\n') else { return Ok(Vec::new()) };
-        let complete: Vec<u8> = self.bytes.drain(..=end).collect();
-        let lines = complete.split(|&b| b == b'\n').filter(|line| !line.iter().all(u8::is_ascii_whitespace));
-        Ok(lines.map(<[u8]>::to_vec).collect())
+        Ok(lines)
     }
 }

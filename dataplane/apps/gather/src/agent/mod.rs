@@ -16,11 +16,10 @@
 //! | [`round`], [`tune`], [`window`] | measurements; settings; the window of a live connection |
 //! | [`lines`] | JSON lines in and out that block nothing |
 //! | [`send`], [`client`], [`client_stripe`] | the client's command; its loop; its end of a stripe |
-//! | [`stream`] | a client for programs in Rust |
 
 mod admission;
 pub mod args;
-mod client;
+pub mod client;
 mod client_stripe;
 mod clients;
 mod connection;
@@ -34,6 +33,5 @@ mod send;
 mod serve;
 mod server;
 mod server_stripe;
-pub mod stream;
 mod tune;
 mod window;

@@ -37,8 +37,6 @@ pub struct MeasuredClient<'a> {
     connections: usize,
     wanted: u16,
     held: u64,
-    made: u64,
-    parity_ratio: f64,
     room: u64,
 }
 
@@ -64,19 +62,18 @@ pub fn measure<'a>(
         advertised += u64::from(info.own_window);
         segment = segment.max(u64::from(info.own_segment));
     }
-    let (fresh, delivered) = (flow.fresh, flow.core.bytes().delivered() - flow.before);
-    let ((sent, resent), (data, parity)) = (flow.segments, flow.carried);
+    let (fresh, delivered) = (flow.fresh, flow.core.delivered() - flow.before);
+    let (sent, resent) = flow.segments;
     flow.fresh = 0;
-    flow.carried = (0, 0);
     flow.segment = segment;
-    flow.before = flow.core.bytes().delivered();
+    flow.before = flow.core.delivered();
     flow.segments = (0, 0);
     MeasuredClient {
         client: client.as_str(),
         stream: flow.stream.to_string(),
         throughput_bps: per_second(fresh, took),
         delivered_bps: per_second(delivered, took),
-        bytes: flow.core.bytes().delivered(),
+        bytes: flow.core.delivered(),
         rtt_ms: theirs.millis(),
         server_rtt_ms: ours.millis(),
         rto_ms: timeouts.millis(),
@@ -85,10 +82,8 @@ pub fn measure<'a>(
         advertised,
         connections,
         wanted: setting.connections,
-        held: flow.core.bytes().held(),
-        made: flow.made,
-        parity_ratio: ratio(parity, data + parity),
-        room: flow.core.bytes().room(),
+        held: flow.core.held(),
+        room: flow.core.room(),
     }
 }
 

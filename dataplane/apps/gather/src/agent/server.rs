@@ -232,7 +232,7 @@ impl Server {
             if stripe
                 .client
                 .and_then(|c| self.flows.get(&c))
-                .is_some_and(|flow| flow.core.bytes().is_blocked() && flow.waits.is_some())
+                .is_some_and(|flow| flow.core.is_blocked() && flow.waits.is_some())
             {
                 break;
             }
@@ -283,7 +283,6 @@ impl Server {
             flow.last = number;
             match item {
                 Item::Data { offset, bytes } => flow.receive(offset, bytes)?,
-                Item::Parity { parity, at, bytes } => flow.receive_parity(parity, at, bytes)?,
                 Item::Frame(GatherFrame::End { length }) => flow.core.end(length)?,
                 Item::Frame(GatherFrame::Report(report)) => {
                     stripe.report = report;

@@ -1,12 +1,9 @@
-//! Cuts a stripe's bytes into frames. The bytes of DATA and PARITY are passed on as they come, so that a
-//! stripe holds no more than the beginning of a frame.
+//! Cuts a stripe's bytes into frames. The bytes of DATA are passed on as they come, so that a stripe holds no
+//! more than the beginning of a frame.
 
 use groupflow_base::codec::{too_long, CodecError, Envelope, Envelopes, Reader};
 
-use super::frame::{
-    parity, side, GatherFrame, Side, DATA, DATA_HEADER, HEADER, MAX_CONTROL, PARITY, PARITY_HEADER,
-};
-use super::repairs::Parity;
+use super::frame::{side, GatherFrame, Side, DATA, DATA_HEADER, HEADER, MAX_CONTROL};
 
 /// A part of a stripe: a frame, or bytes.
 #[derive(Debug, PartialEq, Eq)]
@@ -16,15 +13,6 @@ pub enum Item<'a> {
     Data {
         /// The offset of the bytes in the stream.
         offset: u64,
-        /// The bytes, at least one.
-        bytes: &'a [u8],
-    },
-    /// A block of parity, or the next part of one.
-    Parity {
-        /// The block's place.
-        parity: Parity,
-        /// The number of the block's bytes that came before these.
-        at: usize,
         /// The bytes, at least one.
         bytes: &'a [u8],
     },
@@ -39,14 +27,12 @@ pub struct StripeDecoder {
     /// The offset of the rest of a DATA frame, and its bytes still to come.
     offset: u64,
     remaining: usize,
-    /// The block, where the bytes still to come are those of a PARITY frame.
-    parity: Option<Parity>,
 }
 
 impl StripeDecoder {
     /// The parser of the frames that `from` sends.
     pub fn new(from: Side) -> StripeDecoder {
-        StripeDecoder { from, head: Envelopes::default(), offset: 0, remaining: 0, parity: None }
+        StripeDecoder { from, head: Envelopes::default(), offset: 0, remaining: 0 }
     }
 
     /// Takes the next item off the front of `input`; `None`: all of `input` is taken. After an error, the
@@ -57,19 +43,13 @@ impl StripeDecoder {
             let Some(Envelope { kind, length, body }) = self.head.next(input, wanted)? else {
                 return Ok(None);
             };
-            match kind {
-                DATA => {
-                    self.offset = Reader::new(body).u64("data.offset")?;
-                    (self.remaining, self.parity) = (length - body.len(), None);
-                    if self.offset.checked_add(self.remaining as u64).is_none() {
-                        return Err(CodecError::new("data.offset", "lies beyond the longest stream"));
-                    }
-                }
-                PARITY => {
-                    self.remaining = length - body.len();
-                    self.parity = Some(parity(body, self.remaining)?);
-                }
-                _ => return GatherFrame::parse(kind, body).map(|frame| Some(Item::Frame(frame))),
+            if kind != DATA {
+                return GatherFrame::parse(kind, body).map(|frame| Some(Item::Frame(frame)));
+            }
+            self.offset = Reader::new(body).u64("data.offset")?;
+            self.remaining = length - body.len();
+            if self.offset.checked_add(self.remaining as u64).is_none() {
+                return Err(CodecError::new("data.offset", "lies beyond the longest stream"));
             }
         }
         if input.is_empty() {
@@ -79,16 +59,12 @@ impl StripeDecoder {
         *input = rest;
         let offset = self.offset;
         self.remaining -= bytes.len();
-        if let Some(parity) = self.parity {
-            let at = parity.group.block() as usize - self.remaining - bytes.len();
-            return Ok(Some(Item::Parity { parity, at, bytes }));
-        }
         self.offset += bytes.len() as u64;
         Ok(Some(Item::Data { offset, bytes }))
     }
 }
 
-/// How many bytes of a frame's body are collected: all, or of DATA and PARITY those before the payload.
+/// How many bytes of a frame's body are collected: all, or of DATA those before the stream's.
 fn check_header(from: Side, kind: u8, length: usize) -> Result<usize, CodecError> {
     match side(kind) {
         None => return Err(CodecError::value("frame.kind", kind)),
@@ -99,9 +75,7 @@ fn check_header(from: Side, kind: u8, length: usize) -> Result<usize, CodecError
     }
     match (kind, length) {
         (DATA, ..=8) => Err(CodecError::new("data.length", "must be at least 1 byte")),
-        (PARITY, ..=16) => Err(CodecError::new("parity.bytes", "must be at least 1")),
         (DATA, _) => Ok(DATA_HEADER - HEADER),
-        (PARITY, _) => Ok(PARITY_HEADER - HEADER),
         (_, ..=MAX_CONTROL) => Ok(length),
         _ => Err(too_long(kind, length)),
     }

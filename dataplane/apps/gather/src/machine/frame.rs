@@ -1,11 +1,10 @@
 //! The frames of a stripe: kind (u8), 0 (u8), length of the body (u16), body; numbers in network order.
 
 use groupflow_base::codec::{CodecError, Envelope, Reader, Writer};
-use groupflow_base::{wire_enum, StreamId, Token};
+use groupflow_base::wire::{last_text, WireField};
+use groupflow_base::{wire_enum, wire_frames, wire_struct, StreamId, Token};
 
-use super::coding::ParityGroup;
 use super::names::{ClientName, Epoch};
-use super::repairs::Parity;
 
 pub const VERSION: u8 = 2;
 /// Bytes before the body.
@@ -14,14 +13,9 @@ pub const HEADER: usize = Envelope::HEADER;
 pub const DATA_HEADER: usize = HEADER + 8;
 /// The most bytes of the stream that fit a DATA frame.
 pub const MAX_DATA: usize = u16::MAX as usize - 8;
-/// The longest text of a refusal.
-pub const MAX_TEXT: usize = 512;
 /// The longest body except DATA's: a HELLO with the longest name and token, or a REFUSAL.
 pub const MAX_CONTROL: usize = 600;
 pub(super) const DATA: u8 = 2;
-pub(super) const PARITY: u8 = 6;
-/// Bytes of PARITY besides the block's.
-pub const PARITY_HEADER: usize = HEADER + 16;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
@@ -59,136 +53,93 @@ pub struct Hello {
     pub stream: StreamId,
     /// Bytes that this client knows to be delivered, and cannot send again.
     pub acknowledged: u64,
-    /// Whether parity is sent with the stream.
-    pub coded: bool,
     pub client: ClientName,
     pub token: Token,
 }
 
-/// The state of a stripe's TCP connection at the client.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct StripeReport {
-    /// Smoothed round-trip time, µs.
-    pub rtt_us: u32,
-    /// Retransmission time-out, µs.
-    pub rto_us: u32,
-    /// Segments sent since the last report, retransmissions included.
-    pub sent: u32,
-    /// Retransmissions since the last report.
-    pub resent: u32,
-}
+wire_struct!(
+    /// The state of a stripe's TCP connection at the client.
+    #[derive(Copy, Default)]
+    StripeReport, "report.", {
+        /// Smoothed round-trip time, µs.
+        rtt_us: u32,
+        /// Retransmission time-out, µs.
+        rto_us: u32,
+        /// Segments sent since the last report, retransmissions included.
+        sent: u32,
+        /// Retransmissions since the last report.
+        resent: u32,
+    }
+);
 
-/// A frame other than DATA and PARITY, whose bytes are not collected (see [`super::Item`]).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum GatherFrame {
-    /// Client: the stripe's client and stream.
-    Hello(Hello),
-    /// Client: the length of the stream, all of which was sent or will be.
-    End {
-        /// The stream's length in bytes.
-        length: u64,
-    },
-    /// Client: the state of this stripe's connection.
-    Report(StripeReport),
-    /// Client: nothing follows on this stripe.
-    Leave,
-    /// Server: the stripe is accepted.
-    Welcome {
-        /// The epoch in which the server remembers the stream.
-        epoch: Epoch,
-        /// All bytes before this offset are delivered.
-        delivered: u64,
-        /// No byte at or beyond this offset may be sent.
-        limit: u64,
-        /// How many stripes the server wants.
-        wanted: u16,
-    },
-    /// Server: news of `delivered` and `limit`, as in a Welcome.
-    Delivered {
-        /// All bytes before this offset are delivered.
-        delivered: u64,
-        /// No byte at or beyond this offset may be sent.
-        limit: u64,
-    },
-    /// Server: the number of stripes that it wants.
-    Want {
-        /// The number, at least 1.
-        wanted: u16,
-    },
-    /// Server: the whole stream is delivered.
-    Complete {
-        /// The stream's length in bytes.
-        length: u64,
-    },
-    /// Server: the stripe is refused, or no longer accepted.
-    Refusal {
-        /// The reason for programs.
-        code: RefusalCode,
-        /// The reason for people.
-        text: String,
-    },
-}
+wire_frames!(
+    /// A frame other than DATA, whose bytes are not collected (see [`super::Item`]).
+    GatherFrame, "frame.kind", "frame", {
+        /// Client: the stripe's client and stream.
+        Hello(hello: Hello) = 1,
+        /// Client: the length of the stream, all of which was sent or will be.
+        End = 3 => "end." {
+            /// The stream's length in bytes.
+            length: u64,
+        },
+        /// Client: the state of this stripe's connection.
+        Report(report: StripeReport) = 4,
+        /// Client: nothing follows on this stripe.
+        Leave = 5,
+        /// Server: the stripe is accepted.
+        Welcome = 17 => "welcome." {
+            /// The epoch in which the server remembers the stream.
+            epoch: Epoch,
+            /// All bytes before this offset are delivered.
+            delivered: u64,
+            /// No byte at or beyond this offset may be sent.
+            limit: u64,
+            /// How many stripes the server wants.
+            wanted: u16 = 1..=u16::MAX,
+        },
+        /// Server: news of `delivered` and `limit`, as in a Welcome.
+        Delivered = 18 => "delivered." {
+            /// All bytes before this offset are delivered.
+            delivered: u64,
+            /// No byte at or beyond this offset may be sent.
+            limit: u64,
+        },
+        /// Server: the number of stripes that it wants.
+        Want = 19 => "want." {
+            /// The number, at least 1.
+            wanted: u16 = 1..=u16::MAX,
+        },
+        /// Server: the whole stream is delivered.
+        Complete = 20 => "complete." {
+            /// The stream's length in bytes.
+            length: u64,
+        },
+        /// Server: the stripe is refused, or no longer accepted.
+        Refusal = 21 => "refusal." {
+            /// The reason for programs.
+            code: RefusalCode,
+            /// The reason for people.
+            text: String => last_text,
+        },
+    }
+);
 
 impl GatherFrame {
     /// Appends the frame as it is sent. A text that is too long is cut.
     pub fn encode(&self, out: &mut impl Extend<u8>) {
-        let mut w = Writer::default();
-        let (kind, body) = match self {
-            GatherFrame::Hello(hello) => {
-                w.u8(VERSION).u64(hello.stream.0).u64(hello.acknowledged).u8(hello.coded.into());
-                (1, w.text(hello.client.as_str()).text(hello.token.digits()))
-            }
-            GatherFrame::End { length } => (3, w.u64(*length)),
-            GatherFrame::Report(m) => (4, w.u32(m.rtt_us).u32(m.rto_us).u32(m.sent).u32(m.resent)),
-            GatherFrame::Leave => (5, &mut w),
-            GatherFrame::Welcome { epoch, delivered, limit, wanted } => {
-                (17, w.u64(epoch.0).u64(*delivered).u64(*limit).u16(*wanted))
-            }
-            GatherFrame::Delivered { delivered, limit } => (18, w.u64(*delivered).u64(*limit)),
-            GatherFrame::Want { wanted } => (19, w.u16(*wanted)),
-            GatherFrame::Complete { length } => (20, w.u64(*length)),
-            GatherFrame::Refusal { code, text } => (21, w.u8(*code as u8).rest_text(text, MAX_TEXT)),
-        };
-        Envelope::seal(kind, body, out);
+        let mut body = Writer::default();
+        self.write_body(&mut body);
+        Envelope::seal(self.number(), &body, out);
     }
 
     /// Parses the body of a frame of this kind, which is not DATA.
     pub(super) fn parse(kind: u8, body: &[u8]) -> Result<GatherFrame, CodecError> {
-        let mut fields = Reader::new(body);
-        let frame = match kind {
-            1 => GatherFrame::Hello(hello(&mut fields)?),
-            3 => GatherFrame::End { length: fields.u64("end.length")? },
-            4 => GatherFrame::Report(StripeReport {
-                rtt_us: fields.u32("report.rtt")?,
-                rto_us: fields.u32("report.rto")?,
-                sent: fields.u32("report.sent")?,
-                resent: fields.u32("report.resent")?,
-            }),
-            5 => GatherFrame::Leave,
-            17 => {
-                let epoch = Epoch(fields.u64("welcome.epoch")?);
-                let delivered = fields.u64("welcome.delivered")?;
-                let limit = fields.u64("welcome.limit")?;
-                let wanted = wanted("welcome.wanted", fields.u16("welcome.wanted")?)?;
-                in_order("welcome.limit", delivered, limit)?;
-                GatherFrame::Welcome { epoch, delivered, limit, wanted }
-            }
-            18 => {
-                let delivered = fields.u64("delivered.delivered")?;
-                let limit = fields.u64("delivered.limit")?;
-                in_order("delivered.limit", delivered, limit)?;
-                GatherFrame::Delivered { delivered, limit }
-            }
-            19 => GatherFrame::Want { wanted: wanted("want.wanted", fields.u16("want.wanted")?)? },
-            20 => GatherFrame::Complete { length: fields.u64("complete.length")? },
-            21 => {
-                let code = RefusalCode::parse(fields.u8("refusal.code")?)?;
-                let text = fields.rest_text(MAX_TEXT, "refusal.text")?;
-                GatherFrame::Refusal { code, text: text.to_owned() }
-            }
-            _ => return Err(CodecError::value("frame.kind", kind)),
-        };
-        fields.end("frame")?;
+        let frame = GatherFrame::parse_body(kind, body)?;
+        match frame {
+            GatherFrame::Welcome { delivered, limit, .. } => in_order("welcome.limit", delivered, limit)?,
+            GatherFrame::Delivered { delivered, limit } => in_order("delivered.limit", delivered, limit)?,
+            _ => {}
+        }
         Ok(frame)
     }
 }
@@ -196,7 +147,7 @@ impl GatherFrame {
 /// The side that sends frames of a kind; `None`: there is no such kind.
 pub(super) fn side(kind: u8) -> Option<Side> {
     match kind {
-        1..=6 => Some(Side::Client),
+        1..=5 => Some(Side::Client),
         17..=21 => Some(Side::Server),
         _ => None,
     }
@@ -211,57 +162,27 @@ pub fn data_header(offset: u64, length: usize) -> [u8; DATA_HEADER] {
     bytes
 }
 
-/// The header of a block of parity, which has as many bytes as its group's blocks.
-pub fn parity_header(parity: &Parity) -> [u8; PARITY_HEADER] {
-    let Parity { group, index } = parity;
-    let mut bytes = [0; PARITY_HEADER];
-    let length = PARITY_HEADER - HEADER + group.block() as usize;
-    bytes[..HEADER].copy_from_slice(&Envelope::header(PARITY, length));
-    bytes[HEADER..HEADER + 8].copy_from_slice(&group.start.to_be_bytes());
-    bytes[HEADER + 8..HEADER + 12].copy_from_slice(&group.length.to_be_bytes());
-    bytes[HEADER + 12..].copy_from_slice(&[group.pieces, group.parity, *index, 0]);
-    bytes
-}
+impl WireField for Hello {
+    fn write(&self, w: &mut Writer) {
+        w.u8(VERSION).u64(self.stream.0).u64(self.acknowledged).u8(0);
+        w.text(self.client.as_str()).text(self.token.digits());
+    }
 
-/// The place of a block of parity of `length` bytes, parsed from the block's header.
-pub(super) fn parity(body: &[u8], length: usize) -> Result<Parity, CodecError> {
-    let mut fields = Reader::new(body);
-    let start = fields.u64("parity.start")?;
-    let bytes = fields.u32("parity.length")?;
-    let (pieces, count) = (fields.u8("parity.pieces")?, fields.u8("parity.parity")?);
-    let group = ParityGroup::new(start, bytes, pieces, count)?;
-    let index = fields.u8("parity.index")?;
-    if index >= count {
-        return Err(CodecError::new("parity.index", format!("{index} is not below {count}")));
-    }
-    if fields.u8("parity.reserved")? != 0 {
-        return Err(CodecError::new("parity.reserved", "must be 0"));
-    }
-    match length as u64 == group.block() {
-        true => Ok(Parity { group, index }),
-        false => Err(CodecError::new("parity.bytes", format!("are {length} and must be {}", group.block()))),
-    }
-}
-
-fn hello(fields: &mut Reader<'_>) -> Result<Hello, CodecError> {
-    let version = fields.u8("hello.version")?;
-    if version != VERSION {
-        return Err(CodecError::new("hello.version", format!("{version} is not {VERSION}")));
-    }
-    let stream = StreamId(fields.u64("hello.stream")?);
-    let acknowledged = fields.u64("hello.acknowledged")?;
-    let coded = fields.flag("hello.coded")?;
-    let client = ClientName::parse(fields.text("hello.client")?)
-        .ok_or_else(|| CodecError::new("hello.client", format!("must have {}", ClientName::RULE)))?;
-    let token = Token::parse(fields.text("hello.token")?)
-        .ok_or_else(|| CodecError::new("hello.token", format!("must be {}", Token::RULE)))?;
-    Ok(Hello { stream, acknowledged, coded, client, token })
-}
-
-fn wanted(field: &'static str, number: u16) -> Result<u16, CodecError> {
-    match number {
-        0 => Err(CodecError::new(field, "must be at least 1")),
-        number => Ok(number),
+    fn read(r: &mut Reader<'_>, _: &'static str) -> Result<Hello, CodecError> {
+        let version = r.u8("hello.version")?;
+        if version != VERSION {
+            return Err(CodecError::new("hello.version", format!("{version} is not {VERSION}")));
+        }
+        let stream = StreamId(r.u64("hello.stream")?);
+        let acknowledged = r.u64("hello.acknowledged")?;
+        if r.u8("hello.reserved")? != 0 {
+            return Err(CodecError::new("hello.reserved", "must be 0"));
+        }
+        let client = ClientName::parse(r.text("hello.client")?)
+            .ok_or_else(|| CodecError::new("hello.client", format!("must have {}", ClientName::RULE)))?;
+        let token = Token::parse(r.text("hello.token")?)
+            .ok_or_else(|| CodecError::new("hello.token", format!("must be {}", Token::RULE)))?;
+        Ok(Hello { stream, acknowledged, client, token })
     }
 }
 

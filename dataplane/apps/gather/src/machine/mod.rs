@@ -3,7 +3,7 @@
 //!
 //! A *stream* is a client's bytes, counted from 0. It goes over *stripes*, one TCP connection each, whose
 //! number may change while the stream runs. [`Outgoing`] decides which bytes go to which stripe, and sends
-//! them again over another when a stripe is lost; [`Incoming`] puts them back in order. Both hold a bounded
+//! them again over another when a stripe is lost; [`Reassembly`] puts them back in order. Both hold a bounded
 //! number of bytes: the server gives a *limit* beyond which nothing is sent, and `limit - delivered` is the
 //! room that it has.
 //!
@@ -12,30 +12,23 @@
 //!
 //! The crate `groupflow_base` gives readers and writers of frames, sets of ranges, reassembly and tokens.
 //!
+//! [`Reassembly`]: groupflow_base::reassembly::Reassembly
+//!
 //! | module | subject |
 //! |---|---|
 //! | [`names`] | a client's name, and epochs |
 //! | [`frame`], [`decoder`] | the frames on a stripe, and their parser |
 //! | [`outgoing`] | the sending side |
-//! | [`incoming`] | the receiving side |
 //! | [`roster`] | the clients that may send, and their stripes |
-//! | [`coding`], `coder`, [`repairs`] | erasure coding: groups and parity; at the sender; at the receiver |
 
-pub(crate) mod coder;
-mod coding;
 mod decoder;
 pub mod frame;
-mod incoming;
 mod names;
 mod outgoing;
-mod repairs;
 mod roster;
 
-pub use coding::ErasureCode;
 pub use decoder::{Item, StripeDecoder};
 pub use frame::{GatherFrame, RefusalCode, Side};
-pub use incoming::Incoming;
 pub use names::{ClientName, Epoch};
 pub use outgoing::{Outgoing, OutgoingError, Send, StripeId};
-pub use repairs::Parity;
 pub use roster::{Admitted, Refused, Roster, TokenHash};

@@ -40,3 +40,5 @@ impl fmt::Display for ClientName {
 /// server held but had not delivered are lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Epoch(pub u64);
+
+groupflow_base::wire_number!(Epoch);

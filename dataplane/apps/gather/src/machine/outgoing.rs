@@ -8,19 +8,14 @@ use groupflow_base::reassembly::MIN_BLOCK;
 use groupflow_base::SortedMap;
 use thiserror::Error;
 
-use super::coder::{Coder, StripeBlock};
-use super::coding::{ErasureCode, MAX_PIECE};
 use super::names::Epoch;
-use super::repairs::Parity;
 
 /// The most bytes that a stripe is given at once.
-pub const MAX_BLOCK: u64 = MAX_PIECE;
+pub const MAX_BLOCK: u64 = 16 << 10;
 /// How many blocks may be smaller than [`MIN_BLOCK`], so that occasional small writes are sent at once.
 const SMALL_BLOCKS: usize = 16;
 /// A block is at most this fraction of the limit's room for each stripe.
 const SHARE: u64 = 8;
-/// A group of a coded stream is at most this fraction of the room: half of what the server keeps for repairs.
-const GROUP_SHARE: u64 = 4;
 
 /// A stripe's number, given by its owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -55,8 +50,6 @@ pub enum OutgoingError {
 pub enum Send {
     /// These bytes of the stream.
     Data(Range<u64>),
-    /// A block of parity, and its bytes.
-    Parity(Parity, Vec<u8>),
     /// The stream's length.
     End(u64),
 }
@@ -90,7 +83,6 @@ pub struct Outgoing {
     ended: bool,
     end_given: Option<StripeId>,
     complete: bool,
-    coder: Option<Coder>,
 }
 
 impl Outgoing {
@@ -109,13 +101,7 @@ impl Outgoing {
             ended: false,
             end_given: None,
             complete: false,
-            coder: None,
         }
-    }
-
-    /// A coded stream that keeps at most `capacity` bytes until they are delivered.
-    pub fn coded(capacity: usize, code: ErasureCode) -> Outgoing {
-        Outgoing { coder: Some(Coder::new(code)), ..Outgoing::new(capacity) }
     }
 
     /// Bytes that may be taken from the input.
@@ -156,9 +142,6 @@ impl Outgoing {
             self.acknowledge(delivered)?;
             self.lost.clear();
             self.lost.insert(self.acknowledged..self.sent);
-            if let Some(coder) = &mut self.coder {
-                coder.clear();
-            }
         }
         self.stripes.insert(stripe, Stripe { epoch, leaving: false, stalled: false, given: VecDeque::new() });
         self.wanted = wanted;
@@ -250,63 +233,20 @@ impl Outgoing {
             stripe.given.push_back(range.clone());
             return Some(Send::Data(range));
         }
-        if let Some(given) = self.give_coded(id, small) {
-            return Some(given);
-        }
         let read = self.acknowledged + self.buffer.len() as u64;
         let end = read.min(self.limit).min(self.sent + most);
         let all = self.ended && end == read;
-        let stripe = self.stripes.get_mut(&id).filter(|_| self.coder.is_none());
-        if let Some(stripe) =
-            stripe.filter(|_| end > self.sent && (end - self.sent >= MIN_BLOCK || small || all))
-        {
+        if end > self.sent && (end - self.sent >= MIN_BLOCK || small || all) {
             let range = self.sent..end;
             self.sent = end;
             stripe.given.push_back(range.clone());
             return Some(Send::Data(range));
         }
-        if self.ended && self.sent == read && !self.has_pieces() && self.end_given.is_none() {
+        if self.ended && self.sent == read && self.end_given.is_none() {
             self.end_given = Some(id);
             return Some(Send::End(read));
         }
         None
-    }
-
-    /// The next thing to send on a stripe of a coded stream: a block of a group already begun, or of the next
-    /// one.
-    fn give_coded(&mut self, id: StripeId, small: bool) -> Option<Send> {
-        let stripes = self.stripes.values().filter(|stripe| !stripe.leaving && !stripe.stalled).count();
-        let most = self.block();
-        let window = self.limit.saturating_sub(self.acknowledged);
-        let read = self.read();
-        let coder = self.coder.as_mut()?;
-        let mut block = coder.block(id, stripes);
-        if block.is_none() && coder.may_begin() {
-            let longest = (most * u64::from(coder.code.pieces)).min(window / GROUP_SHARE).max(1);
-            let end = read.min(self.limit).min(self.sent + longest);
-            let all = self.ended && end == read;
-            if end > self.sent && (end - self.sent >= longest.min(MIN_BLOCK) || small || all) {
-                let range = self.sent..end;
-                self.sent = end;
-                let bytes = self.bytes(&range);
-                let bytes = [bytes.0, bytes.1].concat();
-                self.coder.as_mut()?.begin(range.start, &bytes);
-                block = self.coder.as_mut()?.block(id, stripes);
-            }
-        }
-        match block? {
-            StripeBlock::Parity(parity, bytes) => Some(Send::Parity(parity, bytes)),
-            StripeBlock::Piece(range) => {
-                // A part of the range may have been delivered already by means of parity.
-                let range = range.start.max(self.acknowledged)..range.end;
-                self.stripes.get_mut(&id)?.given.push_back(range.clone());
-                Some(Send::Data(range))
-            }
-        }
-    }
-
-    fn has_pieces(&self) -> bool {
-        self.coder.as_ref().is_some_and(Coder::has_pieces)
     }
 
     /// The bytes of an undelivered range, in two consecutive parts.
@@ -362,9 +302,6 @@ impl Outgoing {
         self.buffer.drain(..(delivered - self.acknowledged) as usize);
         self.acknowledged = delivered;
         self.lost.remove_below(delivered);
-        if let Some(coder) = &mut self.coder {
-            coder.acknowledge(delivered);
-        }
         for stripe in self.stripes.values_mut() {
             stripe.given.retain(|range| range.end > delivered);
         }

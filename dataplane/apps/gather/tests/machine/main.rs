@@ -2,7 +2,6 @@
 
 mod world;
 
-use groupflow_gather::machine::ErasureCode;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use world::{Step, World};
@@ -25,13 +24,6 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-fn code() -> impl Strategy<Value = Option<ErasureCode>> {
-    prop_oneof![
-        Just(None),
-        (1..9_u8, 1..5_u8).prop_map(|(pieces, parity)| ErasureCode::parse(&format!("{pieces}+{parity}"))),
-    ]
-}
-
 proptest! {
     #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
 
@@ -40,9 +32,8 @@ proptest! {
     #[test]
     fn no_byte_is_lost_or_doubled(
         steps in vec(step(), 0..400), room in 2000..40_000_u64, capacity in 1000..40_000_usize,
-        code in code(),
     ) {
-        let mut world = World::new(room, capacity, code);
+        let mut world = World::new(room, capacity);
         for step in steps {
             world.step(step);
             world.check();
@@ -55,8 +46,8 @@ proptest! {
 
     /// N goes up and down again and again in the middle of a stream that is not short of anything else.
     #[test]
-    fn the_number_of_stripes_follows_what_is_wanted(wanted in vec(1..9_u16, 1..20), code in code()) {
-        let mut world = World::new(1 << 20, 1 << 16, code);
+    fn the_number_of_stripes_follows_what_is_wanted(wanted in vec(1..9_u16, 1..20)) {
+        let mut world = World::new(1 << 20, 1 << 16);
         for number in wanted {
             world.step(Step::Want(number));
             world.step(Step::Read(20_000));
@@ -71,34 +62,10 @@ proptest! {
     }
 }
 
-proptest! {
-    /// Of a coded stream, a stripe that carries nothing holds up nothing, whichever it is and whenever it
-    /// begins.
-    #[test]
-    fn coded_a_silent_stripe_holds_up_nothing(
-        parts in vec(1..6000_usize, 1..60), room in 20_000..200_000_u64, stripes in 3..9_u16,
-        silent in 0..3_usize,
-        from in 0..30_usize,
-    ) {
-        let mut world = World::new(room, 1 << 20, ErasureCode::parse("4+2"));
-        world.step(Step::Appetite(usize::MAX));
-        world.step(Step::Want(stripes));
-        world.turn();
-        world.turn();
-        prop_assert_eq!(world.live(), usize::from(stripes));
-        for (number, &part) in parts.iter().enumerate() {
-            world.step(Step::Read(part));
-            world.turn_without((number >= from).then_some(silent));
-            world.check();
-            prop_assert_eq!(world.out.len() as u64, world.client.read());
-        }
-    }
-}
-
 /// A stripe that is found to carry nothing holds up nothing any more; bytes that it brings later do no harm.
 #[test]
 fn what_a_stalled_stripe_had_goes_over_others_too() {
-    let mut world = World::new(1 << 20, 1 << 20, None);
+    let mut world = World::new(1 << 20, 1 << 20);
     world.step(Step::Appetite(usize::MAX));
     world.step(Step::Want(3));
     world.turn();
@@ -118,7 +85,7 @@ fn what_a_stalled_stripe_had_goes_over_others_too() {
 /// A server that is started again has nothing but what it delivered; the client has the rest.
 #[test]
 fn a_restart_goes_on_behind_what_was_delivered() {
-    let mut world = World::new(1 << 20, 1 << 20, None);
+    let mut world = World::new(1 << 20, 1 << 20);
     world.step(Step::Want(3));
     world.step(Step::Read(100_000));
     world.turn();
@@ -136,7 +103,7 @@ fn a_restart_goes_on_behind_what_was_delivered() {
 /// A stripe that carries nothing holds up the stream as long as it lives, and no longer.
 #[test]
 fn a_stripe_that_dies_holds_up_nothing() {
-    let mut world = World::new(64 << 10, 1 << 20, None);
+    let mut world = World::new(64 << 10, 1 << 20);
     world.step(Step::Want(2));
     world.step(Step::Read(1 << 20));
     world.step(Step::Appetite(usize::MAX));

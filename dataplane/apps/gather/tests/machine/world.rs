@@ -2,10 +2,10 @@
 
 use std::collections::VecDeque;
 
-use groupflow_gather::machine::frame::{data_header, parity_header};
+use groupflow_base::reassembly::Reassembly;
+use groupflow_gather::machine::frame::data_header;
 use groupflow_gather::machine::{
-    Epoch, ErasureCode, GatherFrame, Incoming, Item, Outgoing, RefusalCode, Send, Side, StripeDecoder,
-    StripeId,
+    Epoch, GatherFrame, Item, Outgoing, RefusalCode, Send, Side, StripeDecoder, StripeId,
 };
 
 /// An event. Stripes are taken modulo their number.
@@ -46,9 +46,8 @@ pub struct World {
     pub client: Outgoing,
     /// The bytes that the server delivered, which survive all faults.
     pub out: Vec<u8>,
-    server: Option<Incoming>,
+    server: Option<Reassembly>,
     epoch: u64,
-    code: Option<ErasureCode>,
     room: u64,
     capacity: usize,
     wanted: u16,
@@ -62,14 +61,9 @@ fn byte(offset: usize) -> u8 {
 }
 
 impl World {
-    pub fn new(room: u64, capacity: usize, code: Option<ErasureCode>) -> World {
-        let client = match code {
-            Some(code) => Outgoing::coded(capacity, code),
-            None => Outgoing::new(capacity),
-        };
+    pub fn new(room: u64, capacity: usize) -> World {
         World {
-            client,
-            code,
+            client: Outgoing::new(capacity),
             out: Vec::new(),
             server: None,
             epoch: 1,
@@ -92,7 +86,7 @@ impl World {
     }
 
     pub fn held(&self) -> u64 {
-        self.server.as_ref().map_or(0, |server| server.bytes().held())
+        self.server.as_ref().map_or(0, |server| server.held())
     }
 
     pub fn check(&self) {
@@ -102,10 +96,10 @@ impl World {
         assert!(self.client.read() - self.client.acknowledged() <= self.capacity as u64);
         assert!(self.held() <= self.room);
         if let Some(server) = &self.server {
-            // A gap has the rest of two pages, and a coded stream has pieces of half a KiB or more.
-            let gaps = self.room / 512 + 1;
-            assert!(server.memory() as u64 <= self.room + gaps * 2 * 4096, "{} bytes", server.memory());
-            assert!(server.bytes().limit() - server.bytes().delivered() <= self.room);
+            // A gap has the rest of two pages.
+            let (gaps, memory) = (self.room / 512 + 1, server.memory() as u64);
+            assert!(memory <= self.room + gaps * 2 * 4096, "{memory} bytes");
+            assert!(server.limit() - server.delivered() <= self.room);
         }
     }
 
@@ -198,12 +192,9 @@ impl World {
         let delivered = self.out.len() as u64;
         if self.server.is_none() {
             self.epoch += 1;
-            self.server = Some(match self.code {
-                Some(_) => Incoming::coded(delivered, self.room),
-                None => Incoming::new(delivered, self.room),
-            });
+            self.server = Some(Reassembly::new(delivered, self.room));
         }
-        let limit = self.server.as_ref().map_or(0, |server| server.bytes().limit());
+        let limit = self.server.as_ref().map_or(0, |server| server.limit());
         let mut down = VecDeque::new();
         GatherFrame::Welcome { epoch: Epoch(self.epoch), delivered, limit, wanted: self.wanted }
             .encode(&mut down);
@@ -231,11 +222,6 @@ impl World {
                     stripe.up.extend(front);
                     stripe.up.extend(back);
                 }
-                Some(Send::Parity(parity, bytes)) => {
-                    assert_eq!(bytes.len() as u64, parity.group.block());
-                    stripe.up.extend(parity_header(&parity));
-                    stripe.up.extend(bytes);
-                }
                 Some(Send::End(length)) => GatherFrame::End { length }.encode(&mut stripe.up),
                 None => break,
             }
@@ -258,9 +244,6 @@ impl World {
                 Item::Data { offset, bytes } => {
                     server.receive(offset, bytes, &mut sink).expect("within the limit");
                 }
-                Item::Parity { parity, at, bytes } => {
-                    server.receive_parity(parity, at, bytes, &mut sink).expect("within the limit");
-                }
                 Item::Frame(GatherFrame::End { length }) => server.end(length).expect("the end"),
                 Item::Frame(GatherFrame::Leave) => stripe.left = true,
                 Item::Frame(other) => panic!("{other:?}"),
@@ -279,8 +262,8 @@ impl World {
             *appetite -= taken;
             taken
         });
-        let (delivered, limit) = (server.bytes().delivered(), server.bytes().limit());
-        let complete = server.bytes().is_complete();
+        let (delivered, limit) = (server.delivered(), server.limit());
+        let complete = server.is_complete();
         for (index, stripe) in self.stripes.iter_mut().enumerate() {
             if tell.is_none() || tell == Some(index) {
                 GatherFrame::Delivered { delivered, limit }.encode(&mut stripe.down);

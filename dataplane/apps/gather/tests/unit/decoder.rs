@@ -1,9 +1,8 @@
 use groupflow_base::codec::CodecError;
+use groupflow_base::wire::last_text::MOST;
 use groupflow_base::{StreamId, Token};
-use groupflow_gather::machine::frame::{data_header, parity_header, Hello, StripeReport, MAX_DATA, MAX_TEXT};
-use groupflow_gather::machine::{
-    ClientName, Epoch, ErasureCode, GatherFrame, Item, Parity, RefusalCode, Side, StripeDecoder,
-};
+use groupflow_gather::machine::frame::{data_header, Hello, StripeReport, MAX_DATA};
+use groupflow_gather::machine::{ClientName, Epoch, GatherFrame, Item, RefusalCode, Side, StripeDecoder};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -12,7 +11,6 @@ use proptest::prelude::*;
 enum Got {
     Frame(GatherFrame),
     Data(u64, Vec<u8>),
-    Parity(Parity, Vec<u8>),
 }
 
 fn encode(items: &[Got]) -> Vec<u8> {
@@ -23,10 +21,6 @@ fn encode(items: &[Got]) -> Vec<u8> {
             Got::Data(offset, data) => {
                 bytes.extend(data_header(*offset, data.len()));
                 bytes.extend(data);
-            }
-            Got::Parity(parity, block) => {
-                bytes.extend(parity_header(parity));
-                bytes.extend(block);
             }
         }
     }
@@ -54,14 +48,9 @@ fn decode(from: Side, bytes: &[u8], pieces: &[usize]) -> Result<(Vec<Got>, bool)
         let (mut now, later) = rest.split_at(piece.min(rest.len()));
         rest = later;
         while let Some(item) = decoder.next_item(&mut now)? {
-            match (item, got.last_mut()) {
-                (Item::Data { offset, bytes }, _) => push(&mut got, Got::Data(offset, bytes.to_vec())),
-                (Item::Parity { at, bytes, .. }, Some(Got::Parity(_, block))) if at > 0 => {
-                    assert_eq!(at, block.len());
-                    block.extend(bytes);
-                }
-                (Item::Parity { parity, bytes, .. }, _) => got.push(Got::Parity(parity, bytes.to_vec())),
-                (Item::Frame(frame), _) => got.push(Got::Frame(frame)),
+            match item {
+                Item::Data { offset, bytes } => push(&mut got, Got::Data(offset, bytes.to_vec())),
+                Item::Frame(frame) => got.push(Got::Frame(frame)),
             }
         }
     }
@@ -75,26 +64,18 @@ fn decode(from: Side, bytes: &[u8], pieces: &[usize]) -> Result<(Vec<Got>, bool)
 }
 
 fn hello() -> impl Strategy<Value = Got> {
-    let numbers = (any::<u64>(), any::<u64>(), any::<bool>());
+    let numbers = (any::<u64>(), any::<u64>());
     let parts = (numbers, "[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}", "[0-9a-f]{1,255}");
-    parts.prop_map(|((stream, acknowledged, coded), client, token)| {
+    parts.prop_map(|((stream, acknowledged), client, token)| {
         let client = ClientName::parse(&client).expect("a name");
         let token = Token::parse(&token).expect("a token");
-        Got::Frame(GatherFrame::Hello(Hello { stream: StreamId(stream), acknowledged, coded, client, token }))
-    })
-}
-
-fn coded() -> impl Strategy<Value = Got> {
-    (0..u64::MAX - 3000, 1..3000_u64, 0..2_u8, any::<u8>()).prop_map(|(start, length, index, byte)| {
-        let group = ErasureCode::parse("5+2").expect("a code").group(start, length);
-        Got::Parity(Parity { group, index }, vec![byte; group.block() as usize])
+        Got::Frame(GatherFrame::Hello(Hello { stream: StreamId(stream), acknowledged, client, token }))
     })
 }
 
 fn from_client() -> impl Strategy<Value = Got> {
     prop_oneof![
         hello(),
-        coded(),
         (0..u64::MAX - 300, vec(any::<u8>(), 1..300)).prop_map(|(at, data)| Got::Data(at, data)),
         any::<u64>().prop_map(|length| Got::Frame(GatherFrame::End { length })),
         any::<[u32; 4]>().prop_map(|[rtt_us, rto_us, sent, resent]| {
@@ -161,11 +142,6 @@ fn refusals_name_the_field() {
         bytes
     };
     let data = |length: u8| [&[2, 0, 0, length][..], &[0xff; 8], &[7; 9]].concat();
-    let parity = |length: u8, index: u8, more: u8, reserved: u8| {
-        let mut bytes = vec![6, 0, 0, 16 + more, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, length, 1, 2];
-        bytes.extend([index, reserved]);
-        bytes
-    };
     let rule = "must have 1 to 64 of A-Z a-z 0-9 . _ - and not begin with .";
     let cases = [
         (Side::Client, vec![9, 0, 0, 0], "frame.kind: 9 is not a legal value".to_owned()),
@@ -176,18 +152,13 @@ fn refusals_name_the_field() {
         (Side::Client, vec![1, 0, 0x7f, 0], "frame.length: 32512 is too long for kind 1".to_owned()),
         (Side::Client, data(8), "data.length: must be at least 1 byte".to_owned()),
         (Side::Client, data(9), "data.offset: lies beyond the longest stream".to_owned()),
-        (Side::Server, parity(9, 0, 64, 0), "frame.kind: 6 is the other side's".to_owned()),
-        (Side::Client, parity(9, 0, 0, 0), "parity.bytes: must be at least 1".to_owned()),
-        (Side::Client, parity(9, 0, 63, 0), "parity.bytes: are 63 and must be 64".to_owned()),
-        (Side::Client, parity(9, 2, 64, 0), "parity.index: 2 is not below 2".to_owned()),
-        (Side::Client, parity(9, 1, 64, 1), "parity.reserved: must be 0".to_owned()),
-        (Side::Client, parity(0, 0, 64, 0), "parity.length: 0 is not from 1 to 16384".to_owned()),
+        (Side::Client, vec![6, 0, 0, 0], "frame.kind: 6 is not a legal value".to_owned()),
         (Side::Client, vec![3, 0, 0, 2, 0, 0], "end.length: 2 bytes where 8 are needed".to_owned()),
         (Side::Client, hello(7, b"a", b"0"), "hello.version: 7 is not 2".to_owned()),
         (Side::Client, hello(2, b"../x", b"0"), format!("hello.client: {rule}")),
         (Side::Client, hello(2, b"\xff", b"0"), "hello.client: not UTF-8".to_owned()),
         (Side::Client, hello(2, b"a", b"zz"), "hello.token: must be 1 to 255 hexadecimal digits".to_owned()),
-        (Side::Server, welcome(1, 1, 0), "welcome.wanted: must be at least 1".to_owned()),
+        (Side::Server, welcome(1, 1, 0), "welcome.wanted: 0 is not a legal value".to_owned()),
         (Side::Server, welcome(2, 1, 1), "welcome.limit: 1 is before 2, which is delivered".to_owned()),
         (Side::Server, vec![21, 0, 0, 1, 99], "refusal.code: 99 is not a legal value".to_owned()),
     ];
@@ -201,10 +172,10 @@ fn refusals_name_the_field() {
 fn bounds() {
     let longest = [Got::Data(0, vec![7; MAX_DATA])];
     assert_eq!(decode(Side::Client, &encode(&longest), &[]), Ok((longest.to_vec(), true)));
-    let text = "ä".repeat(MAX_TEXT);
+    let text = "ä".repeat(MOST);
     let long = Got::Frame(GatherFrame::Refusal { code: RefusalCode::Output, text });
     let (got, _) = decode(Side::Server, &encode(&[long]), &[]).expect("cut between characters");
-    assert!(matches!(&got[..], [Got::Frame(GatherFrame::Refusal { text, .. })] if text.len() == MAX_TEXT));
+    assert!(matches!(&got[..], [Got::Frame(GatherFrame::Refusal { text, .. })] if text.len() == MOST));
     let cut = &encode(&longest)[..100];
     assert_eq!(decode(Side::Client, cut, &[]).map(|(_, between)| between), Ok(false));
 }
@@ -218,24 +189,21 @@ fn frames_are_these_bytes() {
     let hello = Hello {
         stream: StreamId(0x0102_0304_0506),
         acknowledged: 0x0708_090a,
-        coded: true,
         client: ClientName::parse("cam1").expect("a name"),
         token: Token::parse("c0ffee").expect("a token"),
     };
     let report = StripeReport { rtt_us: 1, rto_us: 2, sent: 3, resent: 0x0405_0607 };
-    let group = ErasureCode::parse("5+2").expect("a code").group(0x0102, 600);
     let welcome = GatherFrame::Welcome { epoch: Epoch(1), delivered: 2, limit: 3, wanted: 4 };
     let cases = [
         (
             Got::Frame(GatherFrame::Hello(hello)),
-            "0100001e020000010203040506000000000708090a010463616d310663306666\
+            "0100001e020000010203040506000000000708090a000463616d310663306666\
              6565",
         ),
         (Got::Data(0x0102_0304, vec![7, 8]), "0200000a00000000010203040708"),
         (Got::Frame(GatherFrame::End { length: 5 }), "030000080000000000000005"),
         (Got::Frame(GatherFrame::Report(report)), "0400001000000001000000020000000304050607"),
         (Got::Frame(GatherFrame::Leave), "05000000"),
-        (Got::Parity(Parity { group, index: 1 }, vec![9]), "060001500000000000000102000002580202010009"),
         (Got::Frame(welcome), "1100001a0000000000000001000000000000000200000000000000030004"),
         (
             Got::Frame(GatherFrame::Delivered { delivered: 2, limit: 3 }),

@@ -14,7 +14,6 @@ fn hello(client: &str, token: &str, stream: u64) -> Hello {
     Hello {
         stream: StreamId(stream),
         acknowledged: 0,
-        coded: false,
         client: ClientName::parse(client).expect("a name"),
         token: Token::parse(token).expect("a token"),
     }

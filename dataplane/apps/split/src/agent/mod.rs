@@ -14,14 +14,13 @@ use nix::sys::signalfd::SignalFd;
 use serde_json::Value;
 
 use super::control::{ControlClient, Listener};
-use super::farewell::Farewells;
 use super::frame::{Fault, SplitFrame};
 use super::link::sharing::LinkUses;
 use super::live::{Abort, Live, Turn};
 use super::peers::{Drain, Greeting};
-use super::resources::{Orphan, Resources, SplitPollKey};
+use super::resources::{Resources, SplitPollKey};
 use super::session::Session;
-use super::tally;
+use super::tally::{self, LostMembers};
 
 mod neighbours;
 mod requests;
@@ -45,9 +44,7 @@ pub struct Agent {
     clients: HashMap<u64, ControlClient>,
     greetings: HashMap<u64, Greeting>,
     drains: HashMap<u64, Drain>,
-    orphans: Vec<Orphan>,
-    orphans_until: Instant,
-    farewells: Farewells,
+    lost: LostMembers,
     shared: Instant,
     next: u64,
     max_streams: usize,
@@ -60,14 +57,12 @@ impl Agent {
     /// An agent with its sockets, which are registered here.
     pub fn new(
         mut resources: Resources, peers: TcpListener, control: Listener, signals: SignalFd,
-        max_streams: usize, orphans: Vec<Orphan>,
+        max_streams: usize,
     ) -> io::Result<Agent> {
         resources.poller.add(&peers, SplitPollKey::Peers)?;
         resources.poller.add(&control, SplitPollKey::Control)?;
         resources.poller.add(&signals, SplitPollKey::Signals)?;
         Ok(Agent {
-            orphans,
-            orphans_until: resources.now + resources.limits.resume,
             shared: resources.now,
             resources,
             sessions: BTreeMap::new(),
@@ -79,7 +74,7 @@ impl Agent {
             clients: HashMap::new(),
             greetings: HashMap::new(),
             drains: HashMap::new(),
-            farewells: Farewells::default(),
+            lost: LostMembers::default(),
             next: 0,
             max_streams,
             spare: File::open("/dev/null").ok(),
@@ -103,10 +98,6 @@ impl Agent {
         }
         let all: Vec<StreamId> = self.streams.keys().copied().collect();
         for id in all {
-            // A stream whose connections are kept goes on with the next agent.
-            if self.resources.keeper.is_some() && self.streams.get(&id).is_some_and(Live::can_resume) {
-                continue;
-            }
             self.end(id, Turn::Aborted(Abort::new(Fault::Reset, "the agent was stopped")));
         }
         self.publish(&mut tell);
@@ -120,8 +111,7 @@ impl Agent {
         let streams = self.streams.values().filter_map(|live| live.due);
         let greetings = self.greetings.values().map(|greeting| greeting.until);
         let drains = self.drains.values().map(|drain| drain.until);
-        let orphans = (!self.orphans.is_empty()).then_some(self.orphans_until);
-        let next = streams.chain(greetings).chain(drains).chain(orphans).min()?;
+        let next = streams.chain(greetings).chain(drains).min()?;
         Some(next.saturating_duration_since(Instant::now()))
     }
 
@@ -159,11 +149,6 @@ impl Agent {
         for number in late {
             if let Some(greeting) = self.greetings.remove(&number) {
                 self.refuse_peer(greeting, 0, "no preamble came in time");
-            }
-        }
-        if self.orphans_until <= now {
-            for orphan in std::mem::take(&mut self.orphans) {
-                self.resources.drop_kept(orphan.key);
             }
         }
         let late: Vec<u64> = self.drains.iter().filter(|(_, d)| d.until <= now).map(|(&n, _)| n).collect();
@@ -215,10 +200,9 @@ impl Agent {
     fn end(&mut self, id: StreamId, how: Turn) {
         let Some(mut live) = self.streams.remove(&id) else { return };
         let mut fields = tally::stream(&live);
-        let abort = if let Turn::Aborted(abort) = &how { Some(abort) } else { None };
-        let is_left_by_all = abort.is_some_and(|abort| abort.fault == Fault::NoMembers);
-        if live.upstream.is_agent && (live.spec.resume || is_left_by_all) {
-            self.farewells.remember(id, &live.farewell(abort));
+        let is_left_by_all = matches!(&how, Turn::Aborted(abort) if abort.fault == Fault::NoMembers);
+        if live.upstream.is_agent && is_left_by_all {
+            self.lost.remember(id, &live.tally);
         }
         match how {
             Turn::Aborted(abort) => {

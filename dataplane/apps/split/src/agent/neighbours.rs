@@ -1,12 +1,11 @@
-//! Connections from other agents: streams begin or go on over them, and connections of ended streams are
-//! drained.
+//! Connections from other agents: streams begin over them, and connections of ended streams are drained.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, TcpStream};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use groupflow_base::{gives_way, StreamId};
+use groupflow_base::gives_way;
 use groupflow_host::outbox::Outbox;
 use groupflow_host::poller::Registration;
 use groupflow_host::tcp;
@@ -16,7 +15,7 @@ use super::{Agent, PATIENCE};
 use crate::frame::{Fault, SplitFrame};
 use crate::peers::{Drain, Greeting};
 use crate::preamble::Preamble;
-use crate::resources::{Orphan, SplitPollKey};
+use crate::resources::SplitPollKey;
 use crate::upstream::Upstream;
 
 /// Connections that may wait without a preamble.
@@ -78,8 +77,7 @@ impl Agent {
             Some(live) if live.spec.id != preamble.session => {
                 Err("the stream is another session's".to_owned())
             }
-            Some(_) if !preamble.resume => Err(format!("stream {} is here already", preamble.stream)),
-            Some(_) => Ok(()),
+            Some(_) => Err(format!("stream {} is here already", preamble.stream)),
             None => self.make_room().map_err(|(_, text)| text.to_owned()),
         }
     }
@@ -89,29 +87,10 @@ impl Agent {
         let id = preamble.stream;
         self.resources.poller.rename(registration, SplitPollKey::Upstream(id));
         let upstream = Upstream::new(socket, registration, peer, true);
-        if let Some(live) = self.streams.get_mut(&id) {
-            // The earlier connection is lost, and the agent upstream noticed the loss first.
-            live.upstream.close(&mut self.resources);
-            live.replace_upstream(upstream);
-            self.ready.insert(id);
-            return;
-        }
         let Some(spec) = self.sessions.get(&preamble.session).map(|session| Arc::clone(&session.spec)) else {
             return;
         };
-        let (ours, others) = std::mem::take(&mut self.orphans).into_iter().partition(|o| o.stream == id);
-        let orphans: Vec<Orphan> = ours;
-        self.orphans = others;
-        if preamble.resume && orphans.is_empty() {
-            let mut upstream = upstream;
-            if let Some(connection) = upstream.take() {
-                self.part(connection, id);
-            }
-            return;
-        }
-        // The agent upstream may not have heard that the stream was accepted by the agent that was killed.
-        let resumed = (!orphans.is_empty()).then_some(orphans);
-        self.open(id, spec, upstream, preamble.offset, resumed);
+        self.open(id, spec, upstream, preamble.offset);
     }
 
     pub(super) fn refuse_peer(&mut self, greeting: Greeting, session: u32, text: &str) {
@@ -124,17 +103,6 @@ impl Agent {
     pub(super) fn say_no(&mut self, connection: (TcpStream, Registration), fault: Fault, text: &str) {
         let mut out = Outbox::new(0);
         SplitFrame::Failure { fault, member: 0, offset: 0, text: text.to_owned() }.encode(out.bytes());
-        self.see_off(connection, out);
-    }
-
-    /// Tells another agent the outcome of its stream, which has ended here.
-    fn part(&mut self, connection: (TcpStream, Registration), id: StreamId) {
-        let Some(words) = self.farewells.of(id) else {
-            let text = "the agent was started again and its members' connections were lost with it";
-            return self.say_no(connection, Fault::AgentLost, text);
-        };
-        let mut out = Outbox::new(0);
-        out.bytes().extend(words);
         self.see_off(connection, out);
     }
 

@@ -13,8 +13,7 @@ use super::Agent;
 use crate::config::SessionSpec;
 use crate::frame::{Fault, SplitFrame};
 use crate::live::{Abort, Live, Turn};
-use crate::resources::{Orphan, SplitPollKey};
-use crate::tally::Tally;
+use crate::resources::SplitPollKey;
 use crate::upstream::Upstream;
 
 impl Agent {
@@ -76,7 +75,7 @@ impl Agent {
                 self.refused(session, "descriptors", "the connection cannot be watched");
                 continue;
             };
-            self.open(id, Arc::clone(&spec), Upstream::new(socket, registration, peer, false), 0, None);
+            self.open(id, Arc::clone(&spec), Upstream::new(socket, registration, peer, false), 0);
         }
     }
 
@@ -100,20 +99,16 @@ impl Agent {
         }
     }
 
-    pub(super) fn open(
-        &mut self, id: StreamId, spec: Arc<SessionSpec>, upstream: Upstream, offset: u64,
-        orphans: Option<Vec<Orphan>>,
-    ) {
+    pub(super) fn open(&mut self, id: StreamId, spec: Arc<SessionSpec>, upstream: Upstream, offset: u64) {
         let (session, peer, is_agent) = (spec.id, upstream.peer, upstream.is_agent);
         let fields = json!({
             "peer": peer.to_string(),
             "from": if is_agent { "agent" } else { "sender" },
             "offset": offset,
-            "resumed": orphans.is_some(),
         });
         // An agent upstream asks again when its session changes, because there may be new members.
-        let known = self.farewells.of(id).map(Tally::again).unwrap_or_default();
-        match Live::open(&mut self.resources, id, spec, upstream, offset, orphans, known) {
+        let known = self.lost.tally(id);
+        match Live::open(&mut self.resources, id, spec, upstream, offset, known) {
             Ok(mut live) => {
                 live.upstream.say(&SplitFrame::Welcome { offset });
                 self.resources.event("stream_opened", session, Some(id), fields);

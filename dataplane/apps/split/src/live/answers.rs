@@ -9,7 +9,6 @@ use serde_json::json;
 use super::{Abort, Live};
 use crate::config::Replies;
 use crate::frame::{Fault, SplitFrame, MAX_BODY};
-use crate::link::LinkState;
 use crate::resources::Resources;
 
 impl Live {
@@ -31,16 +30,13 @@ impl Live {
                     self.reply_ended(member);
                 }
                 ReadOutcome::Bytes(count) if link.is_agent() => {
-                    link.decoder.push(&resources.scratch[..count]);
-                    let key = link.key;
+                    let (key, bytes) = (link.key, resources.scratch[..count].to_vec());
+                    let mut input = &bytes[..];
                     while let Some(at) = self.links.iter().position(|l| l.key == key) {
-                        match self.links[at].decoder.next_frame().map_err(io::Error::other)? {
-                            None => break,
-                            Some(frame) => {
-                                if let ControlFlow::Break(abort) = self.on_frame(resources, at, frame)? {
-                                    return Ok(ControlFlow::Break(abort));
-                                }
-                            }
+                        let next = SplitFrame::next(&mut self.links[at].envelopes, &mut input);
+                        let Some(frame) = next.map_err(io::Error::other)? else { break };
+                        if let ControlFlow::Break(abort) = self.on_frame(resources, at, frame)? {
+                            return Ok(ControlFlow::Break(abort));
                         }
                     }
                     if !self.links.get(index).is_some_and(|l| l.key == key) {
@@ -77,18 +73,9 @@ impl Live {
     ) -> io::Result<ControlFlow<Abort>> {
         let link = &mut self.links[index];
         match frame {
-            SplitFrame::Welcome { offset } => {
+            SplitFrame::Welcome { .. } => {
                 let first = !std::mem::replace(&mut link.established, true);
-                if link.state == LinkState::Resuming {
-                    let acked = self.core.acked(link.branch).unwrap_or(0);
-                    if offset < acked {
-                        return Err(io::ErrorKind::InvalidData.into());
-                    }
-                    // Bytes that the next agent has beyond those it had acknowledged are not sent again.
-                    link.go_on(resources, offset);
-                    let fields = json!({"name": link.spec.name, "offset": offset});
-                    resources.event("branch_resumed", self.spec.id, Some(self.id), fields);
-                } else if !first {
+                if !first {
                     return Err(io::ErrorKind::InvalidData.into());
                 }
             }
@@ -126,9 +113,7 @@ impl Live {
                 Err(abort) => Ok(ControlFlow::Break(abort)),
             },
             // An agent that has only just started may not know the session yet.
-            Fault::Refused if !self.links[index].established || self.spec.resume => {
-                Err(io::Error::other(text))
-            }
+            Fault::Refused if !self.links[index].established => Err(io::Error::other(text)),
             Fault::Refused | Fault::AgentLost | Fault::Reset => {
                 Ok(ControlFlow::Break(Abort::new(fault, format!("{}: {text}", self.links[index].spec.name))))
             }

@@ -15,7 +15,7 @@ use super::{Abort, Live};
 use crate::config::{BranchKind, BranchSpec, LateStart, SessionSpec};
 use crate::frame::{Fault, SplitFrame};
 use crate::link::{BranchLink, LinkState};
-use crate::resources::{Orphan, Resources};
+use crate::resources::Resources;
 
 /// Time until a lost or refusing agent is tried again.
 const RETRY: Duration = Duration::from_millis(200);
@@ -68,35 +68,6 @@ impl Live {
         }
     }
 
-    /// Adds a branch, with its earlier connections, to a stream that goes on after the agent restarted.
-    pub(super) fn rejoin(
-        &mut self, resources: &mut Resources, branch: &BranchSpec, mut orphans: Vec<Orphan>,
-    ) -> Result<(), Abort> {
-        let offset = self.core.received();
-        let until = resources.now + resources.limits.resume;
-        let id = self.core.add_branch(BranchStart::Offset(offset));
-        let id = id.map_err(|e| Abort::new(Fault::Refused, e.to_string()))?;
-        let mut link = BranchLink::new(branch.clone(), self.next_key, id, offset, until);
-        self.next_key += 1;
-        let made = match branch.kind {
-            BranchKind::Agent => {
-                link.replace(orphans);
-                link.connect(resources, &self.spec, self.id, offset)
-            }
-            BranchKind::Member(_) => match orphans.pop() {
-                Some(orphan) => link.adopt(resources, self.id, orphan),
-                None => Err(io::Error::other("its connection was lost with the agent")),
-            },
-        };
-        self.links.push(link);
-        let index = self.links.len() - 1;
-        match made {
-            Ok(()) => Ok(()),
-            Err(error) if branch.kind == BranchKind::Agent => self.lost(resources, index, &error),
-            Err(error) => self.drop_link(resources, index, Fault::MemberReset, &plain(&error)),
-        }
-    }
-
     /// Applies new settings of the session: branches are added and removed.
     pub fn update(&mut self, resources: &mut Resources, spec: Arc<SessionSpec>) -> Result<(), Abort> {
         let stays = |link: &BranchLink| {
@@ -135,15 +106,10 @@ impl Live {
                 link.connect(resources, &self.spec, self.id, offset)?;
             }
             LinkState::Waiting(_) => {}
-            LinkState::Connecting | LinkState::Resuming if link.until <= resources.now => {
+            LinkState::Connecting if link.until <= resources.now => {
                 return Err(io::ErrorKind::TimedOut.into());
             }
             _ => link.establish()?,
-        }
-        // The keeper gets its copy before the next agent hears of the connection, which must not end with
-        // this agent.
-        if self.spec.resume && self.upstream.is_agent {
-            link.keep(resources, self.id);
         }
         link.greet()?;
         Ok(ControlFlow::Continue(()))
@@ -199,36 +165,23 @@ impl Live {
             // The member has everything; only its replies are cut short.
             link.replies_ended = true;
             let member = link.member();
-            link.hang_up(resources);
+            link.close(resources);
             self.reply_ended(member);
             return Ok(());
         }
         if !link.is_agent() {
             return self.drop_link(resources, index, member_fault(error), &text);
         }
-        if link.established && !self.spec.resume {
+        if link.established {
             let text = format!("agent {} is lost: {text}", link.spec.name);
             return Err(Abort::new(Fault::AgentLost, text));
         }
-        if link.established
-            && !matches!(link.state, LinkState::Waiting(_))
-            && link.state != LinkState::Connecting
-        {
-            if link.state == LinkState::Open {
-                link.until = resources.now + resources.limits.resume;
-                let fields = json!({"name": link.spec.name, "text": text});
-                resources.event("branch_lost", self.spec.id, Some(self.id), fields);
-            }
-            let _ = self.core.on_lost(link.branch);
-        }
-        if !link.established {
-            let _ = self.core.on_lost(link.branch);
-        }
+        let _ = self.core.on_lost(link.branch);
         if resources.now >= link.until {
             let text = format!("agent {} cannot be reached: {text}", link.spec.name);
             return Err(Abort::new(Fault::AgentLost, text));
         }
-        link.disconnect(resources);
+        link.close(resources);
         link.state = LinkState::Waiting(resources.now + RETRY);
         Ok(())
     }

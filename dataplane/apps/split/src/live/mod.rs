@@ -14,7 +14,7 @@ use super::cache::ByteCache;
 use super::config::{BranchKind, Replies, SessionSpec};
 use super::frame::{Fault, MAX_BODY};
 use super::link::{BranchLink, LinkState};
-use super::resources::{Orphan, Resources};
+use super::resources::Resources;
 use super::tally::Tally;
 use super::upstream::Upstream;
 
@@ -77,16 +77,15 @@ pub struct Live {
     reply_over: bool,
     finished_at: Option<Instant>,
     /// The floor and completeness that upstream was last told.
-    progress: Option<(u64, bool)>,
+    progress: (u64, bool),
 }
 
 impl Live {
-    /// A stream that begins (or goes on) at `offset`, with connections to all branches except the one it came
-    /// from. With `orphans`, the stream goes on after the agent restarted. `tally` holds earlier statistics
-    /// of the stream.
+    /// A stream that begins at `offset`, with connections to all branches except the one it came from.
+    /// `tally` holds earlier statistics of the stream.
     pub fn open(
         resources: &mut Resources, id: StreamId, spec: Arc<SessionSpec>, upstream: Upstream, offset: u64,
-        mut orphans: Option<Vec<Orphan>>, tally: Tally,
+        tally: Tally,
     ) -> Result<Live, (Upstream, Abort)> {
         let core = Fanout::resumed(spec.mode, spec.cache_bytes, offset)
             .with_allowance(spec.allowance_bytes)
@@ -105,7 +104,7 @@ impl Live {
             next_key: 0,
             reply_over: false,
             finished_at: None,
-            progress: Some((offset, false)),
+            progress: (offset, false),
             spec: Arc::clone(&spec),
         };
         let mut made = Ok(());
@@ -117,18 +116,7 @@ impl Live {
             if !live.is_wanted(branch) {
                 continue;
             }
-            made = match &mut orphans {
-                None => live.join(resources, branch, BranchStart::Offset(offset)),
-                Some(orphans) => {
-                    let ours = |orphan: &Orphan| orphan.address == branch.address;
-                    let (ours, others) = std::mem::take(orphans).into_iter().partition(ours);
-                    *orphans = others;
-                    live.rejoin(resources, branch, ours)
-                }
-            };
-        }
-        for orphan in orphans.into_iter().flatten() {
-            resources.drop_kept(orphan.key);
+            made = live.join(resources, branch, BranchStart::Offset(offset));
         }
         let nobody = || Abort::new(Fault::NoMembers, "the session has no members behind this agent");
         match made {
@@ -239,12 +227,6 @@ impl Live {
     /// Whether a sender has connected and sent nothing.
     pub fn is_silent(&self) -> bool {
         !self.upstream.is_agent && self.tally.bytes_in == 0
-    }
-
-    /// Whether a restarted agent can go on with the stream.
-    pub fn can_resume(&self) -> bool {
-        let resumes = self.spec.resume && self.upstream.is_agent;
-        resumes && !self.links.is_empty() && self.links.iter().all(BranchLink::can_resume)
     }
 
     /// Closes all connections: gracefully if the stream is complete, otherwise with resets.

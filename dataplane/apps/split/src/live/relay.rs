@@ -11,10 +11,10 @@ use crate::frame::Fault;
 use crate::resources::Resources;
 
 impl Live {
-    /// Whether an agent's branch counts by its PROGRESS frames, as in E2E and where streams resume; otherwise
-    /// it counts by the acknowledgements of its TCP.
+    /// Whether an agent's branch counts by its PROGRESS frames, as in E2E; in N2N it counts by the
+    /// acknowledgements of its TCP.
     pub(super) fn waits_for_progress(&self) -> bool {
-        self.spec.resume || self.spec.mode == Mode::EndToEnd
+        self.spec.mode == Mode::EndToEnd
     }
 
     pub(super) fn take_acknowledgement(

@@ -1,5 +1,5 @@
-use groupflow_base::codec::{CodecError, Envelope};
-use groupflow_split::frame::{Fault, SplitDecoder, SplitFrame, MAX_BODY, MAX_REPLY};
+use groupflow_base::codec::{CodecError, Envelope, Envelopes};
+use groupflow_split::frame::{Fault, SplitFrame, MAX_BODY, MAX_REPLY};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -19,12 +19,11 @@ fn frame() -> impl Strategy<Value = SplitFrame> {
 }
 
 fn decode(bytes: &[u8], pieces: &[usize]) -> Result<Vec<SplitFrame>, CodecError> {
-    let (mut decoder, mut frames, mut rest) = (SplitDecoder::default(), Vec::new(), bytes);
+    let (mut envelopes, mut frames, mut rest) = (Envelopes::default(), Vec::new(), bytes);
     for &piece in pieces.iter().chain([&bytes.len()]) {
-        let (now, later) = rest.split_at(piece.min(rest.len()));
+        let (mut now, later) = rest.split_at(piece.min(rest.len()));
         rest = later;
-        decoder.push(now);
-        while let Some(frame) = decoder.next_frame()? {
+        while let Some(frame) = SplitFrame::next(&mut envelopes, &mut now)? {
             frames.push(frame);
         }
     }

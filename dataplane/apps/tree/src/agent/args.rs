@@ -3,7 +3,7 @@
 use std::net::SocketAddrV4;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, ValueEnum};
+use clap::{Args, ValueEnum};
 use groupflow_base::{Nanos, Token};
 use groupflow_host::error::AgentError;
 use groupflow_host::options::{parse_bytes, StreamStart};
@@ -35,7 +35,7 @@ pub enum SlowArg {
 pub enum EdgesArg {
     /// Over TCP connections
     Stream,
-    /// Over QUIC connections; where UDP does not get through, over TCP
+    /// Over QUIC connections
     Quic,
     /// In datagrams over QUIC: lost data are not sent again, and late data are not sent
     Datagrams,
@@ -48,23 +48,15 @@ impl EdgesArg {
     }
 }
 
-fn parse_edges(text: &str) -> Result<EdgesArg, String> {
-    if text == "group" {
-        return Err("the group transport is no edge any more: write quic".to_owned());
-    }
-    EdgesArg::from_str(text, false).map_err(|_| "it must be stream, quic or datagrams".to_owned())
-}
-
 /// Options of both commands.
 #[derive(Debug, Args)]
 pub struct TreeArgs {
     /// This host's name, in events
     #[arg(long, default_value = "host")]
     pub name: String,
-    /// Addresses of the tree's dispatchers (groupflow tree serve); of several processes one is enough, or
-    /// some, separated by commas
-    #[arg(long, value_name = "IP:PORT", value_delimiter = ',', required = true)]
-    pub to: Vec<SocketAddrV4>,
+    /// Address of the tree's dispatchers (groupflow tree serve)
+    #[arg(long, value_name = "IP:PORT")]
+    pub to: SocketAddrV4,
     /// How the dispatchers are recognized
     #[command(flatten)]
     pub secure: SecureSend,
@@ -92,9 +84,8 @@ pub struct TreeArgs {
     #[arg(long, value_name = "BYTES", default_value_t = 1)]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     pub align: u64,
-    /// How data come from the parent: stream (over TCP), quic (over UDP; where that is blocked, over TCP), or
-    /// datagrams (as quic, but lost or late data are skipped: with --slow skip)
-    #[arg(long, value_name = "stream|quic|datagrams", value_parser = parse_edges, default_value = "stream")]
+    /// How data come from the parent; datagrams need --slow skip
+    #[arg(long, value_enum, default_value = "stream")]
     pub edges: EdgesArg,
     /// Milliseconds that a datagram may wait at the parent before it is dropped
     #[arg(long, value_name = "MS", default_value_t = 200)]
@@ -113,29 +104,9 @@ pub struct TreeArgs {
     pub json: bool,
 }
 
-/// A command line of nothing but the options of both commands.
-#[derive(Debug, Parser)]
-struct CommandLine {
-    #[command(flatten)]
-    tree: TreeArgs,
-}
-
 impl TreeArgs {
-    /// The options that the command line would give for these values, with its defaults for all others. A
-    /// malformed token is refused.
-    pub fn new(to: SocketAddrV4, token: &str, secure: SecureSend) -> Result<TreeArgs, AgentError> {
-        let to = to.to_string();
-        let line = ["", "--to", &to, "--token-file", token, "--plain"];
-        let CommandLine { tree } = CommandLine::try_parse_from(line).map_err(|error| {
-            let cause = error.to_string().lines().next().unwrap_or_default().to_owned();
-            AgentError::usage(cause.trim_start_matches("error: "), "see the options in docs/how-to/tree.md")
-        })?;
-        Ok(TreeArgs { secure, ..tree })
-    }
-
     /// Refuses options that do not go together, in one line.
     pub fn check(&self) -> Result<(), AgentError> {
-        self.first()?;
         if self.edges == EdgesArg::Datagrams {
             self.check_datagrams()?;
         }
@@ -164,12 +135,6 @@ impl TreeArgs {
             return Err(AgentError::usage(cause, cure));
         }
         Ok(())
-    }
-
-    /// The address at which dispatchers are looked for first.
-    pub fn first(&self) -> Result<SocketAddrV4, AgentError> {
-        let none = || AgentError::usage("--to names no dispatchers", "write IP:PORT");
-        self.to.first().copied().ok_or_else(none)
     }
 
     /// The node's part of the options.

@@ -1,5 +1,5 @@
 //! The connection to the dispatchers, with one JSON object a line in both directions. A lost connection is
-//! replaced, by one to another process of the dispatchers if one is known.
+//! replaced.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
@@ -15,7 +15,6 @@ use rustls::Connection;
 use serde_json::Value;
 
 use super::dial::Dial;
-use super::known::KnownAddresses;
 use super::tcp_link::TcpLink;
 
 /// Bytes of the longest line.
@@ -24,24 +23,15 @@ const LINE: usize = 1 << 20;
 const WAITING: usize = 1 << 20;
 /// The first and the longest pause between attempts to connect.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
-/// The longest time that new dispatchers may be silent after a connection was begun; dispatchers send a sign
-/// of life every second at least.
+/// The longest time that dispatchers may be silent after a connection was begun; they send a sign of life every
+/// second at least.
 const FIRST_SIGN: Duration = Duration::from_secs(5);
-/// Or this many times the time that the last dispatchers took to answer.
-const FIRST_SIGN_FACTOR: u32 = 4;
-/// Pause before the host goes again to an address to which it was sent just now.
-const AGAIN: Duration = Duration::from_millis(200);
 /// Time without an acknowledgement after which a connection is lost.
 const SILENCE: Duration = Duration::from_secs(3);
 
 /// The connection to the dispatchers, or the next attempt to connect.
 pub struct DispatcherLink {
-    known: KnownAddresses,
-    /// Addresses of dispatchers that were lost or not reached since the last welcome.
-    failed: Vec<SocketAddrV4>,
-    /// The address to which dispatchers last sent this host, the time, and since when they have repeatedly
-    /// sent it there without a welcome.
-    sent: Option<(SocketAddrV4, Instant, Instant)>,
+    to: SocketAddrV4,
     /// Dispatchers have welcomed the host at some time.
     welcome: bool,
     trust: Option<Trust>,
@@ -51,11 +41,6 @@ pub struct DispatcherLink {
     /// When the dispatchers were heard last, and for how long they are silent at most, if they have said so.
     heard: Instant,
     silence: Option<Duration>,
-    /// When the connection was begun, how long the dispatchers took to answer, and how long an answer is
-    /// waited for.
-    begun: Instant,
-    took: Duration,
-    first_sign: Duration,
     /// Since when there has been no connection.
     lost: Instant,
     next: Instant,
@@ -78,15 +63,10 @@ pub enum Said {
 }
 
 impl DispatcherLink {
-    /// A connection to dispatchers at one of these addresses; without `trust`, nothing is encrypted.
-    pub fn new(
-        to: &[SocketAddrV4], trust: Option<Trust>, patience: Duration, now: Instant,
-    ) -> DispatcherLink {
-        let (pause, trouble) = (PAUSE.0, "no answer".to_owned());
+    /// A connection to dispatchers at this address; without `trust`, nothing is encrypted.
+    pub fn new(to: SocketAddrV4, trust: Option<Trust>, patience: Duration, now: Instant) -> DispatcherLink {
         DispatcherLink {
-            known: KnownAddresses::new(to, patience),
-            failed: Vec::new(),
-            sent: None,
+            to,
             welcome: false,
             trust,
             patience,
@@ -94,53 +74,23 @@ impl DispatcherLink {
             open: None,
             heard: now,
             silence: None,
-            begun: now,
-            took: FIRST_SIGN,
-            first_sign: FIRST_SIGN,
             lost: now,
             next: now,
-            pause,
-            trouble,
+            pause: PAUSE.0,
+            trouble: "no answer".to_owned(),
         }
     }
 
-    /// Notes the addresses that the dispatchers have told.
-    pub fn know(&mut self, now: Instant, told: &[SocketAddrV4]) {
-        self.known.know(now, told);
-    }
-
-    /// Goes to the address where the responsible dispatcher is. The error means that the host was sent there
-    /// for too long without reaching it.
-    pub fn go_to<T: Copy>(
-        &mut self, now: Instant, poller: &mut Poller<T>, address: SocketAddrV4,
-    ) -> Result<(), AgentError> {
-        self.lose(poller);
-        let address = self.known.go_to(now, address);
-        // If no dispatcher is there, the host comes back and is sent there again, but not without a pause.
-        let before = self.sent.filter(|&(to, then, _)| to == address && now < then + self.patience);
-        let since = before.map_or(now, |(.., since)| since);
-        self.sent = Some((address, now, since));
-        let again = before.is_some_and(|(_, then, _)| now < then + PAUSE.1);
-        self.next = if again { now + AGAIN } else { now };
-        if now >= since + self.patience {
-            self.trouble = format!("the dispatchers send this host to {address}, which it does not reach");
-            return Err(self.gone());
-        }
-        Ok(())
-    }
-
-    /// Leaves dispatchers that are of no use now; others are tried after a while.
+    /// Leaves dispatchers that are of no use now; they are tried again after a while.
     pub fn leave<T: Copy>(&mut self, now: Instant, poller: &mut Poller<T>, why: &str) {
         self.trouble = why.to_owned();
         self.lose(poller);
-        self.try_another();
         self.next = now + PAUSE.1;
     }
 
     fn gone(&self) -> AgentError {
-        let tried: Vec<String> = self.known.all().iter().map(SocketAddrV4::to_string).collect();
-        let (tried, seconds) = (tried.join(", "), self.patience.as_secs());
-        let cause = format!("no dispatchers at {tried} for {seconds} s: {}", self.trouble);
+        let (to, seconds) = (self.to, self.patience.as_secs());
+        let cause = format!("no dispatchers at {to} for {seconds} s: {}", self.trouble);
         AgentError::new("dispatchers_gone", cause, "check --to, and that groupflow tree serve runs")
     }
 
@@ -162,13 +112,9 @@ impl DispatcherLink {
         self.open.is_some() || self.dial.is_some()
     }
 
-    /// Expects a sign of life from the dispatchers at least this often from now on. This also holds for other
-    /// dispatchers: a stopped process, whose kernel still accepts connections, must not cost the time after
-    /// which a host is given up.
+    /// Expects a sign of life from the dispatchers at least this often from now on.
     pub fn expect_signs(&mut self, silence: Option<Duration>) {
         self.silence = silence;
-        let soon = silence.map_or(FIRST_SIGN, |silence| (silence / 2).max(FIRST_SIGN_FACTOR * self.took));
-        self.first_sign = soon.min(FIRST_SIGN);
     }
 
     /// When [`DispatcherLink::keep`] has something to do.
@@ -190,13 +136,7 @@ impl DispatcherLink {
         }
         if self.is_open() && self.silence.is_some_and(|silence| self.heard + silence <= now) {
             self.trouble = "the dispatchers are silent".to_owned();
-            let none = self.heard == self.begun;
             self.lose(poller);
-            self.try_another();
-            // The dispatchers may all be slow, because many hosts connect at once.
-            if none && self.known.all().iter().all(|at| self.failed.contains(at)) {
-                self.first_sign = (2 * self.first_sign).min(FIRST_SIGN);
-            }
         }
         if self.is_open() || now < self.next {
             return Ok(());
@@ -207,38 +147,18 @@ impl DispatcherLink {
         (self.next, self.pause) = (now + self.pause, (2 * self.pause).min(PAUSE.1));
         if let Err(error) = self.connect(now, poller, target) {
             self.trouble = plain(&error);
-            self.try_another();
         }
         Ok(())
     }
 
-    /// Dispatchers that this host cannot reach, to which others should not send it.
-    pub fn failed(&self) -> &[SocketAddrV4] {
-        &self.failed
-    }
-
-    /// Notes that the host was welcome where it went.
+    /// Notes that the dispatchers know this host.
     pub fn is_welcome(&mut self) {
-        self.failed.clear();
         self.welcome = true;
-        let at = self.known.at();
-        self.sent = self.sent.filter(|&(to, ..)| Some(to) != at);
-    }
-
-    /// Notes that the host is served where it is.
-    pub fn is_served(&mut self) {
-        self.sent = None;
-    }
-
-    fn try_another(&mut self) {
-        self.failed.extend(self.known.at().filter(|at| !self.failed.contains(at)));
-        self.known.try_another();
     }
 
     fn connect<T: Copy>(&mut self, now: Instant, poller: &mut Poller<T>, target: T) -> io::Result<()> {
-        let to = self.known.reach().ok_or(io::ErrorKind::AddrNotAvailable)?;
-        self.dial = Some(Dial::begin(now, to, SILENCE, poller, target)?);
-        (self.begun, self.heard, self.silence) = (now, now, Some(self.first_sign));
+        self.dial = Some(Dial::begin(now, self.to, SILENCE, poller, target)?);
+        (self.heard, self.silence) = (now, Some(FIRST_SIGN));
         Ok(())
     }
 
@@ -278,9 +198,6 @@ impl DispatcherLink {
         match self.converse(now, poller, &mut said) {
             Ok(()) => {
                 if said.iter().any(|said| matches!(said, Said::Line(_))) {
-                    if self.heard == self.begun {
-                        self.took = now - self.begun;
-                    }
                     (self.pause, self.heard) = (PAUSE.0, now);
                 }
                 // A process may accept connections and then say nothing, or only that it is of no use.
@@ -290,14 +207,11 @@ impl DispatcherLink {
                 }
             }
             Err(error) => {
-                let to = self.known.at();
-                // Another process may by now be at an address that the dispatchers told.
-                if let Some(error) = to.and_then(|to| trust::hopeless(&error, to)).filter(|_| !self.welcome) {
+                if let Some(error) = trust::hopeless(&error, self.to).filter(|_| !self.welcome) {
                     return Err(error);
                 }
                 self.trouble = plain(&error);
                 self.lose(poller);
-                self.try_another();
                 said.push(Said::Lost);
             }
         }

@@ -23,7 +23,7 @@ use super::args::TreeArgs;
 use super::dispatcher_link::Said;
 use super::probes::Probes;
 use super::quic::Quic;
-use super::shared::TreeIdentity;
+use super::shared::{CertifiedKey, TreeIdentity};
 use super::stop::Stop;
 use super::tcp_link;
 use crate::machine::{ConnId, FromHost, HostId, NodeAction, Peer, TreeNode};
@@ -44,7 +44,7 @@ const SILENCE: Duration = Duration::from_secs(3);
 /// Numbers of ports that are tried where any will do: a host needs the TCP port and the UDP port of one
 /// number.
 const PORTS: usize = 16;
-/// How long a parent is tried over UDP, beyond a round trip, before it is tried over TCP.
+/// How long a parent is tried over UDP, beyond a round trip.
 const PATIENCE: Duration = Duration::from_millis(400);
 
 /// A host, until it has no more to do.
@@ -57,23 +57,23 @@ pub struct TreeHost<'a> {
     shared: Option<TreeIdentity>,
     dials: Dials,
     tcp: TcpLinks,
-    /// Edges over QUIC; `None`: nothing is encrypted, or another process has the port.
+    /// Edges over QUIC; `None`: nothing is encrypted.
     pub quic: Option<Quic>,
     probes: Probes,
-    /// The means to end the host early.
+    /// The signals that end the host early.
     pub stop: Stop,
 }
 
 impl<'a> TreeHost<'a> {
     /// Listens for children; nothing else happens before [`TreeHost::wait`].
     pub fn open(
-        args: &'a TreeArgs, id: HostId, node: TreeNode, is_source: bool, stop: Stop,
+        args: &'a TreeArgs, id: HostId, node: TreeNode, is_source: bool,
     ) -> Result<TreeHost<'a>, AgentError> {
         let (listener, quic) = listen(args).map_err(|e| {
             let cause = format!("cannot listen at {}: {}", args.listen, plain(&e));
             AgentError::new("listen", cause, "choose another --listen")
         })?;
-        let mut drive = Drive::new(node)?;
+        let (mut drive, stop) = (Drive::new(node)?, Stop::signals()?);
         drive.watch(stop.as_fd(), HostPollKey::Stop)?;
         drive.watch(listener.as_fd(), HostPollKey::Listener)?;
         if let Some(quic) = &quic {
@@ -110,8 +110,8 @@ impl<'a> TreeHost<'a> {
             self.hear()?;
         }
         self.take_quic();
-        for conn in self.dials.keep(&mut self.drive) {
-            self.dial_instead(conn, true);
+        for conn in self.dials.keep(&mut self.drive)? {
+            self.close(conn);
         }
         self.tcp.read(&mut self.drive);
         // Actions come first: they say where the node's bytes go.
@@ -208,8 +208,8 @@ impl<'a> TreeHost<'a> {
             };
             match self.dialogue.on_line(&mut self.drive, line, !self.dials.is_empty())? {
                 DispatcherWord::Nothing => {}
-                DispatcherWord::Elsewhere => break,
-                DispatcherWord::Welcome(identity) => self.on_identity(&identity)?,
+                DispatcherWord::Lost => break,
+                DispatcherWord::Welcome(identity) => self.on_identity(identity.as_ref())?,
                 DispatcherWord::Order(order) => {
                     self.drive.node.on_order(self.drive.nanos(), order);
                     self.act()?;
@@ -220,7 +220,7 @@ impl<'a> TreeHost<'a> {
     }
 
     /// Takes the tree's certificate, by which children and parents know this host.
-    fn on_identity(&mut self, identity: &serde_json::Value) -> Result<(), AgentError> {
+    fn on_identity(&mut self, identity: Option<&CertifiedKey>) -> Result<(), AgentError> {
         if !self.args.secure.plain {
             let shared = self.shared.insert(TreeIdentity::parse(identity)?);
             if let Some(quic) = &mut self.quic {
@@ -247,26 +247,20 @@ impl<'a> TreeHost<'a> {
             self.drive.on_closed(conn);
             return Ok(());
         };
-        let now = self.drive.now;
-        let tls = self.shared.as_ref().map(|shared| shared.connect(to)).transpose()?;
-        let over_udp = self.args.edges.is_over_udp() && self.dials.may_use_udp(now, to);
+        let over_udp = self.args.edges.is_over_udp();
         if let (Some(quic), Some(shared), true) = (&mut self.quic, &self.shared, over_udp) {
+            let now = self.drive.now;
             if quic.links.connect(now, conn, to.into(), shared.connect_quic(to)?) {
                 let far = Duration::from_nanos(self.drive.node.conns.far().0);
-                self.dials.over_quic(conn, to, tls, now + PATIENCE + far);
-                return Ok(());
+                self.dials.over_quic(conn, now + PATIENCE + far);
+            } else {
+                self.drive.on_closed(conn);
             }
+            return Ok(());
         }
-        self.dials.over_tcp(&mut self.drive, conn, to, tls, false);
+        let tls = self.shared.as_ref().map(|shared| shared.connect(to)).transpose()?;
+        self.dials.over_tcp(&mut self.drive, conn, to, tls);
         Ok(())
-    }
-
-    /// Dials over TCP, because there is no connection over QUIC; `unreached`: nothing answered over UDP.
-    fn dial_instead(&mut self, conn: ConnId, unreached: bool) {
-        if let Some(quic) = &mut self.quic {
-            quic.links.drop(self.drive.now, conn);
-        }
-        self.dials.over_tcp_instead(&mut self.drive, conn, unreached);
     }
 
     fn on_dial(&mut self, conn: ConnId) {
@@ -311,8 +305,6 @@ fn listen(args: &TreeArgs) -> io::Result<(TcpListener, Option<Quic>)> {
         tries -= 1;
         match Quic::open(at) {
             Ok(quic) => return Ok((listener, Some(quic))),
-            // Children come over TCP then.
-            Err(_) if tries == 0 && !args.edges.is_over_udp() => return Ok((listener, None)),
             Err(error) if tries == 0 => return Err(error),
             Err(_) => {}
         }

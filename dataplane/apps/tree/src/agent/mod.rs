@@ -9,11 +9,9 @@
 //! |---|---|
 //! | [`args`] | options |
 //! | [`run`] | the commands: input, output, and how they end |
-//! | [`session`] | a host within a program in Rust, which writes or reads the stream |
-//! | [`stop`] | the early end of a host: a signal, or a program that drops it |
+//! | [`stop`] | the signals that end a host early |
 //! | [`host`] | the loop |
 //! | [`dispatcher_link`] | the connection to the dispatchers: lines of JSON |
-//! | [`known`] | the known addresses of dispatchers |
 //! | [`tcp_link`] | a connection over TCP |
 //! | [`dial`] | a connection over TCP that is being made |
 //! | [`quic`] | edges over QUIC: connections, and their socket |
@@ -25,12 +23,10 @@ pub mod args;
 pub mod dial;
 pub mod dispatcher_link;
 pub mod host;
-pub mod known;
 pub mod probes;
 pub mod quic;
 pub mod router;
 pub mod run;
-pub mod session;
 pub mod shared;
 pub mod stop;
 pub mod tcp_link;

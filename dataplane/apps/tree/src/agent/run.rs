@@ -1,4 +1,4 @@
-//! The commands, and the loops that they and [`super::session`] run: the input, the output, and the end.
+//! The commands: their loops, the input, the output, and the end.
 
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
@@ -6,17 +6,14 @@ use std::time::{Duration, Instant};
 use groupflow_base::Nanos;
 use groupflow_host::error::AgentError;
 use groupflow_host::input::Input;
-use groupflow_host::options::StreamStart;
 use groupflow_host::output::Output;
 use groupflow_host::process::raise_descriptors;
-use groupflow_host::progress::Summary;
 use groupflow_host::report::{Reporter, Weight};
 use serde_json::{json, Value};
 
 use super::args::{begin, SlowArg, TreeArgs, TreeRecvArgs, TreeSendArgs};
 use super::host::TreeHost;
 use super::quic::QuicCounts;
-use super::stop::Stop;
 use super::tcp_link::BATCH;
 use crate::machine::{HostId, ReadItem, TreeNode};
 
@@ -27,59 +24,23 @@ const TURNS: usize = 16;
 /// How long a leaving host waits for its children to find parents.
 const FAREWELL: Duration = Duration::from_secs(3);
 
-/// The warning of a host whose edge was to be over QUIC, and is over TCP.
-const OVER_TCP: &str = "the parent does not answer over UDP, which may be blocked";
-
-/// The destination of a received stream. It takes bytes without waiting, and is watched for room.
-pub trait Sink: AsFd {
-    /// Takes from the front of `bytes`, whose offset in the stream is `at`, as many as there is room for.
-    fn write(&mut self, at: u64, bytes: &mut Vec<u8>) -> Result<(), AgentError>;
-
-    /// Ends the output; false: there is no room for its end yet.
-    fn finish(&mut self, at: u64) -> Result<bool, AgentError>;
-}
-
-impl Sink for Output {
-    fn write(&mut self, _at: u64, bytes: &mut Vec<u8>) -> Result<(), AgentError> {
-        Output::write(self, bytes)
-    }
-
-    fn finish(&mut self, _at: u64) -> Result<bool, AgentError> {
-        Output::finish(self).map(|()| true)
-    }
-}
-
-/// Runs `tree-send`; returns the exit code.
-pub fn send(args: &TreeSendArgs, reporter: &mut Reporter) -> Result<u8, AgentError> {
+/// Runs `tree-send`: sends all of the input once enough hosts are in the tree, and waits until they have it.
+/// Returns the exit code.
+pub fn send(command: &TreeSendArgs, reporter: &mut Reporter) -> Result<u8, AgentError> {
     raise_descriptors();
-    let input = Input::open(args.file.as_deref())?;
-    source(&args.tree, (args.members, args.delay_ms), &input, Stop::signals()?, reporter).map(|_| 0)
-}
-
-/// Runs `tree-recv`; returns the exit code.
-pub fn recv(args: &TreeRecvArgs, reporter: &mut Reporter) -> Result<u8, AgentError> {
-    raise_descriptors();
-    let mut output = Output::open(&args.output)?;
-    receiver(&args.tree, args.from, &mut output, Stop::signals()?, reporter).map(|_| 0)
-}
-
-/// Sends all of the input once `members` hosts are in the tree, and waits until they have it. `delay_ms`: the
-/// bound on their delays.
-pub fn source(
-    args: &TreeArgs, (members, delay_ms): (usize, Option<f64>), input: &Input, stop: Stop,
-    reporter: &mut Reporter,
-) -> Result<Summary, AgentError> {
+    let input = Input::open(command.file.as_deref())?;
+    let args = &command.tree;
     args.check()?;
     let id = HostId(rand::random());
-    let mut host = TreeHost::open(args, id, TreeNode::source(args.config(id)), true, stop)?;
-    host.dialogue.delay_bound_ms = delay_ms;
+    let mut host = TreeHost::open(args, id, TreeNode::source(args.config(id)), true)?;
+    host.dialogue.delay_bound_ms = command.delay_ms;
     let watched = host.watch(input.as_fd())?;
     let mut run = TransferEvents::new(args);
     let (mut pending, mut finished, mut chunk) = (Vec::new(), false, vec![0; BATCH]);
     loop {
         host.pump()?;
         run.tell(&host, reporter);
-        let may_begin = host.dialogue.hosts >= members || run.bytes > 0;
+        let may_begin = host.dialogue.hosts >= command.members || run.bytes > 0;
         let mut turns = 0;
         while may_begin && !finished && turns < TURNS {
             turns += 1;
@@ -114,52 +75,55 @@ pub fn source(
         }
         if host.stop.has_come {
             leave(&mut host)?;
-            return Err(host.stop.error());
+            return Err(AgentError::interrupted());
         }
         let more = turns == TURNS || may_begin && !finished && pending.is_empty() && !watched;
         host.wait(Some(if more { Instant::now() } else { run.next() }))?;
     }
-    let summary = run.complete(&host, reporter, "sent");
+    run.complete(&host, reporter, "sent");
     leave(&mut host)?;
-    Ok(summary)
+    Ok(0)
 }
 
-/// Receives the whole stream, and serves the host's children until they have it.
-pub fn receiver(
-    args: &TreeArgs, from: StreamStart, output: &mut impl Sink, stop: Stop, reporter: &mut Reporter,
-) -> Result<Summary, AgentError> {
+/// Runs `tree-recv`: receives the whole stream, and serves the host's children until they have it. Returns the
+/// exit code.
+pub fn recv(command: &TreeRecvArgs, reporter: &mut Reporter) -> Result<u8, AgentError> {
+    raise_descriptors();
+    let mut output = Output::open(&command.output)?;
+    let args = &command.tree;
     args.check()?;
     let id = HostId(rand::random());
-    let mut host = TreeHost::open(args, id, TreeNode::new(args.config(id), begin(from)), false, stop)?;
+    let mut host = TreeHost::open(args, id, TreeNode::new(args.config(id), begin(command.from)), false)?;
     host.watch(output.as_fd())?;
     let mut run = TransferEvents::new(args);
     let mut taken = Taken::new(args);
-    let mut complete = None;
+    let mut complete = false;
     loop {
         host.pump()?;
         run.tell(&host, reporter);
         loop {
             taken.fill(&mut host, reporter)?;
             let before = taken.bytes.len();
-            output.write(taken.at, &mut taken.bytes)?;
+            output.write(&mut taken.bytes)?;
             let written = (before - taken.bytes.len()) as u64;
-            taken.at += written;
             run.bytes += written;
             if written == 0 {
                 break;
             }
         }
-        if taken.ended && taken.bytes.is_empty() && complete.is_none() && output.finish(taken.at)? {
-            complete = Some(run.complete(&host, reporter, "received"));
+        if taken.ended && taken.bytes.is_empty() && !complete {
+            output.finish()?;
+            complete = true;
+            run.complete(&host, reporter, "received");
         }
         host.pump()?;
-        if let Some(summary) = complete.filter(|_| host.stop.has_come || host.drive.node.is_complete()) {
+        if complete && (host.stop.has_come || host.drive.node.is_complete()) {
             leave(&mut host)?;
-            return Ok(summary);
+            return Ok(0);
         }
         if host.stop.has_come {
             leave(&mut host)?;
-            return Err(host.stop.error());
+            return Err(AgentError::interrupted());
         }
         // The host's reader was cut off; until now the host passed the stream on.
         if let Some(at) = host.drive.node.failed().filter(|_| host.drive.node.is_complete()) {
@@ -178,15 +142,15 @@ pub fn receiver(
     }
 }
 
-/// Bytes that the node gave and the sink did not take yet: no more than a batch or two, and without a gap.
-/// If the stream may be skipped, the bytes are whole records: no byte goes on of a record that a skip cuts.
+/// Bytes that the node gave and the output did not take yet: no more than a batch or two. If the stream may be
+/// skipped, the bytes are whole records: no byte goes on of a record that a skip cuts.
 struct Taken {
     align: u64,
     bytes: Vec<u8>,
-    /// The offset of `bytes` in the stream.
-    at: u64,
     /// The bytes of a record that is not whole yet; they follow `bytes`.
     begun: Vec<u8>,
+    /// The offset in the stream of the byte that follows `begun`.
+    next: u64,
     ended: bool,
 }
 
@@ -196,17 +160,14 @@ impl Taken {
     }
 
     fn of(align: u64) -> Taken {
-        Taken { align, bytes: Vec::new(), at: 0, begun: Vec::new(), ended: false }
+        Taken { align, bytes: Vec::new(), begun: Vec::new(), next: 0, ended: false }
     }
 
     fn fill(&mut self, host: &mut TreeHost<'_>, reporter: &mut Reporter) -> Result<(), AgentError> {
         while !self.ended && self.bytes.len() < BATCH {
             let position = host.drive.node.position();
-            if !self.goes_on_at(position) {
-                break;
-            }
             match host.drive.node.read(host.drive.nanos(), BATCH) {
-                Some(ReadItem::Bytes(bytes)) => self.push(bytes, position),
+                Some(ReadItem::Bytes(bytes)) => self.push(&bytes, position),
                 Some(ReadItem::Skipped { to }) => {
                     let human = format!("goes on at byte {to}");
                     reporter.event("skipped", Weight::Lasting, json!({"to": to}), Some(human));
@@ -219,22 +180,12 @@ impl Taken {
         Ok(())
     }
 
-    /// Whether bytes at `position` may be taken now; if they leave a gap, a record that is not whole never
-    /// will be.
-    fn goes_on_at(&mut self, position: u64) -> bool {
-        let next = self.at + (self.bytes.len() + self.begun.len()) as u64;
-        if position != next {
+    fn push(&mut self, bytes: &[u8], position: u64) {
+        if position != self.next {
             self.begun.clear();
         }
-        position == next || self.bytes.is_empty()
-    }
-
-    fn push(&mut self, bytes: Vec<u8>, position: u64) {
-        if self.bytes.is_empty() && self.begun.is_empty() {
-            self.at = position;
-        }
-        let after = (position + bytes.len() as u64) % self.align;
-        let after = usize::try_from(after).unwrap_or(usize::MAX).min(bytes.len());
+        self.next = position + bytes.len() as u64;
+        let after = usize::try_from(self.next % self.align).unwrap_or(usize::MAX).min(bytes.len());
         let (whole, rest) = bytes.split_at(bytes.len() - after);
         if !whole.is_empty() {
             self.bytes.append(&mut self.begun);
@@ -294,7 +245,6 @@ struct TransferEvents {
     opened: Instant,
     told: Instant,
     joined: bool,
-    over_tcp: bool,
     delay: Option<(Nanos, Nanos)>,
     bytes: u64,
     name: String,
@@ -308,7 +258,6 @@ impl TransferEvents {
             opened: now,
             told: now,
             joined: false,
-            over_tcp: false,
             delay: None,
             bytes: 0,
             name: args.name.clone(),
@@ -330,13 +279,6 @@ impl TransferEvents {
             let fields = json!({"host": host.dialogue.id(), "seconds": seconds});
             reporter.event("joined", Weight::Lasting, fields, Some(format!("{} is in the tree", self.name)));
         }
-        if host.dialogue.is_in() {
-            let before = std::mem::replace(&mut self.over_tcp, host.is_over_tcp());
-            if self.over_tcp && !before {
-                let fields = json!({"what": "over_tcp", "text": OVER_TCP});
-                reporter.event("notice", Weight::Lasting, fields, Some(format!("over TCP: {OVER_TCP}")));
-            }
-        }
         if let Some((delay, bound)) = host.dialogue.delay.filter(|&told| Some(told) != self.delay) {
             self.delay = Some((delay, bound));
             let ([delay, bound], beyond) = ([delay, bound].map(|time| time.0 as f64 / 1e6), delay > bound);
@@ -357,14 +299,13 @@ impl TransferEvents {
         }
     }
 
-    fn complete(&self, host: &TreeHost<'_>, reporter: &mut Reporter, what: &str) -> Summary {
+    fn complete(&self, host: &TreeHost<'_>, reporter: &mut Reporter, what: &str) {
         let seconds = self.began.map_or(0.0, |began| began.elapsed().as_secs_f64());
         let goodput = if seconds > 0.0 { 8.0 * self.bytes as f64 / seconds } else { 0.0 };
         let mut fields = json!({"bytes": self.bytes, "seconds": seconds, "goodput_bps": goodput});
         add_quic(&mut fields, host);
         let human = format!("{} bytes {what} in {seconds:.2} s", self.bytes);
         reporter.event("complete", Weight::Lasting, fields, Some(human));
-        Summary { bytes: self.bytes, seconds }
     }
 }
 

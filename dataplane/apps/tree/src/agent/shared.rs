@@ -12,12 +12,21 @@ use rustls::crypto::ring as provider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{Connection, ServerConfig, ServerConnection};
-use serde_json::Value;
+use serde::Deserialize;
 
 use super::quic::links::{of_child, of_parent};
 
 /// The protocol of an edge over QUIC (ALPN), which RFC 9001, 8.1, asks for.
 const EDGE: &[u8] = b"groupflow-tree";
+
+/// The tree's certificate and its key, in PEM, as the dispatchers send them.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct CertifiedKey {
+    /// The certificate.
+    pub certificate: String,
+    /// The certificate's key.
+    pub key: String,
+}
 
 /// The TLS configurations of connections to and from other hosts.
 #[derive(Debug, Clone)]
@@ -27,17 +36,17 @@ pub struct TreeIdentity {
 }
 
 impl TreeIdentity {
-    /// Parses the `certificate` and `key`, in PEM, that the dispatchers send.
-    pub fn parse(given: &Value) -> Result<TreeIdentity, AgentError> {
+    /// Parses what the dispatchers sent.
+    pub fn parse(given: Option<&CertifiedKey>) -> Result<TreeIdentity, AgentError> {
         let wrong = |why: &dyn std::fmt::Display| {
             let cause =
                 format!("the tree's certificate cannot be used: {}", why.to_string().replace('\n', " "));
             AgentError::new("tls", cause, "check that dispatchers and hosts are of one version")
         };
-        let pem = |name: &str| given[name].as_str().unwrap_or_default().as_bytes();
-        let certificate =
-            CertificateDer::from_pem_slice(pem("certificate")).map_err(|error| wrong(&error))?;
-        let key = PrivateKeyDer::from_pem_slice(pem("key")).map_err(|error| wrong(&error))?;
+        let given = given.ok_or_else(|| wrong(&"there is none"))?;
+        let certificate = CertificateDer::from_pem_slice(given.certificate.as_bytes());
+        let certificate = certificate.map_err(|error| wrong(&error))?;
+        let key = PrivateKeyDer::from_pem_slice(given.key.as_bytes()).map_err(|error| wrong(&error))?;
         let pin = Pin::parse(&fingerprint(&certificate)).ok_or_else(|| wrong(&"it has no fingerprint"))?;
         let config = ServerConfig::builder_with_provider(Arc::new(provider::default_provider()))
             .with_protocol_versions(&[&rustls::version::TLS13])

@@ -257,15 +257,13 @@ impl Cluster {
         self.holds.iter().copied().find(|hold| hold.cluster == cluster && hold.ticket == ticket)
     }
 
-    /// Frees what is kept for that cluster under this ticket, or (`None`) for any of its heads. Returns the
-    /// heads for which nothing is kept any more, each with the host that kept it.
-    pub(super) fn free(&mut self, cluster: ClusterId, ticket: Option<Ticket>) -> Vec<(HostId, HostId)> {
-        let over =
-            |hold: &Hold| hold.cluster == cluster && ticket.map_or(true, |ticket| hold.ticket == ticket);
-        let (over, held): (Vec<Hold>, Vec<Hold>) = self.holds.iter().partition(|hold| over(hold));
-        self.holds = held;
+    /// Frees what is kept for that cluster under this ticket. Returns the head for which nothing is kept any more,
+    /// with the host that kept it.
+    pub(super) fn free(&mut self, cluster: ClusterId, ticket: Ticket) -> Option<(HostId, HostId)> {
+        let at = self.holds.iter().position(|hold| hold.cluster == cluster && hold.ticket == ticket)?;
+        let hold = self.holds.remove(at);
         self.forget_ghosts();
-        over.into_iter().map(|hold| (hold.head, hold.parent)).collect()
+        Some((hold.head, hold.parent))
     }
 
     /// Whether a member keeps bytes for a host of any cluster, or for those below it.

@@ -1,5 +1,4 @@
-//! The dispatchers of a tree that one process runs, either all or some: messages among them are delivered at
-//! once, messages to dispatchers of other processes become mail, and the dispatchers whose state must be
+//! The dispatchers of a tree: messages among them are delivered at once, and the dispatchers whose state must be
 //! stored are known.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -25,18 +24,6 @@ pub struct HostMessage {
     pub message: ToHost,
 }
 
-/// A message from a dispatcher of this process to one of another process. Messages of one pair must arrive in
-/// order.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mail {
-    /// The cluster of the sending dispatcher.
-    pub from: ClusterId,
-    /// The cluster of the receiving dispatcher.
-    pub to: ClusterId,
-    /// The message.
-    pub message: Between,
-}
-
 /// The dispatchers of one tree. Between two calls no message among them is under way, so that states stored
 /// then are consistent.
 #[derive(Debug, Clone)]
@@ -48,8 +35,6 @@ pub struct Dispatchers {
     changed: BTreeSet<ClusterId>,
     /// The source of seeds, which hosts must not be able to guess from the names of clusters.
     seeds: ChaCha8Rng,
-    /// Mail for other processes, if these may not be all dispatchers of the tree.
-    mail: Option<Vec<Mail>>,
     ended: bool,
 }
 
@@ -64,20 +49,9 @@ impl Dispatchers {
         all
     }
 
-    /// A part of a tree, without dispatchers at first; [`Dispatchers::adopt`] adds them.
-    pub fn part(root: ClusterId, policy: Policy, token: Token, seed: u64) -> Dispatchers {
-        Dispatchers::none(root, policy, token, ChaCha8Rng::seed_from_u64(seed)).in_part()
-    }
-
-    /// Allows that other processes run dispatchers of this tree: a message to one that is not here becomes
-    /// mail.
-    pub fn in_part(self) -> Dispatchers {
-        Dispatchers { mail: Some(Vec::new()), ..self }
-    }
-
     fn none(root: ClusterId, policy: Policy, token: Token, seeds: ChaCha8Rng) -> Dispatchers {
         let (clusters, changed) = (BTreeMap::new(), BTreeSet::new());
-        Dispatchers { clusters, root, policy, token, changed, seeds, mail: None, ended: false }
+        Dispatchers { clusters, root, policy, token, changed, seeds, ended: false }
     }
 
     fn insert(&mut self, dispatcher: Dispatcher) {
@@ -91,25 +65,16 @@ impl Dispatchers {
     ) -> Option<Dispatchers> {
         let root = stored.iter().find(|dispatcher| dispatcher.parent().is_none())?.id();
         let mut all = Dispatchers::none(root, policy, token, ChaCha8Rng::seed_from_u64(seed));
-        stored.into_iter().for_each(|each| all.adopt(now, each));
+        for mut dispatcher in stored {
+            dispatcher.resume(now);
+            all.insert(dispatcher);
+        }
         Some(all)
     }
 
-    /// Adds a dispatcher that was stored, to be run here from now on.
-    pub fn adopt(&mut self, now: Nanos, mut stored: Dispatcher) {
-        stored.resume(now);
-        self.insert(stored);
-    }
-
-    /// Removes a dispatcher, which another process runs from now on from its stored state.
-    pub fn let_go_of(&mut self, cluster: ClusterId) {
-        self.clusters.remove(&cluster);
-        self.changed.remove(&cluster);
-    }
-
-    /// Whether that cluster's dispatcher is here.
-    pub fn has(&self, cluster: ClusterId) -> bool {
-        self.clusters.contains_key(&cluster)
+    /// The dispatcher of a cluster.
+    pub fn get(&self, cluster: ClusterId) -> Option<&Dispatcher> {
+        self.clusters.get(&cluster)
     }
 
     /// The root cluster, at which every host begins.
@@ -122,7 +87,7 @@ impl Dispatchers {
         self.clusters.values()
     }
 
-    /// Whether the source has left, as the root's dispatcher here said: then the tree no longer exists.
+    /// Whether the source has left: then the tree no longer exists.
     pub fn has_ended(&self) -> bool {
         self.ended
     }
@@ -145,7 +110,7 @@ impl Dispatchers {
                     self.changed.insert(cluster);
                 }
                 dispatcher.on_host(now, from, message);
-                self.carry(now, [cluster])
+                self.carry(now, cluster)
             }
             None => {
                 let message =
@@ -161,30 +126,7 @@ impl Dispatchers {
             dispatcher.on_gone(now, host);
             self.changed.insert(cluster);
         }
-        self.carry(now, [cluster])
-    }
-
-    /// Mail for other processes, to be stored together with [`Dispatchers::take_changed`].
-    pub fn take_mail(&mut self) -> Vec<Mail> {
-        self.mail.as_mut().map(std::mem::take).unwrap_or_default()
-    }
-
-    /// Handles mail for a dispatcher that is here.
-    pub fn on_mail(&mut self, now: Nanos, Mail { from, to, message }: Mail) -> Vec<HostMessage> {
-        if let Some(dispatcher) = self.clusters.get_mut(&to) {
-            dispatcher.on_cluster(now, from, message);
-            self.changed.insert(to);
-        }
-        self.carry(now, [to])
-    }
-
-    /// Handles mail of a dispatcher here that came back because its recipient no longer exists.
-    pub fn on_returned(&mut self, now: Nanos, Mail { from, to, message }: Mail) -> Vec<HostMessage> {
-        if let Some(dispatcher) = self.clusters.get_mut(&from) {
-            dispatcher.on_undelivered(now, to, message);
-            self.changed.insert(from);
-        }
-        self.carry(now, [from])
+        self.carry(now, cluster)
     }
 
     /// When [`Dispatchers::on_time`] is to be called.
@@ -194,43 +136,57 @@ impl Dispatchers {
 
     /// Handles the passing of time.
     pub fn on_time(&mut self, now: Nanos) -> Vec<HostMessage> {
-        let due = self.clusters.values_mut().filter(|dispatcher| dispatcher.deadline() <= now);
-        let mut woken = Vec::new();
-        for dispatcher in due {
-            dispatcher.on_time(now);
-            woken.push(dispatcher.id());
-            self.changed.insert(dispatcher.id());
-        }
-        self.carry(now, woken)
-    }
-
-    /// Delivers messages among dispatchers until there are none left.
-    fn carry(&mut self, now: Nanos, first: impl IntoIterator<Item = ClusterId>) -> Vec<HostMessage> {
-        let (mut told, mut queue) = (Vec::new(), VecDeque::new());
-        for id in first {
-            self.collect(now, id, &mut told, &mut queue);
-        }
-        while let Some((from, to, message)) = queue.pop_front() {
-            match self.clusters.get_mut(&to) {
-                Some(dispatcher) => {
-                    dispatcher.on_cluster(now, from, message);
-                    self.changed.insert(to);
-                }
-                None => match &mut self.mail {
-                    Some(mail) => mail.push(Mail { from, to, message }),
-                    None => {
-                        if let Some(sender) = self.clusters.get_mut(&from) {
-                            sender.on_undelivered(now, to, message);
-                        }
-                        self.collect(now, from, &mut told, &mut queue);
-                    }
-                },
+        let due = self.clusters.values().filter(|dispatcher| dispatcher.deadline() <= now);
+        let mut told = Vec::new();
+        for id in due.map(Dispatcher::id).collect::<Vec<_>>() {
+            if let Some(dispatcher) = self.clusters.get_mut(&id) {
+                dispatcher.on_time(now);
+                self.changed.insert(id);
+                told.extend(self.carry(now, id));
             }
-            self.collect(now, to, &mut told, &mut queue);
         }
         told
     }
 
+    /// Delivers messages among dispatchers until there are none left.
+    fn carry(&mut self, now: Nanos, first: ClusterId) -> Vec<HostMessage> {
+        let (mut told, mut queue) = (Vec::new(), VecDeque::new());
+        self.collect(now, first, &mut told, &mut queue);
+        while let Some((from, to, message)) = queue.pop_front() {
+            let sender = self.clusters.get(&from).filter(|sender| !sender.has_ended());
+            let to = if message.is_to_parent() { sender.and_then(Dispatcher::parent) } else { Some(to) };
+            let Some(to) = to else { continue };
+            let is_free = matches!(message, Between::Free(_));
+            match self.clusters.get_mut(&to).filter(|dispatcher| is_free || !dispatcher.has_ended()) {
+                Some(dispatcher) => {
+                    dispatcher.on_cluster(now, from, message);
+                    self.changed.insert(to);
+                    self.collect(now, to, &mut told, &mut queue);
+                }
+                None => {
+                    if let Some(sender) = self.clusters.get_mut(&from) {
+                        sender.on_undelivered(now, to, &message);
+                        self.collect(now, from, &mut told, &mut queue);
+                    }
+                }
+            }
+        }
+        told
+    }
+
+    /// The cluster, or the nearest above it whose hosts are not gone.
+    fn living(&self, cluster: ClusterId) -> ClusterId {
+        let mut at = cluster;
+        while let Some(above) = self.clusters.get(&at).filter(|each| each.has_ended()) {
+            at = above.parent().unwrap_or(self.root);
+            if at == self.root {
+                break;
+            }
+        }
+        at
+    }
+
+    /// Carries out the actions of a dispatcher.
     fn collect(
         &mut self, now: Nanos, id: ClusterId, told: &mut Vec<HostMessage>,
         queue: &mut VecDeque<(ClusterId, ClusterId, Between)>,
@@ -246,6 +202,31 @@ impl Dispatchers {
                     let seed = self.seeds.next_u64();
                     let dispatcher = Dispatcher::found(&founding, self.policy, self.token.clone(), seed, now);
                     self.insert(dispatcher);
+                }
+                DispatcherAction::Move { cluster, below, to, may_pass_on } => {
+                    let to = self.living(to);
+                    if let Some(moved) = self.clusters.get_mut(&cluster) {
+                        moved.on_moved(now, to);
+                        self.collect(now, cluster, told, queue);
+                    }
+                    if let Some(taker) = self.clusters.get_mut(&to) {
+                        taker.on_adopt(now, cluster, below, may_pass_on);
+                        self.collect(now, to, told, queue);
+                    }
+                }
+                DispatcherAction::Vanished(clusters) => {
+                    let Some(parent) = self.clusters.get(&id).and_then(Dispatcher::parent) else { continue };
+                    let parent = self.living(parent);
+                    for (cluster, _) in &clusters {
+                        if let Some(moved) = self.clusters.get_mut(cluster) {
+                            moved.on_moved(now, parent);
+                            self.collect(now, *cluster, told, queue);
+                        }
+                    }
+                    if let Some(taker) = self.clusters.get_mut(&parent) {
+                        taker.on_vanished(now, id, clusters);
+                        self.collect(now, parent, told, queue);
+                    }
                 }
                 DispatcherAction::Ended => {
                     self.clusters.remove(&id);

@@ -1,4 +1,4 @@
-//! Messages between hosts and dispatchers, and among dispatchers.
+//! Messages between hosts and dispatchers, and among the dispatchers of a tree.
 //!
 //! In JSON, a message is `{"say": NAME, "what": …}`; names, tickets and tokens are hexadecimal digits, and
 //! times are in nanoseconds.
@@ -134,17 +134,14 @@ pub enum ToHost {
     },
 }
 
-/// A message between dispatchers. Messages of one pair arrive in order.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "say", content = "what", rename_all = "snake_case")]
+/// A message between dispatchers, which are all in one process: messages arrive in order, and none is lost. A
+/// message to the parent is for the cluster that is the parent when it arrives.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Between {
-    /// To the parent: this host is the head of the sender's cluster, and needs to know its parent. To the
-    /// root, when the sender's parent has ended.
+    /// To the parent: this host is the head of the sender's cluster, and needs to know its parent.
     Head {
         /// The head.
         head: Peer,
-        /// How often the sender's cluster was given to another one ([`Below::moves`]).
-        moves: u32,
         /// A host that should have served the head lacks its next bytes; a host above may have them.
         behind: bool,
         /// The last [`Between::Attach`] that could not be carried out for that reason.
@@ -159,7 +156,6 @@ pub enum Between {
         /// The head that the parent knew when it sent this.
         head: HostId,
         /// The delay of `to` from the source.
-        #[serde(default)]
         delay: Nanos,
     },
     /// To a child: the delay from the source of the host to which its head is connected.
@@ -179,42 +175,16 @@ pub enum Between {
     HeadSlow,
     /// To the parent: the sender's head is slow, and there is no other; it should be connected to a lower
     /// host.
-    Lower(Peer),
-    /// To a child: it is below the sender now.
-    Adopted {
-        /// The child's head, as far as the sender knows.
-        head: Peer,
-        /// [`Below::moves`]: messages from before the last move are ignored, though they may arrive after it.
-        moves: u32,
-    },
-    /// To a child: that cluster, which is beside it, is below it now.
-    Adopt {
-        /// The cluster.
-        cluster: ClusterId,
-        /// The facts known about the cluster; the latency is from the child's head to its head.
-        below: Below,
-    },
-    /// To a parent: the sender's cluster is below another one, by the move with this number. A later move may
-    /// bring it back.
-    Left(u32),
-    /// To the parent: no host of the sender's cluster can serve that cluster or has its next bytes, or there
-    /// are too many. The parent keeps it, even beyond `Policy::max_clusters`, since passing it on might bring
-    /// it back for ever.
-    GiveBack {
-        /// The cluster.
-        cluster: ClusterId,
-        /// The facts known about the cluster.
-        below: Below,
-    },
+    Lower,
     /// From the root: there is no place for the child's cluster; its hosts must begin again.
     Dissolve,
-    /// To the parent: the sender's cluster is empty, and these clusters were below it.
-    Vanished(Vec<(ClusterId, Below)>),
-    /// A message from a cluster that was below the sender.
-    Forwarded(ClusterId, Box<Between>),
-    /// A message returned by an empty cluster, which exists only until no host needs bytes kept for its
-    /// hosts, and does not accept the message.
-    Returned(Box<Between>),
+}
+
+impl Between {
+    /// Whether the message is for whichever cluster is the sender's parent.
+    pub(super) fn is_to_parent(&self) -> bool {
+        matches!(self, Between::Head { .. } | Between::Measured(_) | Between::Settled(_) | Between::Lower)
+    }
 }
 
 /// The description of a cluster that is to be founded.
@@ -234,14 +204,28 @@ pub struct Founding {
     pub delay: Nanos,
 }
 
-/// An action that a dispatcher asks its caller to carry out.
+/// An action that a dispatcher asks its caller to carry out. All except a message are carried out before
+/// anything else happens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DispatcherAction {
     /// Send a message to a host.
     Host(HostId, ToHost),
-    /// Send a message to a dispatcher; one that cannot be delivered comes back
-    /// ([`super::Dispatcher::on_undelivered`]).
+    /// Send a message to a dispatcher.
     Cluster(ClusterId, Between),
+    /// A cluster that was below this one is below another from now on.
+    Move {
+        /// The cluster.
+        cluster: ClusterId,
+        /// The facts known about the cluster.
+        below: Below,
+        /// The cluster that takes it: one that was beside it, or this cluster's parent.
+        to: ClusterId,
+        /// Whether the other may put it below one of its own. A cluster that no host here can serve, or whose
+        /// next bytes none has, is kept by the parent, since passing it on might bring it back for ever.
+        may_pass_on: bool,
+    },
+    /// The cluster's hosts are gone: its parent forgets it, and takes these clusters, which were below it.
+    Vanished(Vec<(ClusterId, Below)>),
     /// Run a dispatcher for a new cluster.
     Found(Founding),
     /// The dispatcher's cluster has ended; no further output follows.

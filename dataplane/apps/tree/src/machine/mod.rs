@@ -3,7 +3,7 @@
 //! | module | subject |
 //! |---|---|
 //! | [`dispatcher`] | [`Dispatcher`], the machine that keeps one cluster: its hosts and their parents |
-//! | [`dispatchers`] | [`Dispatchers`], those that one process runs, of a whole tree or a part of it |
+//! | [`dispatchers`] | [`Dispatchers`], all of a tree |
 //! | [`node`] | [`TreeNode`], the machine of a host, which passes a stream from its parent to its children |
 //! | [`policy`] | the controller's decisions: thresholds, bounds, which host is moved down |
 //! | [`cluster`] | the hosts of a cluster as a tree that never has a cycle |
@@ -52,7 +52,7 @@ pub mod policy;
 
 pub use cluster::{Cluster, ClusterHost, ParentOrder};
 pub use dispatcher::{Below, Dispatcher};
-pub use dispatchers::{Dispatchers, HostMessage, Mail};
+pub use dispatchers::{Dispatchers, HostMessage};
 pub use frame::{Reason, StartAt, TreeFrame};
 pub use message::{Between, DispatcherAction, Founding, FromHost, RefusalCode, ToHost, TreeJoin};
 pub use names::{ClusterId, HostId, Peer, RouterId, Ticket};

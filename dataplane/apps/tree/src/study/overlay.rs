@@ -9,13 +9,11 @@ use groupflow_base::{Nanos, Token};
 
 use super::routers::Routers;
 use crate::machine::{
-    Between, ClusterId, Dispatcher, DispatcherAction, FromHost, HostId, Peer, Policy, RefusalCode, RouterId,
+    ClusterId, Dispatcher, Dispatchers, FromHost, HostId, HostMessage, Peer, Policy, RefusalCode, RouterId,
     ToHost, TreeJoin,
 };
 
-/// The source, and the root's cluster.
 pub const SOURCE: HostId = HostId(0);
-const ROOT: ClusterId = ClusterId(0);
 /// Time after which a refused host tries again.
 const RETRY: Nanos = Nanos::from_millis(1000);
 /// Time between two signs of life.
@@ -49,7 +47,6 @@ enum OverlayEvent {
     Begin,
     FromHost(HostId, ClusterId, u32, FromHost),
     ToHost(ClusterId, u32, ToHost),
-    Between(ClusterId, ClusterId, Between),
     Connected { order: u32, parent: HostId },
     ParentGone(HostId),
     Silent(ClusterId),
@@ -60,7 +57,7 @@ enum OverlayEvent {
 /// Counts of events since the beginning.
 #[derive(Debug, Clone, Default)]
 pub struct Counts {
-    /// Messages between hosts and dispatchers, and between dispatchers.
+    /// Messages between hosts and dispatchers.
     pub messages: u64,
     /// Probes, there and back.
     pub probes: u64,
@@ -80,12 +77,13 @@ pub struct Counts {
 /// The hosts and dispatchers of one tree over a network of routers.
 pub struct Overlay<'a> {
     routers: &'a Routers,
-    policy: Policy,
     /// How long it takes others to notice a failure.
     silence: Nanos,
     pub now: Nanos,
     pub hosts: BTreeMap<HostId, OverlayHost>,
-    clusters: BTreeMap<ClusterId, (Dispatcher, usize)>,
+    dispatchers: Dispatchers,
+    /// The router beside which each dispatcher runs: that of the host that founded its cluster.
+    seats: BTreeMap<ClusterId, usize>,
     events: EventQueue<(HostId, OverlayEvent)>,
     /// The last join of a host that a dispatcher heard of.
     joined: BTreeMap<(ClusterId, HostId), u32>,
@@ -110,22 +108,22 @@ impl<'a> Overlay<'a> {
     pub fn new(
         routers: &'a Routers, policy: Policy, silence: Nanos, source: usize, capacity: u16,
     ) -> Overlay<'a> {
+        let join = join_message(SOURCE, Some(source), capacity);
+        let dispatchers = Dispatchers::new(policy, token(), &join, 1, Nanos::ZERO);
+        let seats = BTreeMap::from([(dispatchers.root(), source)]);
         let mut overlay = Overlay {
             routers,
-            policy,
             silence,
             now: Nanos::ZERO,
             hosts: BTreeMap::new(),
-            clusters: BTreeMap::new(),
+            dispatchers,
+            seats,
             events: EventQueue::default(),
             joined: BTreeMap::new(),
             next_host: 0,
             counts: Counts::default(),
         };
-        let host = overlay.add_host(source, Nanos::from_micros(200), capacity);
-        let join = overlay.join_message(host);
-        let root = Dispatcher::root(ROOT, policy, token(), &join, 1, Nanos::ZERO);
-        overlay.clusters.insert(ROOT, (root, source));
+        overlay.add_host(source, Nanos::from_micros(200), capacity);
         overlay.at(ALIVE, SOURCE, OverlayEvent::Tick);
         overlay
     }
@@ -164,7 +162,7 @@ impl<'a> Overlay<'a> {
     }
 
     pub fn clusters(&self) -> impl Iterator<Item = &Dispatcher> {
-        self.clusters.values().map(|(dispatcher, _)| dispatcher)
+        self.dispatchers.iter()
     }
 
     /// The present hosts that have joined, except the source.
@@ -175,7 +173,7 @@ impl<'a> Overlay<'a> {
     fn add_host(&mut self, router: usize, access: Nanos, capacity: u16) -> HostId {
         let id = HostId(self.next_host);
         self.next_host += 1;
-        let (parent, cluster, began) = (None, ROOT, self.now);
+        let (parent, cluster, began) = (None, self.dispatchers.root(), self.now);
         let host = OverlayHost {
             router,
             access,
@@ -210,34 +208,31 @@ impl<'a> Overlay<'a> {
     }
 
     fn to_cluster(&self, host: &OverlayHost) -> Nanos {
-        let at = self.clusters.get(&host.cluster).or_else(|| self.clusters.get(&ROOT));
-        at.map_or(Nanos::ZERO, |&(_, router)| self.routers.latency(host.router, router) + host.access)
+        let at = self.seats.get(&host.cluster);
+        at.map_or(Nanos::ZERO, |&router| self.routers.latency(host.router, router) + host.access)
     }
 
     fn happen(&mut self, host: HostId, what: OverlayEvent) {
         match what {
-            OverlayEvent::Begin => self.begin(host, ROOT),
-            OverlayEvent::FromHost(from, cluster, joins, message) => match self.clusters.get_mut(&cluster) {
-                Some((dispatcher, _)) => {
-                    self.joined.insert((cluster, from), joins);
-                    dispatcher.on_host(self.now, from, message);
-                    self.collect(cluster);
+            OverlayEvent::Begin => self.begin(host, self.dispatchers.root()),
+            OverlayEvent::FromHost(from, cluster, joins, message) => {
+                if self.dispatchers.get(cluster).is_none() {
+                    return self.begin_again(from);
                 }
-                None => self.begin_again(from),
-            },
+                self.joined.insert((cluster, from), joins);
+                let told = self.dispatchers.on_host(self.now, cluster, from, message);
+                self.collect(told);
+            }
             OverlayEvent::ToHost(from, joins, message) => {
                 if self.hosts.get(&host).is_some_and(|found| found.joins == joins) {
                     self.obey(host, from, message);
                 }
             }
-            OverlayEvent::Between(from, to, message) => self.between(from, to, message),
             OverlayEvent::Connected { order, parent } => self.connected(host, order, parent),
             OverlayEvent::ParentGone(parent) => self.parent_gone(host, parent),
             OverlayEvent::Silent(cluster) => {
-                if let Some((dispatcher, _)) = self.clusters.get_mut(&cluster) {
-                    dispatcher.on_gone(self.now, host);
-                    self.collect(cluster);
-                }
+                let told = self.dispatchers.on_gone(self.now, cluster, host);
+                self.collect(told);
             }
             OverlayEvent::Ended => self.go(host, Nanos::ZERO),
             OverlayEvent::Tick => self.tick(),
@@ -249,33 +244,29 @@ impl<'a> Overlay<'a> {
         let alive: Vec<(HostId, ClusterId)> =
             self.hosts.iter().map(|(&id, host)| (id, host.cluster)).collect();
         for (host, cluster) in alive {
-            if let Some((dispatcher, _)) = self.clusters.get_mut(&cluster) {
-                if dispatcher.tree().get(host).is_some() {
-                    dispatcher.on_host(self.now, host, FromHost::Alive);
-                }
+            if self.dispatchers.get(cluster).is_some_and(|each| each.tree().get(host).is_some()) {
+                let told = self.dispatchers.on_host(self.now, cluster, host, FromHost::Alive);
+                self.collect(told);
             }
         }
-        for id in self.clusters.keys().copied().collect::<Vec<_>>() {
-            let now = self.now;
-            if let Some((dispatcher, _)) = self.clusters.get_mut(&id).filter(|(d, _)| d.deadline() <= now) {
-                dispatcher.on_time(now);
-            }
-            self.collect(id);
+        if self.dispatchers.deadline() <= self.now {
+            let told = self.dispatchers.on_time(self.now);
+            self.collect(told);
         }
         self.at(self.now + ALIVE, SOURCE, OverlayEvent::Tick);
     }
 
     fn begin_again(&mut self, host: HostId) {
         if host != SOURCE {
-            self.begin(host, ROOT);
+            self.begin(host, self.dispatchers.root());
         }
     }
 
     /// Lets a host join a cluster, and leave everything before.
     fn begin(&mut self, host: HostId, cluster: ClusterId) {
-        let now = self.now;
+        let (now, root) = (self.now, self.dispatchers.root());
         let Some(found) = self.hosts.get_mut(&host) else { return };
-        if !found.joined && cluster == ROOT {
+        if !found.joined && cluster == root {
             found.began = now;
         }
         if found.parent.take().is_some() {
@@ -382,51 +373,19 @@ impl<'a> Overlay<'a> {
         }
     }
 
-    fn between(&mut self, from: ClusterId, to: ClusterId, message: Between) {
-        match self.clusters.get_mut(&to) {
-            Some((dispatcher, _)) => {
-                dispatcher.on_cluster(self.now, from, message);
-                self.collect(to);
+    /// Carries the messages of dispatchers to hosts.
+    fn collect(&mut self, told: Vec<HostMessage>) {
+        for HostMessage { cluster, host, message } in told {
+            let Some(found) = self.hosts.get(&host) else { continue };
+            if let ToHost::Redirect(to) = &message {
+                // The founder of a cluster is the first that is sent there.
+                self.seats.entry(*to).or_insert(found.router);
             }
-            None => {
-                if let Some((dispatcher, _)) = self.clusters.get_mut(&from) {
-                    dispatcher.on_undelivered(self.now, to, message);
-                }
-                self.collect(from);
-            }
-        }
-    }
-
-    /// Carries out the actions of a dispatcher.
-    fn collect(&mut self, id: ClusterId) {
-        while let Some((output, router)) = self.clusters.get_mut(&id).and_then(|(d, r)| Some((d.poll()?, *r)))
-        {
-            match output {
-                DispatcherAction::Host(host, message) => {
-                    let Some(found) = self.hosts.get(&host) else { continue };
-                    let way = self.routers.latency(found.router, router) + found.access;
-                    self.counts.messages += 1;
-                    let joins = self.joined.get(&(id, host)).copied().unwrap_or(0);
-                    self.at(self.now + way, host, OverlayEvent::ToHost(id, joins, message));
-                }
-                DispatcherAction::Cluster(to, message) => {
-                    let there = self.clusters.get(&to).map_or(router, |&(_, there)| there);
-                    let way = self.routers.latency(router, there);
-                    self.counts.messages += 1;
-                    self.at(self.now + way, SOURCE, OverlayEvent::Between(id, to, message));
-                }
-                DispatcherAction::Found(founding) => {
-                    // The new dispatcher runs beside the host that founds its cluster.
-                    let there = self.hosts.get(&founding.founder).map_or(router, |found| found.router);
-                    let seed = founding.cluster.0;
-                    let dispatcher = Dispatcher::found(&founding, self.policy, token(), seed, self.now);
-                    self.clusters.insert(founding.cluster, (dispatcher, there));
-                }
-                DispatcherAction::Ended => {
-                    self.clusters.remove(&id);
-                    return;
-                }
-            }
+            let seat = self.seats.get(&cluster).copied().unwrap_or(found.router);
+            let way = self.routers.latency(found.router, seat) + found.access;
+            self.counts.messages += 1;
+            let joins = self.joined.get(&(cluster, host)).copied().unwrap_or(0);
+            self.at(self.now + way, host, OverlayEvent::ToHost(cluster, joins, message));
         }
     }
 }

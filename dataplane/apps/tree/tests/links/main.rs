@@ -1,7 +1,6 @@
 //! Connections over QUIC in virtual time.
 
 mod congestion;
-mod known;
 mod world;
 
 use std::net::{SocketAddr, SocketAddrV4};

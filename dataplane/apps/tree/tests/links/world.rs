@@ -7,11 +7,10 @@ use std::time::{Duration, Instant};
 use bytes::BytesMut;
 use groupflow_host::identity::Identity;
 use groupflow_tree::agent::quic::{Happened, Links, QuicLink};
-use groupflow_tree::agent::shared::TreeIdentity;
+use groupflow_tree::agent::shared::{CertifiedKey, TreeIdentity};
 use groupflow_tree::machine::ConnId;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use serde_json::json;
 
 pub const PARENT: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), 4000);
 pub const CHILD: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 2), 4000);
@@ -28,8 +27,8 @@ pub fn identity(name: &str) -> TreeIdentity {
     let (certificate, key) = (folder.join("cert"), folder.join("key"));
     Identity::open(&certificate, &key).expect("made");
     let text = |path| std::fs::read_to_string(path).expect("there");
-    let shared =
-        TreeIdentity::parse(&json!({"certificate": text(certificate), "key": text(key)})).expect("parsed");
+    let shared = TreeIdentity::parse(Some(&CertifiedKey { certificate: text(certificate), key: text(key) }))
+        .expect("parsed");
     std::fs::remove_dir_all(&folder).expect("removed");
     shared
 }

@@ -3,11 +3,12 @@
 
 use groupflow_base::Nanos;
 use groupflow_tree::machine::{
-    Between, ClusterId, Dispatcher, DispatcherAction, FromHost, HostId, Policy, RefusalCode, Ticket, ToHost,
+    Below, Between, ClusterId, Dispatcher, DispatcherAction, FromHost, HostId, Policy, RefusalCode, Ticket,
+    ToHost,
 };
 
 use super::dispatchers::{
-    across, attached, founded, free, head, join, outputs, peer, policy, root, FOUNDED, FOUNDER, PARENT,
+    across, attached, comes, founded, free, head, join, outputs, peer, policy, root, FOUNDED, FOUNDER, PARENT,
 };
 use super::forest::{token, ROOT, SOURCE};
 
@@ -48,14 +49,14 @@ fn attach_to(parent: HostId, ticket: Ticket, head: HostId) -> Between {
 }
 
 fn behind(host: HostId, tried: Option<Ticket>) -> Between {
-    Between::Head { head: peer(host), moves: 0, behind: true, tried }
+    Between::Head { head: peer(host), behind: true, tried }
 }
 
 #[test]
 fn a_parent_outside_lets_go_when_those_below_a_dead_head_have_others() {
     let mut cluster = of_two(4);
     cluster.on_gone(Nanos::ZERO, FOUNDER);
-    assert_eq!(across(&mut cluster), [(PARENT, head(SECOND, 0))]);
+    assert_eq!(across(&mut cluster), [(PARENT, head(SECOND))]);
     cluster.on_cluster(Nanos::ZERO, PARENT, attach_to(HostId(6), AGAIN, SECOND));
     assert_eq!(across(&mut cluster), [], "it may still need what the dead one did not pass on");
     let order = cluster.tree().get(SECOND).expect("a member").order;
@@ -71,7 +72,7 @@ fn bytes_kept_for_another_cluster_are_kept_above_when_their_keeper_dies() {
     member(&mut root, upper, SOURCE, 4);
     // The source has no room beside another.
     member(&mut root, HostId(6), SOURCE, 0);
-    root.on_cluster(Nanos::ZERO, PARENT, head(FOUNDER, 0));
+    comes(&mut root, PARENT, FOUNDER.0);
     let (parent, first) = attach(&across(&mut root)).expect("an Attach");
     assert_eq!(parent, upper);
     root.on_gone(Nanos::ZERO, upper);
@@ -83,7 +84,7 @@ fn bytes_kept_for_another_cluster_are_kept_above_when_their_keeper_dies() {
     root.on_cluster(Nanos::ZERO, PARENT, Between::Free(first));
     assert_eq!(outputs(&mut root), [forget(upper)]);
     // That head dies, and the next is connected to the same host.
-    root.on_cluster(Nanos::ZERO, PARENT, head(SECOND, 0));
+    root.on_cluster(Nanos::ZERO, PARENT, head(SECOND));
     assert!(attach(&across(&mut root)).is_some());
     root.on_cluster(Nanos::ZERO, PARENT, Between::Free(second));
     assert_eq!(outputs(&mut root), [forget(FOUNDER)]);
@@ -93,14 +94,11 @@ fn bytes_kept_for_another_cluster_are_kept_above_when_their_keeper_dies() {
 fn a_cluster_without_hosts_is_there_until_nobody_needs_what_is_kept_for_them() {
     let (mut cluster, lower) = (founded(), ClusterId(3));
     outputs(&mut cluster);
-    cluster.on_cluster(Nanos::ZERO, lower, head(SECOND, 0));
+    comes(&mut cluster, lower, SECOND.0);
     let (_, ticket) = attach(&across(&mut cluster)).expect("an Attach");
     cluster.on_gone(Nanos::ZERO, FOUNDER);
     let told = outputs(&mut cluster);
-    assert!(matches!(&told[..], [DispatcherAction::Cluster(PARENT, Between::Vanished(_))]), "{told:?}");
-    let asks = head(SECOND, 0);
-    cluster.on_cluster(Nanos::ZERO, lower, asks.clone());
-    assert_eq!(across(&mut cluster), [(lower, Between::Returned(Box::new(asks)))]);
+    assert!(matches!(&told[..], [DispatcherAction::Vanished(_)]), "{told:?}");
     cluster.on_cluster(Nanos::ZERO, lower, Between::Free(ticket));
     assert_eq!(outputs(&mut cluster), [free(PARENT, FOUNDED), DispatcherAction::Ended]);
 }
@@ -110,6 +108,7 @@ fn a_cluster_without_hosts_is_there_until_nobody_needs_what_is_kept_for_them() {
 fn a_head_that_is_behind_waits_while_the_host_for_it_cannot_be_reached() {
     let (mut cluster, lower) = (founded(), ClusterId(3));
     outputs(&mut cluster);
+    comes(&mut cluster, lower, 20);
     cluster.on_cluster(Nanos::ZERO, lower, behind(HostId(20), None));
     assert_eq!(attach(&across(&mut cluster)).map(|(parent, _)| parent), Some(FOUNDER));
     cluster.on_cluster(Nanos::ZERO, lower, behind(HostId(20), None));
@@ -123,13 +122,12 @@ fn a_head_that_is_behind_waits_while_the_host_for_it_cannot_be_reached() {
 fn a_head_that_needs_more_than_its_parent_has_comes_to_the_head_above_and_in_the_end_to_the_source() {
     let mut cluster = of_two(4);
     let lower = ClusterId(3);
-    cluster.on_cluster(Nanos::ZERO, lower, head(HostId(20), 0));
+    comes(&mut cluster, lower, 20);
     let (parent, first) = attach(&across(&mut cluster)).expect("an Attach");
     assert_eq!(parent, FOUNDER);
     cluster.on_cluster(Nanos::ZERO, lower, behind(HostId(20), Some(first)));
-    let second = across(&mut cluster);
-    let given = second.iter().find_map(|(to, message)| match message {
-        Between::GiveBack { cluster, below } if *to == PARENT => Some((*cluster, *below)),
+    let given = outputs(&mut cluster).into_iter().find_map(|output| match output {
+        DispatcherAction::Move { cluster, below, to: PARENT, .. } => Some((cluster, below)),
         _ => None,
     });
     let (given, below) = given.expect("it is given to the cluster above");
@@ -139,9 +137,9 @@ fn a_head_that_needs_more_than_its_parent_has_comes_to_the_head_above_and_in_the
     // Given with that, it comes to the source at once; asked for by one that tried another host, after that.
     let mut root = root(2);
     member(&mut root, HostId(5), SOURCE, 4);
-    root.on_cluster(Nanos::ZERO, PARENT, Between::GiveBack { cluster: lower, below });
+    root.on_adopt(Nanos::ZERO, lower, below, false);
     assert_eq!(attach(&across(&mut root)).map(|(parent, _)| parent), Some(SOURCE));
-    root.on_cluster(Nanos::ZERO, PARENT, head(SECOND, 0));
+    comes(&mut root, PARENT, SECOND.0);
     let (parent, first) = attach(&across(&mut root)).expect("an Attach");
     assert_eq!(parent, HostId(5));
     root.on_cluster(Nanos::ZERO, PARENT, behind(SECOND, Some(first)));
@@ -180,10 +178,13 @@ fn a_host_without_children_that_needs_more_than_the_head_has_founds_a_cluster() 
     });
     let founding = founding.expect("it is founded");
     assert!(told.contains(&DispatcherAction::Host(SECOND, ToHost::Redirect(founding.cluster))), "{told:?}");
-    let (token, now) = (join(SECOND, 0).token, Nanos::ZERO);
-    let mut apart = Dispatcher::found(&founding, policy(), token, 1, now);
-    apart.on_host(now, SECOND, FromHost::Join(join(SECOND, 0)));
-    assert_eq!(across(&mut apart), [(PARENT, head(SECOND, 0))]);
+    let to_parent = |output: &DispatcherAction| match output {
+        DispatcherAction::Move { cluster, below, to: PARENT, .. } => {
+            *cluster == founding.cluster && below.behind
+        }
+        _ => false,
+    };
+    assert!(told.iter().any(to_parent), "{told:?}");
     assert_eq!(cluster.tree().head(), Some(FOUNDER));
 }
 
@@ -225,9 +226,9 @@ fn a_silent_host_is_told_that_it_is_given_up_before_the_cluster_ends() {
 fn a_place_for_a_head_that_is_gone_is_given_back() {
     let mut cluster = of_two(4);
     cluster.on_cluster(Nanos::ZERO, PARENT, Between::HeadSlow);
-    assert_eq!(across(&mut cluster), [(PARENT, head(SECOND, 0))]);
+    assert_eq!(across(&mut cluster), [(PARENT, head(SECOND))]);
     cluster.on_gone(Nanos::ZERO, SECOND);
-    assert_eq!(across(&mut cluster), [(PARENT, head(FOUNDER, 0))]);
+    assert_eq!(across(&mut cluster), [(PARENT, head(FOUNDER))]);
     cluster.on_cluster(Nanos::ZERO, PARENT, attach_to(HostId(5), AGAIN, SECOND));
     assert_eq!(across(&mut cluster), [(PARENT, Between::Free(AGAIN))]);
 }
@@ -237,11 +238,10 @@ fn a_place_for_a_head_that_is_gone_is_given_back() {
 #[test]
 fn bytes_kept_for_an_ended_cluster_are_freed() {
     let mut root = root(2);
-    root.on_cluster(Nanos::ZERO, PARENT, head(FOUNDER, 0));
+    comes(&mut root, PARENT, FOUNDER.0);
     let told = across(&mut root);
     let (parent, ticket) = attach(&told).expect("an Attach");
-    let message = attach_to(parent, ticket, FOUNDER);
-    root.on_cluster(Nanos::ZERO, PARENT, Between::Returned(Box::new(message)));
+    root.on_undelivered(Nanos::ZERO, PARENT, &attach_to(parent, ticket, FOUNDER));
     let forget = DispatcherAction::Host(parent, ToHost::Forget { child: FOUNDER });
     assert!(outputs(&mut root).contains(&forget));
 }
@@ -266,9 +266,8 @@ fn a_cluster_goes_below_another_before_a_host_is_overloaded() {
     for settles_first in [true, false] {
         let mut root = Dispatcher::root(ROOT, policy, token(), &join(SOURCE, 1), 1, Nanos::ZERO);
         let comes = |root: &mut Dispatcher, cluster: ClusterId| {
-            let head = peer(HostId(cluster.0));
-            let message = Between::Head { head, moves: 0, behind: false, tried: None };
-            root.on_cluster(Nanos::ZERO, cluster, message);
+            let below = Below::found_again(peer(HostId(cluster.0)), Nanos::ZERO, false);
+            root.on_adopt(Nanos::ZERO, cluster, below, true);
         };
         comes(&mut root, first);
         let (host, ticket) = attach(&across(&mut root)).expect("it has a place");
@@ -282,9 +281,11 @@ fn a_cluster_goes_below_another_before_a_host_is_overloaded() {
             root.on_cluster(Nanos::ZERO, first, Between::Settled(ticket));
             root.on_host(Nanos::ZERO, SOURCE, FromHost::Backlog { child: HostId(second.0) });
         }
-        let told = across(&mut root);
-        let adopts =
-            |message: &Between| matches!(message, Between::Adopt { cluster, .. } if *cluster == second);
-        assert!(told.iter().any(|(to, message)| *to == first && adopts(message)), "{told:?}");
+        let told = outputs(&mut root);
+        let goes = |output: &DispatcherAction| match output {
+            DispatcherAction::Move { cluster, to, .. } => (*cluster, *to) == (second, first),
+            _ => false,
+        };
+        assert!(told.iter().any(goes), "{told:?}");
     }
 }

@@ -2,7 +2,6 @@
 //! each as it was written and in order, and are told of missing ones.
 
 use groupflow_base::Nanos;
-use groupflow_transport::fanout::Mode;
 use groupflow_tree::machine::{
     Demotion, HostId, NodeConfig, Policy, ReadItem, Slow, StartAt, TreeFrame, TreeNode,
 };
@@ -18,7 +17,6 @@ const WAIT: Nanos = Nanos::from_millis(20);
 fn config(align: u64) -> NodeConfig {
     let never = Nanos(u64::MAX / 4);
     NodeConfig {
-        mode: Mode::EndToEnd,
         slow: Slow::Skip { align },
         capacity: 40_000,
         history: 20_000,

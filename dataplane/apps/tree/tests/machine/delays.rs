@@ -1,7 +1,6 @@
 //! Delays from the source: their bound, and hosts that are moved when latencies have changed.
 
 use groupflow_base::Nanos;
-use groupflow_transport::fanout::Mode;
 use groupflow_tree::machine::{
     Between, ClusterId, Demotion, Dispatcher, DispatcherAction, FromHost, HostId, NodeConfig, Policy,
     RefusalCode, Slow, ToHost,
@@ -73,7 +72,7 @@ fn a_host_is_not_sent_to_a_cluster_in_which_it_would_be_beyond_the_bound() {
         let far = joins(&mut forest, 600, None, 4);
         let host = joins(&mut forest, 560, None, 4);
         let cluster = |host| forest.hosts[&host].cluster;
-        assert_ne!(cluster(far), ROOT);
+        assert_ne!(cluster(far), forest.dispatchers.root());
         assert_eq!(cluster(host) == cluster(far), below, "{bound:?}");
         // A new cluster would take over that of the far host, for which the way would be no longer here.
         assert!([far, host].iter().all(|&host| told(&forest, host).is_none()));
@@ -88,7 +87,7 @@ fn clusters_below_know_their_delay_from_the_source() {
     let [middle, last] = [600, 700].map(|place| joins(&mut forest, place, None, 4));
     let beside = joins(&mut forest, 720, None, 0);
     let delay = |forest: &Forest, host: HostId| {
-        let dispatcher = &forest.clusters[&forest.hosts[&host].cluster];
+        let dispatcher = forest.dispatchers.get(forest.hosts[&host].cluster).expect("a cluster");
         dispatcher.delay(host).map(Nanos::as_millis)
     };
     assert_eq!(forest.hosts[&last].parent, Some(middle));
@@ -110,7 +109,7 @@ fn a_head_moves_within_the_cluster_above_when_its_parent_becomes_farther() {
         let [near, other] = [530, 540].map(|place| joins(&mut forest, place, None, 2));
         let head = joins(&mut forest, 600, None, 2);
         assert_eq!((forest.hosts[&head].parent, [near, other]), (Some(near), [HostId(1), HostId(2)]));
-        assert_ne!(forest.hosts[&head].cluster, ROOT);
+        assert_ne!(forest.hosts[&head].cluster, forest.dispatchers.root());
         forest.hosts.get_mut(&near).expect("a host").place = place;
         (0..3).for_each(|_| forest.settle());
         assert_eq!(forest.hosts[&head].parent, Some(HostId(parent)), "{review:?} {place}");
@@ -260,7 +259,6 @@ fn where_latencies_are_not_measured_again_nobody_is_asked() {
     forest.hosts.get_mut(&host).expect("a host").place = 512;
     forest.settle();
     assert_eq!(forest.hosts[&host].parent, Some(near));
-    forest.clusters.values_mut().for_each(|dispatcher| assert_eq!(outputs(dispatcher), []));
     assert_ne!(other, near);
 }
 
@@ -269,7 +267,7 @@ fn where_latencies_are_not_measured_again_nobody_is_asked() {
 fn hosts_that_are_moved_to_nearer_parents_miss_no_byte() {
     let patience = Nanos::from_millis(100_000);
     // Nobody is reported as slow: here messages and bytes take seconds.
-    let config = NodeConfig { late_after: patience, ..config(Mode::EndToEnd, Slow::Wait) };
+    let config = NodeConfig { late_after: patience, ..config(Slow::Wait) };
     let mut grove = Grove::new(config, Policy { patience, ..policy(None) }, 2);
     let ends = [MIDDLE - 100, MIDDLE + 100];
     let relays = ends.map(|place| {
@@ -304,7 +302,7 @@ const HEAD: HostId = HostId(20);
 /// The root of three with a cluster below it, whose head is connected to the host that is returned.
 fn with_a_head() -> (Dispatcher, HostId) {
     let mut root = of_three();
-    root.on_cluster(Nanos::ZERO, BELOW, single::head(HEAD, 0));
+    single::comes(&mut root, BELOW, HEAD.0);
     let told = across(&mut root);
     let attach = told.iter().find_map(|(to, message)| match message {
         Between::Attach { to: parent, ticket, .. } if *to == BELOW => Some((parent.host, *ticket)),
@@ -387,9 +385,7 @@ proptest! {
         for mut dispatcher in [root, single::founded()] {
             outputs(&mut dispatcher);
             for (second, (from, message)) in said.iter().enumerate() {
-                let text = serde_json::to_string(message).expect("JSON");
-                let message = serde_json::from_str(&text).expect("what was written");
-                dispatcher.on_cluster(Nanos::from_secs(second as u64), *from, message);
+                dispatcher.on_cluster(Nanos::from_secs(second as u64), *from, message.clone());
                 prop_assert!(outputs(&mut dispatcher).len() <= 3);
             }
             prop_assert!(serde_json::to_string(&dispatcher).is_ok());

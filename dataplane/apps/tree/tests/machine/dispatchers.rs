@@ -71,17 +71,17 @@ fn places(dispatcher: &mut Dispatcher) -> Vec<(HostId, HostId)> {
 
 /// A cluster that is known by its head only.
 fn below(head: u64) -> Below {
-    moved(head, 0)
+    Below::found_again(peer(HostId(head)), Nanos::ZERO, false)
 }
 
-/// A cluster that was given to others this often.
-pub fn moved(head: u64, moves: u32) -> Below {
-    Below::found_again(peer(HostId(head)), Nanos::ZERO, moves, false)
+/// A cluster comes to this one, which has no say in it.
+pub fn comes(dispatcher: &mut Dispatcher, cluster: ClusterId, head: u64) {
+    dispatcher.on_adopt(Nanos::ZERO, cluster, below(head), false);
 }
 
 /// Asks for a parent.
-pub fn head(head: HostId, moves: u32) -> Between {
-    Between::Head { head: peer(head), moves, behind: false, tried: None }
+pub fn head(head: HostId) -> Between {
+    Between::Head { head: peer(head), behind: false, tried: None }
 }
 
 /// The message that no host needs the bytes kept under a ticket.
@@ -89,69 +89,30 @@ pub fn free(by: ClusterId, ticket: Ticket) -> DispatcherAction {
     DispatcherAction::Cluster(by, Between::Free(ticket))
 }
 
-fn give_back(cluster: u64) -> Between {
-    Between::GiveBack { cluster: ClusterId(cluster), below: below(cluster) }
-}
-
-#[test]
-fn a_cluster_whose_parent_ends_with_its_question_asks_again_and_comes_to_the_root() {
-    let mut cluster = founded();
-    outputs(&mut cluster);
-    let asks = head(FOUNDER, 0);
-    cluster.on_host(Nanos::ZERO, FOUNDER, FromHost::Lost { order: 1, gone: false });
-    assert_eq!(across(&mut cluster), [(PARENT, asks.clone())]);
-    // The parent took it, and has gone without an answer.
-    let later = cluster.deadline();
-    assert_eq!(later, policy().patience);
-    cluster.on_host(later, FOUNDER, FromHost::Alive);
-    cluster.on_time(later);
-    assert_eq!(across(&mut cluster), [(PARENT, asks.clone())]);
-    assert!(cluster.deadline() > later, "not at once again");
-    cluster.on_undelivered(later, PARENT, asks.clone());
-    assert_eq!(across(&mut cluster), [(ROOT, asks)]);
-}
-
-/// Else it would ask for ever, and at once.
-#[test]
-fn a_cluster_whose_root_is_gone_asks_again_after_a_while() {
-    let mut cluster = founded();
-    outputs(&mut cluster);
-    let asks = head(FOUNDER, 0);
-    cluster.on_undelivered(Nanos::ZERO, PARENT, asks.clone());
-    assert_eq!(across(&mut cluster), [(ROOT, asks.clone())]);
-    cluster.on_undelivered(Nanos::ZERO, ROOT, asks.clone());
-    assert_eq!(across(&mut cluster), []);
-    let later = cluster.deadline();
-    assert_eq!(later, policy().patience);
-    cluster.on_host(later, FOUNDER, FromHost::Alive);
-    cluster.on_time(later);
-    assert_eq!(across(&mut cluster), [(ROOT, asks)]);
-}
-
 #[test]
 fn clusters_that_come_back_are_at_most_twice_as_many_as_may_be_founded() {
     let mut root = root(8);
-    root.on_cluster(Nanos::ZERO, PARENT, head(HostId(1), 0));
-    (11..=14).for_each(|id| root.on_cluster(Nanos::ZERO, PARENT, give_back(id)));
+    comes(&mut root, PARENT, 1);
+    (11..=14).for_each(|id| comes(&mut root, ClusterId(id), id));
     assert_eq!(root.below().map(|(id, _)| id).collect::<Vec<_>>(), [PARENT, ClusterId(11)]);
     let told = across(&mut root).into_iter().filter(|(_, message)| *message == Between::Dissolve);
     assert_eq!(told.map(|(id, _)| id.0).collect::<Vec<_>>(), [12, 13, 14]);
 
     let mut cluster = founded();
     outputs(&mut cluster);
-    (11..=14).for_each(|id| cluster.on_cluster(Nanos::ZERO, PARENT, give_back(id)));
+    (11..=14).for_each(|id| comes(&mut cluster, ClusterId(id), id));
     assert_eq!(cluster.below().count(), 2);
-    let passed_up = across(&mut cluster).into_iter().filter(|(to, _)| *to == PARENT);
-    let given = |id| Between::GiveBack { cluster: ClusterId(id), below: moved(id, 1) };
-    assert_eq!(passed_up.map(|(_, message)| message).collect::<Vec<_>>(), [given(13), given(14)]);
+    let passed_up = outputs(&mut cluster).into_iter().filter_map(|output| match output {
+        DispatcherAction::Move { cluster, to: PARENT, may_pass_on: false, .. } => Some(cluster.0),
+        _ => None,
+    });
+    assert_eq!(passed_up.collect::<Vec<_>>(), [13, 14]);
 }
 
 #[test]
 fn the_hosts_of_a_cluster_for_which_there_is_no_place_begin_again() {
     let mut cluster = founded();
     outputs(&mut cluster);
-    cluster.on_cluster(Nanos::ZERO, ClusterId(77), Between::Dissolve);
-    assert_eq!(outputs(&mut cluster), [], "from a stranger");
     cluster.on_cluster(Nanos::ZERO, ROOT, Between::Dissolve);
     let told = outputs(&mut cluster);
     assert!(told.contains(&DispatcherAction::Host(FOUNDER, ToHost::Redirect(ROOT))), "{told:?}");
@@ -170,7 +131,7 @@ fn the_hosts_of_a_cluster_for_which_there_is_no_place_begin_again() {
 #[test]
 fn a_cluster_is_put_below_another_only_when_that_has_settled() {
     let (mut root, beside) = (root(8), PARENT);
-    root.on_cluster(Nanos::ZERO, beside, head(HostId(1), 0));
+    comes(&mut root, beside, 1);
     let told = across(&mut root);
     let ticket = told.iter().find_map(|(_, message)| match message {
         Between::Attach { ticket, .. } => Some(*ticket),
@@ -178,10 +139,9 @@ fn a_cluster_is_put_below_another_only_when_that_has_settled() {
     });
     let ticket = ticket.expect("an Attach");
     let comes = |root: &mut Dispatcher, id: u64| {
-        let message = Between::Vanished(vec![(ClusterId(id), below(id))]);
-        root.on_cluster(Nanos::ZERO, ClusterId(99), message);
-        let told = across(root);
-        told.iter().any(|(to, message)| *to == beside && matches!(message, Between::Adopt { .. }))
+        root.on_vanished(Nanos::ZERO, ClusterId(99), vec![(ClusterId(id), below(id))]);
+        let told = outputs(root);
+        told.iter().any(|output| matches!(output, DispatcherAction::Move { to, .. } if *to == beside))
     };
     assert!(!comes(&mut root, 11));
     root.on_cluster(Nanos::ZERO, beside, Between::Settled(FOUNDED));

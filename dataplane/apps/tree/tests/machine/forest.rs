@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use groupflow_base::Nanos;
 use groupflow_base::Token;
 use groupflow_tree::machine::{
-    Between, ClusterId, Dispatcher, DispatcherAction, FromHost, HostId, ParentOrder, Peer, Policy,
+    ClusterId, Dispatcher, Dispatchers, FromHost, HostId, HostMessage, ParentOrder, Peer, Policy,
     RefusalCode, RouterId, Ticket, ToHost, TreeJoin,
 };
 
@@ -16,7 +16,6 @@ enum TreeMessage {
     Up(FromHost, u32),
     /// And which join of the host it comes after.
     Down(ToHost, u32),
-    Across(Between),
     /// The host's connection to its dispatcher is lost.
     Gone,
     /// The host's parent is gone, or its order is carried out.
@@ -58,7 +57,7 @@ pub const ROOT: ClusterId = ClusterId(0);
 pub struct Forest {
     pub now: Nanos,
     pub hosts: BTreeMap<HostId, ForestHost>,
-    pub clusters: BTreeMap<ClusterId, Dispatcher>,
+    pub dispatchers: Dispatchers,
     pub policy: Policy,
     queues: BTreeMap<(Who, Who), VecDeque<TreeMessage>>,
     joined: BTreeMap<(ClusterId, HostId), u32>,
@@ -76,11 +75,14 @@ fn peer(host: HostId) -> Peer {
 
 impl Forest {
     pub fn new(policy: Policy, capacity: u16) -> Forest {
+        let join = TreeJoin { peer: peer(SOURCE), router: None, capacity, token: token() };
+        let dispatchers = Dispatchers::new(policy, token(), &join, 1, Nanos::ZERO);
+        let root = dispatchers.root();
         let host = |place| ForestHost {
             place,
             router: None,
             capacity,
-            cluster: ROOT,
+            cluster: root,
             parent: None,
             order: 0,
             done: false,
@@ -89,12 +91,10 @@ impl Forest {
             refused: None,
             told: None,
         };
-        let join = TreeJoin { peer: peer(SOURCE), router: None, capacity, token: token() };
-        let root = Dispatcher::root(ROOT, policy, token(), &join, 1, Nanos::ZERO);
         Forest {
             now: Nanos::ZERO,
             hosts: BTreeMap::from([(SOURCE, host(500))]),
-            clusters: BTreeMap::from([(ROOT, root)]),
+            dispatchers,
             policy,
             queues: BTreeMap::new(),
             joined: BTreeMap::new(),
@@ -108,7 +108,7 @@ impl Forest {
         let host = HostId(self.next);
         self.next += 1;
         let router = router.map(RouterId);
-        let (cluster, parent, order, done, refused) = (ROOT, None, 0, false, None);
+        let (cluster, parent, order, done, refused) = (self.dispatchers.root(), None, 0, false, None);
         let (joins, expected, told) = (0, Vec::new(), None);
         let new = ForestHost {
             place,
@@ -132,9 +132,10 @@ impl Forest {
     pub fn retry(&mut self) {
         let busy = |host: &ForestHost| host.refused == Some(RefusalCode::Busy);
         let busy: Vec<HostId> = self.hosts.iter().filter(|(_, h)| busy(h)).map(|(&host, _)| host).collect();
+        let root = self.dispatchers.root();
         for host in busy {
             let found = self.hosts.get_mut(&host).expect("a host");
-            found.cluster = ROOT;
+            found.cluster = root;
             self.ask(host);
         }
     }
@@ -163,18 +164,27 @@ impl Forest {
         }
     }
 
-    /// A dispatcher dies and is made again from its stored state; messages between it and its hosts are lost.
-    pub fn replace(&mut self, choice: usize) {
-        let id = *self.clusters.keys().nth(choice % self.clusters.len()).expect("a cluster");
-        let stored = serde_json::to_string(&self.clusters[&id]).expect("JSON");
-        let mut again: Dispatcher = serde_json::from_str(&stored).expect("the same");
-        again.resume(self.now);
-        self.clusters.insert(id, again);
-        let with_host = |pair: &(Who, Who)| match pair {
-            (Who::Host(_), Who::Cluster(c)) | (Who::Cluster(c), Who::Host(_)) => *c == id,
-            _ => false,
+    /// The dispatchers die and are made again from their stored states; messages between them and the hosts are
+    /// lost.
+    pub fn replace(&mut self) {
+        let stored = |dispatcher: &Dispatcher| serde_json::to_string(dispatcher).expect("JSON");
+        let restored = |state: String| serde_json::from_str(&state).expect("the same");
+        let states = self.dispatchers.iter().map(stored).map(restored).collect();
+        // Else there would be two of each name.
+        let seed = 2 + self.told as u64;
+        let again = Dispatchers::resume(states, self.policy, token(), seed, self.now);
+        self.dispatchers = again.expect("with the root");
+        let with_host = |pair: &(Who, Who)| {
+            matches!(pair, (Who::Host(_), Who::Cluster(_)) | (Who::Cluster(_), Who::Host(_)))
         };
         self.queues.retain(|pair, _| !with_host(pair));
+        for id in self.dispatchers.iter().map(Dispatcher::id).collect::<Vec<_>>() {
+            self.come_back(id);
+        }
+    }
+
+    /// The hosts of a cluster say where they are.
+    fn come_back(&mut self, id: ClusterId) {
         for (host, (order, done)) in self.hosts_of(id) {
             match order {
                 0 if host == SOURCE => self.say(host, FromHost::Back { order: 0, attached: true }),
@@ -257,12 +267,9 @@ impl Forest {
     }
 
     fn on_time(&mut self) {
-        for id in self.clusters.keys().copied().collect::<Vec<_>>() {
-            let now = self.now;
-            if let Some(dispatcher) = self.clusters.get_mut(&id).filter(|d| d.deadline() <= now) {
-                dispatcher.on_time(now);
-            }
-            self.collect(id);
+        if self.dispatchers.deadline() <= self.now {
+            let told = self.dispatchers.on_time(self.now);
+            self.collect(told);
         }
     }
 
@@ -275,34 +282,18 @@ impl Forest {
         let now = self.now;
         match (from, to, message) {
             (Who::Host(host), Who::Cluster(id), TreeMessage::Up(message, joins)) => {
-                match self.clusters.get_mut(&id) {
-                    Some(dispatcher) => {
-                        if matches!(message, FromHost::Join(_)) {
-                            self.joined.insert((id, host), joins);
-                        }
-                        dispatcher.on_host(now, host, message);
-                        self.collect(id);
-                    }
-                    None => self.begin_again(host),
+                if self.dispatchers.get(id).is_none() {
+                    return self.begin_again(host);
                 }
+                if matches!(message, FromHost::Join(_)) {
+                    self.joined.insert((id, host), joins);
+                }
+                let told = self.dispatchers.on_host(now, id, host, message);
+                self.collect(told);
             }
             (Who::Host(host), Who::Cluster(id), TreeMessage::Gone) => {
-                if let Some(dispatcher) = self.clusters.get_mut(&id) {
-                    dispatcher.on_gone(now, host);
-                }
-                self.collect(id);
-            }
-            (Who::Cluster(sender), Who::Cluster(id), TreeMessage::Across(message)) => {
-                match self.clusters.get_mut(&id) {
-                    Some(dispatcher) => dispatcher.on_cluster(now, sender, message),
-                    None => {
-                        if let Some(sender) = self.clusters.get_mut(&sender) {
-                            sender.on_undelivered(now, id, message);
-                        }
-                        self.collect(sender);
-                    }
-                }
-                self.collect(id);
+                let told = self.dispatchers.on_gone(now, id, host);
+                self.collect(told);
             }
             (Who::Cluster(id), Who::Host(host), TreeMessage::Down(message, join)) => {
                 if self.hosts.get(&host).is_some_and(|h| h.joins == join) {
@@ -326,8 +317,9 @@ impl Forest {
     }
 
     fn begin_again(&mut self, host: HostId) {
-        if host != SOURCE && self.hosts.get(&host).is_some_and(|lost| lost.cluster != ROOT) {
-            self.begin(host, ROOT);
+        let root = self.dispatchers.root();
+        if host != SOURCE && self.hosts.get(&host).is_some_and(|lost| lost.cluster != root) {
+            self.begin(host, root);
         }
     }
 
@@ -403,26 +395,10 @@ impl Forest {
         );
     }
 
-    fn collect(&mut self, id: ClusterId) {
-        while let Some(output) = self.clusters.get_mut(&id).and_then(Dispatcher::poll) {
-            match output {
-                DispatcherAction::Host(host, message) => {
-                    let join = self.joined.get(&(id, host)).copied().unwrap_or(0);
-                    self.send(Who::Cluster(id), Who::Host(host), TreeMessage::Down(message, join))
-                }
-                DispatcherAction::Cluster(to, message) => {
-                    self.send(Who::Cluster(id), Who::Cluster(to), TreeMessage::Across(message));
-                }
-                DispatcherAction::Found(founding) => {
-                    let (new, seed) = (founding.cluster, founding.cluster.0);
-                    let dispatcher = Dispatcher::found(&founding, self.policy, token(), seed, self.now);
-                    assert!(self.clusters.insert(new, dispatcher).is_none(), "a name that is taken");
-                }
-                DispatcherAction::Ended => {
-                    self.clusters.remove(&id);
-                    return;
-                }
-            }
+    fn collect(&mut self, told: Vec<HostMessage>) {
+        for HostMessage { cluster, host, message } in told {
+            let join = self.joined.get(&(cluster, host)).copied().unwrap_or(0);
+            self.send(Who::Cluster(cluster), Who::Host(host), TreeMessage::Down(message, join))
         }
     }
 
@@ -435,7 +411,7 @@ impl Forest {
                 at = parent;
             }
         }
-        for dispatcher in self.clusters.values() {
+        for dispatcher in self.dispatchers.iter() {
             let tree = dispatcher.tree();
             assert!(tree.len() <= self.policy.max_members);
             assert!(dispatcher.joining() <= self.policy.max_joins);

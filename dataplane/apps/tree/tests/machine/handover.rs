@@ -1,7 +1,6 @@
 //! Single scenes of a stream: hosts that are slow, leave or die, and connections that break.
 
 use groupflow_base::Nanos;
-use groupflow_transport::fanout::Mode;
 use groupflow_tree::machine::*;
 
 use super::forest::SOURCE;
@@ -12,13 +11,8 @@ use super::streaming::*;
 /// caches hold.
 #[test]
 fn a_child_that_takes_nothing_holds_its_sibling_back_by_no_more_than_the_cache() {
-    for (mode, slow) in [
-        (Mode::NodeToNode, Slow::Isolate),
-        (Mode::EndToEnd, Slow::Isolate),
-        (Mode::NodeToNode, Slow::Wait),
-        (Mode::EndToEnd, Slow::Wait),
-    ] {
-        let mut grove = Grove::new(config(mode, slow), never_demoted(), 2);
+    for slow in [Slow::Isolate, Slow::Wait] {
+        let mut grove = Grove::new(config(slow), never_demoted(), 2);
         let (fast, still) = (grove.join(0, 1), grove.join(0, 1));
         grove.deliver_all();
         for _ in 0..20 {
@@ -35,8 +29,8 @@ fn a_child_that_takes_nothing_holds_its_sibling_back_by_no_more_than_the_cache()
         }
         let got = grove.nodes[&fast].count;
         match slow {
-            Slow::Wait => assert_eq!((got, grove.written), (20_000, 20_000), "{mode:?}"),
-            _ => assert_eq!((got, grove.written), (400_000, 400_000), "{mode:?}"),
+            Slow::Wait => assert_eq!((got, grove.written), (20_000, 20_000)),
+            _ => assert_eq!((got, grove.written), (400_000, 400_000)),
         }
         assert_eq!(grove.nodes[&still].count, 0);
     }
@@ -46,7 +40,7 @@ fn a_child_that_takes_nothing_holds_its_sibling_back_by_no_more_than_the_cache()
 /// cut off.
 #[test]
 fn a_slow_child_does_not_slow_its_sibling() {
-    let mut grove = Grove::new(config(Mode::EndToEnd, Slow::Isolate), never_demoted(), 2);
+    let mut grove = Grove::new(config(Slow::Isolate), never_demoted(), 2);
     let (fast, slow) = (grove.join(0, 1), grove.join(0, 1));
     grove.deliver_all();
     for round in 0..400 {
@@ -72,41 +66,35 @@ fn a_slow_child_does_not_slow_its_sibling() {
 /// The parent of two dies while what it had not passed on is nowhere below it: both go on where they were.
 #[test]
 fn a_stream_goes_on_under_another_parent() {
-    for mode in [Mode::EndToEnd, Mode::NodeToNode] {
-        let mut grove = Grove::new(config(mode, Slow::Wait), never_demoted(), 1);
-        let parent = grove.join(2, 1);
-        grove.deliver_all();
-        let children = [grove.join(2, 2), grove.join(0, 1)];
-        grove.settle();
-        // More than a window, less than the history.
-        for _ in 0..12 {
-            grove.write(1000);
-            // From the source to the parent, and no farther: the first connection is theirs.
-            grove.carry_all(1);
-            grove.pass(Nanos::from_millis(25));
-        }
-        let had = grove.nodes[&parent].node.received();
-        assert!(had > 8_000 && children.iter().all(|child| grove.nodes[child].node.received() == 0));
-        grove.kill(parent);
-        grove.settle();
-        grove.write(5_000);
-        grove.finish();
-        grove.settle();
-        for child in children {
-            let found = &grove.nodes[&child];
-            assert!(
-                found.ended && found.count as u64 == grove.written,
-                "{mode:?}: {child} read {}",
-                found.count
-            );
-        }
+    let mut grove = Grove::new(config(Slow::Wait), never_demoted(), 1);
+    let parent = grove.join(2, 1);
+    grove.deliver_all();
+    let children = [grove.join(2, 2), grove.join(0, 1)];
+    grove.settle();
+    // More than a window, less than the history.
+    for _ in 0..12 {
+        grove.write(1000);
+        // From the source to the parent, and no farther: the first connection is theirs.
+        grove.carry_all(1);
+        grove.pass(Nanos::from_millis(25));
+    }
+    let had = grove.nodes[&parent].node.received();
+    assert!(had > 8_000 && children.iter().all(|child| grove.nodes[child].node.received() == 0));
+    grove.kill(parent);
+    grove.settle();
+    grove.write(5_000);
+    grove.finish();
+    grove.settle();
+    for child in children {
+        let found = &grove.nodes[&child];
+        assert!(found.ended && found.count as u64 == grove.written, "{child} read {}", found.count);
     }
 }
 
 /// Three connections to a parent all carry parts; two that break are made again; bytes are read in order.
 #[test]
 fn parallel_connections_share_the_stream_and_are_replaced() {
-    let mut grove = Grove::new(config(Mode::EndToEnd, Slow::Wait), never_demoted(), 2);
+    let mut grove = Grove::new(config(Slow::Wait), never_demoted(), 2);
     let child = grove.join(0, 3);
     grove.settle();
     assert_eq!(grove.carried(SOURCE, child).len(), 3);
@@ -141,7 +129,7 @@ fn parallel_connections_share_the_stream_and_are_replaced() {
 #[test]
 fn late_bytes_are_skipped_by_whole_records() {
     for slow_reader in [false, true] {
-        let mut grove = Grove::new(config(Mode::NodeToNode, Slow::Skip { align: 100 }), never_demoted(), 2);
+        let mut grove = Grove::new(config(Slow::Skip { align: 100 }), never_demoted(), 2);
         let (fast, late) = (grove.join(0, 1), grove.join(1, 1));
         grove.deliver_all();
         let below = grove.join(0, 1);
@@ -186,7 +174,7 @@ fn late_bytes_are_skipped_by_whole_records() {
 /// A leaving host serves its children until they have other parents, and then goes.
 #[test]
 fn a_host_that_leaves_is_not_missed() {
-    let mut grove = Grove::new(config(Mode::EndToEnd, Slow::Wait), never_demoted(), 1);
+    let mut grove = Grove::new(config(Slow::Wait), never_demoted(), 1);
     let (parent, child) = (grove.join(1, 1), grove.join(1, 1));
     grove.settle();
     assert_eq!(grove.nodes[&child].node.parent(), Some(parent));
@@ -207,7 +195,7 @@ fn a_host_that_leaves_is_not_missed() {
 #[test]
 fn a_slower_child_of_a_dead_head_goes_on_where_it_was() {
     for capacity in [0, 2] {
-        let mut grove = Grove::new(config(Mode::EndToEnd, Slow::Wait), of_several(8, 2), 1);
+        let mut grove = Grove::new(config(Slow::Wait), of_several(8, 2), 1);
         let head = grove.join_from(100, 2, 1);
         grove.settle();
         let (fast, slow) = (grove.join_from(100, 3, 1), grove.join_from(100, capacity, 1));
@@ -239,7 +227,7 @@ fn a_slower_child_of_a_dead_head_goes_on_where_it_was() {
 /// A host that is to go does not join another cluster when its own is no more.
 #[test]
 fn a_leaving_host_is_not_sent_elsewhere() {
-    let mut grove = Grove::new(config(Mode::EndToEnd, Slow::Wait), of_several(8, 2), 1);
+    let mut grove = Grove::new(config(Slow::Wait), of_several(8, 2), 1);
     let host = grove.join_from(100, 1, 1);
     grove.settle();
     let found = grove.nodes.get_mut(&host).expect("a host");
@@ -253,7 +241,7 @@ fn a_leaving_host_is_not_sent_elsewhere() {
 /// A little is passed on and acknowledged at once, however deep: nothing waits for more to come.
 #[test]
 fn a_long_chain_never_stands_still() {
-    let config = NodeConfig { capacity: 8_000, history: 0, ..config(Mode::EndToEnd, Slow::Wait) };
+    let config = NodeConfig { capacity: 8_000, history: 0, ..config(Slow::Wait) };
     let mut grove = Grove::new(config, never_demoted(), 1);
     for _ in 0..20 {
         grove.join(1, 1);

@@ -4,7 +4,6 @@
 use std::net::SocketAddr;
 
 use groupflow_base::Nanos;
-use groupflow_transport::fanout::Mode;
 use groupflow_tree::machine::frame::MAX_BLOCK;
 use groupflow_tree::machine::{
     FromHost, HostId, NodeAction, NodeConfig, Peer, Reason, Slow, StartAt, ToHost, TreeFrame, TreeNode,
@@ -54,16 +53,15 @@ fn input() -> impl Strategy<Value = HostileInput> {
     ]
 }
 
-fn modes() -> impl Strategy<Value = (Mode, Slow)> {
-    let slow = vec![Slow::Wait, Slow::Isolate, Slow::Skip { align: 100 }];
-    (proptest::sample::select(vec![Mode::EndToEnd, Mode::NodeToNode]), proptest::sample::select(slow))
+fn treatments() -> impl Strategy<Value = Slow> {
+    proptest::sample::select(vec![Slow::Wait, Slow::Isolate, Slow::Skip { align: 100 }])
 }
 
 proptest! {
     /// A child that says whatever it likes: its sibling reads the stream.
     #[test]
-    fn nothing_that_a_child_says_harms_its_sibling(inputs in vec(input(), 0..100), (mode, slow) in modes()) {
-        let mut node = TreeNode::source(NodeConfig { mode, slow, ..config() });
+    fn nothing_that_a_child_says_harms_its_sibling(inputs in vec(input(), 0..100), slow in treatments()) {
+        let mut node = TreeNode::source(NodeConfig { slow, ..config() });
         expect(&mut node, GOOD);
         expect(&mut node, BAD);
         let mut now = Nanos::ZERO;
@@ -110,11 +108,11 @@ proptest! {
     /// A parent that says whatever it likes: the node holds no more than it may.
     #[test]
     fn nothing_that_a_parent_says_makes_a_node_panic_or_hold_much(
-        inputs in vec(input(), 0..100), (mode, slow) in modes(),
+        inputs in vec(input(), 0..100), slow in treatments(),
     ) {
         // With datagrams, too.
         let datagrams = Some(Nanos::from_millis(20)).filter(|_| matches!(slow, Slow::Skip { .. }));
-        let (mut node, mut conn) = served_with(NodeConfig { mode, slow, datagrams, ..config() });
+        let (mut node, mut conn) = served_with(NodeConfig { slow, datagrams, ..config() });
         expect(&mut node, GOOD);
         let child = connect(&mut node, Nanos::ZERO, &hello(GOOD, 1, StartAt::Now));
         let (mut now, mut order) = (Nanos::ZERO, 1);

@@ -2,7 +2,6 @@
 //! hosts that pass a stream on.
 
 mod between;
-mod claims;
 mod datagrams;
 mod delays;
 mod dispatchers;
@@ -12,7 +11,6 @@ mod grove;
 mod handover;
 mod hostile;
 mod one_node;
-mod parts;
 mod placing;
 mod slow_children;
 mod streaming;

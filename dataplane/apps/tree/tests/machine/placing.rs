@@ -7,7 +7,7 @@ use groupflow_tree::machine::{ClusterId, Demotion, FromHost, HostId, Policy, Ref
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::forest::{Forest, ROOT, SOURCE};
+use super::forest::{Forest, SOURCE};
 
 #[derive(Debug, Clone)]
 enum Step {
@@ -17,7 +17,7 @@ enum Step {
     Backlog(usize, usize),
     Move(usize, u64),
     Time(u64),
-    Replace(usize),
+    Replace,
     Carry(usize),
 }
 
@@ -32,7 +32,7 @@ fn step() -> impl Strategy<Value = Step> {
         2 => (any::<usize>(), any::<usize>()).prop_map(|(host, child)| Step::Backlog(host, child)),
         1 => (any::<usize>(), 0..1000_u64).prop_map(|(host, place)| Step::Move(host, place)),
         2 => (1..1500_u64).prop_map(Step::Time),
-        1 => any::<usize>().prop_map(Step::Replace),
+        1 => Just(Step::Replace),
         40 => any::<usize>().prop_map(Step::Carry),
     ]
 }
@@ -78,7 +78,7 @@ fn run(forest: &mut Forest, step: Step) {
             host.into_iter().for_each(|host| host.place = place);
         }
         Step::Time(milliseconds) => forest.pass(Nanos::from_millis(milliseconds)),
-        Step::Replace(n) => forest.replace(n),
+        Step::Replace => forest.replace(),
         Step::Carry(n) => drop(forest.carry(n)),
     }
 }
@@ -103,7 +103,7 @@ proptest! {
         prop_assert_eq!(forest.under_way(), 0);
         let joined = forest.hosts.iter().filter(|(_, host)| host.refused.is_none());
         let cut: Vec<_> = joined.filter(|(&id, _)| !forest.receives(id)).collect();
-        let stuck: Vec<_> = cut.iter().map(|(_, host)| forest.clusters.get(&host.cluster)).collect();
+        let stuck: Vec<_> = cut.iter().map(|(_, host)| forest.dispatchers.get(host.cluster)).collect();
         prop_assert!(cut.is_empty(), "{:?} of {:#?}", cut, stuck);
     }
 }
@@ -118,8 +118,8 @@ fn hosts_share_a_cluster_if_they_share_a_router_or_are_near() {
     let on_its_router = forest.join(700, Some(1), 4);
     forest.settle();
     let cluster = |host| forest.hosts[&host].cluster;
-    assert_eq!(cluster(near), ROOT);
-    assert_ne!(cluster(far), ROOT);
+    assert_eq!(cluster(near), forest.dispatchers.root());
+    assert_ne!(cluster(far), forest.dispatchers.root());
     assert_eq!(cluster(beside_far), cluster(far));
     assert_eq!(cluster(on_its_router), cluster(far), "200 ms away, on the same router");
 }
@@ -154,14 +154,14 @@ fn a_refused_host_that_begins_again_tells_a_new_dispatcher_that_it_is_there() {
     assert_eq!(forest.hosts[&host].refused, Some(RefusalCode::Full));
     forest.kill(only);
     while forest.carry(0) {}
-    assert_eq!(forest.clusters.len(), 1, "the cluster that refused the host has ended");
+    assert_eq!(forest.dispatchers.iter().count(), 1, "the cluster that refused the host has ended");
     forest.say(host, FromHost::Alive);
-    let is_ordered = |forest: &Forest| forest.clusters.values().any(|d| d.tree().get(host).is_some());
+    let is_ordered = |forest: &Forest| forest.dispatchers.iter().any(|d| d.tree().get(host).is_some());
     while !is_ordered(&forest) {
         assert!(forest.carry(0), "the host has no place");
     }
-    assert_eq!((forest.hosts[&host].order, forest.clusters.len()), (0, 2));
-    forest.replace(1);
+    assert_eq!((forest.hosts[&host].order, forest.dispatchers.iter().count()), (0, 2));
+    forest.replace();
     forest.settle();
     assert!(forest.receives(host));
 }
@@ -195,13 +195,14 @@ fn a_departure_moves_only_hosts_of_its_cluster() {
     }
     let orders =
         |forest: &Forest| forest.hosts.iter().map(|(&id, h)| (id, (h.cluster, h.order))).collect::<Vec<_>>();
+    let root = forest.dispatchers.root();
     let parents: Vec<HostId> =
-        forest.hosts.keys().copied().filter(|&h| h != SOURCE && forest.hosts[&h].cluster == ROOT).collect();
+        forest.hosts.keys().copied().filter(|&h| h != SOURCE && forest.hosts[&h].cluster == root).collect();
     let leaving =
         *parents.iter().find(|&&host| forest.children(host).len() == 2).expect("a host with children");
     let before = orders(&forest);
     let heads_served_by_it: Vec<HostId> =
-        forest.children(leaving).into_iter().filter(|host| forest.hosts[host].cluster != ROOT).collect();
+        forest.children(leaving).into_iter().filter(|host| forest.hosts[host].cluster != root).collect();
     forest.say(leaving, FromHost::Leave);
     forest.kill(leaving);
     forest.settle();
@@ -210,7 +211,7 @@ fn a_departure_moves_only_hosts_of_its_cluster() {
         forest.hosts.get(id).is_some_and(|h| (h.cluster, h.order) != *state) && !served.contains(id)
     });
     let moved: Vec<_> = moved.collect();
-    assert!(!moved.is_empty() && moved.iter().all(|(_, (cluster, _))| *cluster == ROOT), "{moved:?}");
+    assert!(!moved.is_empty() && moved.iter().all(|(_, (cluster, _))| *cluster == root), "{moved:?}");
 }
 
 #[test]

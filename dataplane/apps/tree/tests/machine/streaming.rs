@@ -1,7 +1,6 @@
 //! Random streams over nodes, while parents die, connections break, and children are slow.
 
 use groupflow_base::Nanos;
-use groupflow_transport::fanout::Mode;
 use groupflow_tree::machine::{Demotion, HostId, NodeConfig, Policy, Slow, StartAt};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -56,10 +55,9 @@ fn step_of_several() -> impl Strategy<Value = Step> {
     ]
 }
 
-pub fn config(mode: Mode, slow: Slow) -> NodeConfig {
+pub fn config(slow: Slow) -> NodeConfig {
     let never = Nanos(u64::MAX / 4);
     NodeConfig {
-        mode,
         slow,
         capacity: 20_000,
         history: 20_000,
@@ -124,10 +122,8 @@ fn run(grove: &mut Grove, step: Step) {
 }
 
 /// Hosts that join before there is anything to miss, then whatever happens, then the end.
-fn session(
-    parts: usize, config: NodeConfig, policy: Policy, hosts: Vec<(u64, u16, u16)>, steps: Vec<Step>,
-) -> Grove {
-    let mut grove = Grove::in_parts(parts, config, policy, 2);
+fn session(config: NodeConfig, policy: Policy, hosts: Vec<(u64, u16, u16)>, steps: Vec<Step>) -> Grove {
+    let mut grove = Grove::new(config, policy, 2);
     for (place, capacity, sockets) in hosts {
         grove.join_from(place, capacity, sockets);
         grove.deliver_all();
@@ -139,8 +135,8 @@ fn session(
     // Bytes that do not fit now fit when earlier ones are read.
     grove.settle();
     // Until then something may be kept for a host that was sent elsewhere, and a founder waited for; what
-    // dispatchers said last may be lost with them, and a question be on its way to one that ends.
-    if grove.redirected + grove.replaced > 0 || grove.waits_for_founders() || parts > 1 {
+    // dispatchers said last may be lost with them.
+    if grove.redirected + grove.replaced > 0 || grove.waits_for_founders() {
         grove.outlast_patience();
     }
     assert_eq!(grove.write(10_000), 10_000, "the source can not go on {}", grove.show());
@@ -206,21 +202,20 @@ proptest! {
     fn no_byte_is_lost_or_doubled(
         hosts in vec((Just(500_u64), 1..4_u16, 1..4_u16), 3..12), steps in vec(step(), 0..600),
     ) {
-        let grove = session(1, config(Mode::EndToEnd, Slow::Wait), policy(), hosts, steps);
+        let grove = session(config(Slow::Wait), policy(), hosts, steps);
         all_have_all(&grove)?;
         all_is_forgotten(&grove);
     }
 
     /// And of several clusters, whose heads die or leave, with all of their hosts or alone; hosts found
-    /// clusters, which are put below others; and the dispatchers, which are run by one process or several,
-    /// are replaced.
+    /// clusters, which are put below others; and the dispatchers are replaced.
     #[test]
     fn no_byte_is_lost_or_doubled_between_clusters(
         hosts in vec(host(), 3..16), steps in vec(step_of_several(), 0..600),
-        max_members in 3..12_usize, max_clusters in 2..5_usize, parts in 1..4_usize,
+        max_members in 3..12_usize, max_clusters in 2..5_usize,
     ) {
         let policy = of_several(max_members, max_clusters);
-        let grove = session(parts, config(Mode::EndToEnd, Slow::Wait), policy, hosts, steps);
+        let grove = session(config(Slow::Wait), policy, hosts, steps);
         all_have_all(&grove)?;
         all_is_forgotten(&grove);
     }
@@ -230,10 +225,10 @@ proptest! {
     #[test]
     fn no_byte_is_lost_or_doubled_at_hosts_that_find_room(
         hosts in vec(host_of_few(), 3..16), steps in vec(step_of_several(), 0..600),
-        max_members in 3..12_usize, max_clusters in 2..5_usize, parts in 1..4_usize,
+        max_members in 3..12_usize, max_clusters in 2..5_usize,
     ) {
         let policy = of_several(max_members, max_clusters);
-        let mut grove = session(parts, config(Mode::EndToEnd, Slow::Wait), policy, hosts, steps);
+        let mut grove = session(config(Slow::Wait), policy, hosts, steps);
         for host in grove.nodes.iter().filter(|(_, f)| f.refused).map(|(&host, _)| host).collect::<Vec<_>>() {
             grove.kill(host);
         }
@@ -246,13 +241,12 @@ proptest! {
     #[test]
     fn hosts_not_waited_for_between_clusters(
         hosts in vec(host(), 3..16), steps in vec(step_of_several(), 0..600),
-        max_members in 3..12_usize, max_clusters in 2..5_usize, parts in 1..4_usize,
-        mode in proptest::sample::select(vec![Mode::EndToEnd, Mode::NodeToNode]),
+        max_members in 3..12_usize, max_clusters in 2..5_usize,
         slow in proptest::sample::select(vec![
             Slow::Isolate, Slow::Skip { align: 100 }, Slow::Skip { align: 6000 },
         ]),
     ) {
-        let grove = session(parts, config(mode, slow), of_several(max_members, max_clusters), hosts, steps);
+        let grove = session(config(slow), of_several(max_members, max_clusters), hosts, steps);
         all_come_to_the_end(&grove, slow)?;
         all_is_forgotten(&grove);
     }
@@ -262,12 +256,11 @@ proptest! {
     #[test]
     fn hosts_not_waited_for_are_cut_off_or_skip(
         hosts in vec((Just(500_u64), 1..4_u16, 1..4_u16), 3..12), steps in vec(step(), 0..600),
-        mode in proptest::sample::select(vec![Mode::EndToEnd, Mode::NodeToNode]),
         slow in proptest::sample::select(vec![
             Slow::Isolate, Slow::Skip { align: 100 }, Slow::Skip { align: 6000 },
         ]),
     ) {
-        let grove = session(1, config(mode, slow), policy(), hosts, steps);
+        let grove = session(config(slow), policy(), hosts, steps);
         all_come_to_the_end(&grove, slow)?;
         all_is_forgotten(&grove);
     }

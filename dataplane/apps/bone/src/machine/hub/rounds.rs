@@ -3,10 +3,8 @@
 use groupflow_base::Nanos;
 
 use super::{Hub, HubConfig, HubEvent, CATCH_UP};
-use crate::machine::coding::Blocks;
 use crate::machine::group::RimGroup;
 use crate::machine::message::{Body, Method, Repair, Round};
-use crate::machine::plan::{plan, CodedBlock};
 use crate::machine::states::HubState;
 use crate::machine::transfer::TransferOutcome;
 
@@ -17,50 +15,20 @@ impl Hub {
             self.go(HubState::Describing);
             self.describe();
         }
-        if let Err(problem) = self.plan_round() {
-            self.begin_sending(None);
-            return self.end(now, TransferOutcome::Unreadable(problem));
-        }
         let Some(job) = &mut self.job else { return };
+        job.plan(self.config.per_round);
         job.round += 1;
-        let first = job.planned.front().map_or(0, |planned| planned.bytes.start);
+        let first = job.planned.front().map_or(0, |bytes| bytes.start);
         let (packet, count) = (job.sizes.size, job.planned.len() as u16);
         job.numbered = 0;
         let round = Round { round: job.round, packet, count, first };
         self.group.await_all();
-        self.begin_sending(Some(round));
-        self.deadline = now;
-    }
-
-    fn begin_sending(&mut self, round: Option<Round>) {
         if self.config.method == Method::Scheduled {
             self.go(HubState::Announcing);
-            round.into_iter().for_each(|round| self.send(Body::Round(round)));
+            self.send(Body::Round(round));
         }
         self.go(HubState::Sending);
-    }
-
-    fn plan_round(&mut self) -> Result<(), String> {
-        let Some(job) = &mut self.job else { return Ok(()) };
-        let per_round = self.config.per_round;
-        if self.config.repair != Repair::Erasure {
-            job.planned = plan(&job.lacks, job.sizes.size, per_round).into();
-            return Ok(());
-        }
-        let blocks = Blocks::new(&job.control(&self.config));
-        let start = blocks.start(job.lacks.first().map_or(0, |first| first.start));
-        let block = match job.block.take() {
-            Some(block) if block.start == start => block,
-            _ => CodedBlock::new(blocks, start, &job.read_block(blocks, start)?),
-        };
-        job.opened = block.is_new();
-        let block = job.block.insert(block);
-        let count = match job.opened {
-            true => blocks.originals(start) + job.spare,
-            false => job.need.max(1),
-        };
-        job.planned = block.plan(count).into();
-        Ok(())
+        self.deadline = now;
     }
 
     /// Sends the round's next packet, or ends the round.
@@ -102,8 +70,8 @@ impl Hub {
         if silent && all_answer && !can_wait {
             return self.ask_silent(now);
         }
-        let (need, slowest) = (self.group.need, self.group.slowest);
-        job.conclude(self.group.take_asked(), silent, need, slowest);
+        let slowest = self.group.slowest;
+        job.conclude(self.group.take_asked(), silent, slowest);
         match method {
             Method::Unicast if job.left => self.next_target(now),
             Method::Unicast if job.silent >= patience => {

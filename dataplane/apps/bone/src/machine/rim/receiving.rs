@@ -3,7 +3,7 @@
 use groupflow_base::{CodecError, Nanos};
 
 use super::{HeardRound, Rim};
-use crate::machine::message::{DataPacket, Parameters, Repair, Round};
+use crate::machine::message::{DataPacket, Parameters, Round};
 use crate::machine::states::RimState;
 
 impl Rim {
@@ -32,19 +32,16 @@ impl Rim {
             // The hub announces no rounds, or the announcement was lost.
             let Parameters { packet, per_round, .. } = arriving.control;
             let before = u64::from(data.number.saturating_sub(1)) * u64::from(packet);
-            let first = match arriving.control.repair {
-                Repair::Erasure => data.offset,
-                _ => data.offset.saturating_sub(before),
-            };
+            let first = data.offset.saturating_sub(before);
             self.on_round(now, Round { round: data.round, packet, count: per_round, first });
         }
         let (round, number, length) = (data.round, data.number, data.bytes.len() as u64);
         let Some(transfer) = &mut self.transfer else { return Ok(()) };
         let Some(arriving) = &mut transfer.arriving else { return Ok(()) };
         let was_complete = arriving.stored.complete();
-        let before = (arriving.stored.bytes(), arriving.stored.memory());
+        let before = arriving.stored.bytes();
         arriving.stored.accept(data, &mut self.writes)?;
-        let news = (arriving.stored.bytes(), arriving.stored.memory()) != before;
+        let news = arriving.stored.bytes() != before;
         let complete = arriving.stored.complete();
         let mut over = false;
         if let Some(heard) = arriving.heard.as_mut().filter(|heard| heard.round.round == round) {

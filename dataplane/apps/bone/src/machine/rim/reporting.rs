@@ -59,7 +59,6 @@ impl Rim {
             rim,
             round: arriving.round(),
             complete,
-            need: arriving.stored.need(arriving.block_offset()),
             rate: rate.unwrap_or(0),
             lacks: arriving.stored.lacks(),
         };

@@ -27,19 +27,10 @@ fn fill(stripe: &mut ClientStripe) {
 #[test]
 fn who_sends_at_once_is_first() {
     let (mut stripes, peers) = open(3);
-    assert_eq!([false, true].map(|spread| taking(&stripes, spread)), [[0, 1, 2].map(StripeId); 2]);
+    assert_eq!(taking(&stripes), [0, 1, 2].map(StripeId));
     fill(stripes.get_mut(&StripeId(0)).expect("there"));
-    assert_eq!([false, true].map(|spread| taking(&stripes, spread)), [[1, 2, 0].map(StripeId); 2]);
+    assert_eq!(taking(&stripes), [1, 2, 0].map(StripeId));
     stripes.get_mut(&StripeId(1)).expect("there").writable = false;
-    assert_eq!(taking(&stripes, true), [2, 0].map(StripeId));
+    assert_eq!(taking(&stripes), [2, 0].map(StripeId));
     drop(peers);
-}
-
-#[test]
-fn a_stream_that_is_spread_goes_where_the_fewest_segments_are_under_way() {
-    let stripe =
-        |id, unsent, unacknowledged| (StripeId(id), TcpInfo { unsent, unacknowledged, ..TcpInfo::default() });
-    let stripes = vec![stripe(0, 0, 9), stripe(1, 0, 2), stripe(2, 500, 0), stripe(3, 0, 2)];
-    assert_eq!(by_turn(stripes.clone(), true), [1, 3, 0, 2].map(StripeId));
-    assert_eq!(by_turn(stripes, false), [0, 1, 3, 2].map(StripeId));
 }

@@ -5,12 +5,14 @@ use std::time::{Duration, Instant};
 
 use groupflow_base::Nanos;
 use groupflow_host::error::{exit, AgentError};
+use serde::Deserialize;
 use serde_json::{json, Value};
 
 use super::drive::Drive;
 use crate::agent::args::TreeArgs;
 use crate::agent::dispatcher_link::DispatcherLink;
 use crate::agent::router;
+use crate::agent::shared::CertifiedKey;
 use crate::machine::{ClusterId, FromHost, HostId, Peer, RefusalCode, ToHost, TreeJoin};
 
 /// Pause before a refused host tries again, and its number of attempts.
@@ -19,14 +21,59 @@ const ATTEMPTS: u32 = 40;
 /// Dispatchers that are silent for this many of their signs of life are gone.
 const SIGNS_MISSED: u32 = 4;
 
+/// A line of the dispatchers (controller/groupflow/tree/connection.py).
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum ServiceLine {
+    /// The dispatchers know the host.
+    Welcome {
+        /// The root's cluster.
+        root: ClusterId,
+        /// `None`: nothing is encrypted.
+        identity: Option<CertifiedKey>,
+        /// Milliseconds between signs of life.
+        alive_ms: Option<u64>,
+    },
+    /// The last line.
+    Refused {
+        code: ServiceRefusal,
+        #[serde(default)]
+        text: String,
+    },
+    /// The number of hosts in the tree.
+    Hosts(usize),
+    /// An order of a cluster's dispatcher, and the join of the host that it comes after.
+    #[serde(untagged)]
+    Order {
+        cluster: ClusterId,
+        joins: u32,
+        #[serde(flatten)]
+        order: ToHost,
+    },
+}
+
+/// Why the service refuses a host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum ServiceRefusal {
+    /// The source has left.
+    Ended,
+    /// The source's tree is no more.
+    NoTree,
+    /// As many hosts are connected as may be.
+    Full,
+    #[serde(other)]
+    Other,
+}
+
 /// A dispatcher's message that other parts of the host carry out.
 pub(super) enum DispatcherWord {
     /// None.
     Nothing,
-    /// Other dispatchers serve the host: further messages of these are not for it.
-    Elsewhere,
-    /// The dispatchers know the host. The value is the tree's certificate and key.
-    Welcome(Value),
+    /// The connection is of no use any more.
+    Lost,
+    /// The dispatchers know the host, and have sent the tree's certificate.
+    Welcome(Option<CertifiedKey>),
     Order(ToHost),
 }
 
@@ -60,12 +107,12 @@ impl Dialogue {
     pub(super) fn new(
         args: &TreeArgs, host: HostId, is_source: bool, port: u16, now: Instant,
     ) -> Result<Dialogue, AgentError> {
-        let trust = args.secure.trust(args.first()?)?;
+        let trust = args.secure.trust(args.to)?;
         let address = SocketAddrV4::new(*args.listen.ip(), port);
         let (peer, token) = (Peer { host, address: SocketAddr::V4(address) }, args.token.clone());
         let patience = Duration::from_secs(args.patience);
         Ok(Dialogue {
-            link: DispatcherLink::new(&args.to, trust, patience, now),
+            link: DispatcherLink::new(args.to, trust, patience, now),
             card: TreeJoin { peer, router: None, capacity: args.children, token },
             key: rand::random(),
             is_source,
@@ -156,76 +203,69 @@ impl Dialogue {
 
     /// Introduces the host to dispatchers that it has just connected to.
     pub(super) fn greet(&mut self) {
-        let (key, lost) = (format!("{:032x}", self.key), self.link.failed());
         let hello = json!({
-            "join": self.card(), "key": key, "source": self.is_source, "delay_ms": self.delay_bound_ms,
-            "root": self.root, "lost": lost,
+            "join": self.card(), "key": format!("{:032x}", self.key), "source": self.is_source,
+            "delay_ms": self.delay_bound_ms, "root": self.root,
         });
         self.link.say(&json!({"hello": hello}));
     }
 
     pub(super) fn on_line(
-        &mut self, drive: &mut Drive, mut line: Value, is_dialling: bool,
+        &mut self, drive: &mut Drive, line: Value, is_dialling: bool,
     ) -> Result<DispatcherWord, AgentError> {
-        if let Some(welcome) = line.get_mut("welcome") {
-            return self.on_welcome(drive, welcome.take(), is_dialling);
-        }
-        if let Some(elsewhere) = line.get("elsewhere") {
-            match serde_json::from_value(elsewhere["at"].clone()) {
-                Ok(address) => self.link.go_to(drive.now, &mut drive.poller, address)?,
-                Err(_) => self.link.leave(drive.now, &mut drive.poller, "they sent it to no address"),
+        let is_welcome = line.get("welcome").is_some();
+        match serde_json::from_value(line) {
+            Ok(ServiceLine::Welcome { root, identity, alive_ms }) => {
+                self.on_welcome(drive, root, alive_ms, is_dialling)?;
+                Ok(DispatcherWord::Welcome(identity))
             }
-            return Ok(DispatcherWord::Elsewhere);
-        }
-        if let Some(refusal) = line.get("refused") {
-            let text = refusal["text"].as_str().unwrap_or("no reason was given").to_owned();
-            match refusal["code"].as_str() {
-                Some("ended") => {
-                    self.ended = true;
-                    self.link.lose(&mut drive.poller);
+            Ok(ServiceLine::Refused { code, text }) => self.on_refused(drive, code, &text),
+            Ok(ServiceLine::Order { cluster, joins, order }) => {
+                if joins != self.joins || Some(cluster) != self.cluster {
+                    return Ok(DispatcherWord::Nothing);
                 }
-                Some("no_tree") => return Err(another_tree()),
-                // Another tree's dispatchers may have room, or these when hosts have left.
-                Some("full") => self.link.leave(drive.now, &mut drive.poller, &text),
-                _ => return Err(refused(&text)),
+                match &order {
+                    ToHost::Place { order, .. } => (self.order, self.attached) = (*order, false),
+                    ToHost::Delay { delay, bound } => self.delay = Some((*delay, *bound)),
+                    _ => {}
+                }
+                Ok(DispatcherWord::Order(order))
             }
-            return Ok(DispatcherWord::Elsewhere);
+            Ok(ServiceLine::Hosts(hosts)) => {
+                self.hosts = hosts;
+                Ok(DispatcherWord::Nothing)
+            }
+            Err(_) if is_welcome => {
+                let cure = "check that they are of this version";
+                Err(AgentError::new("dispatchers", "the dispatchers' welcome is malformed", cure))
+            }
+            // A sign of life; or a line of a later version, which is not for this host.
+            Err(_) => Ok(DispatcherWord::Nothing),
         }
-        if let Some(dispatchers) = line.get("dispatchers") {
-            // Processes have come or gone: all that this host knew may be replaced before this one is.
-            self.link.know(drive.now, &addresses(dispatchers));
-            return Ok(DispatcherWord::Nothing);
+    }
+
+    fn on_refused(
+        &mut self, drive: &mut Drive, code: ServiceRefusal, text: &str,
+    ) -> Result<DispatcherWord, AgentError> {
+        match code {
+            ServiceRefusal::Ended => {
+                self.ended = true;
+                self.link.lose(&mut drive.poller);
+            }
+            ServiceRefusal::NoTree => return Err(another_tree()),
+            // There may be room when hosts have left.
+            ServiceRefusal::Full => self.link.leave(drive.now, &mut drive.poller, text),
+            ServiceRefusal::Other => return Err(refused(text)),
         }
-        if let Some(hosts) = line.get("hosts").and_then(Value::as_u64) {
-            self.hosts = usize::try_from(hosts).unwrap_or(usize::MAX);
-            return Ok(DispatcherWord::Nothing);
-        }
-        let now_here = line["joins"] == json!(self.joins) && line["cluster"] == json!(self.cluster);
-        // An order that this version does not know comes from a later one, and is not for this host.
-        let (true, Ok(order)) = (now_here, serde_json::from_value(line)) else {
-            return Ok(DispatcherWord::Nothing);
-        };
-        self.link.is_served();
-        match &order {
-            ToHost::Place { order, .. } => (self.order, self.attached) = (*order, false),
-            ToHost::Delay { delay, bound } => self.delay = Some((*delay, *bound)),
-            _ => {}
-        }
-        Ok(DispatcherWord::Order(order))
+        Ok(DispatcherWord::Lost)
     }
 
     fn on_welcome(
-        &mut self, drive: &mut Drive, mut welcome: Value, is_dialling: bool,
-    ) -> Result<DispatcherWord, AgentError> {
-        let root: ClusterId = serde_json::from_value(welcome["root"].take()).map_err(|_| {
-            let cure = "check that they are of this version";
-            AgentError::new("dispatchers", "the dispatchers' welcome is malformed", cure)
-        })?;
-        self.link.know(drive.now, &addresses(&welcome["dispatchers"]));
+        &mut self, drive: &mut Drive, root: ClusterId, alive_ms: Option<u64>, is_dialling: bool,
+    ) -> Result<(), AgentError> {
         self.link.is_welcome();
         drive.node.conns.on_dispatchers(self.link.round_trip());
-        let signs = welcome["alive_ms"].as_u64().map(Duration::from_millis);
-        self.link.expect_signs(signs.map(|every| SIGNS_MISSED * every));
+        self.link.expect_signs(alive_ms.map(|every| SIGNS_MISSED * Duration::from_millis(every)));
         if self.root.replace(root).is_some_and(|before| before != root) {
             return Err(another_tree());
         }
@@ -237,7 +277,7 @@ impl Dialogue {
         if drive.node.is_leaving() {
             self.tell(&FromHost::Leave);
         } else if !self.is_source && order == 0 {
-            // This host may have been sent to a cluster, and then here, where that cluster's dispatcher is.
+            // The host may have been sent to another cluster before the connection was lost.
             self.again = None;
             self.join(self.cluster.or(self.root));
         } else if !self.is_source {
@@ -246,17 +286,13 @@ impl Dialogue {
                 self.tell(&FromHost::Lost { order, gone: false });
             }
         }
-        Ok(DispatcherWord::Welcome(welcome["identity"].take()))
+        Ok(())
     }
 }
 
 fn another_tree() -> AgentError {
     let cure = "start it again to be in the new tree";
     AgentError::new("ended", "the tree has ended, and another has begun, or will", cure)
-}
-
-fn addresses(told: &Value) -> Vec<SocketAddrV4> {
-    told.as_array().into_iter().flatten().filter_map(|at| at.as_str()?.parse().ok()).collect()
 }
 
 fn refused(text: &str) -> AgentError {

@@ -13,14 +13,6 @@ use crate::machine::datagram::{body, parse_body};
 use crate::machine::{ConnId, DatagramRelay};
 
 impl TreeHost<'_> {
-    /// Whether the edge to the parent was to be over UDP, and is over TCP.
-    pub fn is_over_tcp(&self) -> bool {
-        let over_quic = |conn| self.quic.as_ref().is_some_and(|quic| quic.links.has(conn));
-        let mut conns = self.drive.node.conns.to_parents().peekable();
-        let asked = self.args.edges.is_over_udp() && self.dialogue.is_in();
-        asked && conns.peek().is_some() && !conns.any(over_quic)
-    }
-
     /// Takes the packets that came, and the events that they cause.
     pub(super) fn take_quic(&mut self) {
         let now = self.drive.now;
@@ -37,15 +29,13 @@ impl TreeHost<'_> {
                     }
                 }
                 Happened::Connected(conn) => {
-                    if self.dials.remove(&mut self.drive, conn) {
+                    if self.dials.is_made(conn) {
                         let nanos = self.drive.nanos();
                         self.drive.node.offer(conn, Nanos::from_millis(self.args.deadline_ms));
                         self.drive.node.on_connected(nanos, conn);
                     }
                 }
                 Happened::Readable(conn) => self.read_quic(conn),
-                // A connection that was not established yet is tried over TCP.
-                Happened::Closed(conn) if self.dials.has(conn) => self.dial_instead(conn, false),
                 Happened::Closed(conn) => self.close(conn),
             }
         }

@@ -53,10 +53,13 @@ impl Dispatcher {
     /// Gives a host that must be connected to a host above, but cannot be the head of others, a cluster of
     /// its own.
     fn set_apart(&mut self, host: HostId, parent: ClusterId) {
+        let Some(peer) = self.tree.get(host).map(|member| member.peer) else { return };
         let cluster = ClusterId(self.rng.next_u64());
         let (root, delay) = (self.root, Nanos::ZERO);
         let founding = Founding { cluster, parent, root, founder: host, attach: None, delay };
+        let below = Below::found_again(peer, self.policy.threshold, true);
         self.out.push_back(DispatcherAction::Found(founding));
+        self.out.push_back(DispatcherAction::Move { cluster, below, to: parent, may_pass_on: true });
         self.redirect(host, cluster);
     }
 

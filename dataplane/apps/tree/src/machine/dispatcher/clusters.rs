@@ -17,30 +17,24 @@ pub struct Below {
     pub latency: Nanos,
     /// The last [`Between::Attach`], while it is not known to be carried out.
     pub awaited: Option<Ticket>,
-    /// How often the cluster was given to another one: of two clusters that claim it, the later one has it.
-    pub moves: u32,
     /// The head needs bytes that other hosts no longer have; this cluster's head may have them.
     pub behind: bool,
     /// The delay of `from` from the source, as the cluster was told last.
-    #[serde(default)]
     pub delay: Nanos,
     /// The findings of the head's reviews.
-    #[serde(default)]
     pub(super) review: Review,
 }
 
 impl Below {
     /// A cluster of which nothing else is known.
-    pub fn found_again(head: Peer, latency: Nanos, moves: u32, behind: bool) -> Below {
+    pub fn found_again(head: Peer, latency: Nanos, behind: bool) -> Below {
         let (router, from, awaited, delay) = (None, None, None, Nanos::ZERO);
-        let review = Review::default();
-        Below { head, router, from, latency, awaited, moves, behind, delay, review }
+        Below { head, router, from, latency, awaited, behind, delay, review: Review::default() }
     }
 
     /// The same cluster on its way to another one.
     fn given(self) -> Below {
-        let (moves, review) = (self.moves.saturating_add(1), Review::default());
-        Below { from: None, awaited: None, moves, review, ..self }
+        Below { from: None, awaited: None, review: Review::default(), ..self }
     }
 
     /// Whether the cluster's hosts are connected only to each other and to hosts of this cluster: then
@@ -51,14 +45,6 @@ impl Below {
 }
 
 impl Dispatcher {
-    pub(super) fn knows(&self, cluster: ClusterId) -> bool {
-        self.below.contains_key(&cluster) || self.parent() == Some(cluster)
-    }
-
-    pub(super) fn passed_on_to(&self, cluster: ClusterId) -> Option<ClusterId> {
-        self.passed_on.iter().rev().find(|(passed, _)| *passed == cluster).map(|&(_, to)| to)
-    }
-
     /// Lets a host found a cluster below this one, which may take over clusters that are nearer to it.
     pub(super) fn let_found(&mut self, join: &TreeJoin, latency: Nanos, measured: &[(HostId, Nanos)]) {
         let Some((host, peer)) = self.attach_point(None).and_then(|h| Some((h, self.tree.get(h)?.peer)))
@@ -67,7 +53,7 @@ impl Dispatcher {
         };
         let (cluster, ticket) = (ClusterId(self.rng.next_u64()), self.ticket());
         let delay = self.delay(host).unwrap_or(Nanos::ZERO);
-        let new = Below::found_again(join.peer, latency, 0, false);
+        let new = Below::found_again(join.peer, latency, false);
         let below = Below { router: join.router, from: Some(host), delay, ..new };
         self.below.insert(cluster, below);
         self.tree.hold(Hold { cluster, head: join.peer.host, parent: host, ticket });
@@ -103,46 +89,33 @@ impl Dispatcher {
         }
     }
 
-    /// Passes a cluster below on to another one.
+    /// Passes a cluster below on to another one beside it.
     pub(super) fn pass_on(&mut self, cluster: ClusterId, to: ClusterId, latency: Nanos) {
-        if let Some(below) = self.give(cluster, to) {
-            self.send(to, Between::Adopt { cluster, below: Below { latency, ..below } });
+        if let Some(below) = self.below.remove(&cluster) {
+            self.give(cluster, Below { latency, ..below }, to, true);
         }
     }
 
-    /// Gives a cluster away, and remembers to which one: messages that still come from it go there, since a
-    /// second claim on it, made here, could put it below a cluster that the first claim put below it.
-    fn give(&mut self, cluster: ClusterId, to: ClusterId) -> Option<Below> {
-        let below = self.below.remove(&cluster)?;
-        self.passed_on.push_back((cluster, to));
-        if self.passed_on.len() > MAX_PASSED_ON {
-            self.passed_on.pop_front();
-        }
+    fn give(&mut self, cluster: ClusterId, below: Below, to: ClusterId, may_pass_on: bool) {
         self.count_foreign();
-        Some(below.given())
+        let below = below.given();
+        self.out.push_back(DispatcherAction::Move { cluster, below, to, may_pass_on });
     }
 
     /// Handles a cluster that comes from above, or from a cluster that is empty or cannot serve it. Beyond
     /// `Policy::max_clusters`, it is passed on to a settled cluster; if there is none it is kept, but never
     /// more than twice as many.
-    pub(super) fn on_adopt(&mut self, cluster: ClusterId, below: Below, may_pass_on: bool) {
-        self.passed_on.retain(|(passed, _)| *passed != cluster);
-        let Below { head, latency, moves, .. } = below;
-        let is_late = self.below.get(&cluster).is_some_and(|known| known.moves > moves);
-        // This cluster was put below that one, which therefore has a place.
-        if is_late || cluster == self.id || self.parent() == Some(cluster) {
-            return;
-        }
-        self.below.insert(cluster, Below { from: None, awaited: None, ..below });
+    pub fn on_adopt(&mut self, now: Nanos, cluster: ClusterId, below: Below, may_pass_on: bool) {
+        self.now = now;
+        self.below.insert(cluster, below);
         self.count_foreign();
         let many = may_pass_on && self.below.len() > self.policy.max_clusters;
         if let Some(other) = self.nearest_settled(cluster).filter(|_| many) {
-            return self.pass_on(cluster, other, latency);
+            return self.pass_on(cluster, other, below.latency);
         }
         if self.below.len() > 2 * self.policy.max_clusters {
             return self.pass_up(cluster);
         }
-        self.send(cluster, Between::Adopted { head, moves });
         self.attach(cluster, None, may_pass_on);
     }
 
@@ -152,54 +125,24 @@ impl Dispatcher {
         others.map(|(&id, other)| (other.latency, id)).min().map(|(_, id)| id)
     }
 
-    /// Handles the end of the parent's dispatcher. Mostly another parent has taken over, or will; otherwise
-    /// the root does.
-    pub(super) fn on_parent_lost(&mut self) {
-        let was_root = self.parent() == Some(self.root);
-        (self.above, self.asked) = (Above::Asked(self.root), self.now);
-        // A cluster that asked the root asks again after a while, in case the root's dispatcher comes back.
-        if let Some(head) = self.tree.head().filter(|_| !was_root) {
-            self.ask_above(head);
-        }
-    }
-
-    pub(super) fn on_adopted(&mut self, from: ClusterId, believed: Peer, moves: u32) {
-        if let Some(before) = self.parent().filter(|&before| before != from) {
-            // A claim of a cluster that is below this one is from before it was put there.
-            let late = moves <= self.moves || self.below.contains_key(&from);
-            let left = Between::Left(moves.max(self.moves));
-            self.send(if late { from } else { before }, left);
-            if late {
-                return;
-            }
-        }
-        self.moves = self.moves.max(moves);
+    /// Handles the move of this cluster below another one, which will name a host for the head.
+    pub fn on_moved(&mut self, now: Nanos, to: ClusterId) {
+        self.now = now;
         self.above = match self.above {
             Above::Root => return,
-            Above::Attached(_, peer, ticket) => Above::Attached(from, peer, ticket),
-            Above::Asked(_) => Above::Asked(from),
+            Above::Attached(_, peer, ticket) => Above::Attached(to, peer, ticket),
+            Above::Asked(_) => Above::Asked(to),
         };
-        self.asked = self.now;
-        let head = self.tree.head().and_then(|head| self.tree.get(head)).map(|member| member.peer);
-        if let Some(peer) = head.filter(|&peer| peer != believed) {
-            self.tell_head(from, peer);
-        }
         self.attach_waiting();
     }
 
     /// Asks the parent for another host to which the head can be connected.
     pub(super) fn ask_above(&mut self, head: HostId) {
         if let (Some(parent), Some(member)) = (self.parent(), self.tree.get(head)) {
-            let peer = member.peer;
-            (self.above, self.asked) = (Above::Asked(parent), self.now);
-            self.tell_head(parent, peer);
+            let (head, behind) = (member.peer, member.behind);
+            self.above = Above::Asked(parent);
+            self.send(parent, Between::Head { head, behind, tried: self.tried.filter(|_| behind) });
         }
-    }
-
-    fn tell_head(&mut self, parent: ClusterId, head: Peer) {
-        let behind = self.tree.get(head.host).is_some_and(|member| member.behind);
-        let tried = self.tried.filter(|_| behind);
-        self.send(parent, Between::Head { head, moves: self.moves, behind, tried });
     }
 
     pub(super) fn on_attach(
@@ -220,13 +163,8 @@ impl Dispatcher {
     }
 
     /// Handles a cluster whose head has changed, has lost its parent, or does not get its next bytes.
-    pub(super) fn on_head(
-        &mut self, from: ClusterId, (head, moves): (Peer, u32), behind: bool, tried: Option<Ticket>,
-    ) {
-        let Some(below) = self.below.get_mut(&from) else {
-            // The cluster's earlier parent no longer exists, or messages about it were lost.
-            return self.find_again(from, (head, moves), behind);
-        };
+    pub(super) fn on_head(&mut self, from: ClusterId, head: Peer, behind: bool, tried: Option<Ticket>) {
+        let Some(below) = self.below.get_mut(&from) else { return };
         let not = (below.head == head).then_some(below.from).flatten();
         (below.head, below.behind) = (head, behind);
         match tried.filter(|&ticket| behind && self.is_from_head(from, ticket)) {
@@ -237,12 +175,6 @@ impl Dispatcher {
                 self.attach(from, not, true);
             }
         }
-    }
-
-    /// Takes in a cluster of which nothing else is known, and that asks to be below this one.
-    pub(super) fn find_again(&mut self, cluster: ClusterId, (head, moves): (Peer, u32), behind: bool) {
-        let below = Below::found_again(head, self.policy.threshold, moves.saturating_add(1), behind);
-        self.on_adopt(cluster, below, true);
     }
 
     /// Notes that a cluster has carried out an [`Between::Attach`].
@@ -278,23 +210,14 @@ impl Dispatcher {
             }
             return;
         };
-        if let Some(below) = self.give(cluster, parent) {
-            self.send(parent, Between::GiveBack { cluster, below });
-        }
-    }
-
-    /// Keeps a cluster that could not be given to the lost parent, until there is another parent.
-    pub(super) fn keep(&mut self, cluster: ClusterId, below: Below) {
-        self.passed_on.retain(|(passed, _)| *passed != cluster);
-        self.below.insert(cluster, below);
-        if self.below.len() > 2 * self.policy.max_clusters {
-            self.pass_up(cluster);
+        if let Some(below) = self.below.remove(&cluster) {
+            self.give(cluster, below, parent, false);
         }
     }
 
     /// Handles the root's refusal to keep this cluster, which no host can serve: its hosts begin again.
-    pub(super) fn on_dissolve(&mut self, from: ClusterId) {
-        if self.above == Above::Root || (from != self.root && self.parent() != Some(from)) {
+    pub(super) fn on_dissolve(&mut self) {
+        if self.above == Above::Root {
             return;
         }
         for host in self.tree.hosts() {
@@ -306,26 +229,14 @@ impl Dispatcher {
     }
 
     /// Handles an empty cluster below, whose own clusters come here.
-    pub(super) fn on_vanished(&mut self, from: ClusterId, clusters: Vec<(ClusterId, Below)>) {
-        let latency = self.below.get(&from).map_or(self.policy.threshold, |below| below.latency);
-        self.lose_cluster(from);
+    pub fn on_vanished(&mut self, now: Nanos, from: ClusterId, clusters: Vec<(ClusterId, Below)>) {
+        self.now = now;
+        let before = self.below.remove(&from);
+        let latency = before.map_or(self.policy.threshold, |below| below.latency);
+        self.count_foreign();
+        self.retry();
         for (cluster, below) in clusters {
-            self.on_adopt(cluster, Below { latency: latency + below.latency, ..below }, true);
-        }
-    }
-
-    /// Notes that a cluster which was below this one is elsewhere, unless it came back since.
-    pub(super) fn on_left(&mut self, from: ClusterId, moves: u32) {
-        if !self.below.get(&from).is_some_and(|below| below.moves > moves) {
-            self.lose_cluster(from);
-        }
-    }
-
-    pub(super) fn lose_cluster(&mut self, cluster: ClusterId) {
-        self.passed_on.retain(|&(passed, _)| passed != cluster);
-        if self.below.remove(&cluster).is_some() {
-            self.count_foreign();
-            self.retry();
+            self.on_adopt(now, cluster, Below { latency: latency + below.latency, ..below }, true);
         }
     }
 
@@ -342,9 +253,7 @@ impl Dispatcher {
         }
         let below = std::mem::take(&mut self.below);
         let clusters = below.into_iter().map(|(cluster, below)| (cluster, below.given())).collect();
-        if let Some(parent) = self.parent() {
-            self.send(parent, Between::Vanished(clusters));
-        }
+        self.out.push_back(DispatcherAction::Vanished(clusters));
         for (host, _) in std::mem::take(&mut self.joins) {
             self.refuse(host, RefusalCode::Ended, "the cluster is no more".to_owned());
         }

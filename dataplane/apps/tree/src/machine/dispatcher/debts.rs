@@ -51,10 +51,9 @@ impl Dispatcher {
         self.remove(host);
     }
 
-    /// Handles Free: a cluster, which may be elsewhere by now, no longer needs bytes that are kept here for
-    /// its heads.
-    pub(super) fn on_free(&mut self, cluster: ClusterId, ticket: Option<Ticket>) {
-        for (child, parent) in self.tree.free(cluster, ticket) {
+    /// Handles a cluster, which may be elsewhere by now, that no longer needs bytes kept here for its head.
+    pub(super) fn on_free(&mut self, cluster: ClusterId, ticket: Ticket) {
+        if let Some((child, parent)) = self.tree.free(cluster, ticket) {
             self.forget(child, parent);
         }
         self.settle_debts();
@@ -88,14 +87,6 @@ impl Dispatcher {
     fn forget(&mut self, child: HostId, parent: HostId) {
         if self.tree.get(parent).is_some() && !self.tree.keeps(parent, child) {
             self.tell(parent, ToHost::Forget { child });
-        }
-    }
-
-    /// The clusters that an ended cluster handed over were not accepted, perhaps because the new parent has
-    /// ended, too: the root takes them.
-    pub(super) fn hand_over_again(&mut self, to: ClusterId, message: Between) {
-        if to != self.root && matches!(message, Between::Vanished(_)) {
-            self.send(self.root, message);
         }
     }
 }

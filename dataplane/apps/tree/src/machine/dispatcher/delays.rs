@@ -194,12 +194,12 @@ impl Dispatcher {
             return;
         }
         let Some(before) = self.delay(parent).map(|delay| delay + latency) else { return };
-        let over = |&(host, latency): &(HostId, Nanos)| {
-            let open = host != parent && self.tree.room(host, self.now) > 0;
-            let after = self.delay(host).filter(|_| open)? + latency;
-            self.is_better((parent, before), (host, after), below.router).then_some((after, host))
-        };
-        let better = measured.iter().filter_map(over).min().map(|(_, host)| host);
+        let open = measured.iter().filter(|&&(host, _)| host != parent && self.tree.room(host, self.now) > 0);
+        let ranked = open.filter_map(|&(host, latency)| self.rank(host, latency, false));
+        let is_better =
+            |rank: &Rank| self.is_better((parent, before), (rank.parent, rank.delay), below.router);
+        let better = ranked.filter(is_better).min_by_key(|rank| (rank.delay, rank.parent));
+        let better = better.map(|rank| rank.parent);
         let (now, review) = (self.now, self.policy.review);
         let Some(known) = self.below.get_mut(&from) else { return };
         match better {

@@ -7,12 +7,9 @@ impl Dispatcher {
     /// The host that can serve another head: it has room, is not behind a slow host if possible, and is
     /// nearest to this cluster's head.
     pub(super) fn attach_point(&self, not: Option<HostId>) -> Option<HostId> {
-        let hosts = self.tree.hosts().into_iter();
-        let open = hosts.filter(|&host| Some(host) != not && self.tree.room(host, self.now) > 0);
-        let rated = open.filter_map(|host| {
-            Some((self.tree.is_behind_slow(host, self.now), self.tree.total(host)?, host))
-        });
-        rated.min().map(|(.., host)| host)
+        let ranked = self.open().filter(|&host| Some(host) != not);
+        let ranked = ranked.filter_map(|host| self.rank(host, Nanos::ZERO, false));
+        ranked.min().map(|rank| rank.parent)
     }
 
     /// Gives the head of a cluster a parent here, other than `not` if possible. If no host has room, the
@@ -114,8 +111,7 @@ impl Dispatcher {
             member.map(|member| (std::cmp::Reverse(member.capacity.min(2)), member.latency))
         };
         let Some(&head) = serving.min_by_key(rated) else {
-            let peer = self.tree.get(slow).map(|member| member.peer);
-            return self.out.extend(peer.map(|peer| DispatcherAction::Cluster(from, Between::Lower(peer))));
+            return self.send(from, Between::Lower);
         };
         if let Some(member) = self.tree.get_mut(slow) {
             member.slow_until = self.now + self.policy.slow_for;
@@ -133,11 +129,10 @@ impl Dispatcher {
     pub(super) fn on_lower(&mut self, from: ClusterId) {
         let before = self.below.get(&from).and_then(|below| below.from);
         let level = before.and_then(|host| self.tree.depth(host));
-        let open = self.tree.hosts().into_iter().filter(|&host| self.tree.room(host, self.now) > 0);
-        let rated = open.filter_map(|host| Some((self.tree.depth(host)?, self.tree.total(host)?, host)));
-        let lower = rated.filter(|&(depth, ..)| Some(depth) > level).min();
-        if let Some((_, _, host)) = lower {
-            self.attach_to(from, host);
+        let ranked = self.open().filter_map(|host| self.rank(host, Nanos::ZERO, false));
+        let lower = ranked.filter(|rank| Some(rank.depth) > level);
+        if let Some(rank) = lower.min_by_key(|rank| (rank.depth, rank.delay, rank.parent)) {
+            self.attach_to(from, rank.parent);
         }
     }
 

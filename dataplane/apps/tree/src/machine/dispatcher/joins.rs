@@ -108,14 +108,17 @@ impl Dispatcher {
         let Some(mut joining) = self.joins.remove(&from) else {
             return self.on_measured_again(from, &measured);
         };
+        if joining.stage == JoinStage::Founder {
+            // The host was asked nothing: what it measured is not kept, which would grow without a bound.
+            self.joins.insert(from, joining);
+            return;
+        }
         joining.since = self.now;
         let asked = 1 + self.policy.probes.max(2 * self.policy.max_clusters);
         joining.measured.extend(measured.into_iter().take(asked));
         match joining.stage {
             JoinStage::Cluster => self.choose_cluster(from, joining),
-            JoinStage::Parent => self.take_in(joining),
-            // The host was asked nothing.
-            JoinStage::Founder => drop(self.joins.insert(from, joining)),
+            _ => self.take_in(joining),
         }
     }
 
@@ -175,15 +178,11 @@ impl Dispatcher {
     fn take_in(&mut self, joining: Joining) {
         let Joining { join, measured, .. } = joining;
         let host = join.peer.host;
-        let place = |(parent, latency): &(HostId, Nanos)| {
-            let total = self.delay(*parent).filter(|_| self.tree.room(*parent, self.now) > 0)?;
-            let total = total + *latency;
-            let late = self.tree.is_behind_slow(*parent, self.now);
-            let apart = !self.tree.is_behind(*parent, join.router);
-            let beyond = self.is_beyond(total);
-            Some((late, beyond, apart, total, self.tree.depth(*parent)?, *latency, *parent))
-        };
-        let best = measured.iter().filter_map(place).min();
+        let measured_open = measured.iter().filter(|(parent, _)| self.tree.room(*parent, self.now) > 0);
+        let ranked = measured_open.filter_map(|&(parent, latency)| {
+            self.rank(parent, latency, !self.tree.is_behind(parent, join.router))
+        });
+        let best = ranked.min();
         let mut member = ClusterHost::new(join.peer, join.router, join.capacity, self.now);
         member.measured = measured;
         if self.tree.len() >= self.policy.max_members {
@@ -198,7 +197,7 @@ impl Dispatcher {
         }
         self.tree.add(member);
         match (best, above) {
-            (Some((.., latency, parent)), _) => self.order(host, ParentOrder::Host(parent), latency),
+            (Some(rank), _) => self.order(host, ParentOrder::Host(rank.parent), rank.latency),
             (None, Some(leaf)) => self.put_above(host, leaf),
             (None, None) => self.place(host),
         }
@@ -251,7 +250,7 @@ impl Dispatcher {
     }
 
     fn has_room(&self) -> bool {
-        self.tree.iter().any(|(host, _)| self.tree.room(host, self.now) > 0)
+        self.open().next().is_some()
     }
 
     /// Hosts with room: first those that are not behind a slow host, among them first those behind that

@@ -34,9 +34,7 @@ pub use clusters::Below;
 use debts::Outside;
 pub(super) use delays::Review;
 use joins::Joining;
-
-/// How many clusters that were passed on are remembered, so that their messages can be passed on, too.
-const MAX_PASSED_ON: usize = 64;
+use moves::Rank;
 
 /// The host above to which the head of a cluster is connected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,8 +59,6 @@ pub struct Dispatcher {
     tree: Cluster,
     joins: SortedMap<HostId, Joining>,
     below: SortedMap<ClusterId, Below>,
-    /// Clusters that were below this one, each with the cluster that has it now.
-    passed_on: VecDeque<(ClusterId, ClusterId)>,
     /// Moves that would make a cycle before other orders are carried out.
     deferred: SortedMap<HostId, HostId>,
     /// Hosts below which no other host is demoted until the given time.
@@ -74,10 +70,6 @@ pub struct Dispatcher {
     /// When a host was last asked to measure again, and which.
     #[serde(default)]
     reviewed: (Nanos, HostId),
-    /// When the parent was last asked for a host for the head.
-    asked: Nanos,
-    /// [`Below::moves`] of this cluster, as its last parent said.
-    moves: u32,
     /// The last [`Between::Attach`] that the parent knows to be carried out.
     reported: Option<Ticket>,
     /// The [`Between::Attach`] by which the head came to a host that lacks its next bytes.
@@ -113,7 +105,7 @@ impl Dispatcher {
             None => Above::Asked(founding.parent),
         };
         let mut dispatcher = Dispatcher::new((founding.cluster, founding.root), policy, token, above, seed);
-        (dispatcher.founder, dispatcher.asked) = (Some((founding.founder, now + policy.patience)), now);
+        dispatcher.founder = Some((founding.founder, now + policy.patience));
         dispatcher.delay_above = founding.delay;
         dispatcher.note_outside(founding.founder);
         dispatcher
@@ -132,14 +124,11 @@ impl Dispatcher {
             tree: Cluster::default(),
             joins: SortedMap::new(),
             below: SortedMap::new(),
-            passed_on: VecDeque::new(),
             deferred: SortedMap::new(),
             settling: SortedMap::new(),
             now: Nanos::ZERO,
             delay_above: Nanos::ZERO,
             reviewed: (Nanos::ZERO, HostId(0)),
-            asked: Nanos::ZERO,
-            moves: 0,
             reported: None,
             tried: None,
             outside: Vec::new(),
@@ -248,7 +237,7 @@ impl Dispatcher {
         self.joins.clear();
         self.settling.clear();
         self.founder = self.founder.map(|(host, _)| (host, now + self.policy.patience));
-        (self.now, self.asked, self.reviewed.0) = (now, now, now);
+        (self.now, self.reviewed.0) = (now, now);
     }
 
     /// Handles the loss of the connection to a host, which counts as a failure.
@@ -261,32 +250,11 @@ impl Dispatcher {
         }
     }
 
-    /// Handles a message of another dispatcher.
+    /// Handles a message of another dispatcher; only [`Between::Free`] counts once this cluster's hosts are gone.
     pub fn on_cluster(&mut self, now: Nanos, from: ClusterId, message: Between) {
         self.now = now;
-        match (message, self.ended) {
-            (Between::Free(ticket), _) => self.on_free(from, Some(ticket)),
-            (Between::Returned(message), _) => self.on_returned(from, *message),
-            (message, true) => {
-                self.send(from, Between::Returned(Box::new(message)));
-            }
-            (Between::Left(moves), false) => self.on_left(from, moves),
-            (message, false) => self.on_known(from, message),
-        }
-    }
-
-    /// Handles a message passed on from a cluster that was below this one and is elsewhere now.
-    fn on_known(&mut self, from: ClusterId, message: Between) {
-        use Between::{Head, Lower, Settled, Vanished};
-        // All else is meant for this cluster, whichever has the sender now.
-        let is_to_parent = matches!(message, Head { .. } | Settled(_) | Lower(_) | Vanished(_));
-        if let (true, false, Some(to)) = (is_to_parent, self.knows(from), self.passed_on_to(from)) {
-            return self.send(to, Between::Forwarded(from, Box::new(message)));
-        }
         match message {
-            Between::Head { head, moves, behind, tried } => {
-                self.on_head(from, (head, moves), behind, tried);
-            }
+            Between::Head { head, behind, tried } => self.on_head(from, head, behind, tried),
             Between::Gone(tried) => self.on_gone_above(from, tried),
             Between::Attach { to, ticket, head, delay } => self.on_attach(from, (to, delay), ticket, head),
             Between::Delay(delay) => self.on_delay_above(from, delay),
@@ -294,50 +262,17 @@ impl Dispatcher {
             Between::Measured(measured) => self.on_head_measured(from, &measured),
             Between::Settled(ticket) => self.on_settled(from, ticket),
             Between::HeadSlow => self.on_head_slow(from),
-            Between::Lower(_) => self.on_lower(from),
-            Between::Adopted { head, moves } => self.on_adopted(from, head, moves),
-            Between::Adopt { cluster, below } => self.on_adopt(cluster, below, true),
-            Between::Left(_) | Between::Free(_) | Between::Returned(_) => {}
-            Between::Dissolve => self.on_dissolve(from),
-            Between::GiveBack { cluster, below } => self.on_adopt(cluster, below, false),
-            Between::Vanished(clusters) => self.on_vanished(from, clusters),
-            Between::Forwarded(origin, message) => self.on_cluster(self.now, origin, *message),
+            Between::Lower => self.on_lower(from),
+            Between::Free(ticket) => self.on_free(from, ticket),
+            Between::Dissolve => self.on_dissolve(),
         }
     }
 
-    /// Handles a message to a cluster whose dispatcher no longer exists. A message from a cluster that has
-    /// itself ended is lost: the clusters below it ask again.
-    pub fn on_undelivered(&mut self, now: Nanos, to: ClusterId, message: Between) {
+    /// Handles a message to a cluster whose hosts are gone.
+    pub fn on_undelivered(&mut self, now: Nanos, to: ClusterId, message: &Between) {
         self.now = now;
-        self.on_free(to, None);
-        self.on_returned(to, message);
-    }
-
-    fn on_returned(&mut self, to: ClusterId, message: Between) {
         if let Between::Attach { ticket, .. } = message {
-            self.on_free(to, Some(ticket));
-        }
-        if self.ended {
-            return self.hand_over_again(to, message);
-        }
-        self.lose_cluster(to);
-        if self.parent() == Some(to) {
-            self.on_parent_lost();
-        }
-        // A cluster that has said since that it is elsewhere does not come back.
-        let is_given = |cluster| self.passed_on_to(cluster) == Some(to);
-        match message {
-            Between::GiveBack { cluster, below } if is_given(cluster) => self.keep(cluster, below),
-            Between::Adopt { cluster, below } if is_given(cluster) => self.on_adopt(cluster, below, true),
-            Between::Vanished(clusters) => self.on_vanished(to, clusters),
-            // The cluster's parent has ended and did not know of it: the cluster comes back here.
-            Between::Forwarded(origin, message)
-                if matches!(*message, Between::Head { .. } | Between::Vanished(_)) =>
-            {
-                self.passed_on.retain(|&given| given != (origin, to));
-                self.on_known(origin, *message);
-            }
-            _ => {}
+            self.on_free(to, *ticket);
         }
     }
 
@@ -347,15 +282,11 @@ impl Dispatcher {
         let joins = self.joins.values().filter(|joining| joining.is_asked()).map(|joining| joining.since);
         let patience = silent.chain(joins).min().map_or(Nanos::MAX, |since| since + self.policy.patience);
         let founder = self.founder.map_or(Nanos::MAX, |(_, until)| until);
-        let asked = match self.above {
-            Above::Asked(_) => self.asked + self.policy.patience,
-            _ => Nanos::MAX,
-        };
         let sent = self.tree.waits_until().unwrap_or(Nanos::MAX);
         match (self.over, self.ended) {
             (Some(_), _) => Nanos::MAX,
             (None, true) => sent,
-            (None, false) => patience.min(asked).min(founder).min(sent).min(self.review_due()),
+            (None, false) => patience.min(founder).min(sent).min(self.review_due()),
         }
     }
 
@@ -366,7 +297,6 @@ impl Dispatcher {
         if self.ended {
             return self.settle_debts();
         }
-        self.ask_again();
         let before = now.saturating_sub(self.policy.patience);
         let late = |since: Nanos| since <= before && now >= self.policy.patience;
         self.joins.retain(|_, joining| !(joining.is_asked() && late(joining.since)));
@@ -384,16 +314,6 @@ impl Dispatcher {
         self.settling.retain(|_, until| *until > now);
         self.review_next();
         self.retry();
-    }
-
-    /// Repeats a question whose recipient may have ended before it answered.
-    fn ask_again(&mut self) {
-        if matches!(self.above, Above::Asked(_)) && self.asked + self.policy.patience <= self.now {
-            self.asked = self.now;
-            if let Some(head) = self.tree.head() {
-                self.ask_above(head);
-            }
-        }
     }
 
     /// Whether a member is the source, without which there is no tree.

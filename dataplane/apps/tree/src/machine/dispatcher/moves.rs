@@ -2,7 +2,40 @@
 
 use super::*;
 
+/// The worth of a parent for a host: of several parents the least is the best.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Rank {
+    /// The parent is behind a slow host: the stream arrives late.
+    is_late: bool,
+    /// The host's delay would be beyond the bound.
+    is_beyond: bool,
+    /// The host must wait until other orders are carried out.
+    waits: bool,
+    /// The two do not share a router.
+    is_apart: bool,
+    /// The host's delay from the source.
+    pub(super) delay: Nanos,
+    pub(super) depth: usize,
+    /// The latency from the parent to the host.
+    pub(super) latency: Nanos,
+    pub(super) parent: HostId,
+}
+
 impl Dispatcher {
+    /// The rank of a parent that is this far from a host, behind the same router or not; `None`: the parent is
+    /// not connected to the head.
+    pub(super) fn rank(&self, parent: HostId, latency: Nanos, is_apart: bool) -> Option<Rank> {
+        let delay = self.delay(parent)? + latency;
+        let is_late = self.tree.is_behind_slow(parent, self.now);
+        let (is_beyond, depth) = (self.is_beyond(delay), self.tree.depth(parent)?);
+        Some(Rank { is_late, is_beyond, waits: false, is_apart, delay, depth, latency, parent })
+    }
+
+    /// The hosts with room for one more child.
+    pub(super) fn open(&self) -> impl Iterator<Item = HostId> + '_ {
+        self.tree.iter().map(|(host, _)| host).filter(|&host| self.tree.room(host, self.now) > 0)
+    }
+
     /// Orders a host to its parent, and tells the parent to expect the host. An order that might make a cycle
     /// for a while is given later.
     pub(super) fn order(&mut self, host: HostId, up: ParentOrder, latency: Nanos) {
@@ -208,22 +241,18 @@ impl Dispatcher {
     /// head is nearest; a host behind a slow one only if there is no other.
     pub(super) fn best_parent(&self, host: HostId, may: impl Fn(HostId, usize) -> bool) -> Option<HostId> {
         let router = self.tree.get(host).and_then(|member| member.router);
-        let open = self.tree.iter().map(|(parent, _)| parent);
-        let open = open.filter(|&p| self.tree.room(p, self.now) > 0 && !self.tree.is_below(p, host));
-        let rated = open.filter_map(|parent| {
+        let open = self.open().filter(|&parent| !self.tree.is_below(parent, host));
+        let ranked = open.filter_map(|parent| {
             let latency = self.tree.latency(host, parent, self.policy.threshold);
-            let total = self.delay(parent)? + latency;
-            let depth = self.tree.depth(parent)?;
-            // A place is preferred in which the host need not wait for other orders.
-            let waits = self.tree.would_cycle(host, parent);
-            let late = self.tree.is_behind_slow(parent, self.now);
             // Hosts behind one router may be unable to reach each other, so a shared router counts only once
             // it was tried.
-            let apart = !(self.tree.is_behind(parent, router) && self.tree.have_met(host, parent));
-            let beyond = self.is_beyond(total);
-            may(parent, depth).then_some((late, beyond, waits, apart, total, depth, latency, parent))
+            let is_apart = !(self.tree.is_behind(parent, router) && self.tree.have_met(host, parent));
+            let rank = self.rank(parent, latency, is_apart)?;
+            // A place is preferred in which the host need not wait for other orders.
+            let rank = Rank { waits: self.tree.would_cycle(host, parent), ..rank };
+            may(parent, rank.depth).then_some(rank)
         });
-        rated.min().map(|(.., parent)| parent)
+        ranked.min().map(|rank| rank.parent)
     }
 
     /// If no host has room: of all hosts that serve children, the one with the least load for its offer takes

@@ -1,7 +1,6 @@
 //! The values that a node is given when it begins.
 
 use groupflow_base::Nanos;
-use groupflow_transport::fanout::Mode;
 
 use super::super::names::HostId;
 
@@ -42,9 +41,6 @@ impl Slow {
 pub struct NodeConfig {
     /// The host's name in the tree.
     pub host: HostId,
-    /// N2N: nodes above may forget what this host has cached, but for the history. E2E: they may forget only
-    /// what all hosts below have, so that the stream has no gap whichever host dies.
-    pub mode: Mode,
     /// The treatment of a slow child or reader.
     pub slow: Slow,
     /// Bytes that the cache holds.
@@ -82,8 +78,6 @@ pub struct NodeConfig {
     /// child (also with [`Slow::Isolate`]) after twice as long, so that a host whose reader is stuck cuts
     /// that off before its parent cuts off the host.
     pub stall: Nanos,
-    /// Whether the host itself reads the stream, or only passes it on.
-    pub reads: bool,
     /// How long missing bytes are waited for when the parent's DATA come in datagrams, which they do where
     /// the connection carries them ([`Slow::Skip`], and one connection only); `None`: DATA come as a stream.
     pub datagrams: Option<Nanos>,
@@ -94,7 +88,6 @@ impl NodeConfig {
     pub fn new(host: HostId) -> NodeConfig {
         NodeConfig {
             host,
-            mode: Mode::EndToEnd,
             slow: Slow::Wait,
             capacity: 8 << 20,
             history: 4 << 20,
@@ -109,7 +102,6 @@ impl NodeConfig {
             patience: Nanos::from_millis(2000),
             keep: Nanos::from_millis(10_000),
             stall: Nanos::from_millis(15_000),
-            reads: true,
             datagrams: None,
         }
     }

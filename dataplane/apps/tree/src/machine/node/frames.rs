@@ -1,7 +1,6 @@
 //! Frames from peers: strangers that introduce themselves, children, and parents.
 
 use groupflow_base::Nanos;
-use groupflow_transport::fanout::Mode;
 
 use super::child::{Child, ChildRequest};
 use super::conns::ConnRole;
@@ -157,8 +156,7 @@ impl TreeNode {
         // Nodes above may have dropped bytes that this node did not need. With `Wait` a child that needs them
         // is refused, so that no host depends on this one alone. Otherwise this node serves what it has: the
         // child may come from a slow parent, and no other host would take it.
-        let end_to_end = self.config.mode == Mode::EndToEnd;
-        let promised = end_to_end && !self.source && needed < self.receipts.promised;
+        let promised = !self.source && needed < self.receipts.promised;
         let refused = match self.config.slow {
             Slow::Wait => late || promised && !asked.datagrams,
             Slow::Isolate => late,

@@ -46,8 +46,8 @@
 //!
 //! # Nothing is lost
 //!
-//! The *need* of a host is the lowest offset that the host or any host below it may still ask for; with
-//! `Mode::EndToEnd` the host tells it to its parent. For all hosts but those that are cut off or skip:
+//! The *need* of a host is the lowest offset that the host or any host below it may still ask for. The host
+//! tells it to its parent. For all hosts but those that are cut off or skip:
 //!
 //! 1. A node keeps all bytes from the least need that its children told it. Departed children count, until
 //!    the dispatcher says that all hosts below them have other parents.
@@ -145,7 +145,7 @@ impl TreeNode {
         TreeNode {
             config,
             source: false,
-            reader: OwnReader::at(&mut stream, at, config.reads),
+            reader: OwnReader::at(&mut stream, at, true),
             stream,
             held: HeldBytes::new(&config, begin),
             parents: Parents::default(),
@@ -324,12 +324,7 @@ impl TreeNode {
     /// The lowest offset that this node or a host below it may still ask the hosts above for.
     fn needed(&self) -> u64 {
         let received = self.stream.received();
-        match self.config.mode {
-            Mode::NodeToNode => received,
-            Mode::EndToEnd => {
-                self.children.needed(&self.stream).unwrap_or(received).max(self.receipts.promised)
-            }
-        }
+        self.children.needed(&self.stream).unwrap_or(received).max(self.receipts.promised)
     }
 }
 
@@ -339,6 +334,6 @@ fn stream(config: &NodeConfig, at: u64) -> Fanout {
         Slow::Wait => config.capacity,
         Slow::Isolate | Slow::Skip { .. } => config.capacity / 2,
     };
-    let stream = Fanout::resumed(config.mode, config.capacity, at);
+    let stream = Fanout::resumed(Mode::EndToEnd, config.capacity, at);
     stream.with_history(config.history).with_patience(patience)
 }

@@ -1,7 +1,6 @@
 //! The work that any event may have made due: bytes move on, slow children are handled, the parent is told.
 
 use groupflow_base::Nanos;
-use groupflow_transport::fanout::Mode;
 
 use super::config::Slow;
 use super::reorder::OrderedPiece;
@@ -118,9 +117,7 @@ impl TreeNode {
         if let Some(frame) = self.receipts.taken(now, new, step, self.held.is_complete()) {
             self.conns.say(conn, &frame);
         }
-        // N2N: the parent is told the end as soon as it came here.
-        let passed_on = self.config.mode == Mode::NodeToNode || self.children.have_all(&self.stream);
-        let ended = self.stream.ended() && passed_on;
+        let ended = self.stream.ended() && self.children.have_all(&self.stream);
         if ended && !std::mem::replace(&mut self.receipts.completed, true) {
             self.conns.say(conn, &TreeFrame::Complete);
         }

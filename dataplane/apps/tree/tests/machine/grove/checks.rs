@@ -45,11 +45,10 @@ impl Grove {
             }
             for (c, b) in d.below() {
                 text += &format!(
-                    "    {c} head {} from {:?} awaited {} moves {} behind {}\n",
+                    "    {c} head {} from {:?} awaited {} behind {}\n",
                     b.head.host,
                     b.from,
                     b.awaited.is_some(),
-                    b.moves,
                     b.behind
                 );
             }

@@ -5,12 +5,11 @@ use std::net::SocketAddr;
 
 use groupflow_base::Nanos;
 use groupflow_tree::machine::{
-    ClusterId, ConnId, FromHost, HostId, HostMessage, NodeAction, NodeConfig, Peer, Policy, ReadItem,
-    RefusalCode, StartAt, ToHost, TreeJoin, TreeNode,
+    ClusterId, ConnId, Dispatcher, Dispatchers, FromHost, HostId, HostMessage, NodeAction, NodeConfig, Peer,
+    Policy, ReadItem, RefusalCode, StartAt, ToHost, TreeJoin, TreeNode,
 };
 
 use super::forest::{token, SOURCE};
-use super::parts::SplitDispatchers;
 
 mod checks;
 mod wires;
@@ -86,7 +85,7 @@ pub struct Grove {
     pub written: u64,
     /// Every other connection carries no datagrams, as where UDP is blocked.
     pub blocks_datagrams: bool,
-    pub dispatchers: SplitDispatchers,
+    pub dispatchers: Dispatchers,
     /// Hosts that were sent from one cluster to another.
     pub redirected: usize,
     /// How often the dispatchers were replaced.
@@ -135,14 +134,9 @@ fn reader(node: TreeNode, cluster: ClusterId, place: u64, capacity: u16) -> Node
 
 impl Grove {
     pub fn new(config: NodeConfig, policy: Policy, capacity: u16) -> Grove {
-        Grove::in_parts(1, config, policy, capacity)
-    }
-
-    /// A grove whose dispatchers are run by this many processes.
-    pub fn in_parts(count: usize, config: NodeConfig, policy: Policy, capacity: u16) -> Grove {
         let join = TreeJoin { peer: peer(SOURCE), router: None, capacity, token: token() };
         let source = TreeNode::source(NodeConfig { host: SOURCE, ..config });
-        let dispatchers = SplitDispatchers::new(count, policy, &join);
+        let dispatchers = Dispatchers::new(policy, token(), &join, 1, Nanos::ZERO);
         let source = reader(source, dispatchers.root(), MIDDLE, capacity);
         Grove {
             now: Nanos::ZERO,
@@ -221,13 +215,7 @@ impl Grove {
         for down in self.orders.drain(..orders).collect::<Vec<_>>() {
             self.obey(down);
         }
-        let mut mail = 0;
-        while let Some(told) = (mail < most).then(|| self.dispatchers.on_mail(self.now)).flatten() {
-            self.collect(told);
-            mail += 1;
-            assert!(mail < 100_000, "mail for ever: {:?} {}", self.dispatchers.waiting(), self.show());
-        }
-        told + orders + mail > 0
+        told + orders > 0
     }
 
     /// Delivers one host's next messages before all others.
@@ -280,8 +268,13 @@ impl Grove {
     /// are lost.
     pub fn replace(&mut self) {
         self.replaced += 1;
+        let stored = |dispatcher: &Dispatcher| serde_json::to_string(dispatcher).expect("JSON");
+        let restored = |state: String| serde_json::from_str(&state).expect("the same");
+        let states = self.dispatchers.iter().map(stored).map(restored).collect();
         // Else there would be two of each name.
-        self.dispatchers.replace(self.now, 100 * self.replaced as u64);
+        let seed = 1 + self.replaced as u64;
+        let again = Dispatchers::resume(states, self.policy, token(), seed, self.now);
+        self.dispatchers = again.expect("with the root");
         let lost: Vec<Upward> = self.told.drain(..).filter(|up| up.message.is_none()).collect();
         self.told.extend(lost);
         self.orders.clear();
@@ -443,8 +436,10 @@ impl Grove {
                 self.act(host);
             }
         }
-        let told = self.dispatchers.on_time(now);
-        self.collect(told);
+        if self.dispatchers.deadline() <= now {
+            let told = self.dispatchers.on_time(now);
+            self.collect(told);
+        }
         let root = self.dispatchers.root();
         let due = |f: &NodeReader| !f.node.is_leaving() && f.again.is_some_and(|again| again <= now);
         for host in self.nodes.iter().filter(|(_, f)| due(f)).map(|(&host, _)| host).collect::<Vec<_>>() {

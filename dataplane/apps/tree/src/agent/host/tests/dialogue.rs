@@ -1,14 +1,20 @@
-use groupflow_host::secure::SecureSend;
+use clap::Parser;
 
 use super::*;
 use crate::machine::{NodeConfig, StartAt, TreeNode};
+
+#[derive(Parser)]
+struct CommandLine {
+    #[command(flatten)]
+    tree: TreeArgs,
+}
 
 /// It would be a member that never answers.
 #[test]
 fn a_refused_host_that_begins_to_leave_does_not_join_again() {
     for leaves in [false, true] {
-        let (to, host) = (SocketAddrV4::new([127, 0, 0, 1].into(), 9), HostId(1));
-        let args = TreeArgs::new(to, "c0ffee", SecureSend::plain()).expect("options");
+        let line = ["", "--to", "127.0.0.1:9", "--token-file", "c0ffee", "--plain"];
+        let (args, host) = (CommandLine::parse_from(line).tree, HostId(1));
         let mut drive = Drive::new(TreeNode::new(NodeConfig::new(host), StartAt::Now)).expect("a poller");
         let mut dialogue = Dialogue::new(&args, host, false, 0, drive.now).expect("a dialogue");
         dialogue.root = Some(ClusterId(1));

@@ -1,0 +1,196 @@
+//! Messages as they are declared: one list of fields, or of kinds with their fields, gives a type, its bytes
+//! and its parser. Bytes of a message are in network order.
+
+use std::ops::RangeInclusive;
+
+use crate::codec::{CodecError, Reader, Writer};
+
+/// A value that is a field of messages.
+pub trait WireField: Sized {
+    /// Appends the field.
+    fn write(&self, w: &mut Writer);
+
+    /// Reads the field; an error calls it `field`.
+    fn read(r: &mut Reader<'_>, field: &'static str) -> Result<Self, CodecError>;
+}
+
+macro_rules! numbers {
+    ($($number:ident),+) => {$(
+        impl WireField for $number {
+            fn write(&self, w: &mut Writer) {
+                w.$number(*self);
+            }
+
+            fn read(r: &mut Reader<'_>, field: &'static str) -> Result<$number, CodecError> {
+                r.$number(field)
+            }
+        }
+    )+};
+}
+numbers!(u8, u16, u32, u64);
+
+impl WireField for bool {
+    fn write(&self, w: &mut Writer) {
+        w.u8((*self).into());
+    }
+
+    fn read(r: &mut Reader<'_>, field: &'static str) -> Result<bool, CodecError> {
+        r.flag(field)
+    }
+}
+
+/// A u8 length, and as many bytes of UTF-8.
+impl WireField for String {
+    fn write(&self, w: &mut Writer) {
+        w.text(self);
+    }
+
+    fn read(r: &mut Reader<'_>, field: &'static str) -> Result<String, CodecError> {
+        r.text(field).map(str::to_owned)
+    }
+}
+
+impl<const N: usize> WireField for [u8; N] {
+    fn write(&self, w: &mut Writer) {
+        w.bytes(self);
+    }
+
+    fn read(r: &mut Reader<'_>, field: &'static str) -> Result<[u8; N], CodecError> {
+        r.array(field)
+    }
+}
+
+/// A text for people, up to the end of the message.
+pub mod last_text {
+    use super::{CodecError, Reader, Writer};
+
+    /// Bytes of the longest text; a longer one is cut.
+    pub const MOST: usize = 512;
+
+    pub fn write(text: &str, w: &mut Writer) {
+        w.rest_text(text, MOST);
+    }
+
+    pub fn read(r: &mut Reader<'_>, field: &'static str) -> Result<String, CodecError> {
+        r.rest_text(MOST, field).map(str::to_owned)
+    }
+}
+
+/// The value, if it is in the range.
+#[doc(hidden)]
+pub fn within<T: PartialOrd + Into<u64>>(
+    value: T, range: &RangeInclusive<T>, field: &'static str,
+) -> Result<T, CodecError> {
+    match range.contains(&value) {
+        true => Ok(value),
+        false => Err(CodecError::value(field, value)),
+    }
+}
+
+/// Makes `Name(number)` a field of messages.
+#[macro_export]
+macro_rules! wire_number {
+    ($($name:ident),+) => {$(
+        impl $crate::wire::WireField for $name {
+            fn write(&self, w: &mut $crate::codec::Writer) {
+                $crate::wire::WireField::write(&self.0, w);
+            }
+
+            fn read(
+                r: &mut $crate::codec::Reader<'_>, field: &'static str,
+            ) -> Result<$name, $crate::CodecError> {
+                $crate::wire::WireField::read(r, field).map($name)
+            }
+        }
+    )+};
+}
+
+/// Declares a struct that is a part of a message: `/// Doc. Name, "prefix.", { /// Doc. field: type, }`. Errors
+/// name a field by the prefix and its name. `field: type = range` bounds a number; `field: type => form` is
+/// written and read by the functions `form::write` and `form::read`.
+#[macro_export]
+macro_rules! wire_struct {
+    ($(#[$meta:meta])* $name:ident, $prefix:literal, {
+        $($(#[$fmeta:meta])* $field:ident: $type:ty $(= $range:expr)? $(=> $form:ident)?),+ $(,)?
+    }) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, PartialEq, Eq)]
+        pub struct $name { $($(#[$fmeta])* pub $field: $type),+ }
+
+        impl $crate::wire::WireField for $name {
+            fn write(&self, w: &mut $crate::codec::Writer) {
+                $($crate::wire_struct!(@write w, &self.$field $(, $form)?);)+
+            }
+
+            fn read(r: &mut $crate::codec::Reader<'_>, _: &'static str) -> Result<$name, $crate::CodecError> {
+                Ok($name { $(
+                    $field: $crate::wire_struct!(
+                        @read r, concat!($prefix, stringify!($field)) $(, in $range)? $(, by $form)?
+                    ),
+                )+ })
+            }
+        }
+    };
+    (@write $w:ident, $value:expr) => { $crate::wire::WireField::write($value, $w) };
+    (@write $w:ident, $value:expr, $form:ident) => { $form::write($value, $w) };
+    (@read $r:ident, $field:expr) => { $crate::wire::WireField::read($r, $field)? };
+    (@read $r:ident, $field:expr, in $range:expr) => {
+        $crate::wire::within($crate::wire::WireField::read($r, $field)?, &$range, $field)?
+    };
+    (@read $r:ident, $field:expr, by $form:ident) => { $form::read($r, $field)? };
+}
+
+/// Declares an enum of messages: `/// Doc. Name, "field of the kind", "message", {` and for each its
+/// `/// Doc. Kind = number => "prefix." { fields as in wire_struct! },`, or `Kind(name: Type) = number,`, or
+/// `Kind = number,`. "message" is the name of what has bytes too many.
+#[macro_export]
+macro_rules! wire_frames {
+    ($(#[$meta:meta])* $name:ident, $kind_field:literal, $whole:literal, {
+        $($(#[$vmeta:meta])* $variant:ident $(($inner:ident: $inner_type:ty))? = $number:expr
+            $(=> $prefix:literal {
+                $($(#[$fmeta:meta])* $field:ident: $type:ty $(= $range:expr)? $(=> $form:ident)?),+ $(,)?
+            })?
+        ),+ $(,)?
+    }) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, PartialEq, Eq)]
+        pub enum $name {
+            $($(#[$vmeta])* $variant $(($inner_type))? $({ $($(#[$fmeta])* $field: $type),+ })?),+
+        }
+
+        impl $name {
+            /// The number of the message's kind.
+            pub fn number(&self) -> u8 {
+                match self { $($name::$variant { .. } => $number),+ }
+            }
+
+            /// Appends all but the number.
+            pub fn write_body(&self, w: &mut $crate::codec::Writer) {
+                match self {$(
+                    $name::$variant $(($inner))? $({ $($field),+ })? => {
+                        $($crate::wire::WireField::write($inner, w);)?
+                        $($($crate::wire_struct!(@write w, $field $(, $form)?);)+)?
+                    }
+                )+}
+            }
+
+            /// The message of this kind with this body.
+            pub fn parse_body(kind: u8, body: &[u8]) -> Result<$name, $crate::CodecError> {
+                let r = &mut $crate::codec::Reader::new(body);
+                let message = match kind {
+                    $(number if number == $number => $name::$variant
+                        $((<$inner_type as $crate::wire::WireField>::read(r, stringify!($inner))?))?
+                        $({$(
+                            $field: $crate::wire_struct!(
+                                @read r, concat!($prefix, stringify!($field)) $(, in $range)? $(, by $form)?
+                            )
+                        ),+})?,
+                    )+
+                    _ => return Err($crate::CodecError::value($kind_field, kind)),
+                };
+                r.end($whole)?;
+                Ok(message)
+            }
+        }
+    };
+}

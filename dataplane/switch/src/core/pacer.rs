@@ -1,0 +1,99 @@
+//! The times at which frames leave an interface with a rate.
+
+use groupflow_base::{BitRate, Nanos};
+
+/// The pacer of an interface: one frame leaves after the other. The fraction of a nanosecond that is left over by
+/// a frame is added to the next, so that the total of frames back to back is exact.
+#[derive(Debug, Clone, Default)]
+pub struct Pacer {
+    free_at: Nanos,
+    remainder: u64,
+    /// The last rate and size, with their whole nanoseconds and remainder: most frames have the size of the one
+    /// before.
+    last: (BitRate, usize, Nanos, u64),
+}
+
+impl Pacer {
+    /// When the next frame may begin.
+    #[inline]
+    pub fn free_at(&self) -> Nanos {
+        self.free_at
+    }
+
+    /// Sends a frame as soon as it may leave, not before `now`; returns when it begins and when its last bit has
+    /// left. Without a rate it takes no time; a rate of 0 counts as 1 bit/s.
+    #[inline]
+    pub fn send(&mut self, rate: Option<BitRate>, now: Nanos, bytes: usize) -> (Nanos, Nanos) {
+        let start = now.max(self.free_at);
+        let Some(rate) = rate else {
+            self.free_at = start;
+            return (start, start);
+        };
+        if now > self.free_at {
+            self.remainder = 0; // after a pause nothing is owed
+        }
+        let rate = BitRate(rate.0.max(1));
+        if (self.last.0, self.last.1) != (rate, bytes) {
+            let (span, rest) = rate.transmission(bytes, 0);
+            self.last = (rate, bytes, span, rest);
+        }
+        let (.., mut span, rest) = self.last;
+        // Both remainders are below the rate, so their sum is at most one nanosecond and a remainder; after a
+        // change of rate the old one may be larger.
+        match self.remainder.checked_add(rest) {
+            Some(sum) if sum < rate.0 => self.remainder = sum,
+            Some(sum) if sum - rate.0 < rate.0 => {
+                self.remainder = sum - rate.0;
+                span += Nanos(1);
+            }
+            _ => (span, self.remainder) = rate.transmission(bytes, self.remainder),
+        }
+        self.free_at = start + span;
+        (start, self.free_at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn frames_back_to_back_are_exact(
+            rate in 1u64..200_000_000_000,
+            sizes in proptest::collection::vec(prop_oneof![Just(1514usize), Just(54), 1usize..9217], 1..50),
+        ) {
+            let mut pacer = Pacer::default();
+            let (mut at, mut bits) = (Nanos::ZERO, 0u128);
+            for size in sizes {
+                let (start, end) = pacer.send(Some(BitRate(rate)), Nanos::ZERO, size);
+                prop_assert_eq!(start, at);
+                at = end;
+                bits += size as u128 * 8;
+                prop_assert_eq!(u128::from(end.0), bits * 1_000_000_000 / u128::from(rate));
+            }
+        }
+
+        #[test]
+        fn a_span_that_is_kept_is_the_one_that_is_computed(
+            frames in proptest::collection::vec((1u64.., 0usize..3), 1..50),
+        ) {
+            let (mut pacer, mut remainder) = (Pacer::default(), 0);
+            for (rate, bytes) in frames {
+                let rate = BitRate(if rate % 3 == 0 { rate } else { 123_000_000_000 });
+                let (start, end) = pacer.send(Some(rate), Nanos::ZERO, bytes * 733);
+                let (span, rest) = rate.transmission(bytes * 733, remainder);
+                remainder = rest;
+                prop_assert_eq!(end, start + span);
+            }
+        }
+    }
+
+    #[test]
+    fn without_a_rate_nothing_takes_time() {
+        let mut pacer = Pacer::default();
+        assert_eq!(pacer.send(None, Nanos(5), 1514), (Nanos(5), Nanos(5)));
+        assert_eq!(pacer.send(None, Nanos(5), 1514), (Nanos(5), Nanos(5)));
+    }
+}
