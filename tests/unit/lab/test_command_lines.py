@@ -21,7 +21,7 @@ def values(arguments: list[str], flag: str) -> list[str]:
 
 def test_gfswitch_attaches_every_port_and_emulates_every_link() -> None:
     arguments = gfswitch.arguments(LINE, LINE.switches["s2"], Path("/run/s2.sock"))
-    assert values(arguments, "--iface") == ["1@s2-eth1", "2@s2-eth2", "3@s2-eth3"]
+    assert values(arguments, "--interface") == ["1@s2-eth1", "2@s2-eth2", "3@s2-eth3"]
     assert values(arguments, "--link") == [
         "1:rate=100mbit,delay=5ms,loss=0,queue=200,dir=out",
         "2:rate=100mbit,delay=5ms,loss=0.01,queue=200,dir=out",
