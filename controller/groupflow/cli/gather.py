@@ -81,8 +81,9 @@ async def _serve_alone(
     from groupflow.control.api.server import is_beyond, listen, serve_app, url_of
     from groupflow.control.events import Events
     from groupflow.control.gather import clients
-    from groupflow.control.gather.gathering import DEFAULT_POLICY, Gathering
+    from groupflow.control.gather.gathering import Gathering
     from groupflow.control.gather.plugin import load_policies
+    from groupflow.model.client import DEFAULT_POLICY
     from groupflow.store.memory import MemoryStore
 
     policies, chosen = load_policies(policy_files), policy or DEFAULT_POLICY

@@ -188,7 +188,7 @@ def show(
 
         if common.json:
             raise UsageError("--json: a topology is shown as YAML; leave it out")
-        print(render(load(network)), end="")
+        print(render(load(network), whole=True), end="")
         return
     entry = _find(network or common.net)
     status.show(replace(common, net=entry.name))

@@ -14,8 +14,8 @@ from typing import Any, cast
 
 from groupflow.agents.agent_process import AgentProcess
 from groupflow.agents.errors import AgentError
+from groupflow.errors import Error
 from groupflow.lab.network import Network
-from groupflow.lab.transfer import TransferError
 from groupflow.model import ports
 from groupflow.processes import program
 from groupflow.tree.members import TreeRecvOptions
@@ -43,7 +43,7 @@ class Dispatchers:
         self._words = words
 
     async def start(self, stack: AsyncExitStack, *, plain: bool) -> None:
-        """Starts the process. Raises TransferError."""
+        """Starts the process. Raises Error."""
         words = ["serve", "--token-file", str(self._token), "--listen", f"0.0.0.0:{PORT}", "--json"]
         words += ["--store", str(self._store), *(["--plain"] if plain else []), *self._words]
         process = await stack.enter_async_context(program(self._launcher, [*_TREE, *words]))
@@ -51,14 +51,14 @@ class Dispatchers:
         async with asyncio.timeout(_PATIENCE_S):
             line = (await process.stdout.readline()).decode()
         if '"ready"' not in line:
-            raise TransferError("the dispatchers did not start")
+            raise Error("the dispatchers did not start")
         self.pin = json.loads(line)["tls_pin"]
         drain = asyncio.create_task(process.stdout.read())
         stack.push_async_callback(asyncio.wait, [drain])
         stack.callback(drain.cancel)
 
     async def tree(self) -> dict[str, Any]:
-        """The tree as `groupflow tree show` has it. Raises TransferError."""
+        """The tree as `groupflow tree show` has it. Raises Error."""
         known = ["--plain"] if self.pin is None else ["--tls-pin", self.pin]
         words = ["show", "--to", f"127.0.0.1:{PORT}", "--token-file", str(self._token), *known, "--json"]
         async with program(self._launcher, [*_TREE, *words]) as process:
@@ -68,10 +68,10 @@ class Dispatchers:
         try:
             return json.loads(text)
         except json.JSONDecodeError:
-            raise TransferError("the dispatchers do not tell the hosts of the tree") from None
+            raise Error("the dispatchers do not tell the hosts of the tree") from None
 
     async def heads(self) -> set[str]:
-        """The hosts, except the source, that are heads of their clusters. Raises TransferError."""
+        """The hosts, except the source, that are heads of their clusters. Raises Error."""
         tree = await self.tree()
         return {host["host"] for host in tree["hosts"] if host["is_head"]} - {tree["source"]}
 
@@ -129,11 +129,11 @@ class Subscriber(AgentProcess):
         return self.arrivals[-1].bytes if self.arrivals else 0
 
     async def read(self) -> None:
-        """Reads to the end of the stream, or of the host. Raises TransferError."""
+        """Reads to the end of the stream, or of the host. Raises Error."""
         while chunk := await self.data_out.read(1 << 16):
             at, start = time.monotonic(), self.received
             if chunk != stream(start, start + len(chunk)):
-                raise TransferError(f"{self.options.name}: byte {start} or one after it is not the stream's")
+                raise Error(f"{self.options.name}: byte {start} or one after it is not the stream's")
             self.arrivals.append(Arrival(at, start + len(chunk)))
 
     @property
@@ -177,9 +177,9 @@ class Source:
 
 
 async def finish(subscriber: Subscriber, reading: asyncio.Task[None]) -> None:
-    """Waits until the subscriber has everything. Raises AgentError, TransferError."""
+    """Waits until the subscriber has everything. Raises Error."""
     await reading
     try:
         await subscriber.finish()
     except AgentError as error:
-        raise TransferError(f"{subscriber.options.name}: {error}") from None
+        raise Error(f"{subscriber.options.name}: {error}") from None

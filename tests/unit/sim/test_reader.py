@@ -52,8 +52,8 @@ ERRORS = [
     (
         "rate: 10Mb/s",
         "rate: -10Mb/s",
-        "traffic.noise.rate: '-10Mb/s' cannot be read; write a number with bit, kbit, mbit or gbit, or"
-        " 'unlimited'",
+        "traffic.noise.rate: '-10Mb/s' cannot be read; write a number with bit, kbit, mbit or gbit, such"
+        " as 50mbit",
     ),
     (
         "rate: 12.3Gb/s",
