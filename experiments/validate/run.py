@@ -15,7 +15,7 @@ from groupflow.study.frame import Findings, Frame
 
 
 def measure(frame: Frame[list[Row]]) -> Generator[list[Row]]:
-    """All scenarios renew docs/results/validation.md."""
+    """All scenarios together also write their tables."""
     ns2.install()
     netsim.build()
     wanted, out, table = frame.runs, frame.options.out, list[Row]()
@@ -24,7 +24,7 @@ def measure(frame: Frame[list[Row]]) -> Generator[list[Row]]:
         yield rows
     if len(wanted) == len(frame.experiment.studies):
         timed = next(scenario for scenario in wanted if scenario.name == "line4-tahoe")
-        report.write(table, ns2.seconds(timed, out), netsim.seconds(timed, out))
+        report.write(table, ns2.seconds(timed, out), netsim.seconds(timed, out), out)
 
 
 def find(_: Frame[list[Row]], compared: Sequence[Sequence[Row]]) -> Findings:

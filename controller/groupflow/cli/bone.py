@@ -114,7 +114,7 @@ def send(
 
 
 def _watch(at: str, view: "FileView") -> "FileView":
-    """Shows the progress of a file until the file is sent. Raises OrderError."""
+    """Shows the progress of a file until the file is sent. Raises Error."""
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeElapsedColumn
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from ipaddress import IPv4Network
 from pathlib import Path
 from time import localtime, strftime
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 from groupflow import units
 from groupflow.cli.access import Certificate
@@ -60,7 +60,7 @@ class Settings:
     topology: Annotated[str, Help("the network: YAML or a name: fig5", "FILE")]
     store: Annotated[Path | None, Help("SQLite file of the controller's state (default: none)")] = None
     listen: Annotated[
-        tuple[Annotated[Any, Written(_where, "HOST:PORT", text_like(".+"), "HOST:PORT")], ...],
+        tuple[Annotated[Where, Written(_where, "HOST:PORT", text_like(".+"), "HOST:PORT")], ...],
         Help("address of the REST API; unix:PATH; or fd:N, a socket that this process inherits"
              " (default: 127.0.0.1:9580)"),
     ] = ()  # fmt: skip
