@@ -12,6 +12,7 @@ from groupflow.cli.common import Common
 from groupflow.errors import Error, UsageError
 from groupflow.model.fields import Help
 from groupflow.study import checkout
+from groupflow.study.errors import StudyError
 
 if TYPE_CHECKING:
     from groupflow.cli.parser import Parser
@@ -27,7 +28,12 @@ _GENERAL = ("only", "quick", "seed", "jobs", "dask")
 
 def reproduce(parser: "Parser") -> None:
     """Reproduce a paper in netsim and compare the result with its claims."""
-    _add_each(parser, "papers", "PAPER", Path("out/reproduce"))
+    try:
+        _add_each(parser, "papers", "PAPER", Path("out/reproduce"))
+    except StudyError as error:  # the help says what is missing
+        parser.epilog = f"{parser.epilog}\n\nPAPER: {error}"
+        parser.add_argument("paper", nargs="*", metavar="PAPER", help="one of the papers")
+        parser.set_defaults(run=partial(_refuse_all, error))
 
 
 def experiment(parser: "Parser") -> None:
@@ -89,6 +95,10 @@ def _add_each(parser: "Parser", folder: checkout.Parent, placeholder: str, out: 
 
 def _refuse(error: str, _: "Parser") -> None:
     raise Error(error)
+
+
+def _refuse_all(error: Error, _: Namespace, __: Common) -> None:
+    raise error
 
 
 def listed(found: "Experiment") -> Sequence[str]:

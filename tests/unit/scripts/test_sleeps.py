@@ -11,7 +11,7 @@ SLEEP = re.compile(r"(?:await asyncio\.|\btime\.|thread::|time::)sleep\((?!0\))"
 LOOP, FUNCTION = re.compile(r"(async )?(for|while|loop)\b"), re.compile(r"(async |pub )*(def|fn)\b")
 ALLOWED = {
     "tests/soak": "runs for as long as it is told to",
-    "tests/unit/tree/test_takeover.py: time.sleep(seconds)": "the process itself stands still",
+    "tests/unit/tree/test_restart.py: time.sleep(seconds)": "the process itself stands still",
     "tests/unit/experiments/test_interrupt.py: run.PARTS |=": "work that Ctrl-C interrupts",
 }
 

@@ -161,7 +161,9 @@ def test_a_new_experiment_is_one_folder(
     monkeypatch.chdir(empty_checkout)
     add_experiment(empty_checkout, "taste", TASTE)
     assert main(["experiment", "--help"]) == 0
-    assert "taste 100 % of the cups options" in " ".join(capsys.readouterr().out.split())
+    assert "taste 100 % of the cups run where none is named: milk with milk tea without" in " ".join(
+        capsys.readouterr().out.split()
+    )
     assert main(["experiment", "taste", "--help"]) == 0
     assert "milk with milk tea without" in " ".join(capsys.readouterr().out.split())
     assert main(["experiment", "taste", "--only", "milk"]) == 0

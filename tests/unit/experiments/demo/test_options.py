@@ -52,9 +52,9 @@ def test_the_command_line(line: str, field: str, value: object) -> None:
         ("--members 6", "'6' will not do"),
         ("--loss 2", "'2' is no loss"),
         ("--rate fast", "'fast' cannot be read"),
-        ("--rate unlimited", "'unlimited' is no rate"),
+        ("--rate unlimited", "'unlimited' cannot be read; write a number with bit, kbit, mbit or gbit"),
         ("--delay 5parsec", "cannot be read"),
-        ("--size 0", "'0' is no size"),
+        ("--size 0", "'0' will not do; write a size, as in '64MiB' from 1 on"),
         ("--mode x", "invalid choice"),
     ],
 )

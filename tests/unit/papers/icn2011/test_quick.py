@@ -64,7 +64,7 @@ def test_a_study(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ("arguments", "said"),
     [
         (["--only", "tea"], f"tea: unknown; there are {ids('icn2011')}"),
-        (["--jobs", "0"], "--jobs: '0' is not a count; write a number from 1 on"),
+        (["--jobs", "0"], "--jobs: '0' will not do; write a whole number from 1 on"),
     ],
 )
 def test_bad_input_is_refused_in_one_line(
@@ -95,7 +95,7 @@ def test_an_interrupted_run_keeps_and_tells_what_is_finished(tmp_path: Path) -> 
         process.send_signal(signal.SIGINT)
         printed, error = process.communicate(timeout=120)
     assert process.returncode == 130
-    assert "groupflow: interrupted after" in error and "of 98 runs" in error and "Traceback" not in error
+    assert "groupflow: interrupted; " in error and "of 98 runs" in error and "Traceback" not in error
     figures = {claim["figure"] for claim in json.loads((tmp_path / "claims.json").read_text())}
     assert "V.A, Fig. 6" in figures and "V.C, Fig. 12" not in figures
     assert "claims hold" in printed

@@ -56,7 +56,7 @@ def test_the_quick_reproduction(tmp_path: Path, capsys: pytest.CaptureFixture[st
     [
         (["--only", "scenario-9"], "scenario-9: unknown; there are figure-2, scenario-1, figure-6"),
         (["--scenario", "2"], "unrecognized arguments: --scenario 2"),
-        (["--only", "flows", "--jobs", "0"], "--jobs: '0' is not a count; write a number from 1 on"),
+        (["--only", "flows", "--jobs", "0"], "--jobs: '0' will not do; write a whole number from 1 on"),
     ],
 )
 def test_bad_input_is_refused_in_one_line(
