@@ -2,14 +2,14 @@
 `experiments`, and have their line and their options themselves."""
 
 from argparse import Namespace, RawDescriptionHelpFormatter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from groupflow.cli import frame
 from groupflow.cli.common import Common
-from groupflow.errors import Error, UsageError
+from groupflow.errors import Error, Kind, UsageError
 from groupflow.model.fields import Help
 from groupflow.study import checkout
 from groupflow.study.errors import StudyError
@@ -28,12 +28,40 @@ _GENERAL = ("only", "quick", "seed", "jobs", "dask")
 
 def reproduce(parser: "Parser") -> None:
     """Reproduce a paper in netsim and compare the result with its claims."""
+    from groupflow.study.experiment import Experiment, StudyOptions
+
+    parser.add_argument("paper", metavar="PAPER", help="one of the papers below")
+    frame.add_model(parser, StudyOptions, (*Experiment.takes, *_ALWAYS))
+    parser.usage = f"{parser.prog} [options] PAPER"
+    parser.set_defaults(run=_reproduce, out=None)
+    parser.more = _papers
+
+
+def _reproduce(args: Namespace, common: Common) -> None:
+    names = checkout.names("papers")
+    if args.paper not in names:
+        known = ", ".join(names)
+        raise Error(f"PAPER {args.paper}: unknown; the papers are {known}", Kind.NOT_FOUND)
+    _run(checkout.load("papers", args.paper), Path("out/reproduce") / args.paper, args, common)
+
+
+def _papers() -> str:
+    """All papers, each with its studies."""
     try:
-        _add_each(parser, "papers", "PAPER", Path("out/reproduce"))
-    except StudyError as error:  # the help says what is missing
-        parser.epilog = f"{parser.epilog}\n\nPAPER: {error}"
-        parser.add_argument("paper", nargs="*", metavar="PAPER", help="one of the papers")
-        parser.set_defaults(run=partial(_refuse_all, error))
+        return "\n".join(("", "papers:", *_each("papers", checkout.names("papers")), ""))
+    except StudyError as error:
+        return f"\nPAPER: {error}\n"
+
+
+def _each(folder: checkout.Parent, names: Sequence[str]) -> Iterator[str]:
+    """The lines of each. A mistake in one, of whatever kind, does not hide the others."""
+    for name in names:
+        try:
+            found = checkout.load(folder, name)
+            lines = [f"  {name:<26}{found.about}", *(f"    {line}" for line in listed(found))]
+        except Exception as error:  # noqa: BLE001 (the line says which)
+            lines = [f"  {name:<26}{error}"]
+        yield from lines
 
 
 def experiment(parser: "Parser") -> None:
@@ -74,31 +102,21 @@ def _add_parts(parser: "Parser", name: str, placeholder: str) -> None:
 def _add_each(parser: "Parser", folder: checkout.Parent, placeholder: str, out: Path) -> None:
     names = [name for name in checkout.names(folder) if name not in OWN]
     parser.found = (placeholder, names)
-    parser.formatter_class = RawDescriptionHelpFormatter
     below = parser.add_subparsers(metavar=placeholder, required=True, parser_class=type(parser))
-    lines = [parser.epilog or "", "", f"{folder}:"]
     for name in names:
         try:
             found = checkout.load(folder, name)
         except Exception as error:  # noqa: BLE001 (a mistake in one does not hide the others)
-            lines.append(f"  {name:<26}{error}")
             below.add_parser(name).later = partial(_refuse, str(error))
             continue
         one = below.add_parser(name, description=found.about, formatter_class=RawDescriptionHelpFormatter)
         _add(one, found, (*found.takes, *_ALWAYS), out / name)
-        lines.append(f"  {name:<26}{found.about}")
-        if "only" in found.takes:
-            one.epilog = "\n".join(listed(found))
-            lines += [f"    {line}" for line in listed(found)]
-    parser.epilog = "\n".join(lines)
+        one.epilog = "\n".join(listed(found)) if "only" in found.takes else None
+    parser.more = lambda: "\n".join(("", f"{folder}:", *_each(folder, names), ""))
 
 
 def _refuse(error: str, _: "Parser") -> None:
     raise Error(error)
-
-
-def _refuse_all(error: Error, _: Namespace, __: Common) -> None:
-    raise error
 
 
 def listed(found: "Experiment") -> Sequence[str]:

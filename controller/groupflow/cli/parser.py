@@ -14,6 +14,9 @@ class Parser(ArgumentParser):
     found: tuple[str, Sequence[str]] = ("", ())
     """placeholder and names of subcommands that stand in the checkout: an unknown one is not found"""
 
+    more: Callable[[], str] | None = None
+    """text at the end of the help, made only when help is asked for"""
+
     def complete(self) -> None:
         if self.later:
             later, self.later = self.later, None
@@ -30,7 +33,7 @@ class Parser(ArgumentParser):
 
     def format_help(self) -> str:
         self.complete()
-        return super().format_help()
+        return super().format_help() + (self.more() if self.more else "")
 
     def error(self, message: str) -> Never:
         self.exit(Kind.USAGE.exit_code, f"{self.prog}: {message}; see {self.prog} --help\n")
