@@ -180,7 +180,7 @@ def test_a_packets_way_is_traced(folder: Path) -> None:
         routed = [step for step in trace["steps"] if str(step.get("table")).endswith(".ipv4_route")]
         assert routed[0]["hit"] and "stages/forwarding.p4:" in routed[0]["at"]
         wrong = subprocess.run(
-            [*command[:-4], "--match", "ipv6.dst=1"], capture_output=True, text=True, check=False
+            [*command[:-3], "--match", "ipv6.dst=1"], capture_output=True, text=True, check=False
         )
         assert wrong.returncode == 1 and len(wrong.stderr.splitlines()) == 1
         assert "the program extracts no such field; its headers are " in wrong.stderr
