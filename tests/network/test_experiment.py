@@ -175,7 +175,6 @@ def test_hosts_that_die_are_replaced_within_a_second(tmp_path: Path) -> None:
     kinds = [(repair["encrypted"], repair["death"]) for repair in repairs]
     assert {kind: kinds.count(kind) for kind in kinds} == {
         (True, "killed"): 3, (False, "killed"): 3, (True, "silent"): 3, (True, "head"): 2,
-        (True, "with_dispatcher"): 3,
     }  # fmt: skip
     # A host that falls silent is noticed after 0.6 s, a host that is killed at once.
     silent = [repair["seconds"] for repair in repairs if repair["death"] == "silent"]

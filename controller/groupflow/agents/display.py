@@ -90,12 +90,6 @@ def describe(event: Event) -> str | None:
             return f"in the tree as host {event.text('host')}"
         case "joined":
             return f"joined as member {event.integer('member')}, {event.text('mode')} {event.text('policy')}"
-        case "measuring":
-            of = f"{event.integer('done')} of {event.integer('of')}"
-            return f"measuring, {of}: {_connections(event)}, {units.show_rate(event.number('bps'))}"
-        case "parallel":
-            reason = event.fields.get("reason")
-            return f"{_connections(event)} to the parent" + (f", not measured: {reason}" if reason else "")
         case "started":
             return "started"
         case "notice":
@@ -117,11 +111,6 @@ def describe(event: Event) -> str | None:
             return f"complete, {event.integer('bytes')} bytes in {seconds:.2f} s ({rate}){note}"
         case _:
             return None
-
-
-def _connections(event: Event) -> str:
-    count = event.integer("connections")
-    return f"{count} connection{'' if count == 1 else 's'}"
 
 
 def _datagrams(event: Event) -> dict[str, int]:

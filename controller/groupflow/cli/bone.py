@@ -107,7 +107,7 @@ def send(
         view = _watch(to, view)
     if common.json:
         print(json.dumps(asdict(view)))
-    else:
+    elif not common.quiet:
         print(f"bone: {view.name}: {view.state}", file=sys.stderr)
     if view.state == "failed":
         raise Error(f"{view.name}: {view.error or 'not sent'}; see the hub's messages")

@@ -7,15 +7,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from groupflow.errors import UsageError
+from groupflow.model.values import URL
 
 EVERYWHERE = (
     ("--json", None, "print JSON"),
-    ("--net", "NAME", "a running network (default: the only one)"),
-    (
-        "--api",
-        "URL",
-        "the controller's API (default: the network's, $GROUPFLOW_API or http://127.0.0.1:9580)",
-    ),
+    ("--net", "NAME", "a running network, and the API of its controller"),
+    ("--api", "URL", "the controller's API (default: $GROUPFLOW_API, or http://127.0.0.1:9580)"),
     ("--verbose, -v", None, "say more of what goes on"),
     ("--quiet, -q", None, "say only what goes wrong"),
 )
@@ -64,10 +61,20 @@ def taken_out(words: Sequence[str]) -> tuple[Common, list[str]]:
         elif name in _VALUES:
             if not given and (not words or words[0].startswith("-")):
                 raise UsageError(f"{name}: a value is missing; see groupflow --help")
-            common = replace(common, **{_VALUES[name]: value if given else words.pop(0)})
+            value = value if given else words.pop(0)
+            if name == "--api" and not value.startswith("unix:"):
+                value = _url(value)
+            common = replace(common, **{_VALUES[name]: value})
         else:
             rest.append(word)
     return common, rest
+
+
+def _url(text: str) -> str:
+    try:
+        return str(URL.parse(text))
+    except ValueError as error:
+        raise UsageError(f"--api: {error}") from None
 
 
 def log_to_stderr(level: int = logging.INFO) -> None:

@@ -51,7 +51,7 @@ def serve(
         raise UsageError("--plain and --tls-cert exclude each other; leave one out")
     beside = clients or Path("gather")
     made = None if plain else (beside.with_suffix(".crt"), beside.with_suffix(".key"))
-    options = replace(options, tls=named or made)
+    options = replace(options, tls=named or made, clients=None)  # gfagent gets its list on stdin
     log_to_stderr(common.level)
     if clients is None:
         asyncio.run(_serve_controlled(options, common))
@@ -109,7 +109,7 @@ async def _serve(director: "Director", options: ServeOptions, common: Common) ->
 
     stop = asyncio.Event()
     on_stop(stop.set)
-    show = _print_json if common.json else _print_line
+    show = _print_json if common.json else _print_nothing if common.quiet else _print_line
     async with GatherService(director, options, on_event=show) as service:
         await service.ready()
         await service.agent.until(stop)
@@ -117,6 +117,10 @@ async def _serve(director: "Director", options: ServeOptions, common: Common) ->
 
 def _print_json(event: "Event") -> None:
     print(event.json(), flush=True)
+
+
+def _print_nothing(_: "Event") -> None:
+    pass
 
 
 def _print_line(event: "Event") -> None:
@@ -154,7 +158,7 @@ async def _send(options: GatherSendOptions, common: Common) -> None:
     def show(event: "Event") -> None:
         if common.json:
             _print_json(event)
-        elif event.name == "complete":
+        elif event.name == "complete" and not common.quiet:
             seconds = event.number("seconds")
             print(f"gather: complete, {event.integer('bytes')} bytes in {seconds:.2f} s", file=sys.stderr)
 

@@ -190,7 +190,7 @@ def show(
             raise UsageError("--json: a topology is shown as YAML; leave it out")
         print(render(load(network), whole=True), end="")
         return
-    entry = _find(network or common.net)
+    entry = _find(_one(network, common.net))
     status.show(replace(common, net=entry.name))
 
 
@@ -218,10 +218,16 @@ def down(common: Common, name: Name = None) -> None:
     from groupflow.lab.named import end
     from groupflow.lab.registry import running_networks
 
-    entry = _find(name or common.net)
+    entry = _find(_one(name, common.net))
     gone = end(entry, _END_SECONDS, lambda: entry.name in {each.name for each in running_networks()})
     if not gone:
         raise Error(f"{entry.name} (pid {entry.pid}) does not end; see {entry.folder}")
+
+
+def _one(name: str | None, net: str | None) -> str | None:
+    if name and net:
+        raise UsageError("--net: the network is named already; leave one out")
+    return name or net
 
 
 def _find(name: str | None) -> "Entry":

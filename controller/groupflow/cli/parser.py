@@ -17,6 +17,9 @@ class Parser(ArgumentParser):
     more: Callable[[], str] | None = None
     """text at the end of the help, made only when help is asked for"""
 
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**{"allow_abbrev": False, **settings})  # `--cach` is a mistake, not `--cache`
+
     def complete(self) -> None:
         if self.later:
             later, self.later = self.later, None

@@ -29,6 +29,8 @@ def place(
     """Choose the switches where a session's agents cost least."""
     chosen = one_of(topology=topology, session=session)
     more: dict[str, Any] = {"objective": objective, "size_bytes": size}
+    if chosen == "topology" and (common.api or common.net):
+        raise UsageError("--api and --net belong to --session; leave them out")
     if chosen == "session":
         if sender or member:
             raise UsageError("--sender and --member belong to --topology; leave them out")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from groupflow.cli.common import Common
 from groupflow.cli.tables import print_pairs, print_table
-from groupflow.errors import Error, Kind, UnavailableError, reason
+from groupflow.errors import Error, Kind, UnavailableError, UsageError, reason
 from groupflow.model import ports
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ Rows = list[Row]
 
 def api_of(common: Common) -> str:
     """The API that a command asks: the one that is named, else the named network's, else the default."""
+    if common.api and common.net:
+        raise UsageError("--api and --net exclude each other; leave one out")
     if common.api:
         return common.api
     if common.net:
@@ -73,7 +75,7 @@ def check(response: "httpx.Response") -> None:
 
 def unreachable(url: str, error: Exception) -> UnavailableError:
     return UnavailableError(
-        f"no controller at {url} ({reason(error)}); run `groupflow controller run`, or set GROUPFLOW_API"
+        f"no controller at {url} ({reason(error)}); start one with `groupflow net up`, or name its --api"
     )
 
 

@@ -87,7 +87,8 @@ def create(
 ) -> None:
     """Create a session and print its token."""
     if tcp and not tcp_port:
-        raise UsageError("settings of TCP sessions need --tcp-port; give it, too")
+        option = f"--{next(iter(tcp)).removesuffix('_bytes').replace('_', '-')}"
+        raise UsageError(f"{option} is a setting of TCP sessions, which need --tcp-port; give it, too")
     body = settings | {key: value for key, value in (("id", session), ("lifetime", lifetime)) if value}
     if tcp_port:
         body["tcp"] = {"ports": tcp_port, **tcp}

@@ -42,7 +42,7 @@ def join(common: Common, session: Session, *, options: MemberOptions) -> int:
 async def _stay(options: MemberOptions, common: Common) -> None:
     from groupflow.agents.display import Display
 
-    with Display(f"session {options.session}", json_lines=common.json) as display:
+    with Display(f"session {options.session}", json_lines=common.json, quiet=common.quiet) as display:
         async with AgentProcess(options, on_event=display.show) as agent:
             on_stop(lambda: agent.signal(SIGTERM))
             await agent.wait_for("left")  # or the error that ended it

@@ -137,7 +137,7 @@ async def _serve(options: DispatchOptions, file: Path | None, agent_name: str | 
     def show(name: str, fields: dict[str, Any]) -> None:
         if common.json:
             print(json.dumps({"event": name, "time": round(time.time(), 3), **fields}), flush=True)
-        else:
+        elif not common.quiet:
             print(f"tree: {_line(name, fields)}", file=sys.stderr, flush=True)
 
     stop = asyncio.Event()

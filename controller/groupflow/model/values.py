@@ -33,7 +33,8 @@ def _session(text: object) -> int:
 
 
 def _url(text: object) -> str:
-    if not re.fullmatch(r"https?://[^/\s]+/?", str(text)):
+    found = re.fullmatch(r"https?://(?:[^/\s:]+|\[[0-9a-fA-F:.]+\])(?::([0-9]+))?/?", str(text))
+    if found is None or not 1 <= int(found[1] or 1) <= 65535:
         raise units.UnitError(f"{str(text)!r} is no URL; write one like http://10.0.0.1:9580")
     return str(text)
 

@@ -77,6 +77,15 @@ class Forest:
         self._dispatchers = self._source = None
         self.process = secrets.token_hex(8)
         await self._store.commit(Transaction({self._prefix + "process": json.dumps(self.process)}))
+        await self._go_on()
+
+    async def enter_again(self) -> None:
+        """Goes on with what is stored. Raises TreeError where another process serves the tree by now."""
+        await self._write({})
+        self._dispatchers = self._source = None
+        await self._go_on()
+
+    async def _go_on(self) -> None:
         stored = await self._store.get(self._prefix + "source")
         if stored is not None:
             self._source = TreeSource(**json.loads(stored))

@@ -260,7 +260,8 @@ class Dispatch:
 
     async def _begin_again(self) -> None:
         """Begins again from the store. All hosts have time to come back."""
-        await self._enter()
+        await self.forest.enter_again()
+        self._begin()
         for host in tuple(self._open):
             host.dropped = True
             host.writer.transport.abort()
@@ -268,6 +269,9 @@ class Dispatch:
     async def _enter(self) -> None:
         """Enters the tree. There are no messages to hosts, because no host is connected yet."""
         await self.forest.enter()
+        self._begin()
+
+    def _begin(self) -> None:
         self._absence.end()
         self._pulse.begin()
         if self.forest.root:

@@ -46,6 +46,8 @@ class ClientView(BaseModel):
 
 @dataclass(frozen=True, kw_only=True)
 class NewClient(Client):
+    """A client that may send from now on."""
+
     token_sha256: Annotated[
         str,
         Help("SHA-256 of the token's digits in lower case; kept, and never shown"),
