@@ -157,8 +157,15 @@ def test_all_verbs_of_mininet_work(folder: Path) -> None:
             *("pingpair", "pingpairfull", "pingallfull", "iperfudp 500k h1 h2", "dpctl stats"),
             *("switch s2 stop", "h1 ping -c1 -W1 h2", "switch s2 start", "py h1.IP()", "px print(h2.MAC())"),
             *("time nodes", "source more", "noecho h1 echo quiet", "x h1", "gterm h1", "h1 ls /nowhere"),
-            *("groupflow session create 7", "recv 7 h2 h3", "send h1 f.bin 7", "recv 9 h2", "recv", "recv 7 h9"),
-            *("send h1 f.bin 9", "iperf h1 h9"),
+            *(
+                "groupflow session create 7",
+                "recv 7 h2 h3",
+                "send h1 f.bin 7",
+                "recv 9 h2",
+                "recv",
+                "recv 7 h9",
+            ),
+            *("recv 7 h9", "send h1 f.bin 9", "iperf h1 h9"),
         ),
     )
     for expected in (

@@ -81,7 +81,9 @@ class Forest:
 
     async def enter_again(self) -> None:
         """Goes on with what is stored. Raises TreeError where another process serves the tree by now."""
-        await self._write({})
+        process = secrets.token_hex(8)  # another one, as hosts have to come back
+        await self._write({self._prefix + "process": json.dumps(process)})
+        self.process = process
         self._dispatchers = self._source = None
         await self._go_on()
 

@@ -261,7 +261,7 @@ class Dispatch:
     async def _begin_again(self) -> None:
         """Begins again from the store. All hosts have time to come back."""
         await self.forest.enter_again()
-        self._begin()
+        self._watch_hosts()
         for host in tuple(self._open):
             host.dropped = True
             host.writer.transport.abort()
@@ -269,9 +269,9 @@ class Dispatch:
     async def _enter(self) -> None:
         """Enters the tree. There are no messages to hosts, because no host is connected yet."""
         await self.forest.enter()
-        self._begin()
+        self._watch_hosts()
 
-    def _begin(self) -> None:
+    def _watch_hosts(self) -> None:
         self._absence.end()
         self._pulse.begin()
         if self.forest.root:

@@ -37,7 +37,7 @@ def test_bash_takes_what_completes(capsys: pytest.CaptureFixture[str]) -> None:
 def test_every_command_that_tells_a_result_has_json() -> None:
     silent = [
         *("net up", "net down", "net exec", "net play", "controller run", "switch bmv2-agent"),
-        *("schema", "completion"),
+        *("session delete", "member delete", "flow delete", "client delete", "schema", "completion"),
     ]
     assert [name for name, verb in commands() if "json" not in verb.uses] == silent
 
@@ -145,6 +145,18 @@ print(sorted(slow & sys.modules.keys()))
         ("switch list --net", 2, "groupflow: --net: a value is missing; see groupflow --help"),
         ("", 2, "groupflow: the following arguments are required: COMMAND; see groupflow --help"),
         ("session", 2, "groupflow session: the following arguments are required: VERB; see groupflow"),
+        ("session list --api foo", 2, "--api: 'foo' is no URL; write one like http://10.0.0.1:9580"),
+        ("tree serve --plain --api http://127.0.0.1:99999", 2, "is no URL; write one like http://10.0.0.1:9580"),
+        ("session list --net x --api http://h:1", 2, "--api and --net exclude each other; leave one out"),
+        ("net down a --net b", 2, "--net: the network is named already; leave one out"),
+        ("session create 7 --cach 4MiB", 2, "unrecognized arguments: --cach 4MiB"),
+        ("session create 7 --cache 4MiB", 2, "--cache is a setting of TCP sessions, which need --tcp-port"),
+        ("session delete 7 --json", 2, "--json: `groupflow session delete` has no use for it; leave it out"),
+        (
+            "agent place --topology fig5 --sender ma1 --member mb1 --agents 1 --api http://127.0.0.1:1",
+            2,
+            "--api and --net belong to --session; leave them out",
+        ),
         ("ctl status", 2, "groupflow: argument COMMAND: invalid choice: 'ctl'"),
     ],
 )  # fmt: skip

@@ -19,6 +19,7 @@ from groupflow.control.gather.gathering import Gathering
 from groupflow.control.gather.policies import POLICIES
 from groupflow.control.gather.tuner import Tuner
 from groupflow.store.memory import MemoryStore
+from tests.support import programs
 from tests.support.gather import GOOD
 from tests.support.tokens import token_file
 from tests.support.waiting import until
@@ -235,3 +236,13 @@ def test_serve_refuses_in_one_line(
     assert main(["gather", "serve", "--clients", str(clients), "--discard", *arguments]) == code
     error = capfd.readouterr().err
     assert said in error and error.count("\n") == 1
+
+
+@pytest.mark.slow
+async def test_serve_listens_for_the_clients_of_a_list(tmp_path: Path) -> None:
+    clients = tmp_path / "clients.yaml"
+    clients.write_text(GOOD)
+    where = ("--listen", "127.0.0.1:0", "--rest", "127.0.0.1:0", "--plain", "--json")
+    async with programs.running("gather", "serve", "--clients", str(clients), "--discard", *where) as server:
+        await programs.until("the server listens", lambda: "ready" in server.events)
+        assert server.events["ready"]["port"] > 0

@@ -233,7 +233,7 @@ COMMAND_ERRORS: list[tuple[list[str], int, str]] = [
     (
         ["session", "create", "--cache", "1MiB"],
         2,
-        "groupflow: settings of TCP sessions need --tcp-port; give",
+        "groupflow: --cache is a setting of TCP sessions, which need --tcp-port; give",
     ),
     (["nothing"], 2, "groupflow: argument COMMAND: invalid choice: 'nothing'"),
     (["session", "nothing"], 2, "groupflow session: argument VERB: invalid choice: 'nothing'"),
@@ -253,7 +253,7 @@ def test_the_command_without_a_controller_says_what_to_do(capsys: pytest.Capture
     assert main(["--api", "http://127.0.0.1:1", "session", "list"]) == 1
     error = capsys.readouterr().err
     assert error.startswith("groupflow: no controller at http://127.0.0.1:1 (") and error.count("\n") == 1
-    assert "groupflow controller run" in error
+    assert "start one with `groupflow net up`" in error
 
 
 @pytest.mark.parametrize(
