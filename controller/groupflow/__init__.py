@@ -25,6 +25,7 @@ _HOMES = {
     "Switch": "groupflow.switch:Switch",
     "Topology": "groupflow.files.topology:topology",
     "TreeSession": "groupflow.tree.session:TreeSession",
+    **{name: f"groupflow.{name}" for name in ("errors", "placement", "probe", "sim")},
 }
 
 

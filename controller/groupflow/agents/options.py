@@ -107,7 +107,7 @@ class MemberOptions(MemberOfSession):
 
     role = "member"
     session: Annotated[SessionId, Help("number of the session")]
-    listen: Annotated[Port, Help("TCP port where the program listens")]
+    listen: Annotated[Port, Help("TCP port where the program listens", "PORT")]
     start: Annotated[Start, START, Name("--from")] = field(default="now", metadata=flag("from"))
 
 

@@ -39,6 +39,8 @@ class Given:
     required: tuple[str, ...] = ()
     changes: bool = False
     """a field that is not given keeps its value, so its default is not shown"""
+    title: str = ""
+    """of the options' own part of the help"""
 
 
 @dataclass(frozen=True)
@@ -162,7 +164,8 @@ def options_of(model: Any) -> Iterator[tuple[str, Hint, Any]]:
         yield each.name, hint, default
 
 
-def _add_given(parser: argparse.ArgumentParser, given: Given, others: Mapping[str, Any]) -> None:
+def _add_given(command: argparse.ArgumentParser, given: Given, others: Mapping[str, Any]) -> None:
+    parser: Any = command.add_argument_group(given.title) if given.title else command
     for name, hint, default in options_of(given.model):
         if name in others:
             continue
@@ -193,9 +196,7 @@ def option_name(name: str, hint: Hint) -> str:
     return renamed.option if renamed else f"--{name.replace('_', '-')}"
 
 
-def _add_option(
-    parser: argparse.ArgumentParser, name: str, hint: Hint, default: Any, *, clearable: bool = False
-) -> None:
+def _add_option(parser: Any, name: str, hint: Hint, default: Any, *, clearable: bool = False) -> None:
     secret: Secret | None = hint.note(Secret)
     if secret:
         found = os.environ.get(secret.variable) or (None if default is REQUIRED else default)

@@ -18,7 +18,8 @@ class Parser(ArgumentParser):
     """text at the end of the help, made only when help is asked for"""
 
     def __init__(self, **settings: Any) -> None:
-        super().__init__(**{"allow_abbrev": False, **settings})  # `--cach` is a mistake, not `--cache`
+        settings.setdefault("allow_abbrev", False)  # `--cach` is a mistake, not `--cache`
+        super().__init__(**settings)
 
     def complete(self) -> None:
         if self.later:

@@ -35,6 +35,9 @@ RECEIPT_COLUMNS = ("stream", "member", "name", "bytes")
 CLEARABLE = ("congestion", "send_buffer", "receive_buffer")
 """settings of TCP that `none` gives back to the kernel"""
 
+_TCP = "settings of TCP sessions, which --tcp-port makes"
+"""`groupflow agent set cache` bounds the caches of other sessions"""
+
 Session: TypeAlias = Annotated[SessionId, Help("number of the session")]
 Member: TypeAlias = Annotated[int, Help("number of the member", "MEMBER")]
 Ports: TypeAlias = Annotated[
@@ -83,12 +86,15 @@ def create(
     ] = None,
     tcp_port: Ports = (),
     settings: Annotated[Row, Given(SessionSettings)],
-    tcp: Annotated[Row, Given(TcpSettings, clearable=CLEARABLE)],
+    tcp: Annotated[Row, Given(TcpSettings, title=_TCP, clearable=CLEARABLE)],
 ) -> None:
     """Create a session and print its token."""
     if tcp and not tcp_port:
         option = f"--{next(iter(tcp)).removesuffix('_bytes').replace('_', '-')}"
-        raise UsageError(f"{option} is a setting of TCP sessions, which need --tcp-port; give it, too")
+        raise UsageError(
+            f"{option} is a setting of TCP sessions, which need --tcp-port; give it, too, or bound a"
+            " cache with `groupflow agent set cache NAME --bytes`"
+        )
     body = settings | {key: value for key, value in (("id", session), ("lifetime", lifetime)) if value}
     if tcp_port:
         body["tcp"] = {"ports": tcp_port, **tcp}
@@ -109,7 +115,7 @@ def change(
     session: Session,
     *,
     settings: Annotated[Row, Given(SessionSettings, changes=True)],
-    tcp: Annotated[Row, Given(TcpSettings, clearable=CLEARABLE, changes=True)],
+    tcp: Annotated[Row, Given(TcpSettings, title=_TCP, clearable=CLEARABLE, changes=True)],
 ) -> None:
     """Change a session while it runs."""
     body = settings | ({"tcp": tcp} if tcp else {})
@@ -189,7 +195,7 @@ def create_member(
     common: Common,
     session: Session,
     host: Annotated[str, Help("host where the program listens", "HOST")],
-    port: Annotated[Port, Help("TCP port of the program")],
+    port: Annotated[Port, Help("TCP port of the program", "PORT")],
     *,
     name: Annotated[str, Help("name of the member (default: the host's)")] = "",
     start: Annotated[
