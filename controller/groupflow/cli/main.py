@@ -82,7 +82,9 @@ def _add_verbs(noun: Noun, parser: Parser) -> None:
 def _add_verb(parsers: Any, noun: str, verb: Verb) -> None:
     lines = [f"groupflow {noun}{verb.name} {words}".rstrip() for words in verb.example.split("\n")]
     parser = parsers.add_parser(verb.name, help=_summary(verb), formatter_class=RawDescriptionHelpFormatter)
+    shared = [f"--{name}" for name in verb.uses]
     parser.epilog = "example: " + "\n         ".join(lines)
+    parser.epilog += "\n\nalso, in any place: " + ", ".join((*shared, "-v", "-q"))
     parser.set_defaults(command=f"{noun}{verb.name}", uses=verb.uses)
     parser.later = partial(_add_arguments, verb)
 
