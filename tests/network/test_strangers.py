@@ -124,4 +124,5 @@ async def test_no_token_is_in_a_command_line() -> None:
         await until(lambda: any(map(runs, command_lines())), "gfagent runs")
         assert not [line for line in command_lines() if token in line]
     refused = subprocess.run([*words, "--token", token], capture_output=True, text=True)  # noqa: ASYNC221
-    assert refused.returncode == 4 and "it takes a file, no token" in refused.stderr, refused
+    assert refused.returncode == 2 and "it takes a file, no token" in refused.stderr, refused
+    assert token not in refused.stderr

@@ -40,4 +40,6 @@ class Parser(ArgumentParser):
         return super().format_help() + (self.more() if self.more else "")
 
     def error(self, message: str) -> Never:
+        if message.startswith("unrecognized arguments: --token"):  # the rest of it may be a token
+            message = "--token: others can read a command line; it takes a file, no token: write --token-file"
         self.exit(Kind.USAGE.exit_code, f"{self.prog}: {message}; see {self.prog} --help\n")
