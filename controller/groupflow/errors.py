@@ -6,7 +6,7 @@ from typing import ClassVar, cast
 
 
 class Kind(Enum):
-    """What went wrong, as (exit code of `groupflow`, status of the REST API)."""
+    """The kind of a failure, as (exit code of `groupflow`, status of the REST API)."""
 
     FAILED = (1, 500)
     """something did not work: trying again may help"""

@@ -40,7 +40,7 @@ def headers(url: str, token: str | None = None) -> dict[str, str]:
 
 
 def trusted() -> ssl.SSLContext:
-    """What checks an API's certificate. Raises ClientError."""
+    """The certificates by which an API is trusted. Raises ClientError."""
     authority = os.environ.get(AUTHORITY) or None
     try:
         return ssl.create_default_context(cafile=authority)

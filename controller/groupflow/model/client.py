@@ -33,7 +33,7 @@ class Client:
 
 @dataclass(frozen=True, kw_only=True)
 class GatherSettings:
-    """What a server that gathers divides among its clients, and by which policy."""
+    """The resources that a server divides among its clients, and the policy that divides them."""
 
     policy: Annotated[str, Help("policy that tunes the clients", "NAME")] = DEFAULT_POLICY
     link: Annotated[

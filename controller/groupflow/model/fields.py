@@ -1,4 +1,4 @@
-"""What the field of a model says of itself: help, unit and bounds.
+"""Help, unit and bounds of a model's fields.
 
 A model is a frozen dataclass whose fields are `Annotated` with these. Files and the REST API (pydantic), and
 the command line (`cli.frame`), take them from there. This module imports neither: a command starts without

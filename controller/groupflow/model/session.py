@@ -34,7 +34,7 @@ Priority: TypeAlias = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class SessionSettings:
-    """What can be changed of a session while it runs."""
+    """The settings of a session that may change while it runs."""
 
     mode: Annotated[Mode, Help("source of acknowledgements: the receivers (e2e), or each cache (n2n)")] = (
         "e2e"

@@ -35,7 +35,7 @@ class New:
 class Change:
     """Annotates a dict: the changes of some of a model's fields, by their names.
 
-    What is left out does not change; nor does what is null, unless null is a value of the field.
+    A field that is left out keeps its value; so does a null field, unless null is one of its values.
     """
 
     model: type

@@ -41,7 +41,7 @@ class RefusalError(Error):
 
 @dataclass(frozen=True, kw_only=True)
 class Tcp(NewTcp):
-    """What makes a session one for TCP clients."""
+    """The settings that make a session one for TCP clients."""
 
     address: Annotated[str, Help("IPv4 address of the session")] = ""
     """out of the controller's prefix"""
