@@ -52,7 +52,7 @@ def start_agents(network: Network, controller: ControllerProcess, logs: Path) ->
     """Starts a rate agent beside every switch. Raises DaemonError."""
     for switch in network.topology.switches.values():
         words = ["switch", "bmv2-agent", switch.name, "--thrift", f"127.0.0.1:{bmv2.thrift_port(switch)}"]
-        words += ["--iface", bmv2.tick_interfaces(switch)[1], "--api", controller.url, "--refresh", "500ms"]
+        words += ["--iface", bmv2.tick_interfaces(switch)[1], "--api", controller.url]
         command = [sys.executable, "-m", "groupflow.cli.main", *words]
         daemon = Daemon(f"rate agent of {switch.name}", command, logs / f"agent-{switch.name}.log")
         network.start_daemon(daemon)

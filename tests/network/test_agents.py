@@ -1,6 +1,7 @@
 """A hub, a rim and a dispatcher with a controller that comes, bounds them, dies and comes again."""
 
 import asyncio
+import re
 import signal
 from collections.abc import Callable
 from contextlib import AsyncExitStack
@@ -55,12 +56,12 @@ class Agents:
         return await self.serve(*self._bone("hub"), *fast)
 
     async def dispatcher(self) -> Program:
-        words = ("tree", "serve", "--listen", f"{HERE}:0", "--plain", "--agent-name", "d1")
+        words = ("tree", "serve", "--listen", f"{HERE}:0", "--plain", "--name", "d1")
         return await self.serve(*words)
 
     def _bone(self, kind: str) -> tuple[str, ...]:
         where = ("--dir", str(self.folder / ("outbox" if kind == "hub" else "cache")), "--name", f"{kind}1")
-        return "bone", kind, *where, "--group", self.group, "--address", HERE, "--http", f"{HERE}:0"
+        return "bone", kind, *where, "--group", self.group, "--iface", HERE, "--http", f"{HERE}:0"
 
     def put(self, name: str) -> None:
         """Puts a file into the hub's folder at once."""
@@ -128,16 +129,16 @@ async def test_bounds_are_set_obeyed_and_kept_and_all_works_without_a_controller
                 all_up(found) and held(found) == (2, 2 * SIZE) and found["hub"]["holds"]["files"] == 2
             ),
         )
-        assert (found["rim"]["name"], found["hub"]["name"], found["dispatcher"]["name"]) == (
-            "rim1", "hub1", "d1",
-        )  # fmt: skip
+        names = [found[kind]["name"] for kind in ("rim", "hub", "dispatcher")]
+        assert names[:2] == ["rim1", "hub1"]
+        assert re.fullmatch(rf"d1@.+:{dispatcher.events['ready']['port']}", names[2])
         assert found["hub"]["bounds"]["rate_bps"] == 100_000_000
         assert found["dispatcher"]["at"].endswith(f":{dispatcher.events['ready']['port']}")
 
         # Bounds are obeyed while the processes run.
         assert await command(control.url, "agent", "set", "rim", "rim1", "--bytes", str(BYTES)) == 0
         assert await command(control.url, "agent", "set", "hub", "hub1", "--rate", f"{RATE}bit") == 0
-        assert await command(control.url, "agent", "set", "dispatcher", "d1", "--hosts", "1") == 0
+        assert await command(control.url, "agent", "set", "dispatcher", names[2], "--hosts", "1") == 0
         await agents.until("obeyed", lambda found: all_obey(found) and held(found) == (1, SIZE))
         assert agents.cached() == {"b.bin"}, "the least recently used went"
         assert rim.events["evicted"]["file"] == "a.bin"

@@ -118,7 +118,7 @@ async def test_no_token_is_in_a_command_line() -> None:
         lines = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if path.exists()]
         return [line.replace(b"\0", b" ").decode(errors="replace") for line in lines]
 
-    with program(*words, "--token-file", token_file(token), "--join-timeout", "30s"):
+    with program(*words, "--token-file", token_file(token)):
         # Not `setpriv ... gfagent recv`, which is not yet tied to its parent's life.
         runs = re.compile(r"\S*gfagent recv ").match
         await until(lambda: any(map(runs, command_lines())), "gfagent runs")

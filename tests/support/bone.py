@@ -72,7 +72,7 @@ class Bench:
         folder = self.folder / "outbox"
         folder.mkdir(exist_ok=True)
         form: dict[str, Any] = {
-            "name": "hub", "folder": folder, "http": f"{HERE}:0", "address": HERE, "group": self.group,
+            "name": "hub", "folder": folder, "http": f"{HERE}:0", "iface": HERE, "group": self.group,
             "port": free_udp_port(), "rate": FAST, "poll_ms": 20, "join_ms": 100, "result_ms": 300,
             "grace_ms": 50, "repair": "selective",
         }  # fmt: skip
@@ -80,7 +80,7 @@ class Bench:
 
     async def rim(self, name: str = "rim", **options: Any) -> Node:
         form: dict[str, Any] = {
-            "name": name, "folder": self.folder / name, "http": f"{HERE}:0", "address": HERE,
+            "name": name, "folder": self.folder / name, "http": f"{HERE}:0", "iface": HERE,
             "group": self.group, "miss_wait": 10,
         }  # fmt: skip
         return await self._start(RimOptions(**(form | options)))

@@ -15,7 +15,7 @@ import httpx
 from groupflow.agents.api_token import headers
 from groupflow.lab.controller_process import free_port
 from tests.support.tokens import token_file
-from tests.support.world import JSON, P4INFO, TOPOLOGY
+from tests.support.world import TOPOLOGY
 
 AGENTS_TOKEN = "let-me-in"
 
@@ -80,7 +80,7 @@ class Controller:
         self.url = f"http://{self.address}"
         self.words = (
             *("controller", "run", "--topology", str(folder / "net.yaml"), "--listen", self.address),
-            *("--p4info", str(P4INFO), "--p4", str(JSON), "--store", str(folder / "store.db")),
+            *("--store", str(folder / "store.db")),
             *("--agent-token-file", token_file(AGENTS_TOKEN)),
         )
 

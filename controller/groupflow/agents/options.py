@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, ClassVar, Literal, TypeAlias, cast
 
 from groupflow.model.fields import FiniteRate, Help, Port, Range
-from groupflow.model.values import Name, Seconds, Secret, SessionId
+from groupflow.model.values import Name, Secret, SessionId
 
 Start: TypeAlias = Literal["now", "start"]
 START = Help("first byte: of the bytes sent from now on, or the oldest that is kept")
@@ -66,9 +66,8 @@ class MemberOfSession(RoleOptions):
     iface: Annotated[
         str | None, Help("network interface, whose address is used (default: the first that is up)")
     ] = field(default=None, metadata=flag("bind-iface"))
-    join_timeout: Annotated[
-        Seconds | None, Help("time without an answer after which joining fails (default: 10s)")
-    ] = None
+    join_timeout: int | None = None
+    """seconds without an answer after which joining fails; None: 10"""
     seed: int | None = None
     """seed of the random timers; None: from the system"""
 

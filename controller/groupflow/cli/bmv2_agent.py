@@ -7,12 +7,14 @@ from groupflow.cli.common import Common
 from groupflow.cli.rest import api_of, check, client, unreachable
 from groupflow.errors import Error, reason
 from groupflow.model.fields import Help
-from groupflow.model.values import FarAddress, Interval
+from groupflow.model.values import FarAddress
 
 if TYPE_CHECKING:
     import httpx
 
 _ETH_P_ALL = 0x0003
+_REFRESH_NS = 500_000_000
+"""between two questions to the controller"""
 
 
 def run(
@@ -21,7 +23,6 @@ def run(
     *,
     thrift: Annotated[FarAddress, Help("address of BMv2's Thrift server (--thrift-port)")],
     iface: Annotated[str, Help("far end of the veth pair at BMv2's port 0")],
-    refresh: Annotated[Interval, Help("time between two questions to the controller")] = 1.0,
 ) -> None:
     """Give BMv2 the ticks and queue rates of diffusion-type flow control, until Ctrl-C."""
     import httpx
@@ -39,7 +40,7 @@ def run(
         print(f"groupflow bmv2-agent ready switch={switch}", flush=True)
         try:
             with client(api) as http:
-                agent.run(lambda: _wanted(switch, http), int(refresh * 1e9))
+                agent.run(lambda: _wanted(switch, http), _REFRESH_NS)
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise unreachable(api, error) from None
 

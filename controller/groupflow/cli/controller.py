@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import socket
 
     from groupflow.control.split.service import SplitOptions
+    from groupflow.model.topology import Topology
 
 Where: TypeAlias = tuple[str, int] | int | Path
 DEFAULT_PREFIX = IPv4Network("10.200.0.0/16")
@@ -67,10 +68,6 @@ class Settings:
     insecure: Annotated[
         bool, Help("serve the API beyond this machine without TLS: its token can be read on the way")
     ] = False
-    p4_json: Annotated[Path, Help("P4 program as p4c wrote it (default: groupflow's own)"), Name("--p4")] = (
-        P4_JSON
-    )
-    p4info: Annotated[Path, Help("P4Info of the P4 program (default: groupflow's own)")] = P4INFO
     agent_token: Annotated[
         str | None,
         Help("file with the token that agents must show"),
@@ -87,21 +84,14 @@ class Settings:
         Help("addresses of TCP sessions; switches refuse those that have no session"),
         Written(_prefix, "a prefix like 10.200.0.0/16", text_like(".+"), "PREFIX"),
     ] = DEFAULT_PREFIX
-    agent_control: Annotated[
+    sockets: Annotated[
         tuple[str, ...],
-        Help("control sockets of split agents: a FOLDER with HOST.split.sock of each (default: "
-             "/run/groupflow),"
-             " or HOST=PATH or HOST=IP:PORT of one", "WHERE"),
+        Help("control sockets: a FOLDER with SWITCH.sock of each gfswitch and HOST.split.sock of each split"
+             " agent (default: /run/groupflow); HOST=PATH or HOST=IP:PORT of one split agent", "WHERE"),
     ] = ()  # fmt: skip
     policy_file: Annotated[
         tuple[Path, ...], Help("Python file with tuning policies of your own, for `groupflow gather set`")
     ] = ()
-    switch_sockets: Annotated[
-        Path | None,
-        Help(
-            "folder with NAME.sock of each gfswitch: the page then shows links, queues and lateness", "FOLDER"
-        ),
-    ] = None
     record: Annotated[
         Path | None, Help("file that records what the page shows, for `groupflow net play`")
     ] = None
@@ -130,7 +120,8 @@ async def _serve(args: Settings, tls: tuple[Path, Path] | None) -> None:
 
     policies = load_policies(args.policy_file)
     network = load(args.topology)
-    program = Program.load(args.p4info, args.p4_json)
+    program = Program.load(*_program(network))
+    split = _split_options(args.sockets)
     places: Sequence[Where] = args.listen or (DEFAULT_LISTEN,)
     with ExitStack() as stack:
         sockets = [stack.enter_context(_listen(where, args, tls)) for where in places]
@@ -143,10 +134,10 @@ async def _serve(args: Settings, tls: tuple[Path, Path] | None) -> None:
             )
             controller = await Controller.open(
                 network, program, store, options,
-                split=_split_options(args.agent_control), policies=policies,
+                split=split, policies=policies,
                 api=_reached_at(sockets), take_over=args.take_over,
             )  # fmt: skip
-            live = Live(controller, SwitchSockets(args.switch_sockets) if args.switch_sockets else None)
+            live = Live(controller, SwitchSockets(split.folder))
             recorder = stack.enter_context(Recorder(args.record, live.topology)) if args.record else None
             stopped = asyncio.Event()
             on_stop(stopped.set)
@@ -168,6 +159,19 @@ async def _serve(args: Settings, tls: tuple[Path, Path] | None) -> None:
                     task.cancel()
         finally:
             await store.close()
+
+
+def _program(network: "Topology") -> tuple[Path, Path]:
+    """P4Info and program of all switches, as the topology names them. Raises UsageError."""
+    wanted = {(switch.p4info, switch.program) for switch in network.switches.values()}
+    (p4info, program), *others = wanted
+    if others:
+        raise UsageError("the switches have different programs, and a controller has one; give them one")
+    if program is None:
+        return P4INFO, P4_JSON
+    if p4info is None:
+        raise UsageError(f"{program}: its P4Info is missing; write `p4info: FILE` beside it in the topology")
+    return p4info, program
 
 
 def _reached_at(sockets: "Sequence[socket.socket]") -> tuple[str, int] | None:
@@ -206,7 +210,7 @@ def _split_options(places: Sequence[str]) -> "SplitOptions":
         try:
             options = replace(options, places={**options.places, host: control_address(where)})
         except ValueError as error:
-            raise UsageError(f"--agent-control {text}: {error}") from None
+            raise UsageError(f"--sockets {text}: {error}") from None
     return options
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from groupflow import units
 from groupflow.cli.common import Common, log_to_stderr, on_stop
 from groupflow.errors import UsageError
-from groupflow.model.fields import SIZE, Help, Range, Written, text_like
+from groupflow.model.fields import SIZE, Help, Written, text_like
 from groupflow.model.values import ListenAddress, Secret, Share, Span
 from groupflow.probe.model import BUFFERS, CONNECTIONS, PORT, ProbeOptions
 
@@ -87,14 +87,13 @@ def run(
             "a choice that is slower than the fastest by less than this may be recommended; the cheapest is"
         ),
     ] = 0.1,
-    timeout: Annotated[Span, Help("time to wait for an answer"), Range(0)] = 5.0,
 ) -> None:
     """Measure the way to a host that runs `groupflow probe serve`."""
     if not token:
         raise UsageError(
             "the token is missing: the one that the server printed, in GROUPFLOW_TOKEN or a --token-file"
         )
-    options = ProbeOptions(buffers or BUFFERS, connections, time, within, timeout, buffers == ())
+    options = ProbeOptions(buffers or BUFFERS, connections, time, within, adapted=buffers == ())
     probe = asyncio.run(_measure(*host, token, options))
     if common.json:
         print(json.dumps(asdict(probe) | {"in_flight": probe.in_flight}))

@@ -35,9 +35,6 @@ def run(
     jobs: Annotated[
         int | None, Help("number of scenarios run side by side (default: all cores)", "N"), Range(1)
     ] = None,
-    threads: Annotated[
-        int | None, Help("threads of a scenario (default: cores divided by jobs)", "N"), Range(1)
-    ] = None,
     record: Annotated[Path | None, Help("file that records one scenario, for `groupflow net play`")] = None,
     trace: Annotated[bool, Help("show the way of packets through each switch, as chosen below")] = False,
     switch: Annotated[tuple[str, ...], Help("with --trace: only at this switch", "SWITCH")] = (),
@@ -60,9 +57,7 @@ def run(
         raise UsageError("--record takes one scenario; run the others without it")
     cores = os.cpu_count() or 1
     workers = min(jobs or cores, len(read))
-    work = _Work(
-        out, record, threads or max(1, cores // workers), plots, packets.request if trace else None, switch
-    )
+    work = _Work(out, record, max(1, cores // workers), plots, packets.request if trace else None, switch)
     display = _Lines() if common.json else _Bars(quiet=common.quiet or not sys.stderr.isatty())
     failures: list[str] = []
     stopped = Event()

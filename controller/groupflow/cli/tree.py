@@ -18,10 +18,10 @@ from groupflow.cli.transfer import check_file, ended, report_lost, run_transfer
 from groupflow.errors import UsageError
 from groupflow.model.fields import FiniteRate, Help, Range
 from groupflow.model.values import Secret, SessionId
-from groupflow.tree.members import TreeOptions, TreeRecvOptions, TreeSendOptions
+from groupflow.tree.members import SlowOptions, TreeOptions, TreeRecvOptions, TreeSendOptions
 from groupflow.tree.options import TOKEN_RULE, DispatchOptions, is_token
 
-Host = TypeVar("Host", bound=TreeOptions)
+Host = TypeVar("Host", TreeOptions, TreeSendOptions, TreeRecvOptions)
 Token: TypeAlias = Annotated[str, Help("file with the tree's token"), Secret()]
 
 
@@ -38,11 +38,16 @@ def recv(common: Common, *, options: TreeRecvOptions, pin: Pin) -> int:
 
 def _checked(options: Host, pin: Pin) -> Host:
     """The options of a host, with the certificate of the other side. Raises UsageError."""
-    if options.edges == "datagrams" and options.slow != "skip":
-        raise UsageError(
-            "--edges datagrams needs --slow skip, and --align for whole records:"
-            " datagrams that are lost are not sent again"
-        )
+    if options.edges == "datagrams":
+        if not isinstance(options, SlowOptions):
+            raise UsageError(
+                "--edges datagrams loses data, but a session needs every byte; give stream or quic"
+            )
+        if options.slow != "skip":
+            raise UsageError(
+                "--edges datagrams needs --slow skip, and --align for whole records:"
+                " datagrams that are lost are not sent again"
+            )
     _check_token(options.token)
     return replace(options, tls_pin=pin.given)
 
@@ -118,17 +123,15 @@ def serve(
             "FILE",
         ),
     ] = None,
-    agent_name: Annotated[
-        str | None,
-        Help("name of this process at the controller (default: the tree's, this host's and the port)"),
-    ] = None,
 ) -> None:
-    """Run the dispatchers of a tree until stopped: they give each host its parent."""
+    """Run the dispatchers of a tree until stopped: they give each host its parent.
+
+    The controller knows this process as TREE@HOST:PORT."""
     log_to_stderr(common.level)
-    asyncio.run(_serve(options, store, agent_name, common))
+    asyncio.run(_serve(options, store, common))
 
 
-async def _serve(options: DispatchOptions, file: Path | None, agent_name: str | None, common: Common) -> None:
+async def _serve(options: DispatchOptions, file: Path | None, common: Common) -> None:
     from groupflow.agents.controller_link import registered
     from groupflow.store.memory import MemoryStore
     from groupflow.store.sqlite import SqliteStore
@@ -148,7 +151,7 @@ async def _serve(options: DispatchOptions, file: Path | None, agent_name: str | 
     store = MemoryStore() if file is None else await SqliteStore.open(file)
     try:
         async with Dispatch(options, store, on_event=show) as dispatch:
-            name = agent_name or f"{options.name}@{own_name()}:{dispatch.port}"
+            name = f"{options.name}@{own_name()}:{dispatch.port}"
             async with registered(common.api, "dispatcher", name, dispatch.standing, dispatch.bound):
                 await stop.wait()
     finally:

@@ -12,7 +12,6 @@ import httpx
 from groupflow.agents import api_token
 from groupflow.errors import UnavailableError
 from groupflow.files import variants
-from groupflow.lab.leftovers import RUN_FOLDER
 from groupflow.lab.network import Network
 from groupflow.processes import Daemon
 
@@ -62,13 +61,8 @@ class ControllerProcess:
         command += ["--store", str(folder / "store.sqlite"), "--listen", self.url.removeprefix("http://")]
         for descriptor in sockets:
             command += ["--listen", f"fd:{descriptor}"]
-        if network.kind == "gfswitch":
-            command += ["--switch-sockets", str(RUN_FOLDER)]
         if record is not None:
             command += ["--record", str(record)]
-        switch = next(iter(network.topology.switches.values()))
-        if switch.program is not None:
-            command += ["--p4", str(switch.program), "--p4info", str(switch.p4info)]
         log = folder / "controller.log"
         self._token = api_token.new()
         self.daemon = Daemon(

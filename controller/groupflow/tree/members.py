@@ -24,29 +24,12 @@ class TreeOptions(RoleOptions):
     """SHA-256 of the tree's certificate, hexadecimal; None: no encryption"""
     listen: Annotated[str | None, Help("address for children (default: any port)", "IP:PORT")] = None
     children: Annotated[int | None, Help("the most children of this host (default: 4)", "N"), Range(0)] = None
-    parallel: Annotated[
-        int | None, Help("number of connections to the parent (default: 1)", "N"), Range(1, MOST_PARALLEL)
-    ] = None
     cache: Annotated[Size | None, Help("bytes of the stream that this host holds (default: 16MiB)")] = None
-    slow: Annotated[
-        Slow, Help("effect of a slow child: all wait, the child is cut off, or the child skips late data")
-    ] = "wait"
-    align: Annotated[
-        int | None, Help("size of a record, which is skipped whole (default: 1)", "BYTES"), Range(1)
-    ] = None
     edges: Annotated[
         Edges,
         Help("transport from the parent: TCP (stream); QUIC; or QUIC's datagrams, which are lost or late and"
              " need --slow skip"),
     ] = "stream"  # fmt: skip
-    deadline_ms: Annotated[
-        Millis | None, Help("age at which the parent drops a datagram (default: 200ms)"), Name("--deadline")
-    ] = None
-    reorder_ms: Annotated[
-        Millis | None,
-        Help("wait for a datagram when later ones have arrived (default: 20ms)"),
-        Name("--reorder"),
-    ] = None
     patience: int | None = None
     """seconds to look for lost dispatchers"""
 
@@ -55,7 +38,19 @@ class TreeOptions(RoleOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TreeSendOptions(TreeOptions):
+class SlowOptions(TreeOptions):
+    """Options of hosts whose children may lose data. A host that hands the stream to a session loses none."""
+
+    slow: Annotated[
+        Slow, Help("effect of a slow child: all wait, the child is cut off, or the child skips late data")
+    ] = "wait"
+    align: Annotated[
+        int | None, Help("size of a record, which is skipped whole (default: 1)", "BYTES"), Range(1)
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TreeSendOptions(SlowOptions):
     """The source, `gfagent tree-send`."""
 
     role = "tree-send"
@@ -69,9 +64,20 @@ class TreeSendOptions(TreeOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TreeRecvOptions(TreeOptions):
+class TreeRecvOptions(SlowOptions):
     """A host that receives, and passes on: `gfagent tree-recv`."""
 
     role = "tree-recv"
+    parallel: Annotated[
+        int | None, Help("number of connections to the parent (default: 1)", "N"), Range(1, MOST_PARALLEL)
+    ] = None
+    deadline_ms: Annotated[
+        Millis | None, Help("age at which the parent drops a datagram (default: 200ms)"), Name("--deadline")
+    ] = None
+    reorder_ms: Annotated[
+        Millis | None,
+        Help("wait for a datagram when later ones have arrived (default: 20ms)"),
+        Name("--reorder"),
+    ] = None
     output: Annotated[Path | None, Help("file to write (default: stdout)")] = None
     start: Annotated[Start, START, Name("--from")] = field(default="now", metadata=flag("from"))

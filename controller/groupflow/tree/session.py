@@ -58,15 +58,17 @@ class TreeSession(MemberStream):
             raise ClientError("no way to check the dispatchers: pass either tls_pin= or plain=True")
         if delay_ms is not None and role != "sender":
             raise ClientError("delay_ms= bounds the whole stream; pass it to the session with role='sender'")
+        if parallel is not None and role != "receiver":
+            raise ClientError("parallel= counts connections to a parent, and a source has none; leave it out")
         self._align = align
         host: dict[str, Any] = {
             "to": to, "name": name or own_name(), "token": token, "tls_pin": tls_pin, "slow": slow,
-            "align": align, "parallel": parallel, "children": children, "cache": cache, "edges": edges,
+            "align": align, "children": children, "cache": cache, "edges": edges,
         }  # fmt: skip
         options = (
             TreeSendOptions(members=members, delay_ms=delay_ms, **host)
             if role == "sender"
-            else TreeRecvOptions(start=start, **host)
+            else TreeRecvOptions(start=start, parallel=parallel, **host)
         )
         super().__init__(options, role, launcher=launcher, on_event=on_event)
 

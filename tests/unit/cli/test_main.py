@@ -126,8 +126,12 @@ print(sorted(slow & sys.modules.keys()))
         ),
         ("controller run --topology /none.yaml", 4, "groupflow: /none.yaml: no such file or directory"),
         (
-            "switch bmv2-agent s1 --thrift 127.0.0.1:1 --iface x --refresh 0s", 2,
-            "argument --refresh: '0s' will not do; write a time above 0, as in '1s'",
+            "session watch 7 --interval 0s", 2,
+            "argument --interval: '0s' will not do; write a time above 0, as in '1s'",
+        ),
+        (
+            "tree island --to 127.0.0.1:1 --plain --session 7 --edges datagrams", 2,
+            "groupflow: --edges datagrams loses data, but a session needs every byte; give stream or quic",
         ),
         ("session set 7", 2, "groupflow: nothing to change; give --mode, --policy or --window"),
         ("session create 7 --lifetime 60", 2, "'60' cannot be read; write a number with ns, us, ms or s"),

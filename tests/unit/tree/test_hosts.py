@@ -384,6 +384,8 @@ async def test_commands_that_make_no_sense_are_refused_in_one_line(words: tuple[
 def test_what_does_not_go_together_is_said() -> None:
     with pytest.raises(ClientError, match="needs slow='skip'"):
         groupflow.TreeSession("127.0.0.1:1", role="sender", edges="datagrams")
+    with pytest.raises(ClientError, match="a source has none"):
+        groupflow.TreeSession("127.0.0.1:1", role="sender", parallel=2, plain=True)
     with pytest.raises(ClientError, match="always encrypted"):
         groupflow.TreeSession("127.0.0.1:1", role="sender", edges="quic")
     with pytest.raises(ClientError, match="there is none"):

@@ -1,5 +1,6 @@
 """Options of gfagent's hub and rim."""
 
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
@@ -32,15 +33,22 @@ class BoneOptions(RoleOptions):
     session: Annotated[
         SessionId | None, Help("session that carries the multicast, through its switches (default: none)")
     ] = None
-    iface: Annotated[str | None, Help("network interface (default: the first that is up)")] = field(
-        default=None, metadata=flag("bind-iface")
-    )
-    address: Annotated[str | None, Help("own address, where the interface has several", "IP")] = field(
-        default=None, metadata=flag("addr")
-    )
+    iface: Annotated[
+        str | None,
+        Help(
+            "network interface, or its address where it has several (default: the first that is up)",
+            "NAME|IP",
+        ),
+    ] = field(default=None, metadata=flag("bind-iface"))
     seed: int | None = None
     orders: bool = False
     """take orders from stdin"""
+
+    def arguments(self) -> list[str]:
+        given = super().arguments()
+        if self.iface is not None and re.fullmatch(r"\d+(\.\d+){3}", self.iface):
+            given[given.index("--bind-iface")] = "--addr"
+        return given
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,6 +112,5 @@ class RimOptions(BoneOptions):
     miss_wait: Annotated[
         Seconds | None, Help("time that a client waits for the first byte of a file (default: 120s)")
     ] = None
-    client_wait: Annotated[
-        Seconds | None, Help("time after which a client that reads nothing is disconnected (default: 60s)")
-    ] = None
+    client_wait: int | None = None
+    """seconds after which a client that reads nothing is disconnected; None: 60"""

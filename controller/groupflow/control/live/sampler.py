@@ -139,11 +139,15 @@ class Live:
     async def trace(self, switch: str, wanted: Form, seconds: float) -> Form | None:
         """The way of the next packet through a switch; None: none came. Raises InvalidError."""
         if self._sockets is None or switch not in self.topology["switches"]:
-            raise InvalidError(f"switch {switch} tells no traces; they are gfswitch's, in `groupflow net up`")
+            raise InvalidError(
+                f"switch {switch} has no traces; give `controller run` the --sockets of gfswitch"
+            )
         try:
             return await self._sockets.trace(switch, wanted, seconds)
         except OSError as error:
-            raise InvalidError(f"switch {switch} does not answer: {reason(error)}") from None
+            raise InvalidError(
+                f"switch {switch} gives no trace, as only gfswitch does: {reason(error)}"
+            ) from None
         except ValueError as error:
             raise InvalidError(str(error)) from None
 

@@ -337,7 +337,7 @@ def check(topology: Topology, prefix: IPv4Network, options: SplitOptions) -> Non
     agents = {switch.agent for switch in topology.switches.values()}
     for host in options.places:
         if host not in agents:
-            raise InvalidError(f"--agent-control {host}: no switch has this agent; name an agent's host")
+            raise InvalidError(f"--sockets {host}: no switch has this agent; name an agent's host")
 
 
 def _outcome(told: Form) -> str:

@@ -266,13 +266,10 @@ def test_help_has_an_example(words: list[str], capsys: pytest.CaptureFixture[str
 
 
 def run_arguments(folder: Path, changes: dict[str, str]) -> list[str]:
-    (folder / "net.yaml").write_text(TOPOLOGY)
-    options = {
-        "topology": str(folder / "net.yaml"),
-        "p4info": str(P4INFO),
-        "p4": str(JSON),
-        "listen": "127.0.0.1:0",
-    }
+    """The options in `changes` are of the command, `program` and `p4info` of the topology."""
+    files = "".join(f"{key}: {changes.pop(key)}\n" for key in ("program", "p4info") if key in changes)
+    (folder / "net.yaml").write_text(TOPOLOGY + files)
+    options = {"topology": str(folder / "net.yaml"), "listen": "127.0.0.1:0"}
     words = [word for key, value in {**options, **changes}.items() for word in (f"--{key}", value)]
     return ["controller", "run", *words]
 
@@ -281,8 +278,12 @@ def run_arguments(folder: Path, changes: dict[str, str]) -> list[str]:
     ("changes", "code", "message"),
     [
         ({"topology": "none.yaml"}, 4, "groupflow: none.yaml: no such file or directory"),
-        ({"p4": str(P4INFO)}, 4, f"groupflow: {P4INFO}: not JSON; name the .json file that p4c-bm2-ss wrote"),
-        ({"p4info": str(JSON)}, 4, f"groupflow: {JSON}: not P4Info text"),
+        (
+            {"program": str(P4INFO), "p4info": str(P4INFO)},
+            *(4, f"groupflow: {P4INFO}: not JSON; name the .json file that p4c-bm2-ss wrote"),
+        ),
+        ({"program": str(JSON), "p4info": str(JSON)}, 4, f"groupflow: {JSON}: not P4Info text"),
+        ({"program": str(JSON)}, 2, f"groupflow: {JSON}: its P4Info is missing; write `p4info: FILE`"),
         ({"policy-file": "none.py"}, 4, "groupflow: none.py: no such file or directory"),
         ({"store": "/no/folder/x.db"}, 1, "groupflow: /no/folder/x.db: unable to open database file"),
     ],
@@ -290,7 +291,7 @@ def run_arguments(folder: Path, changes: dict[str, str]) -> list[str]:
 def test_a_controller_that_cannot_run_says_why(
     changes: dict[str, str], code: int, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(run_arguments(tmp_path, changes)) == code
+    assert main(run_arguments(tmp_path, {**changes})) == code
     error = capsys.readouterr().err
     assert error.startswith(message) and error.count("\n") == 1
 

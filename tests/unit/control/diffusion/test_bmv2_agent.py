@@ -186,14 +186,7 @@ def test_an_address_that_is_none_is_a_usage_error(capsys: pytest.CaptureFixture[
 
 @pytest.mark.parametrize(
     ("words", "code", "message"),
-    [
-        (["--thrift", "127.0.0.1:1", "--iface", "none0"], 1, "groupflow: --iface none0: "),
-        (
-            ["--thrift", "127.0.0.1:1", "--iface", "lo", "--refresh", "0s"],
-            2,
-            "groupflow switch bmv2-agent: argument --refresh: '0s' will not do; write a time above 0",
-        ),
-    ],
+    [(["--thrift", "127.0.0.1:1", "--iface", "none0"], 1, "groupflow: --iface none0: ")],
 )
 def test_the_command_fails_in_one_line(
     words: list[str], code: int, message: str, capsys: pytest.CaptureFixture[str]
