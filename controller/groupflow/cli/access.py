@@ -12,6 +12,13 @@ from groupflow.model.fields import Help
 PLAIN = Help("do not encrypt: token and data can be read on the way")
 
 
+def needed(token: str) -> str:
+    """The token. Raises UsageError where there is none."""
+    if not token:
+        raise UsageError("the token is missing: name its file with --token-file, or set $GROUPFLOW_TOKEN")
+    return token
+
+
 @dataclass(frozen=True, kw_only=True)
 class Pin:
     """A server is known by the fingerprint that it prints at its start; or by nothing."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _POLL_S = 0.5
 
-To: TypeAlias = Annotated[str, Help("address of the hub or rim", "IP:PORT")]
+To: TypeAlias = Annotated[str, Help("address of the hub or rim", "HOST:PORT")]
 
 
 def hub(common: Common, *, options: HubOptions) -> int:

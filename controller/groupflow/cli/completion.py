@@ -1,9 +1,11 @@
 """`groupflow completion`: a shell script that completes commands and options."""
 
 from argparse import ArgumentParser
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import Annotated, Literal, cast
+from typing import Annotated, Any, Literal, cast
 
+from groupflow.cli.common import EVERYWHERE
 from groupflow.errors import Error
 from groupflow.model.fields import Help
 
@@ -14,7 +16,21 @@ def show(shell: Annotated[Literal["bash", "zsh", "tcsh"], Help("the shell to com
 
     from groupflow.cli.main import build_parser
 
-    print(shtab.complete(whole(build_parser()), shell))
+    print(shtab.complete(_with_common(whole(build_parser())), shell))
+
+
+def _with_common(parser: ArgumentParser) -> ArgumentParser:
+    """The parser with the common options of each command, which `common.taken_out` reads."""
+    uses: Sequence[str] | None = parser.get_default("uses")
+    if uses is not None:
+        for names, placeholder, text in EVERYWHERE:
+            options = names.split(", ")
+            if options[0].removeprefix("--") in (*uses, "verbose", "quiet"):
+                how: dict[str, Any] = {"metavar": placeholder} if placeholder else {"action": "store_true"}
+                parser.add_argument(*options, help=text, **how)
+    for each in _below(parser):
+        _with_common(each)
+    return parser
 
 
 def whole(parser: ArgumentParser) -> ArgumentParser:
@@ -24,8 +40,12 @@ def whole(parser: ArgumentParser) -> ArgumentParser:
     if isinstance(parser, Parser):
         with suppress(Error):
             parser.complete()
+    for each in _below(parser):
+        whole(each)
+    return parser
+
+
+def _below(parser: ArgumentParser) -> Iterator[ArgumentParser]:
     for action in parser._actions:  # pyright: ignore[reportPrivateUsage]
         if isinstance(action.choices, dict):
-            for each in cast("dict[str, ArgumentParser]", action.choices).values():
-                whole(each)
-    return parser
+            yield from cast("dict[str, ArgumentParser]", action.choices).values()

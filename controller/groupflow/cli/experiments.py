@@ -32,7 +32,7 @@ def reproduce(parser: "Parser") -> None:
 
     parser.add_argument("paper", metavar="PAPER", help="one of the papers below")
     frame.add_model(parser, StudyOptions, (*Experiment.takes, *_ALWAYS))
-    parser.usage = f"{parser.prog} [options] PAPER"
+    parser.usage = frame.usage(parser)
     parser.set_defaults(run=_reproduce, out=None)
     parser.more = _papers
 
@@ -77,6 +77,7 @@ def demo(parser: "Parser") -> None:
         found.options,
         [name for name, _, _ in frame.options_of(found.options) if name not in _GENERAL],
     )
+    parser.usage = frame.usage(parser)
     parser.set_defaults(run=partial(_run, found, Path("out/demo")))
 
 
@@ -132,7 +133,7 @@ def listed(found: "Experiment") -> Sequence[str]:
 
 def _add(parser: "Parser", found: "Experiment", names: Collection[str], out: Path) -> None:
     frame.add_model(parser, found.options, names)
-    parser.usage = f"{parser.prog} [options]"
+    parser.usage = frame.usage(parser)
     parser.set_defaults(run=partial(_run, found, out), out=None)
 
 

@@ -71,13 +71,8 @@ def taken_apart(annotation: Any) -> Hint:
             return Hint(annotation, tuple(notes), optional)
 
 
-def add_arguments(
-    parser: argparse.ArgumentParser, function: Callable[..., Any], hidden: type[Any]
-) -> Iterator[str]:
-    """Adds the arguments of a function. A parameter of the type `hidden` is none: `call` gives it.
-
-    Yields the words of a usage line.
-    """
+def add_arguments(parser: argparse.ArgumentParser, function: Callable[..., Any], hidden: type[Any]) -> None:
+    """Adds the arguments of a function. A parameter of the type `hidden` is none: `call` gives it."""
     hints = get_type_hints(function, include_extras=True)
     for parameter in signature(function).parameters.values():
         hint = taken_apart(hints[parameter.name])
@@ -93,6 +88,14 @@ def add_arguments(
             _add_option(parser, parameter.name, hint, default)
         else:
             _add_positional(parser, parameter.name, hint, default)
+
+
+def usage(parser: argparse.ArgumentParser) -> str:
+    """The usage line: the arguments and the options that must be given."""
+    return " ".join((parser.prog, "[options]", *_usage_words(parser)))
+
+
+def _usage_words(parser: argparse.ArgumentParser) -> Iterator[str]:
     for action in parser._actions:  # pyright: ignore[reportPrivateUsage]
         if not action.option_strings:
             more = "..." if action.nargs in ("+", "*", argparse.REMAINDER) else ""

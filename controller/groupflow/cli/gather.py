@@ -8,7 +8,7 @@ from signal import SIGTERM
 from typing import TYPE_CHECKING, Annotated
 
 from groupflow.agents.gather.options import GatherSendOptions, ServeOptions
-from groupflow.cli.access import PLAIN, Certificate, Pin
+from groupflow.cli.access import PLAIN, Certificate, Pin, needed
 from groupflow.cli.common import Common, log_to_stderr, on_stop
 from groupflow.cli.frame import one_of
 from groupflow.cli.transfer import ended
@@ -149,6 +149,7 @@ def send(common: Common, *, options: GatherSendOptions, pin: Pin) -> int:
         options = replace(options, tls_ca=None, tls_pin=None)
     else:
         options = replace(options, tls_pin=None if options.tls_ca else pin.given)
+    needed(options.token)
     return ended(_send(options, common))
 
 

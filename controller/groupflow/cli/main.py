@@ -95,8 +95,8 @@ def _add_arguments(verb: Verb, parser: Parser) -> None:
     if verb.name in DYNAMIC:
         function(parser)
         return
-    names = frame.add_arguments(parser, function, Common)
-    parser.usage = " ".join((parser.prog, "[options]", *names))
+    frame.add_arguments(parser, function, Common)
+    parser.usage = frame.usage(parser)
     parser.set_defaults(run=partial(_run, function))
 
 

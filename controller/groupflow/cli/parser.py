@@ -1,10 +1,15 @@
 """argparse's parser with errors of one line, and with arguments that are added when they are needed."""
 
+import re
 from argparse import ArgumentParser
 from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 from typing import Any, Never
 
 from groupflow.errors import Error, Kind
+
+_CHOICE = re.compile(r"argument (\S+): invalid choice: '(.*)' \(choose from (.*)\)")
+"""argparse's words for a value that is none of those listed"""
 
 
 class Parser(ArgumentParser):
@@ -42,4 +47,9 @@ class Parser(ArgumentParser):
     def error(self, message: str) -> Never:
         if message.startswith("unrecognized arguments: --token"):  # the rest of it may be a token
             message = "--token: others can read a command line; it takes a file, no token: write --token-file"
+        if choice := _CHOICE.fullmatch(message):
+            known = [each.strip("'") for each in choice[3].split(", ")]  # without quotes from Python 3.12 on
+            near = get_close_matches(choice[2], known, 1)
+            cure = f"did you mean {near[0]}" if near else f"write one of {', '.join(known)}"
+            message = f"{choice[1]} {choice[2]}: unknown; {cure}"
         self.exit(Kind.USAGE.exit_code, f"{self.prog}: {message}; see {self.prog} --help\n")

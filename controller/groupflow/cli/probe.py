@@ -6,8 +6,8 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 from groupflow import units
+from groupflow.cli.access import needed
 from groupflow.cli.common import Common, log_to_stderr, on_stop
-from groupflow.errors import UsageError
 from groupflow.model.fields import SIZE, Help, Written, text_like
 from groupflow.model.values import ListenAddress, Secret, Share, Span
 from groupflow.probe.model import BUFFERS, CONNECTIONS, PORT, ProbeOptions
@@ -89,10 +89,7 @@ def run(
     ] = 0.1,
 ) -> None:
     """Measure the way to a host that runs `groupflow probe serve`."""
-    if not token:
-        raise UsageError(
-            "the token is missing: the one that the server printed, in GROUPFLOW_TOKEN or a --token-file"
-        )
+    needed(token)
     options = ProbeOptions(buffers or BUFFERS, connections, time, within, adapted=buffers == ())
     probe = asyncio.run(_measure(*host, token, options))
     if common.json:

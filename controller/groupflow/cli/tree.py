@@ -12,12 +12,12 @@ from typing import Annotated, Any, TypeAlias, TypeVar
 
 from groupflow.agents.events import Event
 from groupflow.agents.options import RecvOptions, RoleOptions, SendOptions, own_name
-from groupflow.cli.access import Pin
+from groupflow.cli.access import Pin, needed
 from groupflow.cli.common import Common, log_to_stderr, on_stop
 from groupflow.cli.transfer import check_file, ended, report_lost, run_transfer
 from groupflow.errors import UsageError
 from groupflow.model.fields import FiniteRate, Help, Range
-from groupflow.model.values import Secret, SessionId
+from groupflow.model.values import IpPort, Secret, SessionId
 from groupflow.tree.members import SlowOptions, TreeOptions, TreeRecvOptions, TreeSendOptions
 from groupflow.tree.options import TOKEN_RULE, DispatchOptions, is_token
 
@@ -53,7 +53,7 @@ def _checked(options: Host, pin: Pin) -> Host:
 
 
 def _check_token(token: str) -> None:
-    if not is_token(token):
+    if not is_token(needed(token)):
         raise UsageError(f"the token: {TOKEN_RULE}")
 
 
@@ -179,7 +179,7 @@ def _line(name: str, fields: dict[str, Any]) -> str:
 def show(
     common: Common,
     *,
-    to: Annotated[str, Help("address of the dispatchers (groupflow tree serve)", "IP:PORT")],
+    to: Annotated[IpPort, Help("address of the dispatchers (groupflow tree serve)")],
     token: Token = "",
     pin: Pin,
 ) -> None:

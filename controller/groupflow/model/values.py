@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from ipaddress import IPv4Address
 from typing import Annotated, TypeAlias
 
 from groupflow import units
@@ -57,6 +58,18 @@ LISTEN = Written(
     lambda text: units.parse_address(str(text), lowest_port=0), "HOST:PORT", _TEXT, "HOST:PORT", _at
 )
 TO = Written(lambda text: units.parse_address(str(text)), "HOST:PORT", _TEXT, "HOST:PORT", _at)
+
+
+def _ip_port(text: object) -> str:
+    try:
+        host, _ = units.parse_address(str(text), lowest_port=0)
+        IPv4Address(host)
+    except ValueError:
+        raise units.UnitError(f"{text!r} is no address; write IP:PORT, as in 10.0.0.1:5000") from None
+    return str(text)
+
+
+IP_PORT = Written(_ip_port, "IP:PORT", _TEXT, "IP:PORT")
 SHARE = Written(
     _share, "a percentage like 10%", _TEXT, "PERCENT",
     lambda share: f"{100 * share:g}%",
@@ -117,5 +130,7 @@ Url: TypeAlias = Annotated[str, URL]
 ListenAddress: TypeAlias = Annotated[tuple[str, int], LISTEN]
 """port 0: any that is free"""
 FarAddress: TypeAlias = Annotated[tuple[str, int], TO]
+IpPort: TypeAlias = Annotated[str, IP_PORT]
+"""an IPv4 address: gfagent resolves no names"""
 Share: TypeAlias = Annotated[float, SHARE]
 """a part of 1"""

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from groupflow.agents.options import START, RoleOptions, Start, flag
 from groupflow.model.fields import Help, Range, Size
-from groupflow.model.values import FractionMs, Millis, Name
+from groupflow.model.values import FractionMs, IpPort, Millis, Name
 
 MOST_PARALLEL = 16
 Slow: TypeAlias = Literal["wait", "isolate", "skip"]
@@ -19,10 +19,10 @@ DELAY_BOUND = "bound on the sum of latencies from the source to a host"
 class TreeOptions(RoleOptions):
     """Options that all hosts share. None is gfagent's default."""
 
-    to: Annotated[str, Help("address of the dispatchers (groupflow tree serve)", "IP:PORT")]
+    to: Annotated[IpPort, Help("address of the dispatchers (groupflow tree serve)")]
     tls_pin: str | None = None
     """SHA-256 of the tree's certificate, hexadecimal; None: no encryption"""
-    listen: Annotated[str | None, Help("address for children (default: any port)", "IP:PORT")] = None
+    listen: Annotated[IpPort | None, Help("address for children (default: any port)")] = None
     children: Annotated[int | None, Help("the most children of this host (default: 4)", "N"), Range(0)] = None
     cache: Annotated[Size | None, Help("bytes of the stream that this host holds (default: 16MiB)")] = None
     edges: Annotated[

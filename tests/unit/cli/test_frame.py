@@ -10,7 +10,7 @@ import pytest
 
 from groupflow.cli import common, frame
 from groupflow.cli.common import Common
-from groupflow.cli.frame import REQUIRED, Given, add_arguments, at_most_one, call, one_of
+from groupflow.cli.frame import REQUIRED, Given, add_arguments, at_most_one, call, one_of, usage
 from groupflow.cli.parser import Parser
 from groupflow.errors import UsageError
 from groupflow.model.fields import FiniteRate, Help, Key, Port, Range, Size
@@ -33,7 +33,8 @@ Function = Callable[..., Any]
 
 def parser_of(function: Function) -> Parser:
     parser = Parser(prog="groupflow it")
-    parser.usage = " ".join(("groupflow it [options]", *add_arguments(parser, function, Common)))
+    add_arguments(parser, function, Common)
+    parser.usage = usage(parser)
     return parser
 
 
@@ -125,7 +126,7 @@ def test_an_option_is_read_by_its_type(kind: Any, default: Any, line: str, value
         (tuple[Port, ...], "--it 0", "argument --it: '0' will not do; write a whole number from 1 to 65535"),
         (
             Literal["one", "two"], "--it three",
-            "argument --it: invalid choice: 'three' (choose from 'one', 'two')",
+            "--it three: unknown; write one of one, two",
         ),
         (tuple[str, str], "--it a", "argument --it: expected 2 arguments"),
         (Size, "--it 5MB", "argument --it: '5MB' is no size; write a number of bytes, or like 64MiB"),
@@ -216,9 +217,7 @@ def test_positional_parameters_are_arguments(capsys: pytest.CaptureFixture[str])
     assert parser.usage == "groupflow it [options] KIND [SESSION]"
     assert "kind of it: cat, dog" in parser.format_help()
     assert refusal(positional, "", capsys) == "the following arguments are required: KIND"
-    assert refusal(positional, "cow", capsys).startswith(
-        "argument KIND: invalid choice: 'cow' (choose from 'cat'"
-    )
+    assert refusal(positional, "dag", capsys) == "KIND dag: unknown; did you mean dog"
     assert refusal(positional, "cat 0", capsys).startswith("argument SESSION: '0' is no session;")
 
 

@@ -30,6 +30,7 @@ def test_bash_takes_what_completes(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["completion", "bash"]) == 0
     script = capsys.readouterr().out
     assert all(word in script for word in ("--tls-pin", "completion", "--members", "gather"))
+    assert "_shtab_groupflow_session_list_option_strings=(-h --help --json --net --api --verbose -v" in script
     done = subprocess.run(["bash", "-n"], input=script, text=True, capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -136,8 +137,8 @@ print(sorted(slow & sys.modules.keys()))
         ("session set 7", 2, "groupflow: nothing to change; give --mode, --policy or --window"),
         ("session create 7 --lifetime 60", 2, "'60' cannot be read; write a number with ns, us, ms or s"),
         ("agent place --topology /a.yaml --sender h1 --member h2 --agents 1", 4, "/a.yaml: no such file"),
-        ("gather send --to h:1 --client c --plain --file /none", 4, "groupflow: /none: no such file; name a"),
-        ("gather send --to h:1 --client c --plain --token-file /none", 4, "it takes a file, no token"),
+        ("gather send --to 127.0.0.1:1 --client c --plain --file /none", 4, "groupflow: /none: no such file"),
+        ("gather send --to 127.0.0.1:1 --client c --plain --token-file /none", 4, "it takes a file"),
         (
             "tree serve --plain", 2,
             "the token is missing: name its file with --token-file, or set $GROUPFLOW_TOKEN",
@@ -161,7 +162,7 @@ print(sorted(slow & sys.modules.keys()))
             2,
             "--api and --net belong to --session; leave them out",
         ),
-        ("ctl status", 2, "groupflow: argument COMMAND: invalid choice: 'ctl'"),
+        ("ctl status", 2, "groupflow: COMMAND ctl: unknown; write one of net, controller"),
     ],
 )  # fmt: skip
 def test_a_mistake_is_one_line_and_an_exit_code(

@@ -60,7 +60,7 @@ def test_a_given_token_is_not_told() -> None:
     ("arguments", "code", "said"),
     [
         ([], 2, "the following arguments are required: HOST[:PORT]"),
-        (["127.0.0.1"], 2, "the token is missing: the one that the server printed"),
+        (["127.0.0.1"], 2, "the token is missing: name its file with --token-file"),
         (["127.0.0.1:port", "--token-file", token_file("c0")], 2, "is no address; write HOST:PORT"),
         (["127.0.0.1:0", "--token-file", token_file("c0")], 2, "is no address"),
         (["127.0.0.1:1", "--token-file", token_file("c0")], 1, "127.0.0.1:1: connection refused; start"),

@@ -345,7 +345,7 @@ async def test_the_commands_over_datagrams(tmp_path: Path) -> None:
         ),
         (
             ("recv", "--to", "127.0.0.1:1", "--token-file", token_file("ab"), "--plain", "--edges", "group"),
-            "argument --edges: invalid choice: 'group' (choose from 'stream', 'quic', 'datagrams')",
+            "--edges group: unknown; write one of stream, quic, datagrams",
         ),
         (("serve", "--token-file", token_file("xyz")), "the token: it must be 1 to 255 hexadecimal digits"),
         (
@@ -364,7 +364,7 @@ async def test_the_commands_over_datagrams(tmp_path: Path) -> None:
             ("recv", "--to", "127.0.0.1:1", "--token-file", token_file("ab")),
             "no way to check the server: pass the fingerprint that it prints with --tls-pin",
         ),
-        (("recv", "--to", "127.0.0.1:1", "--plain"), "the token: it must be"),
+        (("recv", "--to", "127.0.0.1:1", "--plain"), "the token is missing: name its file"),
         (
             ("recv", "--to", "127.0.0.1:1", "--token-file", token_file("ab"), "--tls-pin", "12"),
             "--tls-pin 12: it must be 64",

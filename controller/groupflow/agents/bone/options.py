@@ -8,7 +8,7 @@ from typing import Annotated, Literal, TypeAlias
 from groupflow.agents.options import RoleOptions, flag
 from groupflow.model import ports
 from groupflow.model.fields import FiniteRate, Help, Range, Size
-from groupflow.model.values import Millis, Name, Seconds, SessionId
+from groupflow.model.values import IpPort, Millis, Name, Seconds, SessionId
 
 Method: TypeAlias = Literal["scheduled", "unscheduled", "unicast"]
 Repair: TypeAlias = Literal["go-back-n", "selective"]
@@ -24,12 +24,8 @@ class BoneOptions(RoleOptions):
     folder: Annotated[Path, Help("folder of the files", "FOLDER"), Name("--dir")] = field(
         metadata=flag("dir")
     )
-    http: Annotated[
-        str, Help("address of the HTTP server: a hub's takes orders, a rim's serves files", "IP:PORT")
-    ]
-    group: Annotated[
-        str | None, Help("multicast group of the rims (default: 239.83.84.1:26500)", "IP:PORT")
-    ] = None
+    http: Annotated[IpPort, Help("address of the HTTP server: a hub's takes orders, a rim's serves files")]
+    group: Annotated[IpPort | None, Help("multicast group of the rims (default: 239.83.84.1:26500)")] = None
     session: Annotated[
         SessionId | None, Help("session that carries the multicast, through its switches (default: none)")
     ] = None
@@ -56,7 +52,7 @@ class HubOptions(BoneOptions):
     """`gfagent bone-hub`."""
 
     role = "bone-hub"
-    http: Annotated[str, Help("address where the hub takes orders", "IP:PORT")] = HUB_HTTP
+    http: Annotated[IpPort, Help("address where the hub takes orders")] = HUB_HTTP
     everything: Annotated[
         bool, Help("also send files that are in the folder at the start"), Name("--all")
     ] = field(default=False, metadata=flag("all"))
@@ -70,9 +66,9 @@ class HubOptions(BoneOptions):
              " takes 174 s where go-back-n takes 416"),
     ] = "go-back-n"  # fmt: skip
     """figures: docs/results/amcb.md, scheduled"""
-    rims: Annotated[
-        tuple[str, ...], Help("address of a rim, for --method unicast", "IP:PORT"), Name("--rim")
-    ] = field(default=(), metadata=flag("rim"))
+    rims: Annotated[tuple[IpPort, ...], Help("address of a rim, for --method unicast"), Name("--rim")] = (
+        field(default=(), metadata=flag("rim"))
+    )
     rate: Annotated[FiniteRate | None, Help("sending rate, with all headers (default: 1mbit)")] = None
     packet: Annotated[
         int | None, Help("file bytes in a packet, at first (default: 1000)", "BYTES"), Range(1)
@@ -102,12 +98,12 @@ class RimOptions(BoneOptions):
     """`gfagent bone-rim`."""
 
     role = "bone-rim"
-    http: Annotated[str, Help("address where clients get files", "IP:PORT")] = RIM_HTTP
+    http: Annotated[IpPort, Help("address where clients get files")] = RIM_HTTP
     max_bytes: Annotated[
         Size | None, Help("bound of all files; the least recently used are removed first (default: 1GiB)")
     ] = None
     hub: Annotated[
-        str | None, Help("address of the only hub that is heard (default: any)", "IP:PORT"), Name("--to")
+        IpPort | None, Help("address of the only hub that is heard (default: any)"), Name("--to")
     ] = None
     miss_wait: Annotated[
         Seconds | None, Help("time that a client waits for the first byte of a file (default: 120s)")

@@ -229,14 +229,18 @@ COMMAND_ERRORS: list[tuple[list[str], int, str]] = [
     (["member", "delete", "7", "99"], 4, "groupflow: session 7 has no member 99"),
     (["switch", "show", "s9"], 4, "groupflow: no switch 's9'; there are s1, s2, s3"),
     (["session", "show", "x"], 2, "groupflow session show: argument SESSION: 'x' is no session; write a"),
-    (["session", "create", "--mode", "x"], 2, "groupflow session create: argument --mode: invalid choice"),
+    (
+        ["session", "create", "--mode", "x"],
+        2,
+        "groupflow session create: --mode x: unknown; write one of e2e, n2n",
+    ),
     (
         ["session", "create", "--cache", "1MiB"],
         2,
         "groupflow: --cache is a setting of TCP sessions, which need --tcp-port; give",
     ),
-    (["nothing"], 2, "groupflow: argument COMMAND: invalid choice: 'nothing'"),
-    (["session", "nothing"], 2, "groupflow session: argument VERB: invalid choice: 'nothing'"),
+    (["nothing"], 2, "groupflow: COMMAND nothing: unknown; write one of net"),
+    (["session", "nothing"], 2, "groupflow session: VERB nothing: unknown; write one of list"),
 ]
 
 

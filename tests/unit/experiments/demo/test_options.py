@@ -55,7 +55,7 @@ def test_the_command_line(line: str, field: str, value: object) -> None:
         ("--rate unlimited", "'unlimited' cannot be read; write a number with bit, kbit, mbit or gbit"),
         ("--delay 5parsec", "cannot be read"),
         ("--size 0", "'0' will not do; write a size, as in '64MiB' from 1 on"),
-        ("--mode x", "invalid choice"),
+        ("--mode x", "--mode x: unknown; write one of e2e, n2n"),
     ],
 )
 def test_bad_values_are_named(line: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
