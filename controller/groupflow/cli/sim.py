@@ -43,7 +43,7 @@ def run(
 ) -> int:
     """Run scenarios and keep their results.
 
-    Exit codes: 0: all ran; 1: one failed; 4: one was refused, and nothing ran; 130: interrupted."""
+    Exit codes: 0: all ran; 1: one failed; 4: one was refused; 130: interrupted."""
     if plots and out is None:
         raise UsageError("--plots needs a folder: give --out FOLDER")
     if plots and find_spec("matplotlib") is None:
@@ -59,7 +59,7 @@ def run(
     workers = min(jobs or cores, len(read))
     work = _Work(out, record, max(1, cores // workers), plots, packets.request if trace else None, switch)
     display = _Lines() if common.json else _Bars(quiet=common.quiet or not sys.stderr.isatty())
-    failures: list[str] = []
+    failures: list[Exception] = []
     stopped = Event()
     with display, ThreadPoolExecutor(workers) as pool:
         futures = {pool.submit(_run_one, each, work, display, stopped): each.name for each in read}
@@ -72,7 +72,8 @@ def run(
             raise
     for failure in failures:
         print(f"groupflow: {failure}", file=sys.stderr)
-    return 1 if failures else 0
+    codes = {error.kind.exit_code if isinstance(error, Error) else 1 for error in failures}
+    return min(codes, default=0)
 
 
 @dataclass(frozen=True)
@@ -127,14 +128,14 @@ def _run_one(scenario: "Scenario", work: _Work, display: "_Display", stopped: Ev
     return results
 
 
-def _collect(future: "Future[Results]", name: str, display: "_Display", failures: list[str]) -> None:
+def _collect(future: "Future[Results]", name: str, display: "_Display", failures: list[Exception]) -> None:
     from groupflow.control.live.recording import RecordingError
     from groupflow.sim import ScenarioError
 
     try:
         display.finished(name, future.result())
     except (ScenarioError, RecordingError, OSError, RuntimeError) as error:
-        failures.append(str(error))
+        failures.append(error)
 
 
 class _Display:

@@ -88,5 +88,7 @@ def test_the_command_shows_them(tmp_path: Path, capsys: pytest.CaptureFixture[st
     for option in ("--port", "--session"):
         assert main(["sim", "run", str(path), option, "1"]) != 0
         assert "give --trace" in capsys.readouterr().err
-    assert main(["sim", "run", str(path), "--next", "5"]) != 0
+    assert main(["sim", "run", str(path), "--next", "5"]) == 2
+    for refused in (("--switch", "s9"), ("--match", "foo=1")):
+        assert main(["sim", "run", str(path), "--trace", *refused]) == 4
     assert "give --trace" in capsys.readouterr().err
