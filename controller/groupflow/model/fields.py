@@ -55,8 +55,12 @@ class Written:
             return written
         return core_schema.json_or_python_schema(json_schema=value, python_schema=written)  # a store's number
 
-    def __get_pydantic_json_schema__(self, *_: object) -> dict[str, Any]:
-        return {**self.schema, "description": self.cure}
+    def __get_pydantic_json_schema__(self, schema: Any, _: object) -> dict[str, Any]:
+        while "schema" in schema and schema["type"] != "nullable":
+            schema = schema["schema"]
+        if schema["type"] != "nullable":
+            return {**self.schema, "description": self.cure}
+        return {"anyOf": [self.schema, {"type": "null"}], "description": self.cure}
 
 
 @dataclass(frozen=True)

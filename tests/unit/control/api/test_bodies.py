@@ -9,7 +9,7 @@ from groupflow.control.api.bodies import Change, New, View
 from groupflow.control.api.schemas import RunningSession
 from groupflow.control.sessions.model import Tcp
 from groupflow.model.client import Client
-from groupflow.model.session import MemberTargets, NewSession, NewTcp
+from groupflow.model.session import MemberTargets, NewSession, NewTcp, TcpSettings
 
 NEW: TypeAdapter[NewSession] = TypeAdapter(Annotated[NewSession, New()])
 CHANGE: TypeAdapter[dict[str, Any]] = TypeAdapter(Annotated[dict[str, Any], Change(RunningSession)])
@@ -93,3 +93,9 @@ def test_the_schema_has_help_and_bounds() -> None:
         "type": "integer",
     }
     assert properties["priority"]["maximum"] == 1000
+
+
+def test_the_schema_of_a_text_that_may_be_none_says_so() -> None:
+    properties = TypeAdapter(Annotated[TcpSettings, New()]).json_schema()["properties"]
+    assert {"type": "null"} in properties["congestion"]["anyOf"]
+    assert properties["congestion"]["anyOf"][0]["type"] == "string"
