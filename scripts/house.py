@@ -24,7 +24,7 @@ LONG = 30
 
 @dataclass(frozen=True)
 class Measures:
-    """What is measured, and as `BOUNDS` the most that each may be."""
+    """The measures of the house; as `BOUNDS`, the most that each may be."""
 
     lines: int
     """of source in Rust, Python and P4 without tests"""

@@ -51,7 +51,7 @@ class SessionSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class TcpSettings:
-    """What can be changed of a session that carries TCP streams, for the streams that begin afterwards."""
+    """Settings of the TCP streams of a session. A change is for streams that begin later."""
 
     cache: Annotated[
         int,
@@ -98,7 +98,7 @@ class TcpSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class NewTcp(TcpSettings):
-    """What makes a session one into which TCP clients can send."""
+    """Settings with which TCP clients can send into a session."""
 
     ports: Annotated[
         tuple[Port, ...],
@@ -128,7 +128,7 @@ class NewSession(SessionSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class MemberTargets:
-    """What a receiver is to get of a session that isolates."""
+    """The throughput that a receiver is to get in a session with policy isolate."""
 
     target: Annotated[
         int | None,
