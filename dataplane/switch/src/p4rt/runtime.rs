@@ -55,18 +55,13 @@ pub struct Runtime {
     epoch: Nanos,
     /// Whether BMv2 is followed where it contradicts the specification.
     like_bmv2: bool,
-    /// Whether references between entries are checked.
-    checks_references: bool,
 }
 
 impl Runtime {
     /// A device without clients and configuration.
     pub fn new(device_id: u64) -> Runtime {
         let arbitration = Arbitration::new(device_id);
-        let epoch = Nanos::ZERO;
-        let (like_bmv2, checks_references) = (false, false);
-        let (committed, saved) = (None, None);
-        Runtime { device_id, arbitration, committed, saved, epoch, like_bmv2, checks_references }
+        Runtime { device_id, arbitration, committed: None, saved: None, epoch: Nanos::ZERO, like_bmv2: false }
     }
 
     /// With timestamps of messages since 1970, for a switch whose time 0 was then.
@@ -77,16 +72,6 @@ impl Runtime {
     /// Following BMv2 where clients depend on what it does against the specification.
     pub fn like_bmv2(self, like_bmv2: bool) -> Runtime {
         Runtime { like_bmv2, ..self }
-    }
-
-    /// Refusing writes that leave a reference between entries to nothing.
-    pub fn checking_references(self, checks_references: bool) -> Runtime {
-        Runtime { checks_references, ..self }
-    }
-
-    /// Whether configurations must come with references.
-    pub fn checks_references(&self) -> bool {
-        self.checks_references
     }
 
     /// The primary's stream.

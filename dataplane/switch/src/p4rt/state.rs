@@ -10,7 +10,6 @@ use super::config::PipelineConfig;
 use super::digest::Digests;
 use super::idle::IdleTimers;
 use super::profiles::Profiles;
-use super::references::Counts;
 use crate::proto::p4::v1::{CloneSessionEntry, MulticastGroupEntry, ValueSetEntry};
 
 /// The controller's own notes on a table entry.
@@ -47,8 +46,6 @@ pub struct ControlState {
     pub sessions: BTreeMap<u32, CloneSessionEntry>,
     /// Digests that are enabled, and their lists.
     pub digests: Digests,
-    /// The entries that refer to others, from the first write on, if that is checked.
-    pub referred: Option<Counts>,
 }
 
 impl ControlState {
@@ -64,7 +61,6 @@ impl ControlState {
             groups: BTreeMap::new(),
             sessions: BTreeMap::new(),
             digests: Digests::default(),
-            referred: None,
         }
     }
 }

@@ -232,12 +232,8 @@ impl P4Runtime for P4RuntimeService {
         let mut request = request.into_inner();
         lock(&self.runtime).check_set_config(&request).map_err(to_tonic)?;
         // Loading a program takes a while: neither packets nor other clients wait for it.
-        let referring = lock(&self.runtime).checks_references();
-        let build = move |config| match PipelineConfig::new(config) {
-            Ok(config) if referring => config.with_references(),
-            config => config,
-        };
-        let config = request.config.take().map(|config| tokio::task::spawn_blocking(move || build(config)));
+        let build = |config| tokio::task::spawn_blocking(move || PipelineConfig::new(config));
+        let config = request.config.take().map(build);
         let config = match config {
             Some(task) => {
                 Some(task.await.map_err(|_| tonic::Status::internal("loading the program panicked"))?)
