@@ -224,9 +224,7 @@ fn unsigned(field: &str, number: i64) -> Result<u64, Refusal> {
 fn target<'a>(
     state: &'a ControlState, kind: UpdateKind, entry: Option<&TableEntry>, what: &str,
 ) -> Result<(&'a BoundTable, Option<EntryKey>), Refusal> {
-    if kind != UpdateKind::Modify {
-        return Err(Refusal::invalid(format!("{what}: it can only be modified")));
-    }
+    kind.only_modify().map_err(|refusal| refusal.within(what))?;
     let entry = entry.ok_or_else(|| Refusal::invalid(format!("{what}.table_entry: it is missing")))?;
     let table = table::find(&state.config.binding.tables, entry.table_id)?;
     if entry.is_default_action {

@@ -42,6 +42,14 @@ impl UpdateKind {
             _ => Err(Refusal::invalid(format!("type: {} is not INSERT, MODIFY or DELETE", update.r#type))),
         }
     }
+
+    /// Refuses operations on an entity that is always there.
+    pub fn only_modify(self) -> Result<(), Refusal> {
+        match self {
+            UpdateKind::Modify => Ok(()),
+            _ => Err(Refusal::invalid("it can only be modified")),
+        }
+    }
 }
 
 /// The reason for an update.
