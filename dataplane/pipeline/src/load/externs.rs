@@ -175,7 +175,7 @@ pub(crate) fn checksums(root: &Json<'_>, scope: &Scope) -> Result<(Vec<Checksum>
     let (mut verified, mut updated) = (Vec::new(), Vec::new());
     for node in root.list("checksums")? {
         let field = scope.field(&node.get("target")?)?;
-        let calculation = Scope::named(&scope.calculations, "calculation", &node.get("calculation")?)?;
+        let calculation = *node.get("calculation")?.named(&scope.calculations, "calculation")?;
         let condition = node.opt("if_cond").map(|cond| expression(&cond, scope, &[])).transpose()?;
         let flag = |key| node.opt(key).map_or(Ok(true), |flag| flag.bool());
         let checksum = |condition| Checksum { field, valid: scope.validity(field), calculation, condition };

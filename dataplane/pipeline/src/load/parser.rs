@@ -54,8 +54,7 @@ fn next_state(node: &Json<'_>, names: &HashMap<String, u32>) -> Result<Option<u3
     if node.is_null() {
         return Ok(None);
     }
-    let name = node.str()?;
-    names.get(name).copied().map(Some).ok_or_else(|| node.dangling("parser state", name))
+    node.named(names, "parser state").copied().map(Some)
 }
 
 /// The numbers of the core library's errors; those the program does not know get unused ones.

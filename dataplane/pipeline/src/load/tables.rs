@@ -22,8 +22,7 @@ pub(crate) fn next(node: &Json<'_>, key: &str, names: &Names) -> Result<Next, Lo
 }
 
 fn named(node: &Json<'_>, names: &Names) -> Result<u32, LoadError> {
-    let name = node.str()?;
-    names.get(name).copied().ok_or_else(|| node.dangling("table or condition", name))
+    node.named(names, "table or condition").copied()
 }
 
 /// Reads a table in both forms: that of the control plane, and that of packets.
@@ -54,10 +53,7 @@ pub(crate) fn table(
         actions.push(select);
     }
     let metered = match node.opt("direct_meters") {
-        Some(meter) => {
-            let known = context.direct_meters.get(meter.str()?);
-            Some(*known.ok_or_else(|| meter.dangling("direct meter", meter.str().unwrap_or_default()))?)
-        }
+        Some(meter) => Some(*meter.named(context.direct_meters, "direct meter")?),
         None => None,
     };
     let counted = node.opt("with_counters").map_or(Ok(false), |counters| counters.bool())?;
