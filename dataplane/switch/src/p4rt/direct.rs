@@ -9,6 +9,7 @@ use super::matching;
 use super::state::ControlState;
 use super::status::Refusal;
 use super::table;
+use super::table_read::key_message;
 use super::update::{Found, Purpose, Setting, UpdateKind};
 use crate::core::Forwarding;
 use crate::proto::p4::v1::{self, DirectCounterEntry, DirectMeterEntry, Entity, TableEntry};
@@ -258,12 +259,6 @@ fn for_each_entry(
     forwarding: &Forwarding, tables: Vec<(u32, &BoundTable)>, filter: Option<&TableEntry>,
     mut visit: impl FnMut(TableEntry, Resources),
 ) -> Result<(), Refusal> {
-    let message = |id, table: &BoundTable, key: &EntryKey| TableEntry {
-        table_id: id,
-        r#match: matching::fields(table, key),
-        priority: i32::try_from(key.priority).unwrap_or(i32::MAX),
-        ..TableEntry::default()
-    };
     let resources = |view: groupflow_pipeline::EntryView| (view.counter, view.meter, view.colours);
     let is_one = |entry: &&TableEntry| !entry.r#match.is_empty() || entry.priority != 0;
     let one = filter.filter(|entry| entry.table_id != 0).filter(is_one);
@@ -278,11 +273,11 @@ fn for_each_entry(
         if let Some(entry) = one {
             let key = matching::key(table, &entry.r#match, entry.priority)?;
             let view = forwarding.pipeline.table_get(table.table, &key).map_err(table::refusal)?;
-            visit(message(id, table, &key), resources(view));
+            visit(key_message(id, table, &key), resources(view));
             continue;
         }
         for view in forwarding.pipeline.table_entries(table.table).map_err(table::refusal)? {
-            visit(message(id, table, &view.entry.key), resources(view));
+            visit(key_message(id, table, &view.entry.key), resources(view));
         }
     }
     Ok(())

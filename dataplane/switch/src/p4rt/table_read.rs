@@ -101,15 +101,15 @@ fn read_default(
     let call = forwarding.pipeline.table_default(table.table).map_err(table::refusal)?;
     let (counter, meter, colours) =
         forwarding.pipeline.default_resources(table.table).map_err(table::refusal)?;
-    let note = state.default_notes.get(&table.table);
-    #[allow(deprecated)]
     let entry = TableEntry {
         table_id: filter.table_id,
         action: call.and_then(|call| action(table, &call)),
         is_default_action: true,
-        controller_metadata: note.map_or(0, |note| note.cookie),
-        metadata: note.map_or(Vec::new(), |note| note.metadata.clone()),
         ..TableEntry::default()
+    };
+    let entry = match state.default_notes.get(&table.table) {
+        Some(note) => note.add_to(entry),
+        None => entry,
     };
     let counter = table.direct_counter.then_some(counter);
     let entry = with_resources(entry, table, filter, (counter, meter, colours));
@@ -142,22 +142,30 @@ fn to_message(
     let entry = &view.entry;
     let note = (!state.notes.is_empty()).then(|| state.notes.get(&(table.table, entry.key.clone())));
     let note = note.flatten();
-    #[allow(deprecated)]
+    let key = key_message(id, table, &entry.key);
+    let message = match note {
+        Some(note) => note.add_to(key),
+        None => key,
+    };
     let message = TableEntry {
-        table_id: id,
-        r#match: matching::fields(table, &entry.key),
         action: match table.profile {
             0 => action(table, &entry.call),
             _ => state.profiles.action(table, &entry.key),
         },
-        priority: i32::try_from(entry.key.priority).unwrap_or(i32::MAX),
-        controller_metadata: note.map_or(0, |note| note.cookie),
-        metadata: note.map_or(Vec::new(), |note| note.metadata.clone()),
-        idle_timeout_ns: note.map_or(0, |note| i64::try_from(note.idle_timeout.0).unwrap_or(i64::MAX)),
         is_const: view.is_const,
-        ..TableEntry::default()
+        ..message
     };
     with_resources(message, table, filter, (view.counter, view.meter, view.colours))
+}
+
+/// P4Runtime's form of an entry's key.
+pub fn key_message(id: u32, table: &BoundTable, key: &EntryKey) -> TableEntry {
+    TableEntry {
+        table_id: id,
+        r#match: matching::fields(table, key),
+        priority: i32::try_from(key.priority).unwrap_or(i32::MAX),
+        ..TableEntry::default()
+    }
 }
 
 type Resources = (Option<CounterValue>, Option<MeterConfig>, [CounterValue; 3]);
