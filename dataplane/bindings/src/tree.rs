@@ -37,9 +37,9 @@ fn digits(value: &impl Serialize) -> PyResult<String> {
     Ok(text(value)?.trim_matches('"').to_owned())
 }
 
-fn messages(told: Vec<HostMessage>) -> PyResult<HostMessages> {
-    let one = |told: HostMessage| Ok((digits(&told.cluster)?, digits(&told.host)?, text(&told.message)?));
-    told.into_iter().map(one).collect()
+fn messages(sent: Vec<HostMessage>) -> PyResult<HostMessages> {
+    let one = |sent: HostMessage| Ok((digits(&sent.cluster)?, digits(&sent.host)?, text(&sent.message)?));
+    sent.into_iter().map(one).collect()
 }
 
 /// A host of the tree, as tools show the host.

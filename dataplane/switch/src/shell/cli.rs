@@ -270,14 +270,14 @@ fn usage(error: &clap::Error) -> ExitCode {
 }
 
 fn trace(path: &Path, request: TraceRequest, json: bool) -> Result<(), ShellError> {
-    let (wanted, mut told) = (request.next, 0);
+    let (wanted, mut shown) = (request.next, 0);
     let show = |trace: &serde_json::Value| {
-        told += 1;
+        shown += 1;
         print_trace(trace, json);
     };
     trace_switch(path, request, show, || eprintln!("gfswitch: waiting for such a packet; Ctrl-C ends"))?;
-    if told < wanted {
-        return Err(ShellError::Refused(format!("the switch ended; {told} of {wanted} packets came")));
+    if shown < wanted {
+        return Err(ShellError::Refused(format!("the switch ended; {shown} of {wanted} packets came")));
     }
     Ok(())
 }
