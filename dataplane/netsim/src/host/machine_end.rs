@@ -12,7 +12,7 @@ use groupflow_transport::source::{SeekableBytes, SourceError};
 use super::messages::MessageSource;
 use crate::ids::NodeId;
 use crate::sample::{CacheSample, FlowSample};
-use crate::wire::{Addresses, Template, PROTOCOL_UDP, UDP};
+use crate::wire::{write_datagram, Addresses, Template, PROTOCOL_UDP, UDP};
 
 /// The bytes of a stream or a file.
 pub(super) struct PatternBytes(pub(super) u64);
@@ -146,7 +146,9 @@ impl MachineEnd {
         };
         self.pending = now;
         self.sent += 1;
-        write_datagram(&self.addresses, transmit.dest.address(), &transmit.bytes, head);
+        let addresses = towards(&self.addresses, transmit.dest.address());
+        let mut headers = Template::new(&addresses, PROTOCOL_UDP);
+        write_datagram(&mut headers, &addresses, &transmit.bytes, head);
         Some(0)
     }
 
@@ -168,17 +170,10 @@ impl MachineEnd {
     }
 }
 
-/// Writes the frame of a UDP datagram. `addresses` are the sender's, with the next hop's MAC.
-fn write_datagram(addresses: &Addresses, to: SocketAddrV4, payload: &[u8], head: &mut Vec<u8>) {
-    let mac = if to.ip().is_multicast() { multicast_mac(*to.ip()) } else { addresses.destination_mac };
-    let frame = Addresses { destination: *to.ip(), destination_mac: mac, ..*addresses };
-    let length = (UDP + payload.len()) as u32;
-    Template::new(&frame, PROTOCOL_UDP).begin(head, length, 0);
-    head.extend_from_slice(&addresses.source_port.to_be_bytes());
-    head.extend_from_slice(&to.port().to_be_bytes());
-    head.extend_from_slice(&(length as u16).to_be_bytes());
-    head.extend_from_slice(&[0; 2]); // no checksum: IPv4 allows it
-    head.extend_from_slice(payload);
+/// The addresses of a packet to one destination.
+fn towards(own: &Addresses, to: SocketAddrV4) -> Addresses {
+    let mac = if to.ip().is_multicast() { multicast_mac(*to.ip()) } else { own.destination_mac };
+    Addresses { destination: *to.ip(), destination_mac: mac, destination_port: to.port(), ..*own }
 }
 
 /// RFC 1112: the low 23 bits of the address.
