@@ -79,6 +79,11 @@ impl<'a> Json<'a> {
         self.value.as_bool().ok_or_else(|| self.wrong_type("true or false"))
     }
 
+    /// The true or false of a key, or what it is where the key is missing.
+    pub fn flag(&self, key: &str, missing: bool) -> Result<bool, LoadError> {
+        self.opt(key).map_or(Ok(missing), |flag| flag.bool())
+    }
+
     /// A whole number that fits `T`.
     pub fn int<T: TryFrom<u64>>(&self) -> Result<T, LoadError> {
         let number = self.value.as_u64().ok_or_else(|| self.wrong_type("a whole number"))?;
