@@ -3,7 +3,7 @@
 //! P4Runtime specification, section "Wildcard Reads".
 
 use groupflow_base::Nanos;
-use groupflow_pipeline::{ActionCall, CounterValue, EntryKey, EntryView, MeterConfig, TableError};
+use groupflow_pipeline::{ActionCall, EntryKey, EntryResources, EntryView, TableError};
 
 use super::binding::BoundTable;
 use super::direct;
@@ -99,8 +99,7 @@ fn read_default(
     }
     idle::check(table, filter)?;
     let call = forwarding.pipeline.table_default(table.table).map_err(table::refusal)?;
-    let (counter, meter, colours) =
-        forwarding.pipeline.default_resources(table.table).map_err(table::refusal)?;
+    let resources = forwarding.pipeline.default_resources(table.table).map_err(table::refusal)?;
     let entry = TableEntry {
         table_id: filter.table_id,
         action: call.and_then(|call| action(table, &call)),
@@ -111,8 +110,8 @@ fn read_default(
         Some(note) => note.add_to(entry),
         None => entry,
     };
-    let counter = table.direct_counter.then_some(counter);
-    let entry = with_resources(entry, table, filter, (counter, meter, colours));
+    let counter = resources.counter.filter(|_| table.direct_counter);
+    let entry = with_resources(entry, table, filter, EntryResources { counter, ..resources });
     found.push(Entity { entity: Some(entry.into()) });
     Ok(())
 }
@@ -155,7 +154,7 @@ fn to_message(
         is_const: view.is_const,
         ..message
     };
-    with_resources(message, table, filter, (view.counter, view.meter, view.colours))
+    with_resources(message, table, filter, view.resources)
 }
 
 /// P4Runtime's form of an entry's key.
@@ -168,17 +167,15 @@ pub fn key_message(id: u32, table: &BoundTable, key: &EntryKey) -> TableEntry {
     }
 }
 
-type Resources = (Option<CounterValue>, Option<MeterConfig>, [CounterValue; 3]);
-
 /// The entry with the direct resources that `filter` asks for.
 fn with_resources(
-    entry: TableEntry, table: &BoundTable, filter: &TableEntry, (counter, meter, colours): Resources,
+    entry: TableEntry, table: &BoundTable, filter: &TableEntry, resources: EntryResources,
 ) -> TableEntry {
     let coloured = table.direct_meter.and(filter.meter_counter_data.as_ref());
     TableEntry {
-        counter_data: counter.filter(|_| filter.counter_data.is_some()).map(direct::counter_data),
-        meter_config: meter.filter(|_| filter.meter_config.is_some()).map(direct::meter_config),
-        meter_counter_data: coloured.map(|_| direct::colour_counts(colours)),
+        counter_data: resources.counter.filter(|_| filter.counter_data.is_some()).map(direct::counter_data),
+        meter_config: resources.meter.filter(|_| filter.meter_config.is_some()).map(direct::meter_config),
+        meter_counter_data: coloured.map(|_| direct::colour_counts(resources.colours)),
         ..entry
     }
 }
