@@ -8,15 +8,10 @@ type Steps = Vec<(String, &'static str, String)>;
 
 /// The steps of the hub's machine and of the rim's.
 #[pyfunction]
-fn bone_steps() -> (Steps, Steps) {
+pub fn bone_steps() -> (Steps, Steps) {
     (list(HUB), list(RIM))
 }
 
 fn list<S: std::fmt::Debug>(steps: &[FlowchartStep<S>]) -> Steps {
     steps.iter().map(|step| (format!("{:?}", step.from), step.when, format!("{:?}", step.to))).collect()
-}
-
-/// Adds this file's names to the module.
-pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(bone_steps, module)?)
 }

@@ -5,7 +5,7 @@
 //! session's wire format, `sim` netsim, `tree` and `bone` the machines of these applications. PyO3 makes the
 //! module.
 
-use pyo3::prelude::*;
+use pyo3::pymodule;
 
 mod bone;
 mod frame;
@@ -18,12 +18,24 @@ mod switch;
 mod tree;
 
 #[pymodule]
-fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-    bone::register(module)?;
-    messages::register(module)?;
-    replies::register(module)?;
-    sim::register(module)?;
-    switch::register(module)?;
-    tree::register(module)
+mod _native {
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use crate::bone::bone_steps;
+    #[pymodule_export]
+    use crate::messages::{build_reset, parse_control, Control};
+    #[pymodule_export]
+    use crate::replies::{build_reply, Address, Alive, Delegated, Joined, Left, Notice, Refused, Unknown};
+    #[pymodule_export]
+    use crate::sim::NativeSim;
+    #[pymodule_export]
+    use crate::switch::{render_trace, NativeSwitch};
+    #[pymodule_export]
+    use crate::tree::{make_certificate, slow_host_study, tree_study, TreeDispatchers};
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
 }

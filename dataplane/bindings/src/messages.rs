@@ -1,15 +1,15 @@
 //! The messages of hosts to the controller.
 
 use groupflow_base::CodecError;
-use groupflow_netsim::spec::Mac;
+use groupflow_netsim::wire::Addresses;
 use groupflow_session::control::{Request, Role};
-use groupflow_transport::ids::{MemberId, SessionId};
+use groupflow_transport::ids::{MemberId, SessionId, GROUP_PORT};
 use groupflow_transport::wire::{GroupPacket, Header, Kind};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::frame::FrameAddresses;
+use crate::frame::{open, wrap};
 
 /// A message of a host, or a RESET that came back from a pipeline. Fields that its type does not have are
 /// None.
@@ -55,8 +55,8 @@ fn invalid(error: CodecError) -> PyErr {
 
 /// Parses a frame punted by a switch. Raises ValueError naming the field that is wrong.
 #[pyfunction]
-fn parse_control(frame: &[u8]) -> PyResult<Control> {
-    let (addresses, bytes) = FrameAddresses::open(frame)?;
+pub fn parse_control(frame: &[u8]) -> PyResult<Control> {
+    let ((mac, ip, port), bytes) = open(frame)?;
     let packet = GroupPacket::parse(bytes).map_err(invalid)?;
     let header = packet.header;
     let base = Control {
@@ -64,9 +64,9 @@ fn parse_control(frame: &[u8]) -> PyResult<Control> {
         source: header.source.0,
         member: header.member.0,
         seq: header.seq.0,
-        eth_src: addresses.eth_src.into(),
-        ip_src: addresses.ip_src.to_string(),
-        udp_src: addresses.udp_src,
+        eth_src: mac.into(),
+        ip_src: ip.to_string(),
+        udp_src: port,
         ..Control::default()
     };
     if header.kind == Kind::Reset {
@@ -108,23 +108,16 @@ fn parse_control(frame: &[u8]) -> PyResult<Control> {
 
 /// A RESET for the pipeline: `branch` (0xff: all) of a stream has acknowledged nothing.
 #[pyfunction]
-fn build_reset(py: Python<'_>, session: u32, source: u16, branch: u16) -> Py<PyBytes> {
+pub fn build_reset(py: Python<'_>, session: u32, source: u16, branch: u16) -> Py<PyBytes> {
     let mut header = Header::new(Kind::Reset, SessionId(session), MemberId(source));
     header.member = MemberId(branch);
-    let nobody = Mac([0; 6]);
-    let addresses = FrameAddresses::from_controller(
-        nobody,
-        nobody,
-        std::net::Ipv4Addr::UNSPECIFIED,
-        *SessionId(session).group().ip(),
-        groupflow_transport::ids::GROUP_PORT,
-    );
-    PyBytes::new(py, &addresses.wrap(&header.encode(&[]))).unbind()
-}
-
-/// Adds this file's names to the module.
-pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<Control>()?;
-    module.add_function(wrap_pyfunction!(parse_control, module)?)?;
-    module.add_function(wrap_pyfunction!(build_reset, module)?)
+    let addresses = Addresses {
+        source_mac: [0; 6],
+        destination_mac: [0; 6],
+        source: std::net::Ipv4Addr::UNSPECIFIED,
+        destination: *SessionId(session).group().ip(),
+        source_port: GROUP_PORT,
+        destination_port: GROUP_PORT,
+    };
+    PyBytes::new(py, &wrap(&addresses, &header.encode(&[]))).unbind()
 }

@@ -3,33 +3,35 @@
 use std::net::SocketAddrV4;
 
 use groupflow_base::BitRate;
+use groupflow_netsim::wire::Addresses;
 use groupflow_session::control::{self, Answer, NoticeKind, Refusal, RequestId};
-use groupflow_transport::ids::{MemberId, Seq, SessionId};
+use groupflow_transport::ids::{MemberId, Seq, SessionId, GROUP_PORT};
 use groupflow_transport::terms::{Mode, Policy, Share};
 use groupflow_transport::wire::{Header, Kind};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::frame::{address, mac, FrameAddresses};
+use crate::frame::{address, mac, wrap};
 use crate::names::{named, notice_word};
 
 /// The destination of a reply, and the source that its frame names.
 #[pyclass(frozen, module = "groupflow._native")]
 #[derive(Clone)]
-struct Address(FrameAddresses);
+pub struct Address(Addresses);
 
 #[pymethods]
 impl Address {
     #[new]
     fn new(eth_src: &str, eth_dst: &str, ip_src: &str, ip_dst: &str, udp_dst: u16) -> PyResult<Address> {
-        Ok(Address(FrameAddresses::from_controller(
-            mac("eth_src", eth_src)?,
-            mac("eth_dst", eth_dst)?,
-            address("ip_src", ip_src)?,
-            address("ip_dst", ip_dst)?,
-            udp_dst,
-        )))
+        Ok(Address(Addresses {
+            source_mac: mac("eth_src", eth_src)?,
+            destination_mac: mac("eth_dst", eth_dst)?,
+            source: address("ip_src", ip_src)?,
+            destination: address("ip_dst", ip_dst)?,
+            source_port: GROUP_PORT,
+            destination_port: udp_dst,
+        }))
     }
 }
 
@@ -37,7 +39,7 @@ impl Address {
 macro_rules! reply {
     ($name:ident) => {
         #[pyclass(frozen, module = "groupflow._native")]
-        struct $name(Answer);
+        pub struct $name(Answer);
     };
 }
 
@@ -158,25 +160,12 @@ fn answer_of(reply: &Bound<'_, PyAny>) -> PyResult<Answer> {
 
 /// The frame that carries `reply` to a host; `request_id` 0 marks a reply that the host did not ask for.
 #[pyfunction]
-fn build_reply(
+pub fn build_reply(
     py: Python<'_>, address: &Address, session: u32, source: u16, member: u16, request_id: u32,
     reply: &Bound<'_, PyAny>,
 ) -> PyResult<Py<PyBytes>> {
     let message = control::Reply { request: RequestId(request_id), answer: answer_of(reply)? };
     let mut header = Header::new(Kind::Reply, SessionId(session), MemberId(source));
     header.member = MemberId(member);
-    Ok(PyBytes::new(py, &address.0.wrap(&header.encode(&message.encode()))).unbind())
-}
-
-/// Adds this file's names to the module.
-pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<Address>()?;
-    module.add_class::<Joined>()?;
-    module.add_class::<Refused>()?;
-    module.add_class::<Alive>()?;
-    module.add_class::<Unknown>()?;
-    module.add_class::<Notice>()?;
-    module.add_class::<Delegated>()?;
-    module.add_class::<Left>()?;
-    module.add_function(wrap_pyfunction!(build_reply, module)?)
+    Ok(PyBytes::new(py, &wrap(&address.0, &header.encode(&message.encode()))).unbind())
 }

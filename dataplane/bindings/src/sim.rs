@@ -21,7 +21,8 @@ use serde_json::{json, Value};
 
 use crate::programs::checked;
 use crate::switch::{
-    arm_trace, invalid, packet_in_parts, packet_out_message, take_traces, write_each, WriteStatus,
+    arm_trace, invalid, packet_in_parts, packet_out_message, register_value, take_traces, write_each,
+    WriteStatus,
 };
 
 type FileWriter = BufWriter<File>;
@@ -32,7 +33,7 @@ type SimReading = (u64, u64, u64, Option<u64>, Option<u64>);
 
 /// A network in virtual time; see `groupflow.sim`.
 #[pyclass(module = "groupflow._native")]
-struct NativeSim {
+pub struct NativeSim {
     network: Network,
     recorder: Option<Recorder<FileWriter>>,
     last: Sample,
@@ -126,15 +127,8 @@ impl NativeSim {
     }
 
     /// A register's cell at a switch, by the full name or a dotted suffix of it.
-    fn register(&mut self, switch: &str, name: &str, index: usize) -> PyResult<u64> {
-        let value = self.with_switch(switch, |s| {
-            let pipeline = &s.core_mut().forwarding()?.pipeline;
-            let suffix = format!(".{name}");
-            let mut registers = pipeline.program().registers().iter();
-            let register = registers.find(|r| r.name == name || r.name.ends_with(&suffix))?;
-            pipeline.register_get(register.id, index)
-        })?;
-        value.ok_or_else(|| invalid(format!("register: there is no {name}[{index}]")))
+    fn register(&mut self, switch: &str, name: &str, index: usize) -> PyResult<u128> {
+        self.with_switch(switch, |s| register_value(s.core_mut(), name, index))?
     }
 
     /// Traces packets at a switch that a request in JSON chooses; returns the filter's number.
@@ -366,9 +360,4 @@ fn no_tcp(name: &str) -> PyErr {
 
 fn no_switch(name: &str) -> PyErr {
     invalid(format!("switch: there is no P4 switch {name:?}"))
-}
-
-/// Adds this file's names to the module.
-pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<NativeSim>()
 }

@@ -1,7 +1,7 @@
 //! The switch core for Python: P4Runtime messages and frames in, frames and packet-ins out.
 
 use groupflow_base::Nanos;
-use groupflow_pipeline::{Port, RegisterInfo};
+use groupflow_pipeline::{Port, RegisterId};
 use groupflow_switch::core::{
     parse_port_link, Emitted, Generator, Generators, LinkChange, QueueChange, Switch, SwitchConfig,
     TraceRequest,
@@ -72,7 +72,7 @@ fn refused(refusal: Refusal) -> PyErr {
 
 /// A switch as a value; see `groupflow.Switch`.
 #[pyclass(module = "groupflow._native")]
-struct NativeSwitch {
+pub struct NativeSwitch {
     switch: Switch,
     runtime: Runtime,
 }
@@ -143,14 +143,12 @@ impl NativeSwitch {
 
     /// A register's cell, by the full name or a dotted suffix of it.
     fn register(&self, name: &str, index: usize) -> PyResult<u128> {
-        let forwarding = self.switch.forwarding().ok_or_else(|| invalid("no program"))?;
-        let register = self.find_register(name)?;
-        forwarding.pipeline.register_read(register.id, index).map_err(invalid)
+        register_value(&self.switch, name, index)
     }
 
     /// Sets a register's cell, as the controller would.
     fn set_register(&mut self, name: &str, index: usize, value: u128) -> PyResult<()> {
-        let register = self.find_register(name)?.id;
+        let register = register_id(&self.switch, name)?;
         let forwarding = self.switch.forwarding_mut().ok_or_else(|| invalid("no program"))?;
         forwarding.pipeline.register_write(register, index, value).map_err(invalid)?;
         self.switch.obey_controller();
@@ -224,35 +222,35 @@ impl NativeSwitch {
 }
 
 impl NativeSwitch {
-    fn find_register(&self, name: &str) -> PyResult<&RegisterInfo> {
-        let forwarding = self.switch.forwarding().ok_or_else(|| invalid("no program"))?;
-        let suffix = format!(".{name}");
-        let registers = forwarding.pipeline.program().registers().iter();
-        let mut matching =
-            registers.filter(|register| register.name == name || register.name.ends_with(&suffix));
-        match (matching.next(), matching.next()) {
-            (Some(register), None) => Ok(register),
-            (None, _) => Err(invalid(format!("register: the program has none named {name:?}"))),
-            (Some(_), Some(_)) => {
-                Err(invalid(format!("register: {name:?} names several: give more of the name")))
-            }
-        }
-    }
-
     fn packet_in(&self, py: Python<'_>, bytes: &[u8]) -> Option<PacketInParts> {
         let packet = packet_in(&self.runtime.config()?.binding.packet_in, bytes)?;
         Some(packet_in_parts(py, &packet))
     }
 }
 
-/// A trace in JSON as text for people.
-#[pyfunction]
-fn render_trace(trace: &str) -> PyResult<String> {
-    Ok(groupflow_switch::shell::render_trace(&serde_json::from_str(trace).map_err(invalid)?))
+/// A register's cell at a switch, by the full name or a dotted suffix of it.
+pub fn register_value(switch: &Switch, name: &str, index: usize) -> PyResult<u128> {
+    let register = register_id(switch, name)?;
+    let forwarding = switch.forwarding().ok_or_else(|| invalid("no program"))?;
+    forwarding.pipeline.register_read(register, index).map_err(invalid)
 }
 
-/// Adds this file's names to the module.
-pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(render_trace, module)?)?;
-    module.add_class::<NativeSwitch>()
+fn register_id(switch: &Switch, name: &str) -> PyResult<RegisterId> {
+    let forwarding = switch.forwarding().ok_or_else(|| invalid("no program"))?;
+    let suffix = format!(".{name}");
+    let registers = forwarding.pipeline.program().registers().iter();
+    let mut matching = registers.filter(|register| register.name == name || register.name.ends_with(&suffix));
+    match (matching.next(), matching.next()) {
+        (Some(register), None) => Ok(register.id),
+        (None, _) => Err(invalid(format!("register: the program has none named {name:?}"))),
+        (Some(_), Some(_)) => {
+            Err(invalid(format!("register: {name:?} names several: give more of the name")))
+        }
+    }
+}
+
+/// A trace in JSON as text for people.
+#[pyfunction]
+pub fn render_trace(trace: &str) -> PyResult<String> {
+    Ok(groupflow_switch::shell::render_trace(&serde_json::from_str(trace).map_err(invalid)?))
 }

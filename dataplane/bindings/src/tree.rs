@@ -37,9 +37,9 @@ fn digits(value: &impl Serialize) -> PyResult<String> {
     Ok(text(value)?.trim_matches('"').to_owned())
 }
 
-fn messages(told: Vec<HostMessage>) -> PyResult<HostMessages> {
-    let one = |told: HostMessage| Ok((digits(&told.cluster)?, digits(&told.host)?, text(&told.message)?));
-    told.into_iter().map(one).collect()
+fn messages(sent: Vec<HostMessage>) -> PyResult<HostMessages> {
+    let one = |sent: HostMessage| Ok((digits(&sent.cluster)?, digits(&sent.host)?, text(&sent.message)?));
+    sent.into_iter().map(one).collect()
 }
 
 /// A host of the tree, as tools show the host.
@@ -165,7 +165,7 @@ impl TreeDispatchers {
 /// Runs the study of a large tree (`groupflow_tree::study::large`), from JSON to JSON. Raises a ValueError
 /// that names the wrong parameter.
 #[pyfunction]
-fn tree_study(py: Python<'_>, spec: &str) -> PyResult<String> {
+pub fn tree_study(py: Python<'_>, spec: &str) -> PyResult<String> {
     let spec: study::LargeStudySpec = parse("spec", spec)?;
     text(&py.allow_threads(|| study::run(&spec)))
 }
@@ -173,23 +173,15 @@ fn tree_study(py: Python<'_>, spec: &str) -> PyResult<String> {
 /// Runs the study of a slow host (`groupflow_tree::study::slow`), from JSON to JSON. Raises a ValueError that
 /// names the wrong parameter.
 #[pyfunction]
-fn slow_host_study(py: Python<'_>, spec: &str) -> PyResult<String> {
+pub fn slow_host_study(py: Python<'_>, spec: &str) -> PyResult<String> {
     let spec: study::slow::SlowStudySpec = parse("spec", spec)?;
     text(&py.allow_threads(|| study::slow::run(&spec)))
 }
 
 /// A certificate signed by its own key, and the key; both PEM. Raises a ValueError for an invalid name.
 #[pyfunction]
-fn make_certificate(name: String) -> PyResult<(String, String)> {
+pub fn make_certificate(name: String) -> PyResult<(String, String)> {
     let made = rcgen::generate_simple_self_signed([name]);
     let made = made.map_err(|error| PyValueError::new_err(format!("name: {error}")))?;
     Ok((made.cert.pem(), made.key_pair.serialize_pem()))
-}
-
-/// Adds this file's names to the module.
-pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(make_certificate, module)?)?;
-    module.add_function(wrap_pyfunction!(tree_study, module)?)?;
-    module.add_function(wrap_pyfunction!(slow_host_study, module)?)?;
-    module.add_class::<TreeDispatchers>()
 }

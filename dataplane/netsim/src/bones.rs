@@ -1,11 +1,13 @@
 //! Hubs and rims of round multicast, resolved.
 
 use std::collections::HashMap;
-use std::net::SocketAddrV4;
+
+use groupflow_base::Nanos;
 
 use crate::error::BuildError;
 use crate::flows::{addresses, host_of};
-use crate::host::bone_end::BoneEnd;
+use crate::host::bone_end;
+use crate::host::machine_end::MachineEnd;
 use crate::host::{EndKind, FlowEnd};
 use crate::ids::{FlowId, NodeId};
 use crate::spec::{BoneRole, BoneSpec, NetworkSpec};
@@ -24,15 +26,10 @@ pub(crate) struct Bone {
 
 impl Bone {
     pub(crate) fn end(&self, flow: FlowId, seed: u64) -> FlowEnd {
-        let targets = match &self.spec.role {
-            BoneRole::Hub(hub) => {
-                hub.targets.iter().map(|&ip| SocketAddrV4::new(ip, hub.group_port)).collect()
-            }
-            BoneRole::Rim { .. } => Vec::new(),
-        };
         let seed = seed.wrapping_add(u64::from(flow.0));
-        let kind = EndKind::Bone(Box::new(BoneEnd::new(self.addresses, &self.spec, targets, seed)));
-        FlowEnd::new(flow, PROTOCOL_UDP, self.spec.udp_port, kind)
+        let machine = bone_end::bone(&self.spec, self.addresses.source, seed);
+        let end = MachineEnd::new(self.addresses, Nanos(self.spec.start_ns), machine, None);
+        FlowEnd::new(flow, PROTOCOL_UDP, self.spec.udp_port, EndKind::Machine(Box::new(end)))
     }
 }
 

@@ -7,7 +7,8 @@ use groupflow_transport::ids::MAX_PAYLOAD;
 
 use crate::bones::{self, Bone};
 use crate::error::BuildError;
-use crate::host::group_end::GroupEnd;
+use crate::host::group_end;
+use crate::host::machine_end::MachineEnd;
 use crate::host::tcp_end::{configure, TcpEnd};
 use crate::host::udp::{UdpSink, UdpSource, LARGEST_FRAME, LEAST_FRAME};
 use crate::host::{EndKind, FlowEnd, MessageSource};
@@ -130,7 +131,7 @@ impl Flows {
         let mut numbers = (self.flows.len() as u32..).map(FlowId);
         for (member, number) in self.members.iter().zip(&mut numbers) {
             if member.host == node {
-                ends.push(self.member_end(number, member));
+                ends.push(self.member_end(number, member)?);
             }
         }
         for (bone, number) in self.bones.iter().zip(&mut numbers) {
@@ -160,18 +161,19 @@ impl Flows {
         self.relays.iter().filter(move |relay| relay.agent == node)
     }
 
-    fn member_end(&self, flow: FlowId, member: &SessionMember) -> FlowEnd {
+    fn member_end(&self, flow: FlowId, member: &SessionMember) -> Result<FlowEnd, BuildError> {
+        let start = Nanos(member.spec.start_ns);
         let seed = self.seed.wrapping_add(u64::from(flow.0));
         let messages = match member.spec.role {
             MemberRole::Sender { messages: Some(spec), .. } => {
-                let start = Nanos(member.spec.start_ns);
                 Some(self.messages(spec, MAX_PAYLOAD as u32, member.host, start, Nanos::MAX))
             }
             _ => None,
         };
-        let end = GroupEnd::new(member.addresses, member.spec.clone(), seed, messages);
-        let kind = EndKind::Group(Box::new(end));
-        FlowEnd::new(flow, PROTOCOL_UDP, member.spec.udp_port, kind)
+        let machine = group_end::member(&member.spec, seed);
+        let unreadable = |error| BuildError::new(format!("members.{}.role", member.spec.name), error);
+        let end = MachineEnd::new(member.addresses, start, machine.map_err(unreadable)?, messages);
+        Ok(FlowEnd::new(flow, PROTOCOL_UDP, member.spec.udp_port, EndKind::Machine(Box::new(end))))
     }
 
     fn messages(

@@ -61,7 +61,7 @@ mod switch;
 pub mod tcp;
 mod trace;
 mod transit;
-mod wire;
+pub mod wire;
 mod wiring;
 
 pub use drops::{DropSite, Drops};

@@ -163,7 +163,7 @@ impl Pausable {
     fn send(&mut self, number: u16, exit: &mut Exit<'_>) {
         let Some(Some(port)) = self.ports.get_mut(usize::from(number)) else { return };
         if port.restraint.due() <= exit.now {
-            let (head, tail) = pause::frame(port.restraint.tell(exit.now));
+            let (head, tail) = pause::frame(port.restraint.announce(exit.now));
             let (_, sent) = port.pacer.send(port.rate, exit.now, head.len() + tail as usize);
             exit.send(number, sent, &head, tail);
         } else if let (Some(mut frame), Some(input)) = (port.frames.lend(), port.inputs.pop_front()) {

@@ -69,7 +69,7 @@ pub struct Restraint {
     stored: u32,
     stop: bool,
     /// Whether the neighbour was told to stop, and when to tell it again.
-    told: Option<Nanos>,
+    repeat_at: Option<Nanos>,
     rate: Option<BitRate>,
     pauses: u64,
 }
@@ -77,7 +77,7 @@ pub struct Restraint {
 impl Restraint {
     /// The pause of the neighbour at a link of this rate.
     pub fn new(thresholds: Option<Thresholds>, rate: Option<BitRate>) -> Restraint {
-        Restraint { thresholds, stored: 0, stop: false, told: None, rate, pauses: 0 }
+        Restraint { thresholds, stored: 0, stop: false, repeat_at: None, rate, pauses: 0 }
     }
 
     /// Notes that a packet of the neighbour is stored.
@@ -101,21 +101,21 @@ impl Restraint {
     /// When the neighbour must be told of a pause; [`Nanos::MAX`]: it has been told.
     #[inline]
     pub fn due(&self) -> Nanos {
-        match (self.stop, self.told) {
+        match (self.stop, self.repeat_at) {
             (true, Some(again)) => again,
             (false, None) => Nanos::MAX,
             _ => Nanos::ZERO,
         }
     }
 
-    /// The pause to tell the neighbour, in quanta.
-    pub fn tell(&mut self, now: Nanos) -> u16 {
+    /// The pause to announce to the neighbour, in quanta.
+    pub fn announce(&mut self, now: Nanos) -> u16 {
         if !self.stop {
-            self.told = None;
+            self.repeat_at = None;
             return RESUME;
         }
-        self.pauses += u64::from(self.told.is_none());
-        self.told = Some(now + Nanos((span(LONGEST, self.rate).0 / 2).max(1)));
+        self.pauses += u64::from(self.repeat_at.is_none());
+        self.repeat_at = Some(now + Nanos((span(LONGEST, self.rate).0 / 2).max(1)));
         LONGEST
     }
 

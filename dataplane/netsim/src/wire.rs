@@ -78,6 +78,13 @@ impl Template {
         Template { bytes, sum, identification: 0 }
     }
 
+    /// The headers with another time to live.
+    pub fn with_ttl(mut self, ttl: u8) -> Template {
+        self.bytes[ETHERNET + 8] = ttl;
+        self.sum = words(&self.bytes[ETHERNET..]);
+        self
+    }
+
     /// Begins a packet of `length` bytes after the IPv4 header; `ecn` are the two ECN bits.
     #[inline]
     pub fn begin(&mut self, head: &mut Vec<u8>, length: u32, ecn: u8) {
@@ -92,6 +99,17 @@ impl Template {
         head[18..20].copy_from_slice(&identification.to_be_bytes());
         head[24..26].copy_from_slice(&(!fold(sum)).to_be_bytes());
     }
+}
+
+/// Writes the frame of a UDP datagram, with these Ethernet and IPv4 headers.
+pub fn write_datagram(headers: &mut Template, addresses: &Addresses, payload: &[u8], frame: &mut Vec<u8>) {
+    let length = (UDP + payload.len()) as u32;
+    headers.begin(frame, length, 0);
+    frame.extend_from_slice(&addresses.source_port.to_be_bytes());
+    frame.extend_from_slice(&addresses.destination_port.to_be_bytes());
+    frame.extend_from_slice(&(length as u16).to_be_bytes());
+    frame.extend_from_slice(&[0; 2]); // no checksum: IPv4 allows it
+    frame.extend_from_slice(payload);
 }
 
 /// A frame as a host reads it.

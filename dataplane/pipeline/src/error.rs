@@ -173,6 +173,12 @@ pub enum StateError {
     },
 }
 
+impl StateError {
+    pub(crate) fn index(what: &'static str, name: &str, index: usize, size: usize) -> StateError {
+        StateError::Index { what, name: name.to_owned(), index, size }
+    }
+}
+
 /// The reason why text is no match of a packet's field.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("match {text}: {reason}")]

@@ -44,7 +44,7 @@ pub use pipeline::{AtHand, Pipeline};
 pub use port::Port;
 pub use program::bits::{read_bits, write_bits};
 pub use program::entry::{
-    ActionCall, CounterValue, Entry, EntryKey, EntryView, Match, MeterConfig, MeterKind,
+    ActionCall, CounterValue, Entry, EntryKey, EntryResources, EntryView, Match, MeterConfig, MeterKind,
 };
 pub use program::info::{
     ActionId, ActionInfo, CounterId, CounterInfo, DigestId, DigestInfo, KeyInfo, MatchKind, MeterId,

@@ -27,18 +27,23 @@ fn named<'a>(source: &'a str, prefix: &'a str) -> impl Iterator<Item = Vec<&'a s
     })
 }
 
-/// The files of a module, by name: those of its folder, or the one file.
+/// The files of a module, each with its unit tests, by name: those of its folder, or the one file.
 fn files(module: &str) -> BTreeMap<String, String> {
     let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let folder = src.join(module);
     let paths: Vec<_> = match folder.is_dir() {
         true => {
-            fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()).collect()
+            let entries = fs::read_dir(folder).expect("a folder");
+            entries.map(|entry| entry.expect("an entry").path()).filter(|path| path.is_file()).collect()
         }
         false => vec![src.join(format!("{module}.rs"))],
     };
     let stem = |path: &Path| path.file_stem().expect("a name").to_string_lossy().into_owned();
-    paths.iter().map(|path| (stem(path), fs::read_to_string(path).expect("a source"))).collect()
+    let source = |path: &Path| {
+        let tests = path.with_file_name("tests").join(path.file_name().expect("a name"));
+        fs::read_to_string(path).expect("a source") + &fs::read_to_string(tests).unwrap_or_default()
+    };
+    paths.iter().map(|path| (stem(path), source(path))).collect()
 }
 
 #[test]

@@ -3,8 +3,8 @@
 use crate::common::*;
 use groupflow_base::Nanos;
 use groupflow_pipeline::{
-    ActionCall, Arrival, CounterValue, Entry, EntryKey, Match, MeterConfig, Pipeline, Port, TableError,
-    Verdict,
+    ActionCall, Arrival, CounterValue, Entry, EntryKey, EntryResources, Match, MeterConfig, Pipeline, Port,
+    TableError, Verdict,
 };
 use serde_json::json;
 
@@ -67,25 +67,25 @@ fn use_direct_resources(mut pipeline: Pipeline) {
     let colours: Vec<u8> = (0..3).map(|_| through(&mut pipeline, &[1, 0, 0, 0, 0, 0, 0, 9])[7]).collect();
     assert_eq!(colours, [0, 1, 2]);
     port(&mut pipeline, 2, 0, 0);
-    let read = pipeline.table_get(t, &key).unwrap();
+    let read = pipeline.table_get(t, &key).unwrap().resources;
     assert_eq!(read.counter, Some(CounterValue { packets: 13, bytes: 124 }));
     assert_eq!((read.meter, read.colours.map(|count| count.packets)), (Some(rates), [1, 1, 1]));
     let wrong = pipeline.direct_meter_write(t, Some(&key), Some(MeterConfig { cir: 2, pir: 1, ..rates }));
     assert_eq!(wrong.unwrap_err().to_string(), "table t: the peak rate is below the committed rate");
     // The default entry counts, too, and colours once it has a meter.
-    let (counter, meter, colours) = pipeline.default_resources(t).unwrap();
-    assert_eq!((counter.packets, meter, colours), (1, None, [CounterValue::default(); 3]));
+    let EntryResources { counter, meter, colours } = pipeline.default_resources(t).unwrap();
+    assert_eq!((counter.unwrap().packets, meter, colours), (1, None, [CounterValue::default(); 3]));
     let miss = |pipeline: &mut _| through(pipeline, &[2, 0, 0, 0, 0, 0, 0, 9])[7];
     assert_eq!(miss(&mut pipeline), 9, "a miss without a meter leaves the field alone");
     pipeline.direct_meter_write(t, None, Some(rates)).unwrap();
     assert_eq!([miss(&mut pipeline), miss(&mut pipeline), miss(&mut pipeline)], [0, 1, 2]);
     pipeline.direct_counter_write(t, None, CounterValue { packets: 5, bytes: 6 }).unwrap();
     miss(&mut pipeline);
-    let (counter, meter, colours) = pipeline.default_resources(t).unwrap();
-    assert_eq!((counter.packets, meter), (6, Some(rates)));
+    let EntryResources { counter, meter, colours } = pipeline.default_resources(t).unwrap();
+    assert_eq!((counter.unwrap().packets, meter), (6, Some(rates)));
     assert_eq!(colours.map(|count| count.packets), [1, 1, 2]);
     pipeline.direct_meter_count(t, None, Default::default()).unwrap();
-    assert_eq!(pipeline.default_resources(t).unwrap().2, [CounterValue::default(); 3]);
+    assert_eq!(pipeline.default_resources(t).unwrap().colours, [CounterValue::default(); 3]);
 }
 
 #[test]
@@ -236,7 +236,7 @@ fn keep_wide_entries(mut pipeline: Pipeline) {
         if let Some(used) = [0, 2].get(pass) {
             let used = &written[*used];
             let view = pipeline.table_get(t, &used.key).unwrap();
-            assert_eq!((view.counter.unwrap().packets, view.hit), (1, Nanos(40)));
+            assert_eq!((view.resources.counter.unwrap().packets, view.hit), (1, Nanos(40)));
             pipeline.table_delete(t, &used.key).unwrap();
         }
     }
@@ -246,8 +246,8 @@ fn keep_wide_entries(mut pipeline: Pipeline) {
         pipeline.table_insert(t, &next, &written[2].call).unwrap();
     }
     for view in read(&pipeline) {
-        assert_eq!((view.counter, view.hit), (Some(CounterValue::default()), Nanos::ZERO));
-        assert_eq!((view.meter, view.colours), (None, [CounterValue::default(); 3]));
+        assert_eq!((view.resources.counter, view.hit), (Some(CounterValue::default()), Nanos::ZERO));
+        assert_eq!((view.resources.meter, view.resources.colours), (None, [CounterValue::default(); 3]));
     }
 }
 
@@ -259,6 +259,9 @@ fn a_table_without_key_counts_though_its_default_is_constant() {
     for mut pipeline in p4.engines() {
         let t = table_id(&pipeline, "t");
         assert_eq!(port(&mut pipeline, 1, 0, 0), 500);
-        assert_eq!(pipeline.default_resources(t).unwrap().0, CounterValue { packets: 1, bytes: 8 });
+        assert_eq!(
+            pipeline.default_resources(t).unwrap().counter,
+            Some(CounterValue { packets: 1, bytes: 8 })
+        );
     }
 }

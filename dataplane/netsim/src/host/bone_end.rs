@@ -1,147 +1,45 @@
-//! A hub or a rim of round multicast: the machines of `groupflow_bone::machine`.
-//!
-//! Files are real bytes, and a rim compares each that it would store.
+//! The machines of round multicast, a hub or a rim: those of `groupflow_bone::machine`.
 
-use std::net::SocketAddrV4;
+use std::net::{Ipv4Addr, SocketAddrV4};
 
-use groupflow_base::{Datagram, Dest, Nanos, Transmit};
+use groupflow_base::{CodecError, Datagram, Machine, Nanos, Transmit};
 use groupflow_bone::machine::{
     FileName, Hub, HubConfig, HubEvent, Offer, Rim, RimConfig, RimEvent, RimId, TransferId, TransferOutcome,
 };
 
-use super::group_end::{pattern, write_datagram, PatternBytes};
+use super::machine_end::{wrong_bytes, Application, PatternBytes, Simulated};
 use crate::sample::{BoneSample, FlowSample};
 use crate::spec::{BoneRole, BoneSpec, HubSpec};
-use crate::wire::{Addresses, UDP};
 
-/// The side of a round multicast that a host is on.
-#[derive(Debug)]
-enum BoneSide {
-    Hub(Box<Hub>),
-    Rim(Box<Rim>),
+/// The machine of a hub or a rim at a host with this address.
+pub fn bone(spec: &BoneSpec, address: Ipv4Addr, seed: u64) -> Box<dyn Simulated> {
+    match &spec.role {
+        BoneRole::Hub(hub) => Box::new(SimulatedHub { hub: make_hub(hub), sample: BoneSample::default() }),
+        &BoneRole::Rim { forgets } => {
+            let id = RimId(u32::from(address));
+            let rim = Rim::new(RimConfig { id, max_size: u64::MAX, seed, forgets });
+            let stop = spec.stop_ns.map_or(Nanos::MAX, Nanos);
+            Box::new(SimulatedRim { rim, stop, corrupt: 0, done: false })
+        }
+    }
 }
 
 #[derive(Debug)]
-pub struct BoneEnd {
-    addresses: Addresses,
-    side: BoneSide,
-    start: Nanos,
-    /// When a rim leaves.
-    stop: Nanos,
-    /// Since when the machine may have something to send; [`Nanos::MAX`] where it said that it has nothing.
-    pending: Nanos,
-    /// Time must pass between two timer calls.
-    not_before: Nanos,
-    sent: u64,
-    received: u64,
-    corrupt: u64,
-    malformed: u64,
-    delivered: u64,
+struct SimulatedHub {
+    hub: Hub,
     sample: BoneSample,
 }
 
-impl BoneEnd {
-    /// A hub or a rim. `addresses` are those of its packets except for the destination; `targets` are the
-    /// rims of unicast.
-    pub fn new(addresses: Addresses, spec: &BoneSpec, targets: Vec<SocketAddrV4>, seed: u64) -> BoneEnd {
-        let side = match &spec.role {
-            BoneRole::Hub(hub) => BoneSide::Hub(Box::new(make_hub(hub, targets))),
-            &BoneRole::Rim { forgets } => {
-                let id = RimId(u32::from(addresses.source));
-                BoneSide::Rim(Box::new(Rim::new(RimConfig { id, max_size: u64::MAX, seed, forgets })))
-            }
-        };
-        BoneEnd {
-            addresses,
-            side,
-            start: Nanos(spec.start_ns),
-            stop: spec.stop_ns.map_or(Nanos::MAX, Nanos),
-            pending: Nanos::MAX,
-            not_before: Nanos(spec.start_ns),
-            sent: 0,
-            received: 0,
-            corrupt: 0,
-            malformed: 0,
-            delivered: 0,
-            sample: BoneSample::default(),
-        }
+impl Machine for SimulatedHub {
+    type Error = CodecError;
+
+    fn handle(&mut self, now: Nanos, datagram: Datagram<'_>) -> Result<(), CodecError> {
+        self.hub.handle(now, datagram)
     }
 
-    pub fn deadline(&self) -> Nanos {
-        if self.pending < Nanos::MAX {
-            return Nanos::MAX; // it will be polled
-        }
-        let deadline = match &self.side {
-            BoneSide::Hub(hub) => hub.next_deadline(),
-            BoneSide::Rim(rim) => rim.next_deadline(),
-        };
-        deadline.unwrap_or(Nanos::MAX).min(self.stop).max(self.not_before)
-    }
-
-    /// Since when the end may have something to send.
-    pub fn wants(&self) -> Nanos {
-        self.pending
-    }
-
-    /// Handles the end's deadline.
-    pub fn on_timer(&mut self, now: Nanos) {
-        if self.stop <= now {
-            self.stop = Nanos::MAX;
-            if let BoneSide::Rim(rim) = &mut self.side {
-                rim.leave();
-            }
-        }
-        self.pending = self.pending.min(now);
-    }
-
-    /// Handles a datagram that arrives, from its UDP header on.
-    pub fn receive(&mut self, now: Nanos, from: SocketAddrV4, segment: &[u8]) {
-        let Some(bytes) = segment.get(UDP..).filter(|_| now >= self.start) else { return };
-        self.received += 1;
-        let datagram = Datagram { from, bytes };
-        let result = match &mut self.side {
-            BoneSide::Hub(hub) => hub.handle(now, datagram),
-            BoneSide::Rim(rim) => rim.handle(now, datagram),
-        };
-        self.malformed += u64::from(result.is_err());
-        self.store();
-        self.pending = self.pending.min(now);
-    }
-
-    /// Compares the packet that a rim would store with the one sent.
-    fn store(&mut self) {
-        let BoneSide::Rim(rim) = &mut self.side else { return };
-        while let Some(write) = rim.next_write() {
-            let wrong = (write.offset..).zip(&write.bytes).filter(|(at, &byte)| byte != pattern(*at)).count();
-            self.corrupt += wrong as u64;
-        }
-        for event in rim.events() {
-            self.sample.done |= event == RimEvent::Complete;
-        }
-        self.delivered = rim.bytes();
-    }
-
-    /// Writes the packet to send now, if there is one; returns the length of its tail.
-    pub fn poll(&mut self, now: Nanos, head: &mut Vec<u8>) -> Option<u32> {
-        self.not_before = now + Nanos(1);
-        let transmit = match &mut self.side {
-            BoneSide::Hub(hub) => hub.poll_transmit(now),
-            BoneSide::Rim(rim) => rim.poll_transmit(now),
-        };
-        self.listen();
-        let Some(transmit) = transmit else {
-            self.pending = Nanos::MAX;
-            return None;
-        };
-        self.pending = now;
-        self.sent += 1;
-        self.write(&transmit, head);
-        Some(0)
-    }
-
-    fn listen(&mut self) {
-        let BoneSide::Hub(hub) = &mut self.side else { return };
-        for event in hub.events() {
+    fn poll_transmit(&mut self, now: Nanos) -> Option<Transmit> {
+        let transmit = self.hub.poll_transmit(now);
+        for event in self.hub.events() {
             if let HubEvent::Ended(report) = event {
                 self.sample = BoneSample {
                     done: report.outcome == TransferOutcome::Done,
@@ -155,29 +53,75 @@ impl BoneEnd {
                 };
             }
         }
+        transmit
     }
 
-    fn write(&self, transmit: &Transmit, head: &mut Vec<u8>) {
-        let Dest::Host(to) = transmit.dest else { return };
-        write_datagram(&self.addresses, to, &transmit.bytes, head);
-    }
-
-    /// Datagrams that the machine refused, and bytes that were not those that were sent.
-    pub fn malformed(&self) -> u64 {
-        self.malformed + self.corrupt
-    }
-
-    /// Measures the hub or the rim.
-    pub fn sample(&self, sample: &mut FlowSample) {
-        sample.sent_packets = self.sent;
-        sample.delivered_packets = self.received;
-        sample.delivered_bytes = self.delivered;
-        sample.finished = Some(self.sample.done);
-        sample.bone = matches!(self.side, BoneSide::Hub(_)).then_some(self.sample);
+    fn next_deadline(&self) -> Option<Nanos> {
+        self.hub.next_deadline()
     }
 }
 
-fn make_hub(spec: &HubSpec, targets: Vec<SocketAddrV4>) -> Hub {
+impl Simulated for SimulatedHub {
+    fn settle(&mut self, _now: Nanos, _application: &mut Application) {}
+
+    fn measure(&self, sample: &mut FlowSample) {
+        sample.finished = Some(self.sample.done);
+        sample.bone = Some(self.sample);
+    }
+}
+
+#[derive(Debug)]
+struct SimulatedRim {
+    rim: Rim,
+    /// When the rim leaves.
+    stop: Nanos,
+    /// Bytes to store that were not those that were sent, since the application last looked.
+    corrupt: u64,
+    done: bool,
+}
+
+impl Machine for SimulatedRim {
+    type Error = CodecError;
+
+    /// Compares what the rim would store with what was sent.
+    fn handle(&mut self, now: Nanos, datagram: Datagram<'_>) -> Result<(), CodecError> {
+        let result = self.rim.handle(now, datagram);
+        while let Some(write) = self.rim.next_write() {
+            self.corrupt += wrong_bytes(write.offset, &write.bytes);
+        }
+        self.done |= self.rim.events().any(|event| event == RimEvent::Complete);
+        result
+    }
+
+    fn poll_transmit(&mut self, now: Nanos) -> Option<Transmit> {
+        self.rim.poll_transmit(now)
+    }
+
+    fn next_deadline(&self) -> Option<Nanos> {
+        let stop = Some(self.stop).filter(|&stop| stop < Nanos::MAX);
+        self.rim.next_deadline().into_iter().chain(stop).min()
+    }
+}
+
+impl Simulated for SimulatedRim {
+    fn on_timer(&mut self, now: Nanos) {
+        if self.stop <= now {
+            self.stop = Nanos::MAX;
+            self.rim.leave();
+        }
+    }
+
+    fn settle(&mut self, _now: Nanos, application: &mut Application) {
+        application.corrupt += std::mem::take(&mut self.corrupt);
+        application.delivered = self.rim.bytes();
+    }
+
+    fn measure(&self, sample: &mut FlowSample) {
+        sample.finished = Some(self.done);
+    }
+}
+
+fn make_hub(spec: &HubSpec) -> Hub {
     let mut hub = Hub::new(HubConfig {
         group: SocketAddrV4::new(spec.group, spec.group_port),
         method: spec.method,
@@ -193,7 +137,7 @@ fn make_hub(spec: &HubSpec, targets: Vec<SocketAddrV4>) -> Hub {
         per_answer: Nanos(spec.per_answer_ns),
         patience: spec.patience,
         max_rims: spec.max_rims as usize,
-        targets,
+        targets: spec.targets.iter().map(|&ip| SocketAddrV4::new(ip, spec.group_port)).collect(),
         announce: None,
         transfer: TransferId(0),
     });

@@ -5,8 +5,7 @@ use std::net::SocketAddrV4;
 
 use groupflow_base::Nanos;
 
-use super::bone_end::BoneEnd;
-use super::group_end::GroupEnd;
+use super::machine_end::MachineEnd;
 use super::shaper::FlowShaper;
 use super::tcp_end::TcpEnd;
 use super::udp::{UdpSink, UdpSource};
@@ -27,10 +26,8 @@ pub enum EndKind {
     UdpSink(UdpSink),
     /// Either end of a TCP connection.
     Tcp(Box<TcpEnd>),
-    /// A member of a group session, or a cache agent.
-    Group(Box<GroupEnd>),
-    /// A hub or a rim of round multicast.
-    Bone(Box<BoneEnd>),
+    /// A member of a group session, a cache agent, or a hub or a rim of round multicast.
+    Machine(Box<MachineEnd>),
 }
 
 #[derive(Debug)]
@@ -57,8 +54,7 @@ impl FlowEnd {
         match &self.kind {
             EndKind::UdpSource { source, .. } => source.due(),
             EndKind::Tcp(tcp) => tcp.deadline(),
-            EndKind::Group(group) => group.deadline(),
-            EndKind::Bone(bone) => bone.deadline(),
+            EndKind::Machine(end) => end.deadline(),
             EndKind::UdpSink(_) => Nanos::MAX,
         }
     }
@@ -68,8 +64,7 @@ impl FlowEnd {
         let wants = match &self.kind {
             EndKind::UdpSource { waiting, .. } => waiting.front().map_or(Nanos::MAX, |&(since, _)| since),
             EndKind::Tcp(tcp) => tcp.wants(),
-            EndKind::Group(group) => group.wants(),
-            EndKind::Bone(bone) => bone.wants(),
+            EndKind::Machine(end) => end.wants(),
             EndKind::UdpSink(_) => Nanos::MAX,
         };
         wants.max(self.shaper.next())
@@ -87,8 +82,7 @@ impl FlowEnd {
                 }
             }
             EndKind::Tcp(tcp) => tcp.on_timer(now),
-            EndKind::Group(group) => group.on_timer(now),
-            EndKind::Bone(bone) => bone.on_timer(now),
+            EndKind::Machine(end) => end.on_timer(now),
             EndKind::UdpSink(_) => {}
         }
     }
@@ -99,8 +93,7 @@ impl FlowEnd {
             EndKind::UdpSource { .. } => {}
             EndKind::UdpSink(sink) => sink.receive(now, segment, length),
             EndKind::Tcp(tcp) => tcp.receive(now, segment, length, ecn),
-            EndKind::Group(group) => group.receive(now, from, segment),
-            EndKind::Bone(bone) => bone.receive(now, from, segment),
+            EndKind::Machine(end) => end.receive(now, from, segment),
         }
     }
 
@@ -112,8 +105,7 @@ impl FlowEnd {
                 Some(source.write(now, bytes, head))
             }
             EndKind::Tcp(tcp) => tcp.poll(now, head),
-            EndKind::Group(group) => group.poll(now, head),
-            EndKind::Bone(bone) => bone.poll(now, head),
+            EndKind::Machine(end) => end.poll(now, head),
             EndKind::UdpSink(_) => None,
         };
         if tail.is_some() {
@@ -134,8 +126,7 @@ impl FlowEnd {
     pub fn malformed(&self) -> u64 {
         match &self.kind {
             EndKind::Tcp(tcp) => tcp.malformed(),
-            EndKind::Group(group) => group.malformed(),
-            EndKind::Bone(bone) => bone.malformed(),
+            EndKind::Machine(end) => end.malformed(),
             _ => 0,
         }
     }
@@ -144,8 +135,7 @@ impl FlowEnd {
         match &self.kind {
             EndKind::UdpSource { source, .. } => sample.sent_packets = source.sent(),
             EndKind::Tcp(tcp) => tcp.sample(sample),
-            EndKind::Group(group) => group.sample(sample),
-            EndKind::Bone(bone) => bone.sample(sample),
+            EndKind::Machine(end) => end.sample(sample),
             EndKind::UdpSink(sink) => {
                 sample.delivered_packets = sink.packets;
                 sample.delivered_bytes = sink.bytes;

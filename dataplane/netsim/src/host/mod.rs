@@ -6,6 +6,7 @@
 pub mod bone_end;
 mod end;
 pub mod group_end;
+pub mod machine_end;
 mod messages;
 mod shaper;
 pub mod tcp_end;
@@ -180,7 +181,7 @@ impl HostInterface {
     /// Measures the cache of a cache agent that runs here.
     pub fn cache(&self, node: NodeId) -> Option<CacheSample> {
         self.ends.iter().find_map(|end| match &end.kind {
-            EndKind::Group(group) => group.cache(node),
+            EndKind::Machine(end) => end.cache(node),
             _ => None,
         })
     }

@@ -287,11 +287,11 @@ impl TcpReceiver {
         let mut sack = Sack::default();
         let telling = self.held.as_mut().is_some_and(|held| std::mem::take(&mut held.telling));
         let arrived = SackBlock { left: self.acknowledged(), right: self.next_byte };
-        let told = telling && arrived.left != arrived.right && room > 0;
-        if self.above.is_empty() && !told {
+        let reports_arrived = telling && arrived.left != arrived.right && room > 0;
+        if self.above.is_empty() && !reports_arrived {
             return sack;
         }
-        room -= usize::from(told);
+        room -= usize::from(reports_arrived);
         for range in self.recent.iter().flatten().filter(|range| range.start > self.next).take(room) {
             let right = match self.short {
                 Some((packet, end)) if packet + 1 == range.end => end,
@@ -299,7 +299,7 @@ impl TcpReceiver {
             };
             sack.push(SackBlock { left: self.numbers.wire(range.start), right });
         }
-        if told {
+        if reports_arrived {
             sack.push(arrived);
         }
         sack

@@ -30,7 +30,7 @@ impl TcpSender {
         }
     }
 
-    /// Enters the blocks of `segment`. Returns whether they told something new.
+    /// Enters the blocks of `segment`. Returns whether they report something new.
     fn note_blocks(&mut self, segment: &Segment) -> bool {
         let mut blocks = [(0, 0); super::segment::MAX_SACK_BLOCKS];
         let mut count = 0;
@@ -70,9 +70,9 @@ impl TcpSender {
             }
             self.board().advance(acked);
         }
-        let told = self.note_blocks(segment);
+        let reported_new = self.note_blocks(segment);
         let una = self.una;
-        if news == 0 && told && una < self.max && self.board().has_hole(una) {
+        if news == 0 && reported_new && una < self.max && self.board().has_hole(una) {
             self.dupacks += 1;
         }
         self.detect_loss(now);
@@ -147,10 +147,10 @@ impl TcpSender {
     }
 
     fn on_duplicate_sack1(&mut self, now: Nanos, segment: &Segment) {
-        let told = self.note_blocks(segment);
+        let reported_new = self.note_blocks(segment);
         let una = self.una;
         self.burst = 0;
-        if !told || !self.board().has_hole(una) {
+        if !reported_new || !self.board().has_hole(una) {
             return;
         }
         self.dupacks += 1;
@@ -179,7 +179,7 @@ impl TcpSender {
         self.recovering = true;
         let first = self.board().first_missing(una);
         self.resend = Some(first);
-        // ns-2 counts from the last packet sent, less those that the duplicates told of.
+        // ns-2 counts from the last packet sent, less those that the duplicates reported.
         let in_network = (self.max - una) as i64 - gone;
         if let Recovery::Sack1(board, pipe) = &mut self.recovery {
             board.mark_repeated(una, first);

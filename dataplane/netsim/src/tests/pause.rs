@@ -35,15 +35,15 @@ fn the_neighbour_is_told_above_xoff_and_again_at_xon() {
     assert_eq!(restraint.due(), Nanos::MAX, "xoff is not exceeded");
     restraint.enter();
     assert_eq!(restraint.due(), Nanos::ZERO);
-    assert_eq!(restraint.tell(Nanos(100)), LONGEST);
+    assert_eq!(restraint.announce(Nanos(100)), LONGEST);
     let again = Nanos(100 + 33_553_920 / 2);
     assert_eq!(restraint.due(), again, "before the pause ends");
-    assert_eq!(restraint.tell(again), LONGEST);
+    assert_eq!(restraint.announce(again), LONGEST);
     (0..2).for_each(|_| restraint.leave());
     assert!(restraint.due() > again, "not yet");
     restraint.leave();
     assert_eq!(restraint.due(), Nanos::ZERO);
-    assert_eq!(restraint.tell(again), RESUME);
+    assert_eq!(restraint.announce(again), RESUME);
     assert_eq!((restraint.due(), restraint.pauses()), (Nanos::MAX, 1));
 }
 

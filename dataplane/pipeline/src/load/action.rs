@@ -91,7 +91,7 @@ impl<'n> Call<'n, '_> {
 
     /// The array or calculation that a parameter names.
     fn named(&self, i: usize, kind: &'static str, map: &HashMap<String, u32>) -> Result<u32, LoadError> {
-        Scope::named(map, kind, &self.parameter(i)?.get("value")?)
+        self.parameter(i)?.get("value")?.named(map, kind).copied()
     }
 
     fn register(&self, i: usize) -> Result<u32, LoadError> {

@@ -20,8 +20,7 @@ pub(crate) struct TableScope<'a> {
 
 /// The action of an id.
 pub(crate) fn action_id(node: &Json<'_>, scope: &Scope) -> Result<ActionId, LoadError> {
-    let id = node.int::<u64>()?;
-    scope.actions.get(&id).copied().map(ActionId).ok_or_else(|| node.dangling("action", id.to_string()))
+    node.by_id(&scope.actions, "action").copied().map(ActionId)
 }
 
 /// The first action of a name: compilers before 2016 gave tables no ids of actions.

@@ -33,10 +33,6 @@ fn size(node: &Json<'_>, total: &mut usize, limit: usize) -> Result<usize, LoadE
     Ok(size)
 }
 
-fn is_direct(node: &Json<'_>) -> Result<bool, LoadError> {
-    node.opt("is_direct").map_or(Ok(false), |direct| direct.bool())
-}
-
 pub(crate) fn registers(root: &Json<'_>, scope: &mut Scope) -> Result<Vec<RegisterInfo>, LoadError> {
     let (mut registers, mut total) = (Vec::new(), 0);
     for node in root.list("register_arrays")? {
@@ -53,7 +49,7 @@ pub(crate) fn registers(root: &Json<'_>, scope: &mut Scope) -> Result<Vec<Regist
 pub(crate) fn counters(root: &Json<'_>, scope: &mut Scope) -> Result<Vec<CounterInfo>, LoadError> {
     let (mut counters, mut total) = (Vec::new(), 0);
     for node in root.list("counter_arrays")? {
-        if is_direct(&node)? {
+        if node.flag("is_direct", false)? {
             continue;
         }
         let id = counters.len() as u32;
@@ -80,7 +76,7 @@ pub(crate) fn meters(
             "bytes" => MeterUnit::Bytes,
             other => return Err(unit_node.unsupported(format!("a meter of {other:?}"))),
         };
-        if is_direct(&node)? {
+        if node.flag("is_direct", false)? {
             direct.insert(name, (unit, scope.field(&node.get("result_target")?)?));
             continue;
         }
@@ -175,14 +171,13 @@ pub(crate) fn checksums(root: &Json<'_>, scope: &Scope) -> Result<(Vec<Checksum>
     let (mut verified, mut updated) = (Vec::new(), Vec::new());
     for node in root.list("checksums")? {
         let field = scope.field(&node.get("target")?)?;
-        let calculation = Scope::named(&scope.calculations, "calculation", &node.get("calculation")?)?;
+        let calculation = *node.get("calculation")?.named(&scope.calculations, "calculation")?;
         let condition = node.opt("if_cond").map(|cond| expression(&cond, scope, &[])).transpose()?;
-        let flag = |key| node.opt(key).map_or(Ok(true), |flag| flag.bool());
         let checksum = |condition| Checksum { field, valid: scope.validity(field), calculation, condition };
-        if flag("verify")? {
+        if node.flag("verify", true)? {
             verified.push(checksum(condition.clone()));
         }
-        if flag("update")? {
+        if node.flag("update", true)? {
             updated.push(checksum(condition));
         }
     }

@@ -1,5 +1,7 @@
 //! A JSON value that knows where it stands, so that every error can name the place.
 
+use std::collections::HashMap;
+
 use num_bigint::BigUint;
 use serde_json::Value;
 
@@ -77,6 +79,11 @@ impl<'a> Json<'a> {
         self.value.as_bool().ok_or_else(|| self.wrong_type("true or false"))
     }
 
+    /// The true or false of a key, or what it is where the key is missing.
+    pub fn flag(&self, key: &str, missing: bool) -> Result<bool, LoadError> {
+        self.opt(key).map_or(Ok(missing), |flag| flag.bool())
+    }
+
     /// A whole number that fits `T`.
     pub fn int<T: TryFrom<u64>>(&self) -> Result<T, LoadError> {
         let number = self.value.as_u64().ok_or_else(|| self.wrong_type("a whole number"))?;
@@ -148,6 +155,18 @@ impl<'a> Json<'a> {
         Ok(bytes)
     }
 
+    /// The value that a string names.
+    pub fn named<'m, T>(&self, map: &'m HashMap<String, T>, kind: &'static str) -> Result<&'m T, LoadError> {
+        let name = self.str()?;
+        map.get(name).ok_or_else(|| self.dangling(kind, name))
+    }
+
+    /// The value that a whole number identifies.
+    pub fn by_id<'m, T>(&self, map: &'m HashMap<u64, T>, kind: &'static str) -> Result<&'m T, LoadError> {
+        let id: u64 = self.int()?;
+        map.get(&id).ok_or_else(|| self.dangling(kind, id.to_string()))
+    }
+
     pub fn wrong_type(&self, expected: &'static str) -> LoadError {
         LoadError::Type(self.name(), expected)
     }
@@ -175,52 +194,5 @@ impl<'a> Json<'a> {
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)] // A test fails by panicking.
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    #[test]
-    fn errors_name_the_place() {
-        let value = json!({"a": [{"b": 1}, {"b": "x"}]});
-        let root = Json::root(&value);
-        let second = root.get("a").unwrap().items().unwrap()[1].clone();
-        let error = second.get("b").unwrap().int::<u32>().unwrap_err();
-        assert_eq!(error.to_string(), "a[1].b: expected a whole number");
-        assert_eq!(second.get("c").unwrap_err().to_string(), "a[1].c: missing");
-        assert_eq!(root.int::<u8>().unwrap_err().to_string(), "the document: expected a whole number");
-    }
-
-    #[test]
-    fn hexadecimal_strings() {
-        let cases = [
-            ("0x0800", Some((false, 0x800))),
-            ("7", Some((false, 7))),
-            ("-0x01", Some((true, 1))),
-            ("0x-1", Some((true, 1))),
-            ("-0x0", Some((false, 0))),
-            ("0x", None),
-            ("0xzz", None),
-            ("", None),
-            ("0x1ffffffffffffffffffffffffffffffff", None),
-        ];
-        for (text, expected) in cases {
-            let value = json!(text);
-            assert_eq!(Json::root(&value).hex().ok(), expected, "{text}");
-        }
-    }
-
-    #[test]
-    fn hexadecimal_bytes_are_right_aligned() {
-        let value = json!("0x0aba03");
-        assert_eq!(Json::root(&value).hex_bytes(4).unwrap(), [0, 0x0a, 0xba, 3]);
-        assert!(Json::root(&value).hex_bytes(2).is_err());
-    }
-
-    #[test]
-    fn widths_are_bounded() {
-        for (bits, ok) in [(0u64, false), (1, true), (128, true), (129, false), (u64::MAX, false)] {
-            let value = json!(bits);
-            assert_eq!(Json::root(&value).width().is_ok(), ok, "{bits}");
-        }
-    }
-}
+#[path = "tests/json.rs"]
+mod tests;

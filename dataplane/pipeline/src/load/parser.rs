@@ -22,12 +22,8 @@ fn value_sets(root: &Json<'_>) -> Result<Vec<ValueSetInfo>, LoadError> {
     for node in root.list("parse_vsets")? {
         let id = ValueSetId(sets.len() as u32);
         let max_size = node.opt("max_size").map_or(Ok(usize::MAX), |size| size.int())?;
-        sets.push(ValueSetInfo {
-            id,
-            name: node.get("name")?.str()?.to_owned(),
-            max_size,
-            widths: Vec::new(),
-        });
+        let name = node.get("name")?.str()?.to_owned();
+        sets.push(ValueSetInfo { id, name, max_size, widths: Vec::new() });
     }
     Ok(sets)
 }
@@ -54,8 +50,7 @@ fn next_state(node: &Json<'_>, names: &HashMap<String, u32>) -> Result<Option<u3
     if node.is_null() {
         return Ok(None);
     }
-    let name = node.str()?;
-    names.get(name).copied().map(Some).ok_or_else(|| node.dangling("parser state", name))
+    node.named(names, "parser state").copied().map(Some)
 }
 
 /// The numbers of the core library's errors; those the program does not know get unused ones.
@@ -101,10 +96,7 @@ fn state(
     }
     let (mut cases, mut default) = (Vec::new(), None);
     for transition in node.get("transitions")?.items()? {
-        let next = match transition.opt("next_state") {
-            Some(next) => next_state(&next, names)?,
-            None => None,
-        };
+        let next = transition.opt("next_state").map_or(Ok(None), |next| next_state(&next, names))?;
         match pattern(&transition, &widths, value_sets)? {
             Some(pattern) => cases.push(ParserCase { pattern, next }),
             None => {

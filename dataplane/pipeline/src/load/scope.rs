@@ -101,9 +101,7 @@ impl Scope {
     ) -> Result<u32, LoadError> {
         let name = node.get("name")?;
         let type_node = node.get("header_type")?;
-        let kind = *type_names
-            .get(type_node.str()?)
-            .ok_or_else(|| type_node.dangling("header type", type_node.str().unwrap_or_default()))?;
+        let kind = *type_node.named(type_names, "header type")?;
         let metadata = node.get("metadata")?.bool()?;
         let header_type = &types[kind];
         if !metadata && header_type.bits % 8 != 0 {
@@ -163,8 +161,7 @@ impl Scope {
     ) -> Result<(), LoadError> {
         let mut headers: Vec<u32> = Vec::new();
         for id in node.get("header_ids")?.items()? {
-            let id_value: u64 = id.int()?;
-            let index = *ids.get(&id_value).ok_or_else(|| id.dangling("header", id_value.to_string()))?;
+            let index = *id.by_id(ids, "header")?;
             if let Some(&first) = headers.first() {
                 if self.layout.header(first).kind != self.layout.header(index).kind {
                     return Err(id.invalid("the headers of a stack have different types"));
@@ -190,9 +187,7 @@ impl Scope {
         for node in root.list("header_unions")? {
             let mut members = Vec::new();
             for id in node.get("header_ids")?.items()? {
-                let number: u64 = id.int()?;
-                let header = ids.get(&number).copied();
-                let header = header.ok_or_else(|| id.dangling("header", number.to_string()))?;
+                let header = *id.by_id(ids, "header")?;
                 if !taken.insert(header) {
                     return Err(id.invalid("the header is in a union already"));
                 }
@@ -210,12 +205,9 @@ impl Scope {
             self.unions.insert(node.get("name")?.str()?.to_owned(), members);
         }
         for node in root.list("header_union_stacks")? {
-            let mut unions = Vec::new();
-            for id in node.get("header_union_ids")?.items()? {
-                let number: u64 = id.int()?;
-                let union = by_id.get(&number);
-                unions.push(union.ok_or_else(|| id.dangling("header union", number.to_string()))?);
-            }
+            let ids = node.get("header_union_ids")?.items()?;
+            let unions = ids.iter().map(|id| id.by_id(&by_id, "header union"));
+            let unions: Vec<&Vec<u32>> = unions.collect::<Result<_, _>>()?;
             let name = node.get("name")?.str()?.to_owned();
             let union_type = node.get("union_type")?.str()?;
             let mut kinds = Vec::new();
@@ -263,15 +255,12 @@ impl Scope {
 
     /// The headers of the union that the node, a string, names.
     pub fn union_of(&self, node: &Json<'_>) -> Result<&[u32], LoadError> {
-        let name = node.str()?;
-        self.unions.get(name).map(Vec::as_slice).ok_or_else(|| node.dangling("header union", name))
+        node.named(&self.unions, "header union").map(Vec::as_slice)
     }
 
     /// The stacks, one a kind of header, of the stack of unions that the node, a string, names.
     pub fn union_stack(&self, node: &Json<'_>) -> Result<&[u32], LoadError> {
-        let name = node.str()?;
-        let stacks = self.union_stacks.get(name).map(Vec::as_slice);
-        stacks.ok_or_else(|| node.dangling("header union stack", name))
+        node.named(&self.union_stacks, "header union stack").map(Vec::as_slice)
     }
 
     /// The stack of one kind of header: of the union stack and the kind that two strings name.
@@ -350,14 +339,12 @@ impl Scope {
 
     /// The header that the node, a string, names.
     pub fn header(&self, node: &Json<'_>) -> Result<u32, LoadError> {
-        let name = node.str()?;
-        self.headers.get(name).copied().ok_or_else(|| node.dangling("header", name))
+        node.named(&self.headers, "header").copied()
     }
 
     /// The stack that the node, a string, names.
     pub fn stack(&self, node: &Json<'_>) -> Result<u32, LoadError> {
-        let name = node.str()?;
-        self.stacks.get(name).copied().ok_or_else(|| node.dangling("header stack", name))
+        node.named(&self.stacks, "header stack").copied()
     }
 
     /// The position of a field within a stack's elements, with the field in the first of them.
@@ -381,12 +368,6 @@ impl Scope {
         let place = place.ok_or_else(|| field.dangling("field", field.str().unwrap_or_default()))?;
         let (field, offset) = self.offset(field, stack, *place)?;
         Ok((stack, offset, field))
-    }
-
-    /// Looks a name up in one of the maps above.
-    pub fn named(map: &HashMap<String, u32>, kind: &'static str, node: &Json<'_>) -> Result<u32, LoadError> {
-        let name = node.str()?;
-        map.get(name).copied().ok_or_else(|| node.dangling(kind, name))
     }
 }
 

@@ -22,8 +22,7 @@ pub(crate) fn next(node: &Json<'_>, key: &str, names: &Names) -> Result<Next, Lo
 }
 
 fn named(node: &Json<'_>, names: &Names) -> Result<u32, LoadError> {
-    let name = node.str()?;
-    names.get(name).copied().ok_or_else(|| node.dangling("table or condition", name))
+    node.named(names, "table or condition").copied()
 }
 
 /// Reads a table in both forms: that of the control plane, and that of packets.
@@ -53,20 +52,13 @@ pub(crate) fn table(
         ways.by_action.push(ways.by_action.first().copied().unwrap_or(ways.default));
         actions.push(select);
     }
-    let metered = match node.opt("direct_meters") {
-        Some(meter) => {
-            let known = context.direct_meters.get(meter.str()?);
-            Some(*known.ok_or_else(|| meter.dangling("direct meter", meter.str().unwrap_or_default()))?)
-        }
-        None => None,
-    };
-    let counted = node.opt("with_counters").map_or(Ok(false), |counters| counters.bool())?;
-    let timed = node.opt("support_timeout").map_or(Ok(false), |timeout| timeout.bool())?;
+    let metered = node.opt("direct_meters");
+    let metered = metered.map(|meter| meter.named(context.direct_meters, "direct meter").copied());
+    let metered = metered.transpose()?;
+    let counted = node.flag("with_counters", false)?;
+    let timed = node.flag("support_timeout", false)?;
     let declared_default = node.opt("default_entry");
-    let flag = |key| match declared_default.as_ref().and_then(|entry| entry.opt(key)) {
-        Some(flag) => flag.bool(),
-        None => Ok(false),
-    };
+    let flag = |key| declared_default.as_ref().map_or(Ok(false), |entry| entry.flag(key, false));
     let mut info = TableInfo {
         id,
         name,
@@ -82,10 +74,7 @@ pub(crate) fn table(
         timed,
     };
     info.with_priority = with_priority(&info);
-    let default = match declared_default {
-        Some(entry) => Some(call(&entry, &info, context)?),
-        None => None,
-    };
+    let default = declared_default.map(|entry| call(&entry, &info, context)).transpose()?;
     let bare = default.as_ref().filter(|_| fields.is_empty() && info.const_default && !counted);
     let bare = bare.filter(|_| metered.is_none()).map(|call| {
         let position = info.actions.iter().position(|action| *action == call.action);
@@ -161,10 +150,7 @@ fn key(node: &Json<'_>, table: &str, scope: &Scope) -> Result<Key, LoadError> {
             "optional" => MatchKind::Optional,
             other => return Err(kind_node.unsupported(format!("the match kind {other:?}"))),
         };
-        let mask = match part.opt("mask") {
-            Some(node) => node.unsigned_hex()?,
-            None => mask(field.width),
-        };
+        let mask = part.opt("mask").map_or(Ok(mask(field.width)), |mask| mask.unsigned_hex())?;
         let name = match part.opt("name") {
             Some(name) => name.str()?.to_owned(),
             None => target.items()?.iter().map(|part| part.str()).collect::<Result<Vec<_>, _>>()?.join("."),

@@ -221,12 +221,10 @@ fn ingress(gen: &mut Gen<'_>) -> Result<(), NotNative> {
             (standard.ingress_global_timestamp, Word::now_us),
         ],
     )?;
-    let (restored, fresh) = (gen.get(Word::restored), gen.b.create_block());
-    gen.unless_zero(restored, fresh);
-    let context = gen.context;
-    gen.call(helpers::restore as *const u8, &[context]);
-    gen.b.ins().jump(fresh, &[]);
-    gen.b.switch_to_block(fresh);
+    let (restored, context) = (gen.get(Word::restored), gen.context);
+    gen.when(restored, |gen| {
+        gen.call(helpers::restore as *const u8, &[context]);
+    });
     set_all(
         gen,
         &[(Some(standard.instance_type), Word::instance), (Some(standard.packet_length), Word::received)],
@@ -280,13 +278,5 @@ fn deparse(gen: &mut Gen<'_>) -> Result<(), NotNative> {
 
 #[cfg(all(test, target_arch = "x86_64", unix))]
 #[allow(clippy::unwrap_used)] // A test fails by panicking.
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_step_of_groupflow_is_left_to_the_interpreter() {
-        let program = Program::from_json(include_str!("../../../../p4src/build/groupflow.json")).unwrap();
-        let Rare { ops, tests, parser } = Compiled::new(&program).unwrap().rare;
-        assert_eq!((ops, tests, parser), (vec![], vec![], false));
-    }
-}
+#[path = "tests/compile.rs"]
+mod tests;

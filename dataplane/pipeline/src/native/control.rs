@@ -123,9 +123,7 @@ impl Gen<'_> {
         }
         for (number, &block) in (1..).zip(blocks) {
             let hit = self.b.ins().icmp_imm(IntCC::Equal, action, number);
-            let next = self.b.create_block();
-            self.b.ins().brif(hit, block, &[], next, &[]);
-            self.b.switch_to_block(next);
+            self.if_zero(hit, block);
         }
         self.b.ins().jump(none, &[]);
     }

@@ -110,6 +110,22 @@ impl Gen<'_> {
         self.b.switch_to_block(next);
     }
 
+    /// Goes on in a new block if `value` is 0, or else at `other`.
+    pub fn if_zero(&mut self, value: Value, other: Block) {
+        let next = self.b.create_block();
+        self.b.ins().brif(value, other, &[], next, &[]);
+        self.b.switch_to_block(next);
+    }
+
+    /// Code that runs only if `value` is not 0.
+    pub fn when(&mut self, value: Value, code: impl FnOnce(&mut Self)) {
+        let after = self.b.create_block();
+        self.unless_zero(value, after);
+        code(self);
+        self.b.ins().jump(after, &[]);
+        self.b.switch_to_block(after);
+    }
+
     /// Calls a Rust function of this many words that returns a word.
     pub fn call(&mut self, function: *const u8, arguments: &[Value]) -> Value {
         let mut signature = Signature::new(self.call_conv);

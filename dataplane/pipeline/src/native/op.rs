@@ -53,12 +53,10 @@ impl Gen<'_> {
                 }
                 Op::JumpIfZero { condition, to } => {
                     if let Some(block) = blocks[(*to as usize).min(ops.len())] {
-                        let next = self.b.create_block();
                         let value = self.expr(condition, locals).and_then(RangedValue::exact);
                         let value =
                             value.unwrap_or_else(|NotNative| self.rare_test(condition, locals, source));
-                        self.b.ins().brif(value, next, &[], block, &[]);
-                        self.b.switch_to_block(next);
+                        self.unless_zero(value, block);
                     }
                 }
                 _ => {
@@ -71,9 +69,7 @@ impl Gen<'_> {
         self.enter(blocks[ops.len()]);
         if ops.iter().any(|op| matches!(op, Op::Exit)) {
             let exit = self.get(Word::exit);
-            let next = self.b.create_block();
-            self.b.ins().brif(exit, self.end, &[], next, &[]);
-            self.b.switch_to_block(next);
+            self.if_zero(exit, self.end);
         }
     }
 
@@ -179,10 +175,8 @@ impl Gen<'_> {
         if region.metadata {
             return;
         }
-        let (absent, next) = (self.b.create_block(), self.b.create_block());
-        let valid = self.valid(header);
-        self.b.ins().brif(valid, next, &[], absent, &[]);
-        self.b.switch_to_block(absent);
+        let (valid, next) = (self.valid(header), self.b.create_block());
+        self.if_zero(valid, next);
         let at = At { base: self.phv, offset: region.offset as i32 };
         self.clear(at, region.bytes as usize);
         self.set_valid(header, true);
@@ -199,17 +193,15 @@ impl Gen<'_> {
         if region.metadata {
             return;
         }
-        let next = self.b.create_block();
         let valid = self.valid(header);
-        self.unless_zero(valid, next);
-        self.set_valid(header, false);
-        let (length, least) = (self.get(Word::length), self.int(u64::from(region.bytes)));
-        // Not below 0.
-        let length = self.b.ins().umax(length, least);
-        let length = self.b.ins().isub(length, least);
-        self.put(Word::length, length);
-        self.b.ins().jump(next, &[]);
-        self.b.switch_to_block(next);
+        self.when(valid, |gen| {
+            gen.set_valid(header, false);
+            let (length, least) = (gen.get(Word::length), gen.int(u64::from(region.bytes)));
+            // Not below 0.
+            let length = gen.b.ins().umax(length, least);
+            let length = gen.b.ins().isub(length, least);
+            gen.put(Word::length, length);
+        });
     }
 
     fn copy_header(&mut self, target: u32, source: u32) -> Result<(), NotNative> {
@@ -223,14 +215,11 @@ impl Gen<'_> {
         }
         let valid = self.valid(source);
         self.host_store(valid, to.valid, 1);
-        let next = self.b.create_block();
-        self.unless_zero(valid, next);
-        self.set_valid(target, true);
-        let bytes = to.bytes as usize;
-        let (to, from) = (to.offset as i32, from.offset as i32);
-        self.copy(At { base: self.phv, offset: to }, At { base: self.phv, offset: from }, bytes);
-        self.b.ins().jump(next, &[]);
-        self.b.switch_to_block(next);
+        self.when(valid, |gen| {
+            gen.set_valid(target, true);
+            let region = |offset: u32| At { base: gen.phv, offset: offset as i32 };
+            gen.copy(region(to.offset), region(from.offset), to.bytes as usize);
+        });
         Ok(())
     }
 
@@ -253,18 +242,11 @@ impl Gen<'_> {
                     return Err(NotNative);
                 }
                 let index = self.expr(index, locals)?.natural()?;
-                let (within, out) = (self.b.create_block(), self.b.create_block());
-                let done = self.b.create_block();
                 let array = self.register(*register);
-                let at = self.cell(array, index, REGISTER_BYTES, within, out);
-                let loaded = self.load(at, 0);
-                self.set_field(*field, loaded)?;
-                self.b.ins().jump(done, &[]);
-                self.b.switch_to_block(out);
-                self.bump(Word::register_out_of_range);
-                self.b.ins().jump(done, &[]);
-                self.b.switch_to_block(done);
-                Ok(())
+                self.with_cell((array, REGISTER_BYTES), index, Word::register_out_of_range, |gen, at| {
+                    let loaded = gen.load(at, 0);
+                    gen.set_field(*field, loaded)
+                })
             }
             Op::RegisterWrite { register, index, value } => {
                 let width = self.program.registers[*register as usize].width;
@@ -273,8 +255,7 @@ impl Gen<'_> {
                 }
                 let (index, value) = (self.expr(index, locals)?.natural()?, self.expr(value, locals)?.value);
                 let value = self.masked(value, width as u8, 64);
-                self.register_write(*register, index, value);
-                Ok(())
+                self.register_write(*register, index, value)
             }
             Op::Count { counter, index } => {
                 let index = self.expr(index, locals)?.natural()?;
@@ -283,20 +264,14 @@ impl Gen<'_> {
                     self.put_int(Word::counter, u64::from(*counter) + 1);
                     self.put(Word::counter_cell, index);
                 }
-                let (within, out) = (self.b.create_block(), self.b.create_block());
-                let done = self.b.create_block();
                 let arrays = self.get(Word::counters);
                 self.extents.within(arrays, size_of::<CounterCells>() * self.program.counters.len());
                 let array =
                     At { base: arrays, offset: 0 }.plus(size_of::<CounterCells>() * *counter as usize);
-                let at = self.cell(array, index, COUNTER_BYTES, within, out);
-                self.count(at, 0);
-                self.b.ins().jump(done, &[]);
-                self.b.switch_to_block(out);
-                self.bump(Word::counter_out_of_range);
-                self.b.ins().jump(done, &[]);
-                self.b.switch_to_block(done);
-                Ok(())
+                self.with_cell((array, COUNTER_BYTES), index, Word::counter_out_of_range, |gen, at| {
+                    gen.count(at, 0);
+                    Ok(())
+                })
             }
             _ => Err(NotNative),
         }
@@ -309,12 +284,14 @@ impl Gen<'_> {
         At { base, offset: 0 }.plus(size_of::<RegisterCells>() * register as usize)
     }
 
-    /// The address of a cell of an array, given where its address and length are; goes on in `within`, or at
-    /// `out`.
-    fn cell(
-        &mut self, array: At, index: Value, bytes: usize, within: cranelift_codegen::ir::Block,
-        out: cranelift_codegen::ir::Block,
-    ) -> Value {
+    /// Code for the cell of an array, given where the array's address and length are and the bytes of a cell, or
+    /// for counting an index beyond its end.
+    fn with_cell(
+        &mut self, (array, bytes): (At, usize), index: Value, out_of_range: Word,
+        code: impl FnOnce(&mut Self, Value) -> Result<(), NotNative>,
+    ) -> Result<(), NotNative> {
+        let (within, out) = (self.b.create_block(), self.b.create_block());
+        let done = self.b.create_block();
         let cells = self.load(array.base, array.offset);
         let len = self.load(array.base, array.offset + 8);
         let inside = self.b.ins().icmp(IntCC::UnsignedLessThan, index, len);
@@ -322,25 +299,27 @@ impl Gen<'_> {
         self.b.switch_to_block(within);
         let at = self.b.ins().ishl_imm(index, i64::from(bytes.ilog2()));
         let at = self.b.ins().iadd(cells, at);
-        self.extents.within(at, bytes)
-    }
-
-    fn register_write(&mut self, register: u32, index: Value, value: Value) {
-        let (within, out) = (self.b.create_block(), self.b.create_block());
-        let (note, done) = (self.b.create_block(), self.b.create_block());
-        let array = self.register(register);
-        let at = self.cell(array, index, REGISTER_BYTES, within, out);
-        self.store(value, at, 0);
-        let watched = self.load(array.base, array.offset + 16);
-        self.b.ins().brif(watched, note, &[], done, &[]);
-        self.b.switch_to_block(note);
-        let (context, register) = (self.context, self.int(u64::from(register)));
-        self.call(helpers::note as *const u8, &[context, register, index]);
+        let at = self.extents.within(at, bytes);
+        code(self, at)?;
         self.b.ins().jump(done, &[]);
         self.b.switch_to_block(out);
-        self.bump(Word::register_out_of_range);
+        self.bump(out_of_range);
         self.b.ins().jump(done, &[]);
         self.b.switch_to_block(done);
+        Ok(())
+    }
+
+    fn register_write(&mut self, register: u32, index: Value, value: Value) -> Result<(), NotNative> {
+        let array = self.register(register);
+        self.with_cell((array, REGISTER_BYTES), index, Word::register_out_of_range, |gen, at| {
+            gen.store(value, at, 0);
+            let watched = gen.load(array.base, array.offset + 16);
+            gen.when(watched, |gen| {
+                let (context, register) = (gen.context, gen.int(u64::from(register)));
+                gen.call(helpers::note as *const u8, &[context, register, index]);
+            });
+            Ok(())
+        })
     }
 
     /// Adds the packet to the counter at an address.
@@ -361,9 +340,7 @@ impl Gen<'_> {
         let (table, row) = self.source(source);
         let context = self.context;
         let stop = self.call(helpers::interpret as *const u8, &[context, number, table, row]);
-        let next = self.b.create_block();
-        self.b.ins().brif(stop, self.end, &[], next, &[]);
-        self.b.switch_to_block(next);
+        self.if_zero(stop, self.end);
     }
 
     fn rare_locals(&self, locals: Locals<'_>) -> Vec<u128> {

@@ -143,8 +143,8 @@ impl Gen<'_> {
             let visited = self.b.use_var(Variable::from_u32(VISITED));
             let visited = self.b.ins().iadd_imm(visited, 1);
             self.b.def_var(Variable::from_u32(VISITED), visited);
-            let over = self.b.ins().icmp_imm(IntCC::UnsignedGreaterThan, visited, STATE_LIMIT as i64);
-            self.fails_if(over, errors.parser_timeout, parsing);
+            let too_many = self.b.ins().icmp_imm(IntCC::UnsignedGreaterThan, visited, STATE_LIMIT as i64);
+            self.fails_if(too_many, errors.parser_timeout, parsing);
         }
         for op in &state.ops {
             self.parser_op(op, parsing)?;
@@ -164,9 +164,7 @@ impl Gen<'_> {
             let Pattern::Bits(pattern) = &case.pattern else { return Err(NotNative) };
             let hit = self.matches(pattern, &key);
             let target = self.block_of(case.next, parsing);
-            let next = self.b.create_block();
-            self.b.ins().brif(hit, target, &[], next, &[]);
-            self.b.switch_to_block(next);
+            self.if_zero(hit, target);
         }
         self.go(state.default, parsing);
         Ok(())

@@ -22,19 +22,18 @@ impl Pipeline {
 
     /// A register's cell.
     pub fn register_read(&self, register: RegisterId, index: usize) -> Result<u128, StateError> {
-        let state = self.externs.registers.get(register.index()).ok_or(StateError::NoSuch("register"))?;
-        state.get(index).ok_or_else(|| self.register_index(register, index))
+        let info = self.program.registers.get(register.index()).ok_or(StateError::NoSuch("register"))?;
+        let value = self.externs.registers[register.index()].get(index);
+        value.ok_or_else(|| StateError::index("register", &info.name, index, info.size))
     }
 
     /// Sets a register's cell.
     pub fn register_write(
         &mut self, register: RegisterId, index: usize, value: u128,
     ) -> Result<(), StateError> {
-        let error = || self.register_index(register, index);
-        let state = self.externs.registers.get(register.index()).ok_or(StateError::NoSuch("register"))?;
-        state.get(index).ok_or_else(error)?;
-        if value & !mask(state.width) != 0 {
-            let info = &self.program.registers[register.index()];
+        self.register_read(register, index)?;
+        let info = &self.program.registers[register.index()];
+        if value & !mask(self.externs.registers[register.index()].width) != 0 {
             return Err(StateError::Width { name: info.name.clone(), width: info.width });
         }
         self.externs.register_store(register.0, index as u128, value);
@@ -82,15 +81,11 @@ impl Pipeline {
         Some((RegisterId(register), index as usize))
     }
 
-    fn register_index(&self, register: RegisterId, index: usize) -> StateError {
-        let info = &self.program.registers[register.index()];
-        StateError::Index { what: "register", name: info.name.clone(), index, size: info.size }
-    }
-
     /// A counter's cell.
     pub fn counter_read(&self, counter: CounterId, index: usize) -> Result<CounterValue, StateError> {
-        let cells = self.externs.counters.get(counter.index()).ok_or(StateError::NoSuch("counter"))?;
-        cells.get(index).copied().ok_or_else(|| self.counter_index(counter, index))
+        let info = self.program.counters.get(counter.index()).ok_or(StateError::NoSuch("counter"))?;
+        let value = self.externs.counters[counter.index()].get(index).copied();
+        value.ok_or_else(|| StateError::index("counter", &info.name, index, info.size))
     }
 
     /// Sets a counter's cell.
@@ -102,17 +97,12 @@ impl Pipeline {
         Ok(())
     }
 
-    fn counter_index(&self, counter: CounterId, index: usize) -> StateError {
-        let info = &self.program.counters[counter.index()];
-        StateError::Index { what: "counter", name: info.name.clone(), index, size: info.size }
-    }
-
     /// The rates of a meter's cell; `None` where it is not configured.
     pub fn meter_read(&self, meter: MeterId, index: usize) -> Result<Option<MeterConfig>, StateError> {
-        let array = self.externs.meters.get(meter.index()).ok_or(StateError::NoSuch("meter"))?;
-        let info = &self.program.meters[meter.index()];
-        let error = || StateError::Index { what: "meter", name: info.name.clone(), index, size: info.size };
-        array.cells.get(index).map(|cell| cell.config()).ok_or_else(error)
+        let info = self.program.meters.get(meter.index()).ok_or(StateError::NoSuch("meter"))?;
+        let cell = self.externs.meters[meter.index()].cells.get(index);
+        let cell = cell.ok_or_else(|| StateError::index("meter", &info.name, index, info.size))?;
+        Ok(cell.config())
     }
 
     /// The packets of each colour of a meter's cell: green, yellow, red.

@@ -8,7 +8,9 @@ use crate::error::TableError;
 use crate::pipeline::Pipeline;
 use crate::port::Port;
 use crate::program::check;
-use crate::program::entry::{ActionCall, CounterValue, Entry, EntryKey, EntryView, MeterConfig};
+use crate::program::entry::{
+    ActionCall, CounterValue, Entry, EntryKey, EntryResources, EntryView, MeterConfig,
+};
 use crate::program::info::{ActionInfo, TableId, TableInfo};
 use crate::program::Program;
 use crate::state::group::{Group, Weighted, ACTION_LIMIT};
@@ -157,15 +159,22 @@ impl Pipeline {
     /// An entry with its state.
     fn view(&self, table: &TableInfo, row: u32) -> Option<EntryView> {
         let state = &self.tables[table.id.index()];
-        let meter = state.meter(row);
         Some(EntryView {
             entry: Entry { key: state.key(row), call: self.call(table, row)? },
             is_const: table.const_entries,
+            resources: self.resources(table, row),
+            hit: Nanos(if table.timed { state.hit(row) } else { 0 }),
+        })
+    }
+
+    fn resources(&self, table: &TableInfo, row: u32) -> EntryResources {
+        let state = &self.tables[table.id.index()];
+        let meter = state.meter(row);
+        EntryResources {
             counter: table.direct_counter.then(|| state.counter(row)),
             meter: meter.and_then(|meter| meter.config()),
             colours: meter.map(|meter| meter.colours).unwrap_or_default(),
-            hit: Nanos(if table.timed { state.hit(row) } else { 0 }),
-        })
+        }
     }
 
     /// The action of a row, if it has one.
@@ -203,16 +212,9 @@ impl Pipeline {
         Ok(())
     }
 
-    /// The counter of the default entry, the rates of its meter, and the packets of each colour.
-    pub fn default_resources(
-        &self, table: TableId,
-    ) -> Result<(CounterValue, Option<MeterConfig>, [CounterValue; 3]), TableError> {
-        let info = info(&self.program, table)?;
-        let state = &self.tables[table.index()];
-        let counter = if info.direct_counter { state.counter(0) } else { CounterValue::default() };
-        let meter = state.meter(0);
-        let colours = meter.map(|meter| meter.colours).unwrap_or_default();
-        Ok((counter, meter.and_then(|meter| meter.config()), colours))
+    /// The counter and meter of the default entry.
+    pub fn default_resources(&self, table: TableId) -> Result<EntryResources, TableError> {
+        Ok(self.resources(info(&self.program, table)?, 0))
     }
 
     /// Sets an entry's direct counter, or that of the default entry.

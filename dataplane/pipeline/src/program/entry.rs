@@ -100,6 +100,17 @@ pub struct MeterConfig {
     pub pburst: u64,
 }
 
+/// The direct resources of an entry.
+#[derive(Debug, Clone, Copy)]
+pub struct EntryResources {
+    /// The entry's direct counter, if the table has one.
+    pub counter: Option<CounterValue>,
+    /// The rates of its direct meter, if the table has one and it is configured.
+    pub meter: Option<MeterConfig>,
+    /// The packets of each colour of its direct meter: green, yellow, red.
+    pub colours: [CounterValue; 3],
+}
+
 /// An entry together with its state, as read back.
 #[derive(Debug, Clone)]
 pub struct EntryView {
@@ -107,12 +118,8 @@ pub struct EntryView {
     pub entry: Entry,
     /// Whether P4 declares it.
     pub is_const: bool,
-    /// The entry's direct counter, if the table has one.
-    pub counter: Option<CounterValue>,
-    /// The rates of its direct meter, if the table has one and it is configured.
-    pub meter: Option<MeterConfig>,
-    /// The packets of each colour of its direct meter: green, yellow, red.
-    pub colours: [CounterValue; 3],
+    /// The entry's counter and meter.
+    pub resources: EntryResources,
     /// When a packet last had this entry, or [`Pipeline::table_touch`](crate::Pipeline::table_touch) was
     /// called, in a table that keeps this time.
     pub hit: Nanos,

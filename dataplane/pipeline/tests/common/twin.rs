@@ -174,7 +174,9 @@ impl Twin {
         for table in program.tables() {
             self.both(|p| {
                 let entries = p.table_entries(table.id).unwrap();
-                entries.map(|view| (view.entry.clone(), view.counter, view.meter)).collect::<Vec<_>>()
+                entries
+                    .map(|view| (view.entry.clone(), view.resources.counter, view.resources.meter))
+                    .collect::<Vec<_>>()
             });
         }
     }

@@ -199,7 +199,7 @@ impl Switch {
             }
             _ => {
                 self.drops.ingress += 1;
-                self.tell_drop(trace, None, why);
+                self.record_drop(trace, None, why);
             }
         }
     }
@@ -381,7 +381,7 @@ impl Switch {
             }
             Fate::Drop(reason) => {
                 let why = self.drop_text(way.trace, reason);
-                self.tell_drop(way.trace, way.place(), why);
+                self.record_drop(way.trace, way.place(), why);
                 self.ports[usize::from(way.place)].out_drops.egress += 1;
                 self.spare.push(frame.bytes);
             }
@@ -461,8 +461,10 @@ impl Switch {
         Some(forwarding.pipeline.drop_text(reason))
     }
 
-    /// Tells that the program dropped a packet, and why.
-    fn tell_drop(&mut self, trace: Option<TraceHandle>, place: Option<(Port, Origin)>, why: Option<String>) {
+    /// Records that the program dropped a packet, and why.
+    fn record_drop(
+        &mut self, trace: Option<TraceHandle>, place: Option<(Port, Origin)>, why: Option<String>,
+    ) {
         if let Some(why) = why {
             self.tracer.verdict(trace, place, true, || format!("dropped: {why}"));
         }

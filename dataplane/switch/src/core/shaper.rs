@@ -67,14 +67,14 @@ impl QueueShaper {
             _ => self.credit,
         };
         (self.rate, self.paused) = (rate, paused);
-        self.judge(waits.then_some(head));
+        self.set_eligible(waits.then_some(head));
     }
 
     /// Notes that a packet of `bytes` came to the head of an empty queue.
     pub fn first(&mut self, now: Nanos, bytes: u32) {
         self.accrue(now);
         self.credit = self.credit.min(cost(self.rate, bytes));
-        self.judge(Some(bytes));
+        self.set_eligible(Some(bytes));
     }
 
     /// Notes that the head, of `bytes`, leaves; the next packet has `next` bytes.
@@ -82,7 +82,7 @@ impl QueueShaper {
         let cost = cost(self.rate, bytes);
         self.accrue(now);
         self.credit = self.credit.min(cost.saturating_mul(2)).saturating_sub(cost);
-        self.judge(next);
+        self.set_eligible(next);
     }
 
     fn accrue(&mut self, now: Nanos) {
@@ -101,7 +101,7 @@ impl QueueShaper {
         }
     }
 
-    fn judge(&mut self, head: Option<u32>) {
+    fn set_eligible(&mut self, head: Option<u32>) {
         let stopped = self.speed() == 0;
         self.eligible = match head {
             None => Nanos::ZERO,

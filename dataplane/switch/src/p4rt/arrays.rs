@@ -21,7 +21,7 @@ use crate::proto::p4::v1::{entity, CounterEntry, Entity, Index, MeterEntry, P4Da
 pub fn write_register(
     state: &ControlState, forwarding: &mut Forwarding, kind: UpdateKind, entry: &RegisterEntry,
 ) -> Result<(), Refusal> {
-    only_modify(kind, "register_entry")?;
+    kind.only_modify().map_err(|refusal| refusal.within("register_entry"))?;
     let array = find(&state.config.binding.registers, entry.register_id, "register")?;
     let mut write = || {
         let value = register_value(array, entry.data.as_ref())?;
@@ -50,7 +50,7 @@ pub fn read_register(
 pub fn write_counter(
     state: &ControlState, forwarding: &mut Forwarding, kind: UpdateKind, entry: &CounterEntry,
 ) -> Result<(), Refusal> {
-    only_modify(kind, "counter_entry")?;
+    kind.only_modify().map_err(|refusal| refusal.within("counter_entry"))?;
     let array = find(&state.config.binding.counters, entry.counter_id, "counter")?;
     let mut write = || {
         let mut cells = cells(array, entry.index.as_ref())?;
@@ -77,7 +77,7 @@ pub fn read_counter(
 pub fn write_meter(
     state: &ControlState, forwarding: &mut Forwarding, kind: UpdateKind, entry: &MeterEntry, setting: Setting,
 ) -> Result<(), Refusal> {
-    only_modify(kind, "meter_entry")?;
+    kind.only_modify().map_err(|refusal| refusal.within("meter_entry"))?;
     let array = find(&state.config.binding.meters, entry.meter_id, "meter")?;
     let mut write = || {
         let counts = colours(&entry.counter_data, setting.purpose)?;
@@ -168,13 +168,6 @@ fn register_value<Id>(array: &BoundArray<Id>, data: Option<&P4Data>) -> Result<u
 fn index(cell: usize) -> Index {
     // Sizes come from an int32 or int64 of P4Info.
     Index { index: i64::try_from(cell).unwrap_or(i64::MAX) }
-}
-
-fn only_modify(kind: UpdateKind, what: &str) -> Result<(), Refusal> {
-    match kind {
-        UpdateKind::Modify => Ok(()),
-        _ => Err(Refusal::invalid(format!("{what}: it can only be modified"))),
-    }
 }
 
 fn within<Id>(what: &str, array: &BoundArray<Id>, refusal: Refusal) -> Refusal {

@@ -34,7 +34,7 @@ pub struct Batch {
 
 /// A step that takes back a part of an update.
 #[derive(Debug)]
-pub enum Step {
+enum Step {
     /// Writes an entity as it was.
     Write(Box<Update>),
     /// Forgets that a default entry was modified.
@@ -103,9 +103,7 @@ impl Batch {
         let setting = Setting::of(switch, Purpose::Undo);
         let steps = std::mem::take(&mut self.undo);
         let outcome = runtime.change(switch, |state, forwarding| {
-            undo(steps, state, forwarding, |state, forwarding, update| {
-                update::write(state, forwarding, update, setting)
-            });
+            undo(steps, state, forwarding, setting);
             Ok(())
         });
         debug_assert_eq!(outcome, Ok(()));
@@ -120,13 +118,10 @@ fn aborted() -> Refusal {
 }
 
 /// Carries out steps from the last to the first.
-pub fn undo(
-    steps: Vec<Step>, state: &mut ControlState, forwarding: &mut Forwarding,
-    mut write: impl FnMut(&mut ControlState, &mut Forwarding, &Update) -> Result<(), Refusal>,
-) {
+fn undo(steps: Vec<Step>, state: &mut ControlState, forwarding: &mut Forwarding, setting: Setting) {
     for step in steps.into_iter().rev() {
         let outcome = match step {
-            Step::Write(update) => write(state, forwarding, &update),
+            Step::Write(update) => update::write(state, forwarding, &update, setting),
             Step::Untouch(table) => {
                 state.default_notes.remove(&table);
                 Ok(())
@@ -145,7 +140,7 @@ pub fn undo(
 }
 
 /// The steps that undo an update, the last first; none for one that will be refused.
-pub fn inverse(state: &ControlState, forwarding: &Forwarding, update: &Update) -> Result<Vec<Step>, Refusal> {
+fn inverse(state: &ControlState, forwarding: &Forwarding, update: &Update) -> Result<Vec<Step>, Refusal> {
     let Some(entity) = update.entity.as_ref().and_then(|entity| entity.entity.as_ref()) else {
         return Ok(Vec::new());
     };

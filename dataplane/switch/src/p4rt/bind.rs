@@ -1,6 +1,7 @@
 //! Compares P4Info with a program, object by object, and pairs their ids.
 
 use std::collections::{BTreeSet, HashMap};
+use std::fmt::Display;
 
 use groupflow_base::SortedMap;
 use groupflow_pipeline::{DigestInfo, MatchKind, MeterKind, Program, RegisterId, TableInfo};
@@ -99,19 +100,16 @@ fn actions_by_id(p4info: &info::P4Info) -> Result<HashMap<u32, &info::Action>, B
 
 /// Refuses an id that two objects have, or two fields of a key, or two parameters of an action.
 fn ids_are_unique(p4info: &info::P4Info) -> Result<(), BindingError> {
-    let info = p4info;
     let mut seen = HashMap::new();
-    let objects = info.tables.iter().map(|object| &object.preamble);
-    let objects = objects.chain(info.actions.iter().map(|object| &object.preamble));
-    let objects = objects.chain(info.action_profiles.iter().map(|object| &object.preamble));
-    let objects = objects.chain(info.counters.iter().map(|object| &object.preamble));
-    let objects = objects.chain(info.direct_counters.iter().map(|object| &object.preamble));
-    let objects = objects.chain(info.meters.iter().map(|object| &object.preamble));
-    let objects = objects.chain(info.direct_meters.iter().map(|object| &object.preamble));
-    let objects = objects.chain(info.controller_packet_metadata.iter().map(|object| &object.preamble));
-    let objects = objects.chain(info.value_sets.iter().map(|object| &object.preamble));
-    let objects = objects.chain(info.registers.iter().map(|object| &object.preamble));
-    let objects = objects.chain(info.digests.iter().map(|object| &object.preamble));
+    macro_rules! preambles {
+        ($($kind:ident)*) => {
+            std::iter::empty()$(.chain(p4info.$kind.iter().map(|object| &object.preamble)))*
+        };
+    }
+    let objects = preambles!(
+        tables actions action_profiles counters direct_counters meters direct_meters
+        controller_packet_metadata value_sets registers digests
+    );
     for object in objects.flatten() {
         if let Some(other) = seen.insert(object.id, &object.name) {
             return Err(BindingError(format!("{other} and {} have the same id, {}", object.name, object.id)));
@@ -126,10 +124,8 @@ fn bind_table(
     let Context { actions, p4info, .. } = context;
     let (named, name) = (preamble(&table.preamble, "a table")?, &found.name);
     if table.match_fields.len() != found.key.len() {
-        let (info, program) = (table.match_fields.len(), found.key.len());
-        return Err(BindingError(format!(
-            "table {name} has {info} key fields in P4Info, {program} in the program"
-        )));
+        let place = format!("table {name}");
+        return Err(differs(&place, table.match_fields.len(), "key fields", found.key.len()));
     }
     let fields = table.match_fields.iter().zip(&found.key);
     let fields: Vec<BoundField> =
@@ -177,11 +173,7 @@ fn bind_field(
     if field.name != key.name && !key.name.is_empty() {
         return Err(BindingError(format!("{place} is {} in the program", key.name)));
     }
-    let kind = match &field.r#match {
-        Some(Match::MatchType(kind)) => match_kind(*kind),
-        _ => None,
-    };
-    let kind = kind.ok_or_else(|| BindingError(format!("{place}: its match type is not supported")))?;
+    let kind = match_kind(&field.r#match, &place)?;
     let same_kind = kind == key.kind || (kind == MatchKind::Optional && key.kind == MatchKind::Ternary);
     if !same_kind {
         let (info, program) = (kind_name(kind), kind_name(key.kind));
@@ -190,8 +182,7 @@ fn bind_field(
     // In P4Info, a translated type has the controller's width, an enum or error none: the program's counts.
     let width_is_said = field.type_name.is_none() && field.bitwidth != 0;
     if width_is_said && u32::try_from(field.bitwidth) != Ok(key.width) {
-        let (info, program) = (field.bitwidth, key.width);
-        return Err(BindingError(format!("{place} has {info} bits in P4Info, {program} in the program")));
+        return Err(differs(&place, field.bitwidth, "bits", key.width));
     }
     let names = context.types.names(&field.type_name);
     if names.is_some() && !matches!(kind, MatchKind::Exact | MatchKind::Optional) {
@@ -213,14 +204,20 @@ pub fn kind_name(kind: MatchKind) -> &'static str {
     }
 }
 
-fn match_kind(kind: i32) -> Option<MatchKind> {
-    match MatchType::try_from(kind).ok()? {
-        MatchType::Exact => Some(MatchKind::Exact),
-        MatchType::Lpm => Some(MatchKind::Lpm),
-        MatchType::Ternary => Some(MatchKind::Ternary),
-        MatchType::Range => Some(MatchKind::Range),
-        MatchType::Optional => Some(MatchKind::Optional),
-        MatchType::Unspecified => None,
+fn match_kind(kind: &Option<Match>, place: &str) -> Result<MatchKind, BindingError> {
+    let known = match kind {
+        Some(Match::MatchType(kind)) => MatchType::try_from(*kind),
+        _ => Ok(MatchType::Unspecified),
+    };
+    match known {
+        Ok(MatchType::Exact) => Ok(MatchKind::Exact),
+        Ok(MatchType::Lpm) => Ok(MatchKind::Lpm),
+        Ok(MatchType::Ternary) => Ok(MatchKind::Ternary),
+        Ok(MatchType::Range) => Ok(MatchKind::Range),
+        Ok(MatchType::Optional) => Ok(MatchKind::Optional),
+        Ok(MatchType::Unspecified) | Err(_) => {
+            Err(BindingError(format!("{place}: its match type is not supported")))
+        }
     }
 }
 
@@ -243,18 +240,11 @@ fn bind_value_set(set: &info::ValueSet, context: &Context<'_>) -> Result<BoundVa
     let found = found.ok_or_else(|| absent("value set", name))?;
     // A set that no state uses has no parts in the program.
     if !found.widths.is_empty() && found.widths.len() != set.r#match.len() {
-        let (info, program) = (set.r#match.len(), found.widths.len());
-        return Err(BindingError(format!(
-            "value set {name} has {info} parts in P4Info, {program} in the program"
-        )));
+        let place = format!("value set {name}");
+        return Err(differs(&place, set.r#match.len(), "parts", found.widths.len()));
     }
     let fields = set.r#match.iter().enumerate().map(|(at, field)| {
-        let kind = match &field.r#match {
-            Some(Match::MatchType(kind)) => match_kind(*kind),
-            _ => None,
-        };
-        let place = format!("value set {name}, part {}", field.name);
-        let kind = kind.ok_or_else(|| BindingError(format!("{place}: its match type is not supported")))?;
+        let kind = match_kind(&field.r#match, &format!("value set {name}, part {}", field.name))?;
         let said = u32::try_from(field.bitwidth).unwrap_or(0);
         let width = found.widths.get(at).copied().unwrap_or(said).clamp(1, 128);
         let (name, names) = (field.name.clone(), context.types.names(&field.type_name));
@@ -273,17 +263,15 @@ fn bind_action(
         .table_action(table.id, name)
         .ok_or_else(|| BindingError(format!("table {} has no action {name} in the program", table.name)))?;
     if found.params.len() != action.params.len() {
-        let (info, program) = (action.params.len(), found.params.len());
-        let message = format!("action {name} has {info} parameters in P4Info, {program} in the program");
-        return Err(BindingError(message));
+        let place = format!("action {name}");
+        return Err(differs(&place, action.params.len(), "parameters", found.params.len()));
     }
     let mut params = Vec::new();
     for (known, same_place) in found.params.iter().zip(&action.params) {
         let param = action.params.iter().find(|param| param.name == known.name).unwrap_or(same_place);
         if param.type_name.is_none() && u32::try_from(param.bitwidth) != Ok(known.width) {
-            let (info, program) = (param.bitwidth, known.width);
             let place = format!("action {name}, parameter {}", param.name);
-            return Err(BindingError(format!("{place} has {info} bits in P4Info, {program} in the program")));
+            return Err(differs(&place, param.bitwidth, "bits", known.width));
         }
         let names = context.types.names(&param.type_name);
         params.push(BoundValue { id: param.id, name: param.name.clone(), width: known.width, names });
@@ -316,13 +304,9 @@ fn bind_register(
         },
         _ => (None, false),
     };
-    let differs = |width: &i32| u32::try_from(*width) != Ok(found.width);
-    if let Some(width) = width.filter(differs) {
-        let message = format!(
-            "register {} has cells of {width} bits in P4Info, {} in the program",
-            named.name, found.width
-        );
-        return Err(BindingError(message));
+    if let Some(width) = width.filter(|width| u32::try_from(*width) != Ok(found.width)) {
+        let (place, info) = (format!("register {}", named.name), format!("cells of {width}"));
+        return Err(differs(&place, info, "bits", found.width));
     }
     Ok((named.id, array(found.id, &found.name, found.size, found.width, signed)))
 }
@@ -425,5 +409,9 @@ fn same_size(what: &str, name: &str, info: i64, program: usize) -> Result<(), Bi
     if i64::try_from(program) == Ok(info) {
         return Ok(());
     }
-    Err(BindingError(format!("{what} {name} has {info} cells in P4Info, {program} in the program")))
+    Err(differs(&format!("{what} {name}"), info, "cells", program))
+}
+
+fn differs(place: &str, info: impl Display, what: &str, program: impl Display) -> BindingError {
+    BindingError(format!("{place} has {info} {what} in P4Info, {program} in the program"))
 }

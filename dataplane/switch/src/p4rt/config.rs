@@ -9,7 +9,6 @@ use thiserror::Error;
 
 use super::binding::{absent_table, Binding, BindingError};
 use super::p4info_file::{parse_p4info, P4InfoError};
-use super::reference_rules::References;
 use crate::proto::p4::config::v1::P4Info;
 use crate::proto::p4::v1::{
     forwarding_pipeline_config::Cookie, get_forwarding_pipeline_config_request::ResponseType,
@@ -34,9 +33,6 @@ pub enum ConfigurationError {
     /// `p4info` cannot be read.
     #[error("{0}")]
     P4Info(#[from] P4InfoError),
-    /// A reference in `p4info` cannot be checked.
-    #[error("{0}")]
-    Reference(String),
     /// `p4info` is of another program.
     #[error("{0}")]
     Mismatch(#[from] BindingError),
@@ -51,7 +47,6 @@ impl ConfigurationError {
             }
             ConfigurationError::NoP4Info
             | ConfigurationError::P4Info(_)
-            | ConfigurationError::Reference(_)
             | ConfigurationError::Mismatch(_) => "p4info",
         }
     }
@@ -83,8 +78,6 @@ pub struct PipelineConfig {
     pub program: Arc<Program>,
     /// The controller's ids.
     pub binding: Binding,
-    /// The references between entries, if they are checked.
-    pub references: Option<References>,
     p4info: P4Info,
     device_config: Vec<u8>,
     cookie: Option<u64>,
@@ -108,7 +101,6 @@ impl PipelineConfig {
         Ok(PipelineConfig {
             program: Arc::new(program),
             binding,
-            references: None,
             p4info,
             device_config: p4_device_config,
             cookie: cookie.map(|cookie| cookie.cookie),
@@ -124,12 +116,6 @@ impl PipelineConfig {
         })
     }
 
-    /// With references between entries checked.
-    pub fn with_references(self) -> Result<PipelineConfig, ConfigurationError> {
-        let references = References::of(&self.p4info).map_err(ConfigurationError::Reference)?;
-        Ok(PipelineConfig { references: Some(references), ..self })
-    }
-
     /// The configuration for one switch: strings get their numbers in each switch alone.
     pub fn for_one(mut shared: Arc<PipelineConfig>) -> Arc<PipelineConfig> {
         if shared.binding.strings.is_empty() || Arc::get_mut(&mut shared).is_some() {
@@ -140,8 +126,7 @@ impl PipelineConfig {
         let Ok(mut binding) = Binding::new(p4info, program) else { return shared };
         binding.reasons.clear();
         let (program, p4info, device_config) = (program.clone(), p4info.clone(), device_config.clone());
-        let references = shared.references.clone();
-        Arc::new(PipelineConfig { program, binding, references, p4info, device_config, cookie: *cookie })
+        Arc::new(PipelineConfig { program, binding, p4info, device_config, cookie: *cookie })
     }
 
     /// The objects of which only P4Info or only the program knows: p4c leaves some out, others are misspelt.
@@ -192,20 +177,5 @@ fn restore_parameters(p4info: &P4Info, program: &mut Program) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_program_comes_as_it_is_or_wrapped() {
-        let wrapped = P4DeviceConfig { device_data: b"{\"a\": 1}".to_vec() }.encode_to_vec();
-        // With `reassign` and `extras`, as the P4 tutorials' library and ONOS write it.
-        let full = [&[8, 1, 18, 6, 10, 4, 10, 0, 18, 0][..], &wrapped].concat();
-        for config in [b" {\"a\": 1}".as_slice(), &wrapped, &full] {
-            assert_eq!(device_json(config).map(|json| json.trim().to_owned()), Ok("{\"a\": 1}".into()));
-        }
-        let cut = &wrapped[..5];
-        for config in [b"\xff\xff".as_slice(), b"no json", cut, &[8, 1]] {
-            assert_eq!(device_json(config), Err(ConfigurationError::NotText), "{config:?}");
-        }
-    }
-}
+#[path = "tests/config.rs"]
+mod tests;

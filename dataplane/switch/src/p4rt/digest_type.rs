@@ -64,8 +64,8 @@ pub fn partner<'a>(
     else {
         return None;
     };
-    let told = digest.type_spec.as_ref().and_then(|spec| types.find(spec, &mut LIMIT.clone()));
-    told.map_or(true, |told| told.values() == found.widths.len()).then_some(found)
+    let declared = digest.type_spec.as_ref().and_then(|spec| types.find(spec, &mut LIMIT.clone()));
+    declared.map_or(true, |declared| declared.values() == found.widths.len()).then_some(found)
 }
 
 impl DataType {

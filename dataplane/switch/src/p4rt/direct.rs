@@ -2,13 +2,14 @@
 //!
 //! P4Runtime specification, sections "Direct Resources", "DirectCounterEntry" and "DirectMeterEntry".
 
-use groupflow_pipeline::{CounterValue, EntryKey, MeterConfig, MeterKind, Pipeline};
+use groupflow_pipeline::{CounterValue, EntryKey, EntryResources, MeterConfig, MeterKind, Pipeline};
 
 use super::binding::BoundTable;
 use super::matching;
 use super::state::ControlState;
 use super::status::Refusal;
 use super::table;
+use super::table_read::key_message;
 use super::update::{Found, Purpose, Setting, UpdateKind};
 use crate::core::Forwarding;
 use crate::proto::p4::v1::{self, DirectCounterEntry, DirectMeterEntry, Entity, TableEntry};
@@ -116,8 +117,9 @@ pub fn read_counter(
 ) -> Result<(), Refusal> {
     let has_counter = |table: &BoundTable| table.direct_counter;
     let tables = wanted(state, filter.table_entry.as_ref(), has_counter, "counter")?;
-    for_each_entry(forwarding, tables, filter.table_entry.as_ref(), |entry, (counter, ..)| {
-        let direct = DirectCounterEntry { table_entry: Some(entry), data: counter.map(counter_data) };
+    for_each_entry(forwarding, tables, filter.table_entry.as_ref(), |entry, resources| {
+        let data = resources.counter.map(counter_data);
+        let direct = DirectCounterEntry { table_entry: Some(entry), data };
         found.push(Entity { entity: Some(direct.into()) });
     })
 }
@@ -128,9 +130,9 @@ pub fn read_meter(
 ) -> Result<(), Refusal> {
     let has_meter = |table: &BoundTable| table.direct_meter.is_some();
     let tables = wanted(state, filter.table_entry.as_ref(), has_meter, "meter")?;
-    for_each_entry(forwarding, tables, filter.table_entry.as_ref(), |entry, (_, meter, colours)| {
-        let counter_data = filter.counter_data.as_ref().map(|_| colour_counts(colours));
-        let config = meter.map(meter_config);
+    for_each_entry(forwarding, tables, filter.table_entry.as_ref(), |entry, resources| {
+        let counter_data = filter.counter_data.as_ref().map(|_| colour_counts(resources.colours));
+        let config = resources.meter.map(meter_config);
         let direct = DirectMeterEntry { table_entry: Some(entry), config, counter_data };
         found.push(Entity { entity: Some(direct.into()) });
     })
@@ -224,9 +226,7 @@ fn unsigned(field: &str, number: i64) -> Result<u64, Refusal> {
 fn target<'a>(
     state: &'a ControlState, kind: UpdateKind, entry: Option<&TableEntry>, what: &str,
 ) -> Result<(&'a BoundTable, Option<EntryKey>), Refusal> {
-    if kind != UpdateKind::Modify {
-        return Err(Refusal::invalid(format!("{what}: it can only be modified")));
-    }
+    kind.only_modify().map_err(|refusal| refusal.within(what))?;
     let entry = entry.ok_or_else(|| Refusal::invalid(format!("{what}.table_entry: it is missing")))?;
     let table = table::find(&state.config.binding.tables, entry.table_id)?;
     if entry.is_default_action {
@@ -253,38 +253,26 @@ fn wanted<'a>(
     Ok(vec![(id, table)])
 }
 
-/// The state of an entry: counter, rates, counts by colour.
-type Resources = (Option<CounterValue>, Option<MeterConfig>, [CounterValue; 3]);
-
 fn for_each_entry(
     forwarding: &Forwarding, tables: Vec<(u32, &BoundTable)>, filter: Option<&TableEntry>,
-    mut visit: impl FnMut(TableEntry, Resources),
+    mut visit: impl FnMut(TableEntry, EntryResources),
 ) -> Result<(), Refusal> {
-    let message = |id, table: &BoundTable, key: &EntryKey| TableEntry {
-        table_id: id,
-        r#match: matching::fields(table, key),
-        priority: i32::try_from(key.priority).unwrap_or(i32::MAX),
-        ..TableEntry::default()
-    };
-    let resources = |view: groupflow_pipeline::EntryView| (view.counter, view.meter, view.colours);
     let is_one = |entry: &&TableEntry| !entry.r#match.is_empty() || entry.priority != 0;
     let one = filter.filter(|entry| entry.table_id != 0).filter(is_one);
     for (id, table) in tables {
         if let Some(entry) = filter.filter(|entry| entry.is_default_action) {
-            let (counter, rates, colours) =
-                forwarding.pipeline.default_resources(table.table).map_err(table::refusal)?;
-            let default = TableEntry { table_id: id, ..entry.clone() };
-            visit(default, (Some(counter), rates, colours));
+            let resources = forwarding.pipeline.default_resources(table.table).map_err(table::refusal)?;
+            visit(TableEntry { table_id: id, ..entry.clone() }, resources);
             continue;
         }
         if let Some(entry) = one {
             let key = matching::key(table, &entry.r#match, entry.priority)?;
             let view = forwarding.pipeline.table_get(table.table, &key).map_err(table::refusal)?;
-            visit(message(id, table, &key), resources(view));
+            visit(key_message(id, table, &key), view.resources);
             continue;
         }
         for view in forwarding.pipeline.table_entries(table.table).map_err(table::refusal)? {
-            visit(message(id, table, &view.entry.key), resources(view));
+            visit(key_message(id, table, &view.entry.key), view.resources);
         }
     }
     Ok(())

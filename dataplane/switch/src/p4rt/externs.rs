@@ -5,13 +5,14 @@
 
 use groupflow_base::Nanos;
 use groupflow_pipeline::Port;
+use serde_json::{json, Value};
 
-use super::fields::{Fields, StructBuilder};
+use super::fields::{to_struct, Fields};
 use super::status::{Code, Refusal};
 use super::update::{Found, UpdateKind};
 use crate::core::{
-    parse_queue_rate, Amount, ConfigError, Generator, GeneratorError, Generators, PacketRate, QueueChange,
-    QueueState, Switch, GENERATOR_LIMIT, MAX_FRAME, MAX_PORT, QUEUE_BYTES_LIMIT, QUEUE_LIMIT,
+    parse_queue_rate, ConfigError, Generator, GeneratorError, Generators, QueueChange, QueueState,
+    QueueStats, Switch, GENERATOR_LIMIT, MAX_FRAME, MAX_PORT, QUEUE_BYTES_LIMIT, QUEUE_LIMIT,
 };
 use crate::proto::p4::v1::{Entity, ExternEntry};
 
@@ -58,14 +59,14 @@ pub fn read(
         other => return Err(unknown(other)),
     };
     for entry in entries {
-        let entry = ExternEntry { extern_type_id: type_id, extern_id: 0, entry: Some(entry.build()) };
+        let entry = ExternEntry { extern_type_id: type_id, extern_id: 0, entry: Some(to_struct(entry)) };
         found.push(Entity { entity: Some(entry.into()) });
     }
     Ok(())
 }
 
 fn write_queue(switch: &mut Switch, kind: UpdateKind, mut fields: Fields) -> Result<(), Refusal> {
-    only_modify(kind)?;
+    kind.only_modify()?;
     let port = fields.required("port", 0, MAX_PORT.into())? as u16;
     let queue = fields.required("queue", 0, u8::MAX.into())? as u8;
     let rate = fields.text("rate")?.map(|text| parse_queue_rate(&text)).transpose();
@@ -84,7 +85,7 @@ fn write_queue(switch: &mut Switch, kind: UpdateKind, mut fields: Fields) -> Res
 }
 
 fn write_port(switch: &mut Switch, kind: UpdateKind, mut fields: Fields) -> Result<(), Refusal> {
-    only_modify(kind)?;
+    kind.only_modify()?;
     let port = fields.required("port", 0, MAX_PORT.into())? as u16;
     let nominal = fields.number("nominal_packet", 1, MAX_FRAME as u64)?;
     fields.finish(PORT_FIELDS)?;
@@ -128,7 +129,7 @@ fn generator(fields: &mut Fields, now: Nanos) -> Result<Generator, Refusal> {
     })
 }
 
-fn queues(switch: &Switch, mut filter: Fields) -> Result<Vec<StructBuilder>, Refusal> {
+fn queues(switch: &Switch, mut filter: Fields) -> Result<Vec<Value>, Refusal> {
     let (port, queue) =
         (filter.number("port", 0, MAX_PORT.into())?, filter.number("queue", 0, u8::MAX.into())?);
     filter.finish("port, queue")?;
@@ -142,63 +143,44 @@ fn queues(switch: &Switch, mut filter: Fields) -> Result<Vec<StructBuilder>, Ref
     Ok(found)
 }
 
-fn queue_entry(port: Port, queue: u8, state: &QueueState) -> StructBuilder {
-    let (settings, counters) = (&state.settings, &state.counters);
-    let amount = |amount: Amount| {
-        StructBuilder::default().number("packets", amount.packets).number("bytes", amount.bytes)
-    };
-    let drops = StructBuilder::default()
-        .inner("full_packets", amount(counters.drops.full_packets))
-        .inner("full_bytes", amount(counters.drops.full_bytes))
-        .inner("link_down", amount(counters.drops.link_down))
-        .inner("reloaded", amount(counters.drops.reloaded));
-    StructBuilder::default()
-        .number("port", port.0)
-        .number("queue", queue)
-        .number("level", settings.level)
-        .number("weight", settings.weight)
-        .text("rate", settings.rate.map_or("unlimited".into(), |rate| rate.to_string()))
-        .flag("paused", settings.paused)
-        .optional("limit_packets", settings.limit_packets)
-        .optional("limit_bytes", settings.limit_bytes)
-        .optional("demand", state.demand.map(PacketRate::units))
-        .optional("share", Some(state.share.units()).filter(|_| state.share != PacketRate::UNLIMITED))
-        .number("packets", counters.packets)
-        .number("bytes", counters.bytes)
-        .number("high_water_packets", counters.high_water_packets)
-        .number("high_water_bytes", counters.high_water_bytes)
-        .number("enqueued", counters.enqueued)
-        .number("enqueued_bytes", counters.enqueued_bytes)
-        .number("sent", counters.sent)
-        .number("sent_bytes", counters.sent_bytes)
-        .number("dropped", counters.dropped)
-        .inner("drops", drops)
+/// A queue's statistics, in which no rate is a word, and port and queue are named as in a write.
+fn queue_entry(port: Port, queue: u8, state: &QueueState) -> Value {
+    let stats = QueueStats::new(queue, state);
+    let rate = stats.rate.clone().unwrap_or_else(|| "unlimited".into());
+    // A structure of numbers and texts always has a JSON form.
+    let mut entry = serde_json::to_value(stats).unwrap_or_default();
+    entry["port"] = port.0.into();
+    entry["queue"] = entry["priority"].take();
+    entry["rate"] = rate.into();
+    entry.as_object_mut().and_then(|fields| fields.remove("priority"));
+    entry
 }
 
-fn ports(switch: &Switch, mut filter: Fields) -> Result<Vec<StructBuilder>, Refusal> {
+fn ports(switch: &Switch, mut filter: Fields) -> Result<Vec<Value>, Refusal> {
     let port = filter.number("port", 0, MAX_PORT.into())?;
     filter.finish("port")?;
     let wanted = switch.port_numbers().filter(|number| port.map_or(true, |port| port == u64::from(number.0)));
     let entry = |port: Port| {
         let nominal = switch.nominal_packet(port).map_err(config_refusal)?;
-        Ok(StructBuilder::default().number("port", port.0).number("nominal_packet", nominal))
+        Ok(json!({ "port": port.0, "nominal_packet": nominal }))
     };
     wanted.map(entry).collect()
 }
 
-fn all_generators(generators: &Generators, mut filter: Fields) -> Result<Vec<StructBuilder>, Refusal> {
+fn all_generators(generators: &Generators, mut filter: Fields) -> Result<Vec<Value>, Refusal> {
     let id = filter.number("id", 0, u64::from(GENERATOR_LIMIT) - 1)?;
     filter.finish("id")?;
     let wanted = generators.iter().filter(|(other, ..)| id.map_or(true, |id| id == u64::from(*other)));
     let entry = |(id, generator, ticks): (u8, &Generator, u64)| {
-        StructBuilder::default()
-            .number("id", id)
-            .number("period_ns", generator.period.0)
-            .number("first_ns", generator.first.0)
-            .text("frame", hex(&generator.frame))
-            .number("port", generator.port.0)
-            .flag("enabled", generator.enabled)
-            .number("ticks", ticks)
+        json!({
+            "id": id,
+            "period_ns": generator.period.0,
+            "first_ns": generator.first.0,
+            "frame": hex(&generator.frame),
+            "port": generator.port.0,
+            "enabled": generator.enabled,
+            "ticks": ticks,
+        })
     };
     Ok(wanted.map(entry).collect())
 }
@@ -215,13 +197,6 @@ fn unknown(type_id: u32) -> Refusal {
         "extern_type_id: {type_id:#x} is not {QUEUE:#x} (queue), {PORT:#x} (port) or {GENERATOR:#x} \
             (generator)"
     ))
-}
-
-fn only_modify(kind: UpdateKind) -> Result<(), Refusal> {
-    match kind {
-        UpdateKind::Modify => Ok(()),
-        _ => Err(Refusal::invalid("it can only be modified")),
-    }
 }
 
 fn config_refusal(error: ConfigError) -> Refusal {

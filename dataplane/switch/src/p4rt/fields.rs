@@ -1,10 +1,10 @@
-//! A google.protobuf.Struct in the `Any` of an ExternEntry, read field by field.
+//! A google.protobuf.Struct in the `Any` of an ExternEntry: read field by field, written from JSON.
 
 use std::collections::BTreeMap;
 
 use prost::Message;
 use prost_types::value::Kind;
-use prost_types::{Any, Struct, Value};
+use prost_types::{Any, ListValue, Struct, Value};
 
 use super::status::Refusal;
 
@@ -96,49 +96,29 @@ impl Fields {
     }
 }
 
-/// A Struct under construction.
-#[derive(Debug, Default)]
-pub struct StructBuilder {
-    fields: BTreeMap<String, Value>,
+/// An object as a Struct. Numbers beyond 2^53 are rounded, as doubles are.
+pub fn to_struct(object: serde_json::Value) -> Any {
+    let value = match kind(object) {
+        Kind::StructValue(fields) => fields.encode_to_vec(),
+        _ => Vec::new(),
+    };
+    Any { type_url: format!("type.googleapis.com/{TYPE}"), value }
 }
 
-impl StructBuilder {
-    /// Adds a number. Beyond 2^53 the number is rounded, as doubles are.
-    pub fn number(self, name: &str, number: impl Into<u64>) -> StructBuilder {
-        self.with(name, Kind::NumberValue(number.into() as f64))
-    }
-
-    /// Adds a number, or `null`.
-    pub fn optional(self, name: &str, number: Option<impl Into<u64>>) -> StructBuilder {
-        match number {
-            Some(number) => self.number(name, number),
-            None => self.with(name, Kind::NullValue(0)),
+fn kind(value: serde_json::Value) -> Kind {
+    use serde_json::Value as Json;
+    let message = |value| Value { kind: Some(kind(value)) };
+    match value {
+        Json::Null => Kind::NullValue(0),
+        Json::Bool(value) => Kind::BoolValue(value),
+        Json::Number(number) => Kind::NumberValue(number.as_f64().unwrap_or_default()),
+        Json::String(text) => Kind::StringValue(text),
+        Json::Array(values) => {
+            Kind::ListValue(ListValue { values: values.into_iter().map(message).collect() })
         }
-    }
-
-    /// Adds a text.
-    pub fn text(self, name: &str, text: impl Into<String>) -> StructBuilder {
-        self.with(name, Kind::StringValue(text.into()))
-    }
-
-    /// Adds a Boolean.
-    pub fn flag(self, name: &str, value: bool) -> StructBuilder {
-        self.with(name, Kind::BoolValue(value))
-    }
-
-    /// Adds a Struct.
-    pub fn inner(self, name: &str, inner: StructBuilder) -> StructBuilder {
-        self.with(name, Kind::StructValue(Struct { fields: inner.fields }))
-    }
-
-    /// The finished `Any`.
-    pub fn build(self) -> Any {
-        let value = Struct { fields: self.fields }.encode_to_vec();
-        Any { type_url: format!("type.googleapis.com/{TYPE}"), value }
-    }
-
-    fn with(mut self, name: &str, kind: Kind) -> StructBuilder {
-        self.fields.insert(name.into(), Value { kind: Some(kind) });
-        self
+        Json::Object(fields) => {
+            let fields = fields.into_iter().map(|(name, value)| (name, message(value)));
+            Kind::StructValue(Struct { fields: fields.collect() })
+        }
     }
 }

@@ -10,9 +10,9 @@ use groupflow_pipeline::{EntryKey, Pipeline, TableId};
 use prost::Message;
 
 use super::binding::BoundTable;
-use super::matching;
 use super::state::{ControlState, EntryNote};
 use super::status::Refusal;
+use super::table_read;
 use crate::proto::p4::v1::TableEntry;
 
 /// The shortest timeout; a shorter one is rounded up.
@@ -103,16 +103,7 @@ pub fn due(state: &mut ControlState, pipeline: &Pipeline, now: Nanos) -> Vec<Tab
         state.idle.start(note, table, &key, now);
         let bound = state.config.binding.tables.iter().find(|(_, bound)| bound.table == table);
         let Some((id, bound)) = bound else { continue };
-        #[allow(deprecated)]
-        let entry = TableEntry {
-            table_id: *id,
-            r#match: matching::fields(bound, &key),
-            priority: i32::try_from(key.priority).unwrap_or(i32::MAX),
-            controller_metadata: note.cookie,
-            metadata: note.metadata.clone(),
-            idle_timeout_ns: i64::try_from(note.idle_timeout.0).unwrap_or(i64::MAX),
-            ..TableEntry::default()
-        };
+        let entry = note.add_to(table_read::key_message(*id, bound, &key));
         state.idle.left.1 = state.idle.left.1.saturating_sub(entry.encoded_len());
         found.push(entry);
     }

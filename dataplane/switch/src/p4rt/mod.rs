@@ -10,7 +10,6 @@
 //! | `batch`, `reconcile` | batches that can be taken back; state that moves to another configuration |
 //! | `table`, `table_read`, `matching`, `idle` | table entries; how they are read; keys; idle timeouts |
 //! | `restriction`, `restriction_text` | rules that entries and arguments keep, and their language |
-//! | `references`, `reference_rules` | entries that refer to others, and the annotations that say so |
 //! | `arrays`, `direct` | registers, counters and meters with an index; those of table entries |
 //! | `pre` | multicast groups and clone sessions |
 //! | `digest`, `digest_type` | messages of the data plane; their types |
@@ -38,8 +37,6 @@ mod packet_io;
 mod pre;
 mod profiles;
 mod reconcile;
-mod reference_rules;
-mod references;
 mod restriction;
 mod restriction_text;
 mod roles;

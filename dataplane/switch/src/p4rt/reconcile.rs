@@ -5,8 +5,9 @@
 
 use super::state::ControlState;
 use super::status::{Code, Refusal, Status};
+use super::table_read::key_message;
 use super::update::{self, Found, Setting, UpdateKind};
-use super::{direct, matching, table};
+use super::{direct, table};
 use crate::core::Forwarding;
 use crate::proto::p4::v1::entity::Entity as Kinds;
 use crate::proto::p4::v1::packet_replication_engine_entry::Type;
@@ -90,15 +91,8 @@ fn forget_initial_entries(
         .filter(|(id, table)| !table.is_const && old_tables.get(*id).is_some_and(|old| !old.is_const));
     for (id, table) in kept {
         let entries = forwarding.pipeline.table_entries(table.table).map_err(table::refusal)?;
-        let entries: Vec<TableEntry> = entries
-            .map(|view| TableEntry {
-                table_id: *id,
-                r#match: matching::fields(table, &view.entry.key),
-                priority: i32::try_from(view.entry.key.priority).unwrap_or(i32::MAX),
-                ..TableEntry::default()
-            })
-            .collect();
-        for entry in entries {
+        let entries = entries.map(|view| key_message(*id, table, &view.entry.key));
+        for entry in entries.collect::<Vec<TableEntry>>() {
             table::write(state, forwarding, UpdateKind::Delete, &entry, setting)?;
         }
     }

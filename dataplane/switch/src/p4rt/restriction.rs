@@ -106,22 +106,8 @@ pub enum Rule {
     Compare(Comparison, Option<u32>, Box<(Term, Term)>),
 }
 
-/// A comparison.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Comparison {
-    /// `==`
-    Equal,
-    /// `!=`
-    Unequal,
-    /// `<`
-    Less,
-    /// `<=`
-    AtMost,
-    /// `>`
-    More,
-    /// `>=`
-    AtLeast,
-}
+/// A comparison, by the orders of two values for which it is true. Some different values have no order.
+pub type Comparison = &'static [Option<Ordering>];
 
 /// An expression that is a number, or the match of a key field.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -183,13 +169,7 @@ impl Number {
         match (self.negative, other.negative) {
             (false, false) => self.size.cmp(&other.size),
             (true, true) => other.size.cmp(&self.size),
-            (negative, _) => {
-                if negative {
-                    Ordering::Less
-                } else {
-                    Ordering::Greater
-                }
-            }
+            (own, others) => others.cmp(&own),
         }
     }
 }
@@ -204,21 +184,8 @@ impl Rule {
             Rule::Implies(rules) => !rules.0.holds(subject) || rules.1.holds(subject),
             Rule::Same(same, rules) => (rules.0.holds(subject) == rules.1.holds(subject)) == *same,
             Rule::Compare(comparison, width, terms) => {
-                comparison.holds(order(terms.0.value(subject), terms.1.value(subject), *width))
+                comparison.contains(&order(terms.0.value(subject), terms.1.value(subject), *width))
             }
-        }
-    }
-}
-
-impl Comparison {
-    fn holds(self, order: Option<Ordering>) -> bool {
-        match self {
-            Comparison::Equal => order == Some(Ordering::Equal),
-            Comparison::Unequal => order != Some(Ordering::Equal),
-            Comparison::Less => order == Some(Ordering::Less),
-            Comparison::AtMost => matches!(order, Some(Ordering::Less | Ordering::Equal)),
-            Comparison::More => order == Some(Ordering::Greater),
-            Comparison::AtLeast => matches!(order, Some(Ordering::Greater | Ordering::Equal)),
         }
     }
 }

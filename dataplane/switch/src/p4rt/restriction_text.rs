@@ -1,5 +1,6 @@
 //! The text of restrictions, read and checked for types.
 
+use std::cmp::Ordering;
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -13,6 +14,19 @@ use super::restriction::{Comparison, Number, Part, Rule, Term};
 const DEPTH: usize = 64;
 /// The characters of the text that an error shows.
 const SHOWN: usize = 24;
+
+const LESS: Option<Ordering> = Some(Ordering::Less);
+const EQUAL: Option<Ordering> = Some(Ordering::Equal);
+const MORE: Option<Ordering> = Some(Ordering::Greater);
+/// The comparisons; `<=` comes before `<`, with which it begins.
+const COMPARISONS: [(&str, Comparison); 6] = [
+    ("==", &[EQUAL]),
+    ("!=", &[LESS, MORE, None]),
+    ("<=", &[LESS, EQUAL]),
+    (">=", &[MORE, EQUAL]),
+    ("<", &[LESS]),
+    (">", &[MORE]),
+];
 
 /// Reads the rules of an object.
 #[derive(Debug, Clone)]
@@ -109,15 +123,15 @@ impl<'a> Parser<'a> {
 
     fn comparison(&mut self) -> Result<Expression, String> {
         let left = self.unary()?;
-        let Some(comparison) = self.operator() else { return Ok(left) };
+        let Some((text, comparison)) = self.operator() else { return Ok(left) };
         let right = self.unary()?;
         if self.operator().is_some() {
             return self.wrong("parentheses should say what belongs together");
         }
-        let ordered = !matches!(comparison, Comparison::Equal | Comparison::Unequal);
+        let ordered = !matches!(text, "==" | "!=");
         match (left, right) {
             (Expression::Rule(left), Expression::Rule(right)) if !ordered => {
-                Ok(Expression::Rule(Rule::Same(comparison == Comparison::Equal, Box::new((left, right)))))
+                Ok(Expression::Rule(Rule::Same(text == "==", Box::new((left, right)))))
             }
             (Expression::Term(left, of_left), Expression::Term(right, of_right)) => {
                 let width = common_width(of_left, of_right, ordered);
@@ -128,16 +142,8 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn operator(&mut self) -> Option<Comparison> {
-        let operators = [
-            ("==", Comparison::Equal),
-            ("!=", Comparison::Unequal),
-            ("<=", Comparison::AtMost),
-            (">=", Comparison::AtLeast),
-            ("<", Comparison::Less),
-            (">", Comparison::More),
-        ];
-        operators.into_iter().find(|(text, _)| self.takes(text)).map(|(_, comparison)| comparison)
+    fn operator(&mut self) -> Option<(&'static str, Comparison)> {
+        COMPARISONS.into_iter().find(|(text, _)| self.takes(text))
     }
 
     fn unary(&mut self) -> Result<Expression, String> {

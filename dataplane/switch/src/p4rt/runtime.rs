@@ -32,7 +32,7 @@ pub const API_VERSION: &str = "1.5.0";
 #[derive(Debug, PartialEq)]
 pub enum Reaction {
     /// Messages for clients.
-    Tell(Vec<ClientMessage>),
+    Send(Vec<ClientMessage>),
     /// A packet for the pipeline, see [`Switch::packet_out`].
     PacketOut(Vec<u8>),
 }
@@ -42,6 +42,14 @@ pub enum Reaction {
 struct Saved {
     state: ControlState,
     forwarding: Forwarding,
+}
+
+impl Saved {
+    /// A configuration to which nothing is written.
+    fn new(switch: &Switch, config: Arc<PipelineConfig>) -> Saved {
+        let forwarding = switch.fresh(config.program.clone(), config.binding.queues);
+        Saved { state: ControlState::new(config), forwarding }
+    }
 }
 
 /// The service of one device.
@@ -55,18 +63,13 @@ pub struct Runtime {
     epoch: Nanos,
     /// Whether BMv2 is followed where it contradicts the specification.
     like_bmv2: bool,
-    /// Whether references between entries are checked.
-    checks_references: bool,
 }
 
 impl Runtime {
     /// A device without clients and configuration.
     pub fn new(device_id: u64) -> Runtime {
         let arbitration = Arbitration::new(device_id);
-        let epoch = Nanos::ZERO;
-        let (like_bmv2, checks_references) = (false, false);
-        let (committed, saved) = (None, None);
-        Runtime { device_id, arbitration, committed, saved, epoch, like_bmv2, checks_references }
+        Runtime { device_id, arbitration, committed: None, saved: None, epoch: Nanos::ZERO, like_bmv2: false }
     }
 
     /// With timestamps of messages since 1970, for a switch whose time 0 was then.
@@ -77,16 +80,6 @@ impl Runtime {
     /// Following BMv2 where clients depend on what it does against the specification.
     pub fn like_bmv2(self, like_bmv2: bool) -> Runtime {
         Runtime { like_bmv2, ..self }
-    }
-
-    /// Refusing writes that leave a reference between entries to nothing.
-    pub fn checking_references(self, checks_references: bool) -> Runtime {
-        Runtime { checks_references, ..self }
-    }
-
-    /// Whether configurations must come with references.
-    pub fn checks_references(&self) -> bool {
-        self.checks_references
     }
 
     /// The primary's stream.
@@ -105,14 +98,14 @@ impl Runtime {
     ) -> Result<Reaction, Status> {
         let error = match message.update {
             Some(Request::Arbitration(update)) => {
-                return self.arbitration.update(stream, &update).map(Reaction::Tell);
+                return self.arbitration.update(stream, &update).map(Reaction::Send);
             }
             Some(Request::Packet(packet)) => match self.packet_out(stream, &packet) {
                 Ok(bytes) => return Ok(Reaction::PacketOut(bytes)),
                 Err(refusal) => packet_out_error(refusal, packet),
             },
             Some(Request::DigestAck(ack)) => match self.digest_ack(stream, &ack) {
-                Ok(()) => return Ok(Reaction::Tell(Vec::new())),
+                Ok(()) => return Ok(Reaction::Send(Vec::new())),
                 Err(refusal) => digest_ack_error(refusal, ack),
             },
             Some(Request::Other(other)) => {
@@ -126,7 +119,7 @@ impl Runtime {
             }
         };
         let response = StreamMessageResponse { update: Some(Response::Error(error)) };
-        Ok(Reaction::Tell(vec![(stream, response)]))
+        Ok(Reaction::Send(vec![(stream, response)]))
     }
 
     /// A client that gave way to another one: its stream has to end.
@@ -212,10 +205,14 @@ impl Runtime {
     /// Puts a checked configuration, which several switches may share, into effect without a client's
     /// request.
     pub fn install(&mut self, switch: &mut Switch, config: impl Into<Arc<PipelineConfig>>) {
-        let config = config.into();
-        switch.install(switch.fresh(config.program.clone(), config.binding.queues));
+        let new = Saved::new(switch, config.into());
+        self.commit(switch, new);
+    }
+
+    fn commit(&mut self, switch: &mut Switch, Saved { state, forwarding }: Saved) {
+        switch.install(forwarding);
         self.saved = None;
-        self.committed = Some(ControlState::new(config));
+        self.committed = Some(state);
     }
 
     /// Checks whether a client may set a configuration, before the configuration itself is looked at.
@@ -256,9 +253,7 @@ impl Runtime {
         match (action, config) {
             (Action::Verify, _) => Ok(()),
             (Action::VerifyAndSave, Some(config)) => {
-                let config = Arc::new(config);
-                let forwarding = switch.fresh(config.program.clone(), config.binding.queues);
-                self.saved = Some(Box::new(Saved { state: ControlState::new(config), forwarding }));
+                self.saved = Some(Box::new(Saved::new(switch, Arc::new(config))));
                 Ok(())
             }
             (Action::VerifyAndCommit, Some(config)) => {
@@ -266,23 +261,19 @@ impl Runtime {
                 Ok(())
             }
             (Action::ReconcileAndCommit, Some(config)) => {
-                let config = Arc::new(config);
-                let mut forwarding = switch.fresh(config.program.clone(), config.binding.queues);
-                let mut state = ControlState::new(config);
+                let mut new = Saved::new(switch, Arc::new(config));
                 if let (Some(old), Some(from)) = (&self.committed, switch.forwarding()) {
-                    let new = (&mut state, &mut forwarding);
-                    reconcile::move_state((old, from), new, Setting::of(switch, Purpose::Move))?;
+                    let to = (&mut new.state, &mut new.forwarding);
+                    reconcile::move_state((old, from), to, Setting::of(switch, Purpose::Move))?;
                 }
-                switch.install(forwarding);
-                (self.saved, self.committed) = (None, Some(state));
+                self.commit(switch, new);
                 Ok(())
             }
             _ => {
                 let saved = self.saved.take();
                 let saved =
                     saved.ok_or_else(|| Status::new(Code::NotFound, "COMMIT: no configuration is saved"))?;
-                switch.install(saved.forwarding);
-                self.committed = Some(saved.state);
+                self.commit(switch, *saved);
                 Ok(())
             }
         }

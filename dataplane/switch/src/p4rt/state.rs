@@ -10,8 +10,7 @@ use super::config::PipelineConfig;
 use super::digest::Digests;
 use super::idle::IdleTimers;
 use super::profiles::Profiles;
-use super::references::Counts;
-use crate::proto::p4::v1::{CloneSessionEntry, MulticastGroupEntry, ValueSetEntry};
+use crate::proto::p4::v1::{CloneSessionEntry, MulticastGroupEntry, TableEntry, ValueSetEntry};
 
 /// The controller's own notes on a table entry.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -24,6 +23,19 @@ pub struct EntryNote {
     pub idle_timeout: Nanos,
     /// When it is to be seen whether the entry is idle.
     pub due: Nanos,
+}
+
+impl EntryNote {
+    /// An entry's message with what is noted.
+    #[allow(deprecated)]
+    pub fn add_to(&self, entry: TableEntry) -> TableEntry {
+        TableEntry {
+            controller_metadata: self.cookie,
+            metadata: self.metadata.clone(),
+            idle_timeout_ns: i64::try_from(self.idle_timeout.0).unwrap_or(i64::MAX),
+            ..entry
+        }
+    }
 }
 
 /// A pipeline configuration with the controller's writes since it was set.
@@ -47,8 +59,6 @@ pub struct ControlState {
     pub sessions: BTreeMap<u32, CloneSessionEntry>,
     /// Digests that are enabled, and their lists.
     pub digests: Digests,
-    /// The entries that refer to others, from the first write on, if that is checked.
-    pub referred: Option<Counts>,
 }
 
 impl ControlState {
@@ -64,7 +74,6 @@ impl ControlState {
             groups: BTreeMap::new(),
             sessions: BTreeMap::new(),
             digests: Digests::default(),
-            referred: None,
         }
     }
 }

@@ -3,7 +3,7 @@
 //! P4Runtime specification, section "Wildcard Reads".
 
 use groupflow_base::Nanos;
-use groupflow_pipeline::{ActionCall, CounterValue, EntryKey, EntryView, MeterConfig, TableError};
+use groupflow_pipeline::{ActionCall, EntryKey, EntryResources, EntryView, TableError};
 
 use super::binding::BoundTable;
 use super::direct;
@@ -99,20 +99,19 @@ fn read_default(
     }
     idle::check(table, filter)?;
     let call = forwarding.pipeline.table_default(table.table).map_err(table::refusal)?;
-    let (counter, meter, colours) =
-        forwarding.pipeline.default_resources(table.table).map_err(table::refusal)?;
-    let note = state.default_notes.get(&table.table);
-    #[allow(deprecated)]
+    let resources = forwarding.pipeline.default_resources(table.table).map_err(table::refusal)?;
     let entry = TableEntry {
         table_id: filter.table_id,
         action: call.and_then(|call| action(table, &call)),
         is_default_action: true,
-        controller_metadata: note.map_or(0, |note| note.cookie),
-        metadata: note.map_or(Vec::new(), |note| note.metadata.clone()),
         ..TableEntry::default()
     };
-    let counter = table.direct_counter.then_some(counter);
-    let entry = with_resources(entry, table, filter, (counter, meter, colours));
+    let entry = match state.default_notes.get(&table.table) {
+        Some(note) => note.add_to(entry),
+        None => entry,
+    };
+    let counter = resources.counter.filter(|_| table.direct_counter);
+    let entry = with_resources(entry, table, filter, EntryResources { counter, ..resources });
     found.push(Entity { entity: Some(entry.into()) });
     Ok(())
 }
@@ -142,35 +141,41 @@ fn to_message(
     let entry = &view.entry;
     let note = (!state.notes.is_empty()).then(|| state.notes.get(&(table.table, entry.key.clone())));
     let note = note.flatten();
-    #[allow(deprecated)]
+    let key = key_message(id, table, &entry.key);
+    let message = match note {
+        Some(note) => note.add_to(key),
+        None => key,
+    };
     let message = TableEntry {
-        table_id: id,
-        r#match: matching::fields(table, &entry.key),
         action: match table.profile {
             0 => action(table, &entry.call),
             _ => state.profiles.action(table, &entry.key),
         },
-        priority: i32::try_from(entry.key.priority).unwrap_or(i32::MAX),
-        controller_metadata: note.map_or(0, |note| note.cookie),
-        metadata: note.map_or(Vec::new(), |note| note.metadata.clone()),
-        idle_timeout_ns: note.map_or(0, |note| i64::try_from(note.idle_timeout.0).unwrap_or(i64::MAX)),
         is_const: view.is_const,
-        ..TableEntry::default()
+        ..message
     };
-    with_resources(message, table, filter, (view.counter, view.meter, view.colours))
+    with_resources(message, table, filter, view.resources)
 }
 
-type Resources = (Option<CounterValue>, Option<MeterConfig>, [CounterValue; 3]);
+/// P4Runtime's form of an entry's key.
+pub fn key_message(id: u32, table: &BoundTable, key: &EntryKey) -> TableEntry {
+    TableEntry {
+        table_id: id,
+        r#match: matching::fields(table, key),
+        priority: i32::try_from(key.priority).unwrap_or(i32::MAX),
+        ..TableEntry::default()
+    }
+}
 
 /// The entry with the direct resources that `filter` asks for.
 fn with_resources(
-    entry: TableEntry, table: &BoundTable, filter: &TableEntry, (counter, meter, colours): Resources,
+    entry: TableEntry, table: &BoundTable, filter: &TableEntry, resources: EntryResources,
 ) -> TableEntry {
     let coloured = table.direct_meter.and(filter.meter_counter_data.as_ref());
     TableEntry {
-        counter_data: counter.filter(|_| filter.counter_data.is_some()).map(direct::counter_data),
-        meter_config: meter.filter(|_| filter.meter_config.is_some()).map(direct::meter_config),
-        meter_counter_data: coloured.map(|_| direct::colour_counts(colours)),
+        counter_data: resources.counter.filter(|_| filter.counter_data.is_some()).map(direct::counter_data),
+        meter_config: resources.meter.filter(|_| filter.meter_config.is_some()).map(direct::meter_config),
+        meter_counter_data: coloured.map(|_| direct::colour_counts(resources.colours)),
         ..entry
     }
 }

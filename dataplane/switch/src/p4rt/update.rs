@@ -4,7 +4,7 @@ use groupflow_base::Nanos;
 
 use super::state::ControlState;
 use super::status::Refusal;
-use super::{arrays, digest, direct, pre, profiles, references, table, table_read, value_sets};
+use super::{arrays, digest, direct, pre, profiles, table, table_read, value_sets};
 use crate::core::{Forwarding, Switch};
 use crate::proto::p4::v1::entity::Entity as Kinds;
 use crate::proto::p4::v1::{update, Entity, ExternEntry, Update};
@@ -40,6 +40,14 @@ impl UpdateKind {
             Ok(update::Type::Modify) => Ok(UpdateKind::Modify),
             Ok(update::Type::Delete) => Ok(UpdateKind::Delete),
             _ => Err(Refusal::invalid(format!("type: {} is not INSERT, MODIFY or DELETE", update.r#type))),
+        }
+    }
+
+    /// Refuses operations on an entity that is always there.
+    pub fn only_modify(self) -> Result<(), Refusal> {
+        match self {
+            UpdateKind::Modify => Ok(()),
+            _ => Err(Refusal::invalid("it can only be modified")),
         }
     }
 }
@@ -108,7 +116,7 @@ pub fn is_timed(entity: &Entity) -> bool {
 pub fn write(
     state: &mut ControlState, forwarding: &mut Forwarding, update: &Update, setting: Setting,
 ) -> Result<(), Refusal> {
-    let result = references::checked(state, forwarding, update, setting, write_entity);
+    let result = write_entity(state, forwarding, update, setting);
     state.config.binding.settle(result.is_ok());
     result
 }

@@ -18,9 +18,7 @@ pub fn write(
     state: &mut ControlState, forwarding: &mut Forwarding, kind: UpdateKind, entry: &ValueSetEntry,
 ) -> Result<(), Refusal> {
     let set = find(state, entry.value_set_id)?;
-    if kind != UpdateKind::Modify {
-        return Err(Refusal::invalid("value_set_entry: it can only be modified"));
-    }
+    kind.only_modify().map_err(|refusal| refusal.within("value_set_entry"))?;
     let members = entry.members.iter().map(|member| {
         let matches = matching::of_fields(&set.fields, &member.r#match)?;
         matches.iter().zip(&set.fields).map(|(part, field)| bits(part, field.width)).collect()

@@ -74,9 +74,6 @@ struct SwitchArgs {
     /// Emulate a link: PORT:rate=100mbit,delay=10ms,loss=0.01,queue=200[,dir=both|in|out] (repeat)
     #[arg(long, value_name = "PORT:SPEC", value_parser = parse_port_link)]
     link: Vec<(Port, LinkChange)>,
-    /// Refuse entries that refer to a missing one by @refers_to, and to delete one that others refer to
-    #[arg(long)]
-    check_references: bool,
     /// Seed of losses and of P4's random()
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -273,14 +270,14 @@ fn usage(error: &clap::Error) -> ExitCode {
 }
 
 fn trace(path: &Path, request: TraceRequest, json: bool) -> Result<(), ShellError> {
-    let (wanted, mut told) = (request.next, 0);
+    let (wanted, mut shown) = (request.next, 0);
     let show = |trace: &serde_json::Value| {
-        told += 1;
+        shown += 1;
         print_trace(trace, json);
     };
     trace_switch(path, request, show, || eprintln!("gfswitch: waiting for such a packet; Ctrl-C ends"))?;
-    if told < wanted {
-        return Err(ShellError::Refused(format!("the switch ended; {told} of {wanted} packets came")));
+    if shown < wanted {
+        return Err(ShellError::Refused(format!("the switch ended; {shown} of {wanted} packets came")));
     }
     Ok(())
 }
@@ -333,7 +330,6 @@ fn start(mut args: SwitchArgs, like_bmv2: bool) -> Result<(), ShellError> {
         },
         device_id: args.device_id,
         like_bmv2,
-        check_references: args.check_references,
         program: args.program,
         p4info: args.p4info,
         grpc: Some(args.grpc_server_addr).filter(|address| address != "none"),

@@ -194,7 +194,7 @@ async fn trace(
             return drop(write.write_all(format!("{}\n", refusal(&to_text(error))).as_bytes()).await)
         }
     };
-    let mut told = 0;
+    let mut sent = 0;
     let mut line = String::new();
     let mut rest = reader.take(REQUEST_LIMIT);
     let closed = rest.read_line(&mut line);
@@ -206,14 +206,14 @@ async fn trace(
         }
         let taken = shared.switch().tracer().take(filter);
         let Some(traces) = taken else {
-            if told < request.next {
-                let ended = format!("another program was loaded; {told} of {} packets came", request.next);
+            if sent < request.next {
+                let ended = format!("another program was loaded; {sent} of {} packets came", request.next);
                 // The client may have gone.
                 let _ = write.write_all(format!("{}\n", refusal(&ended)).as_bytes()).await;
             }
             break;
         };
-        told += traces.len() as u64;
+        sent += traces.len() as u64;
         let lines = traces.iter().map(|trace| {
             let mut line = serde_json::to_value(trace).unwrap_or_default();
             line["switch"] = device_id.into();

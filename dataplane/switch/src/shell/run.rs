@@ -46,8 +46,6 @@ pub struct SwitchOptions {
     pub device_id: u64,
     /// Whether P4Runtime follows BMv2 where it contradicts the specification.
     pub like_bmv2: bool,
-    /// Whether references between entries are checked.
-    pub check_references: bool,
     /// The program to start with: p4c's JSON.
     pub program: Option<PathBuf>,
     /// The program's P4Info. Without P4Info, a controller must set the pipeline before any other call.
@@ -71,7 +69,7 @@ pub struct SwitchOptions {
 /// Runs until SIGTERM or SIGINT.
 pub fn run(mut options: SwitchOptions) -> Result<(), ShellError> {
     let (mut switch, ports) = assemble(&options)?;
-    let mut runtime = Runtime::new(options.device_id).checking_references(options.check_references);
+    let mut runtime = Runtime::new(options.device_id);
     if let Some(json) = &options.program {
         load(&mut switch, &mut runtime, json, options.p4info.as_deref())?;
     }
@@ -178,10 +176,7 @@ fn load(
         return Ok(());
     };
     let info = std::fs::read(p4info).map_err(unreadable(p4info))?;
-    let config = PipelineConfig::from_files(&text, &info);
-    let config =
-        if runtime.checks_references() { config.and_then(PipelineConfig::with_references) } else { config };
-    let config = config.map_err(|error| {
+    let config = PipelineConfig::from_files(&text, &info).map_err(|error| {
         let path = if error.field() == "p4info" { p4info } else { json };
         ShellError::Program(path.into(), error)
     })?;

@@ -76,7 +76,7 @@ impl P4RuntimeService {
                 () = self.sleep_until(deadline), if deadline.is_some() => {
                     let now = self.shared.clock.now();
                     let notices = lock(&self.runtime).due(&mut self.shared.switch(), now);
-                    self.streams.tell(notices);
+                    self.streams.send(notices);
                 }
             }
         }
@@ -90,7 +90,7 @@ impl P4RuntimeService {
             let error = tonic::Status::permission_denied("the switch's owner took the role away");
             self.streams.close(primary, Some(error));
         }
-        self.streams.tell(notices);
+        self.streams.send(notices);
     }
 
     fn forward_one(&self, message: ToControlPlane) {
@@ -106,7 +106,7 @@ impl P4RuntimeService {
             ToControlPlane::Digest(time, digest) => runtime.digest(time, digest),
         };
         drop(runtime);
-        self.streams.tell(notices);
+        self.streams.send(notices);
     }
 
     async fn sleep_until(&self, deadline: Option<Nanos>) {
@@ -143,15 +143,15 @@ impl P4RuntimeService {
         }
         let notices = lock(&self.runtime).stream_closed(stream);
         self.streams.close(stream, error);
-        self.streams.tell(notices);
+        self.streams.send(notices);
     }
 
     fn react(&self, stream: ClientId, message: StreamMessageRequest) -> Result<(), tonic::Status> {
         // The lock is held until the notices are under way, so that clients see arbitration in order.
         let mut runtime = lock(&self.runtime);
         match runtime.stream_message(stream, message).map_err(to_tonic)? {
-            Reaction::Tell(notices) => {
-                self.streams.tell(notices);
+            Reaction::Send(notices) => {
+                self.streams.send(notices);
                 if let Some(gone) = runtime.gone() {
                     self.streams.close(gone, Some(to_tonic(p4rt::too_many())));
                 }
@@ -232,12 +232,8 @@ impl P4Runtime for P4RuntimeService {
         let mut request = request.into_inner();
         lock(&self.runtime).check_set_config(&request).map_err(to_tonic)?;
         // Loading a program takes a while: neither packets nor other clients wait for it.
-        let referring = lock(&self.runtime).checks_references();
-        let build = move |config| match PipelineConfig::new(config) {
-            Ok(config) if referring => config.with_references(),
-            config => config,
-        };
-        let config = request.config.take().map(|config| tokio::task::spawn_blocking(move || build(config)));
+        let build = |config| tokio::task::spawn_blocking(move || PipelineConfig::new(config));
+        let config = request.config.take().map(build);
         let config = match config {
             Some(task) => {
                 Some(task.await.map_err(|_| tonic::Status::internal("loading the program panicked"))?)

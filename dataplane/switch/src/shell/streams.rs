@@ -45,7 +45,7 @@ impl Streams {
 
     /// Sends messages. A client that is too slow for packets loses them; the stream of a client that is too
     /// slow for arbitration is closed.
-    pub fn tell(&self, notices: Vec<ClientMessage>) {
+    pub fn send(&self, notices: Vec<ClientMessage>) {
         let mut open = lock(&self.open);
         for (id, message) in notices {
             let may_be_lost = matches!(
@@ -82,20 +82,5 @@ impl Streams {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::proto::p4::v1::{IdleTimeoutNotification, PacketIn};
-
-    #[test]
-    fn few_notifications_wait_for_a_client_that_reads_slowly() {
-        let streams = Streams::default();
-        let (id, mut receiver, _closed) = streams.open();
-        let idle = Update::IdleTimeoutNotification(IdleTimeoutNotification::default());
-        let cases = [(idle, 1000, IDLE_WAITING), (Update::Packet(PacketIn::default()), 5000, WAITING)];
-        for (update, sent, waiting) in cases {
-            let message = StreamMessageResponse { update: Some(update) };
-            streams.tell(vec![(id, message); sent]);
-            assert_eq!(std::iter::from_fn(|| receiver.try_recv().ok()).count(), waiting);
-        }
-    }
-}
+#[path = "tests/streams.rs"]
+mod tests;

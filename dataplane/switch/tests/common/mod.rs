@@ -118,7 +118,7 @@ impl Testbed {
         };
         let request = stream_message_request::Update::Arbitration(update);
         let reaction = runtime.stream_message(ClientId(1), StreamMessageRequest { update: Some(request) });
-        assert!(matches!(reaction, Ok(Reaction::Tell(_))));
+        assert!(matches!(reaction, Ok(Reaction::Send(_))));
         Testbed { switch, runtime, emitted: Emitted::default() }
     }
 

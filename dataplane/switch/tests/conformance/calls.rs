@@ -131,7 +131,7 @@ fn packet_out(egress_port: &[u8], with_padding: bool) -> StreamMessageRequest {
 /// Code and message of the error that a message on a stream is answered with.
 fn stream_error(reaction: Reaction) -> (i32, String, Option<stream_error::Details>) {
     match reaction {
-        Reaction::Tell(mut notices) => match notices.remove(0).1.update {
+        Reaction::Send(mut notices) => match notices.remove(0).1.update {
             Some(stream_message_response::Update::Error(error)) => {
                 (error.canonical_code, error.message, error.details)
             }

@@ -55,7 +55,7 @@ fn acknowledge(bed: &mut Testbed, list: &DigestList) {
     let ack = DigestListAck { digest_id: list.digest_id, list_id: list.list_id };
     let request = stream_message_request::Update::DigestAck(ack);
     let reaction = bed.runtime.stream_message(ClientId(1), StreamMessageRequest { update: Some(request) });
-    assert_eq!(reaction, Ok(Reaction::Tell(vec![])));
+    assert_eq!(reaction, Ok(Reaction::Send(vec![])));
 }
 
 #[test]

@@ -35,7 +35,6 @@
 //! | Capabilities | version, unknown device | `calls::capabilities` |
 //! | ExternEntry | queues, ports, generators: unknown types and fields are refused | `externs::*` |
 //! | (p4-constraints) | rules of entries and arguments are kept | `restrictions::*` |
-//! | (`@refers_to`) | an entry needs those that it refers to, on request | `references::*` |
 //! | (robustness) | no request panics | `robustness::*` |
 
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
@@ -52,7 +51,6 @@ mod externs;
 mod idle;
 mod profiles;
 mod reconcile;
-mod references;
 mod replication;
 mod restrictions;
 mod robustness;

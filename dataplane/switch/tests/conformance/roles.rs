@@ -37,7 +37,7 @@ fn role(name: &str, config: &Config) -> Role {
 }
 
 fn join(bed: &mut Testbed, stream: u64, role: Role) -> MasterArbitrationUpdate {
-    let Ok(Reaction::Tell(mut notices)) = bed.join(stream, role) else { panic!("refused") };
+    let Ok(Reaction::Send(mut notices)) = bed.join(stream, role) else { panic!("refused") };
     match notices.remove(0).1.update {
         Some(stream_message_response::Update::Arbitration(update)) => update,
         other => panic!("{other:?}"),

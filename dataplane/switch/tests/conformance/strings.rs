@@ -115,7 +115,7 @@ fn only_accepted_writes_give_strings_a_number() {
         let update = Some(stream_message_request::Update::Packet(packet.clone()));
         bed.runtime.stream_message(ClientId(1), StreamMessageRequest { update })
     };
-    assert!(matches!(send(&mut bed, &packet), Ok(Reaction::Tell(_))), "an error");
+    assert!(matches!(send(&mut bed, &packet), Ok(Reaction::Send(_))), "an error");
     bed.runtime.packet_in(&[0x00, 0x85, 0xaa]);
     let entry = to(&bed, 1, "sent");
     bed.apply(Type::Insert, entry).unwrap();

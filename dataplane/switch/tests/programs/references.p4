@@ -1,4 +1,4 @@
-// A router whose entries refer to one another: the test of `@refers_to`.
+// A router whose entries refer to one another, with action profiles: for the tests of gfswitch-cli.
 // Compiled with p4c-bm2-ss --p4runtime-files references.p4info.txtpb -o references.json references.p4
 #include <core.p4>
 #include <v1model.p4>
