@@ -11,7 +11,6 @@
 //! | [`feedback`] | frames of diffusion-type flow control, as hosts read them |
 //! | `token`, `stream_id` | [`Token`], a secret that two sides share; [`StreamId`] |
 //! | `crowd` | [`gives_way`]: which of many silent connections does |
-//! | `sorted_map` | [`SortedMap`], a map that keeps its entries in one vector, sorted by key |
 //! | [`ranges`] | a set of numbers, as disjoint ranges |
 //! | [`reassembly`], [`store`] | bytes of a stream put in order; bytes held until earlier ones arrive |
 //! | [`events`], [`min_tree`] | events to come, in a total order; the first of a fixed set of times |
@@ -26,7 +25,6 @@ pub mod quantity;
 pub mod ranges;
 mod rate;
 pub mod reassembly;
-mod sorted_map;
 pub mod store;
 mod stream_id;
 mod time;
@@ -40,7 +38,9 @@ pub use machine::{Datagram, Dest, Machine, Transmit};
 pub use rate::BitRate;
 #[doc(hidden)]
 pub use serde; // for `wire_enum!`
-pub use sorted_map::SortedMap;
 pub use stream_id::StreamId;
 pub use time::Nanos;
 pub use token::Token;
+
+/// The former name of a map of `switch` and `tree`.
+pub use std::collections::BTreeMap as SortedMap;

@@ -1,10 +1,10 @@
 //! The state that a rim's main loop and its HTTP server share: the store, the arriving file, and the files
 //! that clients wait for.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use groupflow_base::SortedMap;
 use tokio::sync::watch;
 
 use super::digest::FileDigest;
@@ -53,7 +53,7 @@ pub enum Progress {
 #[derive(Debug)]
 pub struct Shelf {
     store: Mutex<Store>,
-    coming: Mutex<SortedMap<FileName, watch::Sender<Progress>>>,
+    coming: Mutex<BTreeMap<FileName, watch::Sender<Progress>>>,
     wishes: Mutex<Vec<FileName>>,
     damaged: Mutex<Vec<FileName>>,
     pub wake: Wake,
@@ -67,7 +67,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Shelf {
     /// A shelf on which no file is arriving yet.
     pub fn new(store: Store, wake: Wake) -> Shelf {
-        let (coming, wishes) = (Mutex::new(SortedMap::new()), Mutex::new(Vec::new()));
+        let (coming, wishes) = (Mutex::new(BTreeMap::new()), Mutex::new(Vec::new()));
         Shelf { store: Mutex::new(store), coming, wishes, damaged: Mutex::new(Vec::new()), wake }
     }
 

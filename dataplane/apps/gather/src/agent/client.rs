@@ -1,9 +1,10 @@
 //! The client's loop: it opens as many connections as the server wants, and sends the stream over them.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::time::{Duration, Instant};
 
-use groupflow_base::{SortedMap, StreamId};
+use groupflow_base::StreamId;
 use groupflow_host::channel::Channel;
 use groupflow_host::error::{exit, one_line, plain, AgentError};
 use groupflow_host::input::Input;
@@ -45,7 +46,7 @@ pub struct Client<'a> {
     options: TcpOptions,
     stream: StreamId,
     core: Outgoing,
-    stripes: SortedMap<StripeId, ClientStripe>,
+    stripes: BTreeMap<StripeId, ClientStripe>,
     next: u32,
     poller: Poller<ClientPollKey>,
     input: Input,
@@ -91,7 +92,7 @@ impl<'a> Client<'a> {
             },
             stream,
             core: Outgoing::new(usize::try_from(args.memory).unwrap_or(usize::MAX)),
-            stripes: SortedMap::new(),
+            stripes: BTreeMap::new(),
             next: 0,
             poller,
             input,

@@ -1,9 +1,9 @@
 //! The client's end of a stripe.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::time::{Duration, Instant};
 
-use groupflow_base::SortedMap;
 use groupflow_host::channel::Channel;
 use groupflow_host::poller::Registration;
 use groupflow_host::tcp_info::TcpInfo;
@@ -107,7 +107,7 @@ impl ClientStripe {
 /// The stripes that have room for another block, those with the fewest bytes unsent by TCP first: a stripe
 /// accepts more than TCP can send at once, and such bytes are late. Among stripes that send at once, the
 /// first comes first, because the fewer stripes a stream uses, the fewer can hold it up.
-pub fn taking(stripes: &SortedMap<StripeId, ClientStripe>) -> Vec<StripeId> {
+pub fn taking(stripes: &BTreeMap<StripeId, ClientStripe>) -> Vec<StripeId> {
     let unsent =
         |stripe: &ClientStripe| TcpInfo::of(stripe.connection.channel.socket()).map_or(0, |info| info.unsent);
     let taking = stripes.iter().filter(|(_, stripe)| stripe.takes());

@@ -1,11 +1,10 @@
 //! The sending side of a stream: which bytes go to which stripe, and to another one when a stripe is lost.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
 use groupflow_base::ranges::Ranges;
 use groupflow_base::reassembly::MIN_BLOCK;
-use groupflow_base::SortedMap;
 use thiserror::Error;
 
 use super::names::Epoch;
@@ -78,7 +77,7 @@ pub struct Outgoing {
     lost: Ranges,
     limit: u64,
     epoch: Option<Epoch>,
-    stripes: SortedMap<StripeId, Stripe>,
+    stripes: BTreeMap<StripeId, Stripe>,
     wanted: u16,
     ended: bool,
     end_given: Option<StripeId>,
@@ -96,7 +95,7 @@ impl Outgoing {
             lost: Ranges::default(),
             limit: 0,
             epoch: None,
-            stripes: SortedMap::new(),
+            stripes: BTreeMap::new(),
             wanted: 1,
             ended: false,
             end_given: None,

@@ -1,11 +1,12 @@
+use std::collections::BTreeMap;
+
 use super::*;
-use groupflow_base::SortedMap;
 use groupflow_host::poller::Poller;
 use std::io::Write;
 use std::net::{TcpListener, TcpStream};
 
 /// Stripes to peers that read nothing.
-fn open(count: u32) -> (SortedMap<StripeId, ClientStripe>, Vec<TcpStream>) {
+fn open(count: u32) -> (BTreeMap<StripeId, ClientStripe>, Vec<TcpStream>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a listener");
     let mut poller = Poller::new().expect("epoll");
     let mut peers = Vec::new();
