@@ -116,11 +116,6 @@ impl Reassembly {
         self.store.memory()
     }
 
-    /// Whether bytes are next in order and the sink has not taken them.
-    pub fn is_blocked(&self) -> bool {
-        !self.store.at(self.delivered).is_empty()
-    }
-
     /// Whether all of the stream is where it goes.
     pub fn is_complete(&self) -> bool {
         self.length == Some(self.delivered)

@@ -102,10 +102,7 @@ impl Server {
         }
         let path = destination.path().map(|path| path.display().to_string());
         let core = Reassembly::new(delivered, self.options.room);
-        let mut flow = GatherFlow::new(hello.stream, Epoch(rand::random()), (destination, delivered), core);
-        if let Some(fd) = flow.destination.waits_for() {
-            flow.waits = self.poller.add(fd, ServerPollKey::Destination(client)).ok();
-        }
+        let flow = GatherFlow::new(hello.stream, Epoch(rand::random()), (destination, delivered), core);
         self.flows.insert(client, flow);
         let stream = hello.stream.to_string();
         let fields =

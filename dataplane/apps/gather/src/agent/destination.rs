@@ -1,20 +1,17 @@
-//! The destination of a stream: a file that grows, a FIFO, or nothing.
+//! The destination of a stream: a file that grows, or nothing.
 
 use std::fs::{self, File};
 use std::io::{self, Seek, Write};
-use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use groupflow_base::StreamId;
 use groupflow_host::error::plain;
-use groupflow_host::tcp::is_later;
 
 use crate::machine::ClientName;
 
 #[derive(Debug, Clone)]
 pub enum StreamFolder {
-    /// Streams go to files in this folder, or to FIFOs that are there.
+    /// Streams go to files in this folder.
     At(PathBuf),
     Discard,
 }
@@ -31,7 +28,6 @@ pub enum Destination {
     },
     /// A file that is complete already.
     Whole(PathBuf),
-    Fifo(File, PathBuf),
     Discard,
 }
 
@@ -39,15 +35,6 @@ impl StreamFolder {
     /// Opens the destination of a client's stream; also returns how many bytes are there.
     pub fn open(&self, client: &ClientName, stream: StreamId) -> Result<(Destination, u64), String> {
         let StreamFolder::At(folder) = self else { return Ok((Destination::Discard, 0)) };
-        let fifo = folder.join(client.as_str());
-        if fs::metadata(&fifo).is_ok_and(|about| about.file_type().is_fifo()) {
-            // Opening the FIFO for reading as well succeeds before there is a reader, and a reader that
-            // closes ends nothing.
-            let file = File::options().read(true).write(true).custom_flags(libc::O_NONBLOCK).open(&fifo);
-            return file
-                .map(|file| (Destination::Fifo(file, fifo.clone()), 0))
-                .map_err(|e| failed(&fifo, &e));
-        }
         let path = folder.join(format!("{client}.{stream}"));
         if let Ok(about) = fs::metadata(&path) {
             return Ok((Destination::Whole(path), about.len()));
@@ -61,23 +48,12 @@ impl StreamFolder {
 }
 
 impl Destination {
-    /// Writes as many bytes as can be written without blocking; returns their number.
-    pub fn write(&mut self, bytes: &[u8]) -> Result<usize, String> {
+    /// Appends bytes to the stream.
+    pub fn write(&mut self, bytes: &[u8]) -> Result<(), String> {
         match self {
-            Destination::Discard => Ok(bytes.len()),
+            Destination::Discard => Ok(()),
             Destination::Whole(path) => Err(format!("{} is complete", path.display())),
-            Destination::Part { file, part, .. } => loop {
-                match file.write(bytes) {
-                    Ok(count) => return Ok(count),
-                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                    Err(error) => return Err(failed(part, &error)),
-                }
-            },
-            Destination::Fifo(file, path) => match file.write(bytes) {
-                Ok(count) => Ok(count),
-                Err(error) if is_later(&error) => Ok(0),
-                Err(error) => Err(failed(path, &error)),
-            },
+            Destination::Part { file, part, .. } => file.write_all(bytes).map_err(|e| failed(part, &e)),
         }
     }
 
@@ -92,18 +68,8 @@ impl Destination {
     /// The destination's path, with the name that the file has or will have.
     pub fn path(&self) -> Option<&Path> {
         match self {
-            Destination::Part { path, .. } | Destination::Whole(path) | Destination::Fifo(_, path) => {
-                Some(path)
-            }
+            Destination::Part { path, .. } | Destination::Whole(path) => Some(path),
             Destination::Discard => None,
-        }
-    }
-
-    /// The descriptor that becomes ready when the destination takes more.
-    pub fn waits_for(&self) -> Option<BorrowedFd<'_>> {
-        match self {
-            Destination::Fifo(file, _) => Some(file.as_fd()),
-            _ => None,
         }
     }
 }

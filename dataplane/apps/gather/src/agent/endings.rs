@@ -71,9 +71,6 @@ impl Server {
         let Some(flow) = self.flows.remove(&client) else { return };
         let name = self.names[client].clone();
         self.roster.forget(&name, flow.stream);
-        if let (Some(registration), Some(fd)) = (flow.waits, flow.destination.waits_for()) {
-            self.poller.remove(fd, registration);
-        }
         for &number in &flow.stripes {
             if let Some(stripe) = self.stripes.get_mut(&number) {
                 stripe.client = None;

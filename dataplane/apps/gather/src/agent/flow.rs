@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 
 use groupflow_base::reassembly::Reassembly;
 use groupflow_base::{CodecError, StreamId};
-use groupflow_host::poller::Registration;
 
 use super::destination::Destination;
 use crate::machine::frame::StripeReport;
@@ -23,8 +22,6 @@ pub struct GatherFlow {
     pub epoch: Epoch,
     pub core: Reassembly,
     pub destination: Destination,
-    /// The registration of a destination that may be slow.
-    pub waits: Option<Registration>,
     pub stripes: BTreeSet<u64>,
     /// Since when the stream has had no connection.
     pub alone: Option<Instant>,
@@ -58,7 +55,6 @@ impl GatherFlow {
             epoch,
             core,
             destination,
-            waits: None,
             stripes: BTreeSet::new(),
             alone: None,
             began: Instant::now(),
@@ -76,14 +72,18 @@ impl GatherFlow {
     /// Takes bytes of the stream that arrived over a stripe.
     pub fn receive(&mut self, offset: u64, bytes: &[u8]) -> Result<(), CodecError> {
         let (destination, failure) = (&mut self.destination, &mut self.failure);
-        self.fresh += self.core.receive(offset, bytes, &mut |bytes| write(destination, failure, bytes))?;
+        let mut write = |bytes: &[u8]| {
+            if failure.is_none() {
+                *failure = destination.write(bytes).err();
+            }
+            if failure.is_some() {
+                0
+            } else {
+                bytes.len()
+            }
+        };
+        self.fresh += self.core.receive(offset, bytes, &mut write)?;
         Ok(())
-    }
-
-    /// Writes on when the destination may take more. True: it took something.
-    pub fn drain(&mut self) -> bool {
-        let (destination, failure) = (&mut self.destination, &mut self.failure);
-        self.core.drain(&mut |bytes| write(destination, failure, bytes))
     }
 
     /// Takes a client's report about one of its stripes.
@@ -113,14 +113,4 @@ impl GatherFlow {
         let (delivered, limit) = (self.core.delivered(), self.core.limit());
         GatherFrame::Welcome { epoch: self.epoch, delivered, limit, wanted }
     }
-}
-
-fn write(destination: &mut Destination, failure: &mut Option<String>, bytes: &[u8]) -> usize {
-    if failure.is_some() {
-        return 0;
-    }
-    destination.write(bytes).unwrap_or_else(|why| {
-        *failure = Some(why);
-        0
-    })
 }

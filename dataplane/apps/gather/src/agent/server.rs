@@ -37,8 +37,6 @@ pub enum ServerPollKey {
     /// The socket that accepts connections.
     Listener,
     Stripe(u64),
-    /// The destination of a client's stream.
-    Destination(usize),
 }
 
 #[derive(Debug, Clone)]
@@ -165,9 +163,6 @@ impl Server {
             self.tell_delivered();
             self.expire();
         }
-        for flow in self.flows.values_mut() {
-            flow.drain();
-        }
         self.events.finish(1000);
         Ok(())
     }
@@ -200,16 +195,6 @@ impl Server {
                     self.lose(number);
                 }
             }
-            ServerPollKey::Destination(client) => self.feed_destination(client),
-        }
-    }
-
-    /// Writes on to a destination that was slow.
-    fn feed_destination(&mut self, client: usize) {
-        let Some(flow) = self.flows.get_mut(&client) else { return };
-        if flow.drain() {
-            self.touched.insert(client);
-            self.ready.extend(&flow.stripes);
         }
     }
 
@@ -228,14 +213,6 @@ impl Server {
             else {
                 break;
             };
-            // Nothing is read while the destination takes nothing: TCP's window then slows the client.
-            if stripe
-                .client
-                .and_then(|c| self.flows.get(&c))
-                .is_some_and(|flow| flow.core.is_blocked() && flow.waits.is_some())
-            {
-                break;
-            }
             match stripe.connection.read(&mut scratch) {
                 Ok(ReadOutcome::Bytes(count)) if stripe.farewell.is_some() => {
                     brought += count;
