@@ -14,7 +14,7 @@
 //! | [`shell`], [`socket`], [`batch`] | the loop around a machine; its UDP socket; datagrams in batches |
 //! | [`poller`], [`tcp`], [`tcp_info`], [`sockopt`] | epoll; TCP sockets; their kernel state; other options |
 //! | [`private`] | Unix sockets for one user |
-//! | [`channel`], [`read_outcome`], [`outbox`] | a connection, with TLS or not; a read; bytes to be sent |
+//! | [`link`], [`channel`], [`read_outcome`] | a connection with its outbox; its bytes, in TLS or not; a read |
 //! | [`identity`], [`trust`] | the server's certificate; how a client recognizes it |
 //! | [`input`], [`output`] | a file or pipe to send; the file or pipe that receives |
 //! | [`json`], [`lines`], [`process`] | a JSON object's fields; lines of a stream; descriptors and signals |
@@ -26,8 +26,8 @@ pub mod identity;
 pub mod input;
 pub mod json;
 pub mod lines;
+pub mod link;
 pub mod options;
-pub mod outbox;
 pub mod output;
 pub mod poller;
 pub mod private;

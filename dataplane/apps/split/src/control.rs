@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use groupflow_host::json::{FieldError, ObjectReader};
 use groupflow_host::lines::LineBuffer;
-use groupflow_host::outbox::Outbox;
+use groupflow_host::link::Outbox;
 use groupflow_host::poller::Registration;
 use groupflow_host::private;
 use groupflow_host::read_outcome::ReadOutcome;

@@ -119,7 +119,7 @@ impl Server {
         let why = error.get_ref();
         if let Some(mismatch) = why.and_then(|why| why.downcast_ref::<TlsMismatch>()) {
             if *mismatch == TlsMismatch::Server {
-                stripe.connection.channel.undress();
+                stripe.link.channel.undress();
             }
             return self.refuse(number, RefusalCode::Tls, &mismatch.to_string());
         }

@@ -190,7 +190,7 @@ impl<'a> Client<'a> {
         for id in retiring {
             self.core.retire(id);
             if let Some(stripe) = self.stripes.get_mut(&id) {
-                stripe.connection.say(&GatherFrame::Leave);
+                GatherFrame::Leave.encode(stripe.link.out.bytes());
                 stripe.stage = StripeStage::Leaving;
                 if stripe.flush().is_err() {
                     self.lose(id);
@@ -257,12 +257,12 @@ impl<'a> Client<'a> {
                 match self.core.give(id) {
                     Some(Send::Data(range)) => {
                         let (front, back) = self.core.bytes(&range);
-                        let out = stripe.connection.out.bytes();
+                        let out = stripe.link.out.bytes();
                         out.extend(data_header(range.start, front.len() + back.len()));
                         out.extend(front);
                         out.extend(back);
                     }
-                    Some(Send::End(length)) => stripe.connection.say(&GatherFrame::End { length }),
+                    Some(Send::End(length)) => GatherFrame::End { length }.encode(stripe.link.out.bytes()),
                     None => continue,
                 }
                 given = true;
@@ -278,21 +278,21 @@ impl<'a> Client<'a> {
 
     fn serve(&mut self, id: StripeId, ready: Ready, reporter: &mut Reporter) -> Result<(), AgentError> {
         let Some(stripe) = self.stripes.get_mut(&id) else { return Ok(()) };
-        stripe.connection.readable |= ready.readable;
-        stripe.writable |= ready.writable;
+        stripe.link.on_ready(ready);
         if stripe.stage == StripeStage::Connecting && ready.writable {
-            if let Ok(Some(error)) | Err(error) = stripe.connection.channel.socket().take_error() {
+            if let Ok(Some(error)) | Err(error) = stripe.link.socket().take_error() {
                 self.fail(&error);
                 self.lose(id);
                 return Ok(());
             }
             stripe.stage = StripeStage::Greeting;
-            stripe.connection.say(&GatherFrame::Hello(Hello {
+            let hello = Hello {
                 stream: self.stream,
                 acknowledged: self.core.acknowledged(),
                 client: self.args.client.clone(),
                 token: self.args.token.clone(),
-            }));
+            };
+            GatherFrame::Hello(hello).encode(stripe.link.out.bytes());
         }
         if let Err(error) = stripe.flush() {
             return self.on_broken(id, &error, reporter);
@@ -304,8 +304,8 @@ impl<'a> Client<'a> {
     }
 
     fn read(&mut self, id: StripeId, scratch: &mut [u8], reporter: &mut Reporter) -> Result<(), AgentError> {
-        while let Some(stripe) = self.stripes.get_mut(&id).filter(|stripe| stripe.connection.readable) {
-            match stripe.connection.read(scratch) {
+        while let Some(stripe) = self.stripes.get_mut(&id).filter(|stripe| stripe.link.readable) {
+            match stripe.link.read(scratch) {
                 Ok(ReadOutcome::Bytes(count)) => self.take(id, &scratch[..count], reporter)?,
                 Ok(ReadOutcome::Nothing) => {}
                 Ok(ReadOutcome::End) if stripe.stage == StripeStage::Leaving => {
@@ -331,7 +331,7 @@ impl<'a> Client<'a> {
                 AgentError::new("protocol", text, "check that client and server are of the same version")
             };
             let impossible = |error: OutgoingError| wrong(error.to_string());
-            let frame = match stripe.connection.decoder.next_item(&mut input) {
+            let frame = match stripe.decoder.next_item(&mut input) {
                 Ok(Some(Item::Frame(frame))) => frame,
                 Ok(Some(Item::Data { .. })) => continue,
                 Ok(None) => return Ok(()),
@@ -398,7 +398,7 @@ impl<'a> Client<'a> {
     fn lose(&mut self, id: StripeId) {
         self.core.on_lost(id);
         if let Some(stripe) = self.stripes.remove(&id) {
-            self.poller.remove(stripe.connection.channel.socket(), stripe.connection.registration);
+            stripe.link.close(&mut self.poller);
         }
         let carries = |stripe: &ClientStripe| matches!(stripe.stage, StripeStage::Open);
         if self.alone.is_none() && !self.stripes.values().any(carries) {

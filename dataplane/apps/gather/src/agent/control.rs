@@ -101,7 +101,7 @@ impl Server {
             let share = setting.share(index, flow.stripes.len(), flow.segment);
             if let Some(stripe) = self.stripes.get_mut(number) {
                 // A connection that is gone needs no window.
-                let _ = stripe.window.set(stripe.connection.channel.socket(), share, flow.segment);
+                let _ = stripe.window.set(stripe.link.socket(), share, flow.segment);
             }
         }
     }

@@ -123,7 +123,7 @@ impl Server {
         self.farewells.remove(&number);
         self.ready.remove(&number);
         let Some(stripe) = self.stripes.remove(&number) else { return };
-        self.poller.remove(stripe.connection.channel.socket(), stripe.connection.registration);
+        stripe.link.close(&mut self.poller);
         if let Some(client) = stripe.client {
             self.detach(client, number);
         }

@@ -11,7 +11,7 @@
 //! | [`args`], [`clients`] | options; the list of clients |
 //! | [`serve`], [`server`] | the server's command; its loop |
 //! | `admission`, `endings`, `control` | admission of connections; ends of streams; rounds and tunings |
-//! | [`connection`], [`server_stripe`] | one end of a connection; the server's end of a stripe |
+//! | [`server_stripe`] | the server's end of a stripe |
 //! | [`flow`], [`destination`] | a client's stream; its destination |
 //! | [`round`], [`tune`], [`window`] | measurements; settings; the window of a live connection |
 //! | [`lines`] | JSON lines in and out that block nothing |
@@ -22,7 +22,6 @@ pub mod args;
 pub mod client;
 mod client_stripe;
 mod clients;
-mod connection;
 mod control;
 mod destination;
 mod endings;

@@ -52,7 +52,7 @@ pub fn measure<'a>(
         connections += 1;
         theirs.add(stripe.report.rtt_us);
         timeouts.add(stripe.report.rto_us);
-        let socket = stripe.connection.channel.socket();
+        let socket = stripe.link.socket();
         let Ok(info) = TcpInfo::of(socket) else { continue };
         if let Some(share) = setting.share(index, flow.stripes.len(), flow.segment) {
             // A connection that is gone needs no window.

@@ -187,7 +187,7 @@ impl Server {
             ServerPollKey::Listener => self.accept(),
             ServerPollKey::Stripe(number) => {
                 let Some(stripe) = self.stripes.get_mut(&number) else { return };
-                stripe.connection.readable |= ready.readable;
+                stripe.link.on_ready(ready);
                 if ready.readable {
                     self.ready.insert(number);
                 }
@@ -209,11 +209,10 @@ impl Server {
         let mut scratch = std::mem::take(&mut self.scratch);
         let mut brought = 0;
         while brought < TURN {
-            let Some(stripe) = self.stripes.get_mut(&number).filter(|stripe| stripe.connection.readable)
-            else {
+            let Some(stripe) = self.stripes.get_mut(&number).filter(|stripe| stripe.link.readable) else {
                 break;
             };
-            match stripe.connection.read(&mut scratch) {
+            match stripe.link.read(&mut scratch) {
                 Ok(ReadOutcome::Bytes(count)) if stripe.farewell.is_some() => {
                     brought += count;
                     if !self.throw_away(number, count) {
@@ -245,7 +244,7 @@ impl Server {
                 return Ok(());
             };
             let client = stripe.client;
-            let Some(item) = stripe.connection.decoder.next_item(&mut input)? else { break };
+            let Some(item) = stripe.decoder.next_item(&mut input)? else { break };
             if stripe.left {
                 return Err(CodecError::new("frame.kind", "comes after LEAVE"));
             }

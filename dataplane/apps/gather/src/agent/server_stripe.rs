@@ -5,19 +5,21 @@ use std::net::SocketAddr;
 use std::time::Instant;
 
 use groupflow_host::channel::Channel;
+use groupflow_host::link::TcpLink;
 use groupflow_host::poller::Registration;
 
-use super::connection::Connection;
 use super::window::AdvertisedWindow;
 use crate::machine::frame::StripeReport;
-use crate::machine::{GatherFrame, Side};
+use crate::machine::{GatherFrame, Side, StripeDecoder};
 
 /// Bytes that may wait for a client that does not read: some hundred frames beyond the kernel's buffers.
 const OUTBOX: usize = 8 << 10;
 
 #[derive(Debug)]
 pub struct ServerStripe {
-    pub connection: Connection,
+    pub link: TcpLink,
+    /// Cuts the received bytes into frames.
+    pub decoder: StripeDecoder,
     pub peer: SocketAddr,
     /// The client's number, known after its HELLO.
     pub client: Option<usize>,
@@ -35,7 +37,8 @@ pub struct ServerStripe {
 impl ServerStripe {
     pub fn new(channel: Channel, registration: Registration, peer: SocketAddr) -> ServerStripe {
         ServerStripe {
-            connection: Connection::new(channel, registration, Side::Client, OUTBOX),
+            link: TcpLink::established(channel, registration, OUTBOX),
+            decoder: StripeDecoder::new(Side::Client),
             peer,
             client: None,
             left: false,
@@ -48,15 +51,15 @@ impl ServerStripe {
 
     /// Queues a frame. False: the client does not read, and there is no room.
     pub fn say(&mut self, frame: &GatherFrame) -> bool {
-        let room = self.connection.out.room() >= 1024;
+        let room = self.link.out.room() >= 1024;
         if room {
-            self.connection.say(frame);
+            frame.encode(self.link.out.bytes());
         }
         room
     }
 
     /// Writes as much as the connection takes; after the farewell, closes the sending side.
     pub fn flush(&mut self) -> io::Result<()> {
-        self.connection.flush(self.farewell.is_some()).map(drop)
+        self.link.flush(self.farewell.is_some())
     }
 }

@@ -1,13 +1,14 @@
 //! Connections from other agents: streams begin over them, and connections of ended streams are drained.
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, TcpStream};
+use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use groupflow_base::gives_way;
-use groupflow_host::outbox::Outbox;
-use groupflow_host::poller::Registration;
+use groupflow_host::channel::Channel;
+use groupflow_host::link::TcpLink;
+use groupflow_host::poller::Ready;
 use groupflow_host::tcp;
 use serde_json::json;
 
@@ -16,7 +17,7 @@ use crate::frame::{Fault, SplitFrame};
 use crate::peers::{Drain, Greeting};
 use crate::preamble::Preamble;
 use crate::resources::SplitPollKey;
-use crate::upstream::Upstream;
+use crate::upstream::{Upstream, OUTBOX};
 
 /// Connections that may wait without a preamble.
 const GREETINGS: usize = 256;
@@ -32,20 +33,22 @@ impl Agent {
                 let silent: BTreeMap<u64, IpAddr> = silent.collect();
                 if let Some(other) = gives_way(silent.into_iter()).and_then(|n| self.greetings.remove(&n)) {
                     self.refused(0, "greetings", "too many agents connect at once");
-                    self.resources.poller.remove(&other.socket, other.registration);
+                    other.link.close(&mut self.resources.poller);
                 }
             }
             let number = self.number();
             if let Ok(registration) = self.resources.poller.add(&socket, SplitPollKey::Greeting(number)) {
                 let until = self.resources.now + PATIENCE;
-                self.greetings.insert(number, Greeting::new(socket, registration, peer, until));
+                let link = TcpLink::established(Channel::begun(socket, None), registration, OUTBOX);
+                self.greetings.insert(number, Greeting::new(link, peer, until));
             }
         }
     }
 
     /// Handles the preamble of another agent's connection.
-    pub(super) fn greet(&mut self, number: u64) {
+    pub(super) fn greet(&mut self, number: u64, ready: Ready) {
         let Some(greeting) = self.greetings.get_mut(&number) else { return };
+        greeting.link.on_ready(ready);
         let read = greeting.read();
         let Some(greeting) = (match read {
             Ok(None) => return,
@@ -59,7 +62,7 @@ impl Agent {
                 Err(text) => self.refuse_peer(greeting, preamble.session, &text),
             },
             Ok(Some(Err(error))) => self.refuse_peer(greeting, 0, &format!("wrong preamble: {error}")),
-            _ => self.resources.poller.remove(&greeting.socket, greeting.registration),
+            _ => greeting.link.close(&mut self.resources.poller),
         }
     }
 
@@ -83,10 +86,9 @@ impl Agent {
     }
 
     fn take_over(&mut self, greeting: Greeting, preamble: &Preamble) {
-        let Greeting { socket, registration, peer, .. } = greeting;
         let id = preamble.stream;
-        self.resources.poller.rename(registration, SplitPollKey::Upstream(id));
-        let upstream = Upstream::new(socket, registration, peer, true);
+        greeting.link.rename(&mut self.resources.poller, SplitPollKey::Upstream(id));
+        let upstream = Upstream::new(greeting.link, greeting.peer, true);
         let Some(spec) = self.sessions.get(&preamble.session).map(|session| Arc::clone(&session.spec)) else {
             return;
         };
@@ -96,22 +98,23 @@ impl Agent {
     pub(super) fn refuse_peer(&mut self, greeting: Greeting, session: u32, text: &str) {
         let fields = json!({"code": "peer", "peer": greeting.peer.to_string(), "text": text});
         self.resources.event("refused", session, None, fields);
-        self.say_no((greeting.socket, greeting.registration), Fault::Refused, text);
+        self.say_no(greeting.link, Fault::Refused, text);
     }
 
     /// Tells another agent why its stream is refused.
-    pub(super) fn say_no(&mut self, connection: (TcpStream, Registration), fault: Fault, text: &str) {
-        let mut out = Outbox::new(0);
-        SplitFrame::Failure { fault, member: 0, offset: 0, text: text.to_owned() }.encode(out.bytes());
-        self.see_off(connection, out);
+    pub(super) fn say_no(&mut self, mut link: TcpLink, fault: Fault, text: &str) {
+        let out = link.out.bytes();
+        out.clear();
+        SplitFrame::Failure { fault, member: 0, offset: 0, text: text.to_owned() }.encode(out);
+        self.see_off(link);
     }
 
     /// Keeps a connection until its last frames have arrived.
-    pub(super) fn see_off(&mut self, (socket, registration): (TcpStream, Registration), out: Outbox) {
-        tcp::set_graceful(&socket);
+    pub(super) fn see_off(&mut self, link: TcpLink) {
+        tcp::set_graceful(link.socket());
         let number = self.number();
-        self.resources.poller.rename(registration, SplitPollKey::Drain(number));
-        self.drains.insert(number, Drain::new(socket, registration, out, self.resources.now + PATIENCE));
+        link.rename(&mut self.resources.poller, SplitPollKey::Drain(number));
+        self.drains.insert(number, Drain { link, until: self.resources.now + PATIENCE });
         self.drain(number);
     }
 
@@ -124,7 +127,7 @@ impl Agent {
 
     pub(super) fn close_drain(&mut self, number: u64) {
         if let Some(drain) = self.drains.remove(&number) {
-            self.resources.poller.remove(&drain.socket, drain.registration);
+            drain.link.close(&mut self.resources.poller);
         }
     }
 }

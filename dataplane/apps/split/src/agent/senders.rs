@@ -6,6 +6,8 @@ use std::net::{SocketAddr, SocketAddrV4, TcpListener, TcpStream};
 use std::sync::Arc;
 
 use groupflow_base::{gives_way, StreamId};
+use groupflow_host::channel::Channel;
+use groupflow_host::link::TcpLink;
 use groupflow_host::tcp;
 use serde_json::json;
 
@@ -14,7 +16,7 @@ use crate::config::SessionSpec;
 use crate::frame::{Fault, SplitFrame};
 use crate::live::{Abort, Live, Turn};
 use crate::resources::SplitPollKey;
-use crate::upstream::Upstream;
+use crate::upstream::{Upstream, OUTBOX};
 
 impl Agent {
     /// Accepts a connection; `None`: no more are waiting. A connection for which there is no descriptor is
@@ -75,7 +77,8 @@ impl Agent {
                 self.refused(session, "descriptors", "the connection cannot be watched");
                 continue;
             };
-            self.open(id, Arc::clone(&spec), Upstream::new(socket, registration, peer, false), 0);
+            let link = TcpLink::established(Channel::begun(socket, None), registration, OUTBOX);
+            self.open(id, Arc::clone(&spec), Upstream::new(link, peer, false), 0);
         }
     }
 
@@ -118,14 +121,12 @@ impl Agent {
                     session.opened += 1;
                 }
             }
-            Err((mut upstream, abort)) => {
+            Err((upstream, abort)) => {
                 self.refused(session, abort.fault.word(), &abort.text);
-                let Some((socket, registration)) = upstream.take() else { return };
-                if !is_agent {
-                    self.resources.poller.remove(&socket, registration);
-                    return;
+                match is_agent {
+                    true => self.say_no(upstream.link, abort.fault, &abort.text),
+                    false => upstream.link.close(&mut self.resources.poller),
                 }
-                self.say_no((socket, registration), abort.fault, &abort.text);
             }
         }
     }

@@ -16,7 +16,7 @@ impl Live {
     pub(super) fn listen(
         &mut self, resources: &mut Resources, index: usize,
     ) -> io::Result<ControlFlow<Abort>> {
-        while self.links[index].is_readable() && self.upstream.out.room() > MAX_BODY {
+        while self.links[index].is_readable() && self.upstream.link.out.room() > MAX_BODY {
             let link = &mut self.links[index];
             match link.hear(&mut resources.scratch)? {
                 ReadOutcome::Nothing => break,
@@ -58,7 +58,7 @@ impl Live {
     /// up on the rest of the stream.
     pub(super) fn take_last_words(&mut self, resources: &mut Resources, index: usize) {
         let member = self.links[index].member();
-        while self.upstream.out.room() > MAX_BODY {
+        while self.upstream.link.out.room() > MAX_BODY {
             match self.links[index].hear(&mut resources.scratch) {
                 Ok(ReadOutcome::Bytes(count)) if self.wants_reply(member) => {
                     self.upstream.reply(member, &resources.scratch[..count]);

@@ -45,7 +45,9 @@ impl Live {
     /// Reads from upstream, once; returns the number of bytes.
     pub(super) fn take(&mut self, resources: &mut Resources) -> Result<u64, Abort> {
         self.starved = false;
-        let Some(socket) = self.upstream.socket().filter(|_| self.upstream.readable) else { return Ok(0) };
+        if !self.upstream.link.readable {
+            return Ok(0);
+        }
         let intake = self.core.intake();
         if intake == 0 {
             // A reset is noticed although nothing is read.
@@ -54,13 +56,13 @@ impl Live {
                 None => Ok(0),
             };
         }
-        match self.cache.fill(&mut resources.pool, socket, intake) {
+        match self.cache.fill(&mut resources.pool, self.upstream.link.socket(), intake) {
             Ok(None) => {
                 self.starved = true;
                 Ok(0)
             }
             Ok(Some(0)) => {
-                self.upstream.readable = false;
+                self.upstream.link.readable = false;
                 self.core.on_upstream_end();
                 Ok(0)
             }
@@ -71,7 +73,7 @@ impl Live {
                 Ok(count)
             }
             Err(error) if tcp::is_later(&error) => {
-                self.upstream.readable = false;
+                self.upstream.link.readable = false;
                 Ok(0)
             }
             Err(error) => self.upstream_failed(&error),
@@ -81,7 +83,7 @@ impl Live {
     /// A sender that has ended its stream may close without waiting for replies; before that, closing is a
     /// reset.
     fn upstream_failed(&mut self, error: &io::Error) -> Result<u64, Abort> {
-        self.upstream.readable = false;
+        self.upstream.link.readable = false;
         if self.core.ended() {
             self.upstream.hush();
             return Ok(0);

@@ -28,7 +28,7 @@ impl Live {
         let wanted = complete || self.waits_for_progress();
         // Waiting bytes go first: once nothing waits, no event would trigger the report of progress.
         self.flush();
-        if wanted && self.progress != now && (complete || self.upstream.out.is_empty()) {
+        if wanted && self.progress != now && (complete || self.upstream.link.out.is_empty()) {
             self.progress = now;
             self.upstream.say(&SplitFrame::Progress { offset: now.0, complete });
             self.flush();
