@@ -12,7 +12,7 @@
 //! | `token`, `stream_id` | [`Token`], a secret that two sides share; [`StreamId`] |
 //! | `crowd` | [`gives_way`]: which of many silent connections does |
 //! | [`ranges`] | a set of numbers, as disjoint ranges |
-//! | [`reassembly`], [`store`] | bytes of a stream put in order; bytes held until earlier ones arrive |
+//! | [`reassembly`] | bytes of a stream put in order, held until earlier ones arrive |
 //! | [`events`], [`min_tree`] | events to come, in a total order; the first of a fixed set of times |
 
 pub mod codec;
@@ -25,12 +25,10 @@ pub mod quantity;
 pub mod ranges;
 mod rate;
 pub mod reassembly;
-pub mod store;
 mod stream_id;
 mod time;
 mod token;
 pub mod wire;
-mod wire_enum;
 
 pub use codec::CodecError;
 pub use crowd::gives_way;

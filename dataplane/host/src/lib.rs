@@ -11,7 +11,7 @@
 //! |---|---|
 //! | [`subcommand`], [`options`], [`secure`] | subcommands of gfagent; common options; options of TLS |
 //! | [`error`], [`report`], [`progress`] | errors with a remedy; events; progress of a transfer |
-//! | [`shell`], [`socket`], [`batch`] | the loop around a machine; its UDP socket; datagrams in batches |
+//! | [`shell`], [`socket`] | the loop around a machine; its UDP socket, with datagrams in batches |
 //! | [`poller`], [`tcp`], [`tcp_info`], [`sockopt`] | epoll; TCP sockets; their kernel state; other options |
 //! | [`private`] | Unix sockets for one user |
 //! | [`link`], [`channel`], [`read_outcome`] | a connection with its outbox; its bytes, in TLS or not; a read |
@@ -19,13 +19,11 @@
 //! | [`input`], [`output`] | a file or pipe to send; the file or pipe that receives |
 //! | [`json`], [`lines`], [`process`] | a JSON object's fields; lines of a stream; descriptors and signals |
 
-pub mod batch;
 pub mod channel;
 pub mod error;
 pub mod identity;
 pub mod input;
 pub mod json;
-pub mod lines;
 pub mod link;
 pub mod options;
 pub mod output;

@@ -13,10 +13,10 @@ use nix::poll::{ppoll, PollFd, PollFlags};
 use nix::sys::signalfd::SignalFd;
 use nix::sys::time::TimeSpec;
 
-use crate::batch::BATCH;
 use crate::error::AgentError;
 use crate::process::signals;
 use crate::socket::GroupSocket;
+use crate::socket::BATCH;
 
 /// How long an agent that is stopped waits for the answer to its LEAVE.
 const LEAVE_PATIENCE: Nanos = Nanos::from_millis(300);

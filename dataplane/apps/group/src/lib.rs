@@ -18,4 +18,3 @@ mod cache;
 mod member;
 mod recv;
 mod send;
-mod stdin;

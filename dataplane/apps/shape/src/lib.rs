@@ -14,7 +14,6 @@
 
 pub mod agent;
 pub mod args;
-pub mod flow;
 pub mod htb;
 pub mod rates;
 pub mod reports;

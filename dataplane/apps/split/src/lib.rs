@@ -41,8 +41,6 @@ mod control;
 pub mod frame;
 mod link;
 mod live;
-mod peers;
-pub mod preamble;
 mod resources;
 mod session;
 mod tally;

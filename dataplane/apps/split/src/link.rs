@@ -14,8 +14,8 @@ use groupflow_transport::fanout::{BranchId, Fanout};
 
 use super::cache::ByteCache;
 use super::config::{BranchKind, BranchSpec, SessionSpec};
+use super::frame::Preamble;
 use super::frame::MAX_REPLY;
-use super::preamble::Preamble;
 use super::resources::{Resources, SplitPollKey};
 
 pub mod sharing;

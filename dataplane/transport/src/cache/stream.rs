@@ -13,7 +13,7 @@ use super::requesters::{LagChange, Requesters};
 use super::store::{Cached, PacketStore, FULL_PACKET};
 use crate::acks::Acknowledger;
 use crate::ids::{MemberId, Seq, SessionId};
-use crate::intervals::IntervalSet;
+use crate::nack::IntervalSet;
 use crate::nack::{Nack, PacketRange};
 use crate::requests::Requests;
 use crate::terms::{Mode, Policy, Share, Terms};

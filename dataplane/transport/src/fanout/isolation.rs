@@ -5,7 +5,7 @@
 //! its position on, whenever it can take them. Either it catches up, and counts again; or its next bytes
 //! leave the cache: then the branch is overtaken, and must be removed.
 
-use super::branch::Branch;
+use super::Branch;
 use super::{BranchId, Fanout, FanoutError};
 
 impl Fanout {

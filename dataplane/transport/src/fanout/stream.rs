@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::branch::{Branch, FinState};
+use super::{Branch, FinState};
 use super::{BranchId, FanoutError, Mode};
 
 /// The place at which a branch begins.

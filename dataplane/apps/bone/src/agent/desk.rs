@@ -1,16 +1,16 @@
-//! The folder, which a hub's main loop, its HTTP server and its hashing thread share.
+//! The folder, which a hub's main loop, its HTTP server and its hashing thread share; and the wake-up of a main loop.
 
 use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
 use std::sync::mpsc::{channel, Receiver};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use groupflow_host::error::AgentError;
+use nix::sys::eventfd::{EfdFlags, EventFd};
 
-use super::folder::{scan, Folder, Skipped};
-use super::outgoing::hash;
-use super::wake::Wake;
+use super::folder::{hash, scan, Folder, Skipped};
 
 /// Scanned files taken in under one lock, so that nobody waits long for the folder.
 const PART: usize = 500;
@@ -75,4 +75,32 @@ impl Desk {
 pub fn start(name: &str, run: impl FnOnce() + Send + 'static) -> Result<(), AgentError> {
     let started = std::thread::Builder::new().name(name.to_owned()).spawn(run);
     started.map(drop).map_err(|e| AgentError::new("system", format!("no thread: {e}"), "end other programs"))
+}
+
+/// A descriptor that is readable once somebody has called [`Wake::wake`].
+#[derive(Debug)]
+pub struct Wake(EventFd);
+
+impl Wake {
+    /// A descriptor that is not readable yet.
+    pub fn new() -> Result<Wake, nix::Error> {
+        EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK).map(Wake)
+    }
+
+    /// Makes the descriptor readable; may be called from any thread.
+    pub fn wake(&self) {
+        // If the counter is full, the write fails, but the descriptor is readable already.
+        let _ = self.0.write(1);
+    }
+
+    /// Makes the descriptor unreadable until the next wake.
+    pub fn clear(&self) {
+        let _ = self.0.read();
+    }
+}
+
+impl AsFd for Wake {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
 }

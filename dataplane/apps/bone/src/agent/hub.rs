@@ -1,4 +1,4 @@
-//! `gfagent bone-hub`.
+//! `gfagent bone-hub`, and its answers over HTTP: the list of its files, and orders to send one.
 
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -12,17 +12,22 @@ use groupflow_host::report::{seconds, Reporter, Weight};
 use groupflow_host::shell::{Interest, Shell};
 use groupflow_host::socket::GroupSocket;
 use groupflow_session::control::Role;
+use hyper::body::Incoming;
+use hyper::header::ORIGIN;
+use hyper::{Method, Request, StatusCode};
 use nix::poll::PollFlags;
-use serde_json::json;
+use serde_json::{json, Value};
 
 use super::args::BoneHubArgs;
 use super::bound::{self, Bound, Order};
 use super::carrier::Carrier;
+use super::desk::Wake;
 use super::desk::{Desk, ScanResult};
+use super::folder::{self, FileState, Listed};
+use super::http::{self, HttpResponse};
 use super::hub_driver::{HubDriver, HubNote};
-use super::wake::Wake;
-use super::{folder, http, orders};
-use crate::machine::{TransferOutcome, TransferReport};
+use super::serve::{file_name, not_allowed};
+use crate::machine::{FileName, TransferOutcome, TransferReport, Verdict};
 
 /// Rates in bit/s that can be ordered.
 const RATE: Bound = Bound { name: "rate_bps", range: 1_000..=100_000_000_000 };
@@ -45,7 +50,7 @@ pub fn run(args: &BoneHubArgs, reporter: &mut Reporter) -> Result<u8, AgentError
     tell_look(reporter, desk.look());
     let looks = desk.keep_looking(Duration::from_millis(args.poll_ms))?;
     let shared = Arc::clone(&desk);
-    http::serve(listener, http::STALLED, move |request| orders::answer(Arc::clone(&shared), request))?;
+    http::serve(listener, http::STALLED, move |request| answer(Arc::clone(&shared), request))?;
     let waking = Arc::clone(&desk);
     let orders = args.bone.orders.then(|| bound::listen(RATE, move || waking.wake.wake())).transpose()?;
     let address = shell.socket.address();
@@ -158,4 +163,63 @@ fn ended(reporter: &mut Reporter, report: &TransferReport) {
         ),
     };
     reporter.event("sent", Weight::Lasting, fields, Some(human));
+}
+
+pub async fn answer(desk: Arc<Desk>, request: Request<Incoming>) -> HttpResponse {
+    let path = request.uri().path();
+    match (request.method(), file_name(path)) {
+        (&Method::GET | &Method::HEAD, _) if path == "/" => http::json(StatusCode::OK, &list(&desk)),
+        // A web page open in a browser on this host must not be able to give orders.
+        (&Method::POST, _) if request.headers().contains_key(ORIGIN) => {
+            http::problem(StatusCode::FORBIDDEN, "orders do not come from web pages")
+        }
+        (&Method::GET | &Method::HEAD, Ok(name)) => show(&desk, &name, StatusCode::OK),
+        (&Method::POST, Ok(name)) => order(&desk, &name),
+        (&Method::GET | &Method::HEAD | &Method::POST, Err(problem)) => {
+            http::problem(StatusCode::BAD_REQUEST, &problem)
+        }
+        _ => not_allowed("GET, HEAD, POST"),
+    }
+}
+
+fn list(desk: &Desk) -> Value {
+    let folder = desk.folder();
+    let files: Vec<Value> = folder.files.iter().map(|(name, file)| form(name, file)).collect();
+    json!({"role": "hub", "files": files})
+}
+
+fn show(desk: &Desk, name: &FileName, status: StatusCode) -> HttpResponse {
+    match desk.folder().files.get(name) {
+        Some(file) => http::json(status, &form(name, file)),
+        None => http::problem(StatusCode::NOT_FOUND, &format!("{name}: no such file")),
+    }
+}
+
+fn form(name: &FileName, file: &Listed) -> Value {
+    let (state, error) = match &file.state {
+        FileState::Idle => ("idle", None),
+        FileState::Hashing => ("hashing", None),
+        FileState::Queued => ("queued", None),
+        FileState::Sending => ("sending", None),
+        FileState::Sent => ("sent", None),
+        FileState::Failed(why) => ("failed", Some(why.as_str())),
+    };
+    let digest = file.digest.map(|digest| digest.to_string());
+    json!({
+        "name": name.as_str(), "size": file.size(), "sha256": digest, "state": state, "done_bytes": file.done,
+        "error": error,
+    })
+}
+
+fn order(desk: &Desk, name: &FileName) -> HttpResponse {
+    let verdict = desk.folder().want(name);
+    desk.wake.wake();
+    match verdict {
+        // The file is not listed if it is unknown.
+        Verdict::Queued | Verdict::Unknown => show(desk, name, StatusCode::ACCEPTED),
+        Verdict::Busy => http::problem(StatusCode::SERVICE_UNAVAILABLE, "too many files wait; try again"),
+        Verdict::Unreadable => {
+            http::problem(StatusCode::INTERNAL_SERVER_ERROR, &format!("{name}: it cannot be read"))
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! A hub's machine with its folder.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
+use std::net::SocketAddrV4;
 use std::sync::Arc;
 
 use groupflow_base::{CodecError, Datagram, Dest, Machine, Nanos, Transmit};
@@ -8,7 +9,6 @@ use groupflow_base::{CodecError, Datagram, Dest, Machine, Nanos, Transmit};
 use super::carrier::Carrier;
 use super::desk::Desk;
 use super::folder::{FileState, Folder};
-use super::wishes::Wishes;
 use crate::machine::{
     FileName, Hub, HubConfig, HubEvent, Method, RimId, TransferOutcome, TransferReport, Verdict,
 };
@@ -151,3 +151,32 @@ impl Machine for HubDriver {
         [self.carrier.next_deadline(), hub].into_iter().flatten().min()
     }
 }
+
+/// The most wishes remembered; a rim whose wish is not remembered asks again after a minute.
+const MOST: usize = 4096;
+
+#[derive(Debug, Default)]
+pub struct Wishes {
+    of: BTreeMap<FileName, BTreeMap<RimId, SocketAddrV4>>,
+    count: usize,
+}
+
+impl Wishes {
+    /// Notes that a rim was told that the file is queued.
+    pub fn add(&mut self, name: &FileName, rim: RimId, from: SocketAddrV4) {
+        if self.count < MOST && self.of.entry(name.clone()).or_default().insert(rim, from).is_none() {
+            self.count += 1;
+        }
+    }
+
+    /// Removes and returns the rims that wanted a file.
+    pub fn take(&mut self, name: &FileName) -> BTreeMap<RimId, SocketAddrV4> {
+        let rims = self.of.remove(name).unwrap_or_default();
+        self.count -= rims.len();
+        rims
+    }
+}
+
+#[cfg(test)]
+#[path = "tests/wishes.rs"]
+mod tests;

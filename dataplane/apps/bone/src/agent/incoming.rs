@@ -105,7 +105,7 @@ impl IncomingFile {
                 self.kept = true;
             }
         }
-        super::index::sync_folder(path)
+        super::store::sync_folder(path)
     }
 }
 

@@ -18,12 +18,12 @@ use serde_json::json;
 use super::args::BoneRimArgs;
 use super::bound::{self, Bound, Order};
 use super::carrier::Carrier;
+use super::desk::Wake;
 use super::http;
 use super::rim_driver::{RimDriver, RimNote};
 use super::serve::Pages;
 use super::shelf::Shelf;
 use super::store::Store;
-use super::wake::Wake;
 use crate::machine::{RimConfig, RimId, Verdict};
 
 /// How often the order of use is written to the index.

@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
 
+use super::desk::Wake;
 use super::digest::FileDigest;
 use super::store::Store;
-use super::wake::Wake;
 use crate::machine::{FileName, MAX_ASKED};
 
 #[derive(Debug, Clone)]

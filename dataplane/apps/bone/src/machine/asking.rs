@@ -10,7 +10,7 @@ use std::net::SocketAddrV4;
 use groupflow_base::{Dest, Nanos, Transmit};
 
 use super::message::{Body, Message, Verdict};
-use super::names::{FileName, RimId, TransferId};
+use super::message::{FileName, RimId, TransferId};
 
 const FIRST_WAIT: Nanos = Nanos::from_secs(1);
 /// How often the first wait is doubled at most.

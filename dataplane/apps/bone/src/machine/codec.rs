@@ -6,7 +6,7 @@ use groupflow_base::wire::WireField;
 use super::message::{
     Body, DataPacket, Message, Reception, Span, MAX_AWAITED, MAX_PACKET, MAX_SPANS, VERSION,
 };
-use super::names::{FileName, RimId, TransferId};
+use super::message::{FileName, RimId, TransferId};
 
 impl Message {
     /// The message's bytes.

@@ -9,11 +9,11 @@ use groupflow_base::{CodecError, Datagram, Dest, Nanos, Transmit};
 
 use super::group::RimGroup;
 use super::job::Job;
+use super::job::{Offer, TransferOutcome, TransferReport};
 use super::message::{Body, Message, Method, Reception, Repair, Verdict, MAX_PACKET};
-use super::names::{FileName, RimId, TransferId};
+use super::message::{FileName, RimId, TransferId};
 use super::size::SizeControl;
 use super::states::{allowed, HubState, HUB};
-use super::transfer::{Offer, TransferOutcome, TransferReport};
 
 /// The most files that may wait.
 const MAX_QUEUED: usize = 1024;

@@ -1,7 +1,6 @@
 //! The rim: the machine that receives files in rounds.
 
 mod receiving;
-mod reporting;
 
 use std::collections::VecDeque;
 use std::net::SocketAddrV4;
@@ -11,7 +10,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::message::{Body, DataPacket, Message, Method, Parameters, Round};
-use super::names::{FileName, RimId, TransferId};
+use super::message::{FileName, RimId, TransferId};
 use super::reception::{FileWrite, Stored};
 use super::states::{allowed, RimState, RIM};
 use receiving::expected;

@@ -9,8 +9,8 @@ use groupflow_host::tcp::{self, is_exhausted, is_later, EXHAUSTED};
 use serde_json::json;
 
 use super::flow::GatherFlow;
+use super::flow::ServerStripe;
 use super::server::{Server, ServerPollKey};
-use super::server_stripe::ServerStripe;
 use crate::machine::frame::Hello;
 use crate::machine::{Admitted, Epoch, GatherFrame, RefusalCode, Refused};
 

@@ -123,7 +123,7 @@ impl Subcommand for GatherServeArgs {
     }
 
     fn run(&self, reporter: &mut Reporter) -> Result<u8, AgentError> {
-        super::serve::run(self, reporter)
+        super::serve::serve(self, reporter)
     }
 }
 
@@ -133,6 +133,6 @@ impl Subcommand for GatherSendArgs {
     }
 
     fn run(&self, reporter: &mut Reporter) -> Result<u8, AgentError> {
-        super::send::run(self, reporter)
+        super::serve::send(self, reporter)
     }
 }

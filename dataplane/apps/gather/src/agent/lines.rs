@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use groupflow_host::lines::LineBuffer;
+use groupflow_host::json::LineBuffer;
 use groupflow_host::poller::is_ready;
 use nix::errno::Errno;
 use nix::poll::{PollFlags, PollTimeout};

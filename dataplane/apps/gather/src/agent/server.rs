@@ -18,8 +18,8 @@ use rustls::ServerConfig;
 use super::clients::ClientList;
 use super::destination::StreamFolder;
 use super::flow::GatherFlow;
+use super::flow::ServerStripe;
 use super::lines::{EventWriter, StdinLines};
-use super::server_stripe::ServerStripe;
 use super::tune::{Bounds, Setting};
 use crate::machine::{ClientName, GatherFrame, Item, RefusalCode, Roster};
 

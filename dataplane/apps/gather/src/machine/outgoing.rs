@@ -7,7 +7,7 @@ use groupflow_base::ranges::Ranges;
 use groupflow_base::reassembly::MIN_BLOCK;
 use thiserror::Error;
 
-use super::names::Epoch;
+use super::frame::Epoch;
 
 /// The most bytes that a stripe is given at once.
 pub const MAX_BLOCK: u64 = 16 << 10;

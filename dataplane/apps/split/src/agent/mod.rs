@@ -17,10 +17,10 @@ use super::control::{ControlClient, Listener};
 use super::frame::{Fault, SplitFrame};
 use super::link::sharing::LinkUses;
 use super::live::{Abort, Live, Turn};
-use super::peers::{Drain, Greeting};
 use super::resources::{Resources, SplitPollKey};
 use super::session::Session;
 use super::tally::{self, LostMembers};
+use neighbours::{Drain, Greeting};
 
 mod neighbours;
 mod requests;

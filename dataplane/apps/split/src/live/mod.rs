@@ -21,7 +21,6 @@ use super::upstream::Upstream;
 mod answers;
 mod branches;
 mod relay;
-mod report;
 
 /// Bytes moved before other streams have their turn.
 const BUDGET: u64 = 1 << 20;
