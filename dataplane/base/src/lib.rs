@@ -4,12 +4,11 @@
 //! | module | subject |
 //! |---|---|
 //! | [`machine`] | a protocol endpoint as a value, without clock or socket; its datagrams |
-//! | `time` | [`Nanos`] |
-//! | `rate`, [`quantity`] | [`BitRate`]; quantities as people write them |
+//! | `time`, [`quantity`] | [`Nanos`] and [`BitRate`]; quantities as people write them |
 //! | [`codec`] | readers and writers of fields, the envelope of frames |
 //! | [`wire`], [`wire_enum!`] | messages by declaration: fields, structs and kinds; enums of one byte |
 //! | [`feedback`] | frames of diffusion-type flow control, as hosts read them |
-//! | `token`, `stream_id` | [`Token`], a secret that two sides share; [`StreamId`] |
+//! | `token` | [`Token`], a secret that two sides share; [`StreamId`] |
 //! | `crowd` | [`gives_way`]: which of many silent connections does |
 //! | [`ranges`] | a set of numbers, as disjoint ranges |
 //! | [`reassembly`] | bytes of a stream put in order, held until earlier ones arrive |
@@ -23,9 +22,7 @@ pub mod machine;
 pub mod min_tree;
 pub mod quantity;
 pub mod ranges;
-mod rate;
 pub mod reassembly;
-mod stream_id;
 mod time;
 mod token;
 pub mod wire;
@@ -33,12 +30,10 @@ pub mod wire;
 pub use codec::CodecError;
 pub use crowd::gives_way;
 pub use machine::{Datagram, Dest, Machine, Transmit};
-pub use rate::BitRate;
 #[doc(hidden)]
 pub use serde; // for `wire_enum!`
-pub use stream_id::StreamId;
-pub use time::Nanos;
-pub use token::Token;
+pub use time::{BitRate, Nanos};
+pub use token::{StreamId, Token};
 
 /// The former name of a map of `switch` and `tree`.
 pub use std::collections::BTreeMap as SortedMap;

@@ -9,35 +9,28 @@
 //!
 //! | module | subject |
 //! |---|---|
-//! | [`subcommand`], [`options`], [`secure`] | subcommands of gfagent; common options; options of TLS |
+//! | [`subcommand`], [`options`] | subcommands of gfagent; common options |
 //! | [`error`], [`report`], [`progress`] | errors with a remedy; events; progress of a transfer |
 //! | [`shell`], [`socket`] | the loop around a machine; its UDP socket, with datagrams in batches |
-//! | [`poller`], [`tcp`], [`tcp_info`], [`sockopt`] | epoll; TCP sockets; their kernel state; other options |
-//! | [`private`] | Unix sockets for one user |
-//! | [`link`], [`channel`], [`read_outcome`] | a connection with its outbox; its bytes, in TLS or not; a read |
-//! | [`identity`], [`trust`] | the server's certificate; how a client recognizes it |
+//! | [`poller`], [`tcp`], [`sockopt`] | epoll; TCP sockets and their kernel state; other options, Unix sockets |
+//! | [`link`], [`channel`], [`tls`] | a connection with its outbox; its bytes, in TLS or not; certificates and trust |
 //! | [`input`], [`output`] | a file or pipe to send; the file or pipe that receives |
-//! | [`json`], [`lines`], [`process`] | a JSON object's fields; lines of a stream; descriptors and signals |
+//! | [`json`], [`process`] | lines and objects of JSON; descriptors and signals |
 
 pub mod channel;
 pub mod error;
-pub mod identity;
 pub mod input;
 pub mod json;
 pub mod link;
 pub mod options;
 pub mod output;
 pub mod poller;
-pub mod private;
 pub mod process;
 pub mod progress;
-pub mod read_outcome;
 pub mod report;
-pub mod secure;
 pub mod shell;
 pub mod socket;
 pub mod sockopt;
 pub mod subcommand;
 pub mod tcp;
-pub mod tcp_info;
-pub mod trust;
+pub mod tls;

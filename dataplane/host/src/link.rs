@@ -1,12 +1,11 @@
 //! A TCP connection that never blocks, and the bytes that wait until its socket takes them.
 
 use std::collections::VecDeque;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::net::TcpStream;
 
 use crate::channel::Channel;
 use crate::poller::{Poller, Ready, Registration};
-use crate::read_outcome::ReadOutcome;
 use crate::tcp::is_later;
 
 /// A bounded queue of bytes.
@@ -115,5 +114,34 @@ impl TcpLink {
     /// Closes the connection, with a reset if [`crate::tcp::reset_on_close`] asked for one.
     pub fn close<T: Copy>(self, poller: &mut Poller<T>) {
         poller.remove(self.socket(), self.registration);
+    }
+}
+
+/// The result of a read that does not block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReadOutcome {
+    /// So many bytes were read.
+    Bytes(usize),
+    /// There is nothing to read now.
+    Nothing,
+    /// The peer has ended its side.
+    End,
+}
+
+impl ReadOutcome {
+    /// Reads once; `readable` is cleared when there is nothing to read.
+    pub fn read(from: &mut impl Read, readable: &mut bool, into: &mut [u8]) -> io::Result<ReadOutcome> {
+        loop {
+            match from.read(into) {
+                Ok(0) => return Ok(ReadOutcome::End),
+                Ok(count) => return Ok(ReadOutcome::Bytes(count)),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if is_later(&error) => {
+                    *readable = false;
+                    return Ok(ReadOutcome::Nothing);
+                }
+                Err(error) => return Err(error),
+            }
+        }
     }
 }

@@ -14,15 +14,6 @@ pub struct ProgressSample {
     pub rate: BitRate,
 }
 
-/// The result of a stream, at one host.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Summary {
-    /// Bytes of the stream that were written or read here.
-    pub bytes: u64,
-    /// Seconds from the first to the last of these bytes; at the source, until all hosts had them.
-    pub seconds: f64,
-}
-
 /// Measures progress between start and stop.
 #[derive(Debug, Default)]
 pub struct ProgressMeter {

@@ -6,9 +6,9 @@ use std::time::Instant;
 use groupflow_base::codec::Envelopes;
 use groupflow_base::StreamId;
 use groupflow_host::channel::Channel;
+use groupflow_host::link::ReadOutcome;
 use groupflow_host::link::TcpLink;
 use groupflow_host::poller::Ready;
-use groupflow_host::read_outcome::ReadOutcome;
 use groupflow_host::tcp;
 use groupflow_transport::fanout::{BranchId, Fanout};
 

@@ -23,7 +23,7 @@ use rate::{PacketPacer, RateModel};
 
 use crate::ids::{MemberId, Seq, SessionId, FRAME_OVERHEAD, MAX_PAYLOAD, WINDOW_MAX};
 use crate::nack::Nack;
-use crate::rtt::Rtt;
+use crate::requests::Rtt;
 use crate::source::{Source, SourceError, WrittenSource};
 use crate::wire::{Flags, GroupPacket, Header, Kind};
 

@@ -3,7 +3,7 @@
 use groupflow_base::Nanos;
 
 use super::report::{SenderError, SenderEvent};
-use crate::rtt::{backoff, Rtt};
+use crate::requests::{backoff, Rtt};
 
 /// A poll follows after two round trips without an acknowledgement, and at least after this time.
 const MIN: Nanos = Nanos::from_millis(50);

@@ -8,8 +8,8 @@ use groupflow_base::Token;
 use groupflow_host::error::AgentError;
 use groupflow_host::options::parse_bytes;
 use groupflow_host::report::Reporter;
-use groupflow_host::secure::{SecureSend, SecureServe};
 use groupflow_host::subcommand::Subcommand;
+use groupflow_host::tls::{SecureSend, SecureServe};
 
 use crate::machine::ClientName;
 

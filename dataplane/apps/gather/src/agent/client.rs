@@ -8,12 +8,12 @@ use groupflow_base::StreamId;
 use groupflow_host::channel::Channel;
 use groupflow_host::error::{exit, one_line, plain, AgentError};
 use groupflow_host::input::Input;
+use groupflow_host::link::ReadOutcome;
 use groupflow_host::poller::{Poller, Ready};
 use groupflow_host::process::system;
-use groupflow_host::read_outcome::ReadOutcome;
 use groupflow_host::report::{Reporter, Weight};
 use groupflow_host::tcp::{self, TcpOptions};
-use groupflow_host::trust::{self, Trust};
+use groupflow_host::tls::{self, Trust};
 use nix::errno::Errno;
 use nix::sys::signalfd::SignalFd;
 use serde_json::json;
@@ -377,7 +377,7 @@ impl<'a> Client<'a> {
         if self.core.is_complete() {
             return Ok(());
         }
-        if let Some(error) = trust::hopeless(error, self.args.to) {
+        if let Some(error) = tls::hopeless(error, self.args.to) {
             return Err(error);
         }
         let was_open = self

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use groupflow_host::channel::Channel;
 use groupflow_host::link::TcpLink;
 use groupflow_host::poller::Registration;
-use groupflow_host::tcp_info::TcpInfo;
+use groupflow_host::tcp::TcpInfo;
 
 use crate::machine::frame::StripeReport;
 use crate::machine::{GatherFrame, Side, StripeDecoder, StripeId};

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use groupflow_host::tcp_info::TcpInfo;
+use groupflow_host::tcp::TcpInfo;
 use nix::time::{clock_gettime, ClockId};
 use serde::Serialize;
 use serde_json::json;

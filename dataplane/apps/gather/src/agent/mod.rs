@@ -9,13 +9,12 @@
 //! | module | subject |
 //! |---|---|
 //! | [`args`], [`clients`] | options; the list of clients |
-//! | [`serve`], [`server`] | the server's command; its loop |
-//! | `admission`, `endings`, `control` | admission of connections; ends of streams; rounds and tunings |
-//! | [`server_stripe`] | the server's end of a stripe |
-//! | [`flow`], [`destination`] | a client's stream; its destination |
-//! | [`round`], [`tune`], [`window`] | measurements; settings; the window of a live connection |
+//! | [`serve`], [`server`] | the two commands; the server's loop |
+//! | `admission`, `control` | connections and streams at their beginning and their end; rounds and tunings |
+//! | [`flow`] | a client's stream, its destination, and the server's end of its stripes |
+//! | [`tune`], [`window`] | settings; the window of a live connection |
 //! | [`lines`] | JSON lines in and out that block nothing |
-//! | [`send`], [`client`], [`client_stripe`] | the client's command; its loop; its end of a stripe |
+//! | [`client`], [`client_stripe`] | the client's loop; its end of a stripe |
 
 mod admission;
 pub mod args;
@@ -23,8 +22,6 @@ pub mod client;
 mod client_stripe;
 mod clients;
 mod control;
-mod destination;
-mod endings;
 mod flow;
 mod lines;
 mod serve;

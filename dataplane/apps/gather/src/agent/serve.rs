@@ -5,16 +5,16 @@ use std::time::Duration;
 
 use groupflow_base::StreamId;
 use groupflow_host::error::{plain, AgentError};
-use groupflow_host::identity::Identity;
 use groupflow_host::input::Input;
 use groupflow_host::process::{raise_descriptors, signals, system};
 use groupflow_host::report::{Reporter, Weight};
 use groupflow_host::tcp::{self, TcpOptions};
+use groupflow_host::tls::Identity;
 use serde_json::json;
 
 use super::args::{GatherSendArgs, GatherServeArgs};
 use super::client::Client;
-use super::destination::StreamFolder;
+use super::flow::StreamFolder;
 use super::lines::EventWriter;
 use super::server::{Server, ServerOptions};
 use super::{clients, tune, window};

@@ -9,16 +9,16 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use groupflow_base::CodecError;
+use groupflow_host::link::ReadOutcome;
 use groupflow_host::poller::{Poller, Ready};
-use groupflow_host::read_outcome::ReadOutcome;
 use nix::errno::Errno;
 use nix::sys::signalfd::SignalFd;
 use rustls::ServerConfig;
 
 use super::clients::ClientList;
-use super::destination::StreamFolder;
 use super::flow::GatherFlow;
 use super::flow::ServerStripe;
+use super::flow::StreamFolder;
 use super::lines::{EventWriter, StdinLines};
 use super::tune::{Bounds, Setting};
 use crate::machine::{ClientName, GatherFrame, Item, RefusalCode, Roster};

@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::AsFd;
 
 use groupflow_host::sockopt::{get_int, set_int};
-use groupflow_host::tcp_info::TcpInfo;
+use groupflow_host::tcp::TcpInfo;
 
 /// The least bytes to which the kernel lets a window be clamped (half of SOCK_MIN_RCVBUF).
 pub const LEAST: u64 = 1152;

@@ -9,9 +9,9 @@ use std::time::Instant;
 
 use groupflow_base::{gives_way, CodecError};
 use groupflow_host::channel::Channel;
+use groupflow_host::link::ReadOutcome;
 use groupflow_host::link::TcpLink;
 use groupflow_host::poller::Ready;
-use groupflow_host::read_outcome::ReadOutcome;
 use groupflow_host::tcp;
 use serde_json::json;
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use groupflow_host::tcp;
-use groupflow_host::tcp_info::TcpInfo;
+use groupflow_host::tcp::TcpInfo;
 use groupflow_transport::fanout::Fanout;
 
 use super::{BranchLink, LinkState};

@@ -3,7 +3,7 @@
 use std::io;
 use std::ops::ControlFlow;
 
-use groupflow_host::read_outcome::ReadOutcome;
+use groupflow_host::link::ReadOutcome;
 use serde_json::json;
 
 use super::{Abort, Live};

@@ -8,8 +8,8 @@ use groupflow_base::{Nanos, Token};
 use groupflow_host::error::AgentError;
 use groupflow_host::options::{parse_bytes, StreamStart};
 use groupflow_host::report::Reporter;
-use groupflow_host::secure::SecureSend;
 use groupflow_host::subcommand::{check_name, Subcommand};
+use groupflow_host::tls::SecureSend;
 
 use crate::machine::{HostId, NodeConfig, Slow, StartAt};
 

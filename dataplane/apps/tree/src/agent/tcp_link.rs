@@ -5,10 +5,10 @@ use std::net::TcpStream;
 
 use groupflow_base::Nanos;
 use groupflow_host::channel::Channel;
+use groupflow_host::link::ReadOutcome;
 use groupflow_host::poller::{Ready, Registration};
-use groupflow_host::read_outcome::ReadOutcome;
+use groupflow_host::tcp::TcpInfo;
 use groupflow_host::tcp::{is_later, TcpOptions};
-use groupflow_host::tcp_info::TcpInfo;
 
 /// Bytes that a connection is given at once; those that wait in the kernel besides are bounded, too.
 pub const BATCH: usize = 64 << 10;
