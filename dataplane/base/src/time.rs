@@ -41,14 +41,6 @@ impl Nanos {
         self.0 / 1_000_000
     }
 
-    /// The sum, or `None` where it does not fit.
-    pub const fn checked_add(self, span: Nanos) -> Option<Nanos> {
-        match self.0.checked_add(span.0) {
-            Some(sum) => Some(Nanos(sum)),
-            None => None,
-        }
-    }
-
     /// The difference, or `None` where `earlier` is later.
     pub const fn checked_sub(self, earlier: Nanos) -> Option<Nanos> {
         match self.0.checked_sub(earlier.0) {

@@ -9,24 +9,21 @@
 //!
 //! | module | subject |
 //! |---|---|
-//! | [`subcommand`], [`options`] | subcommands of gfagent; common options |
-//! | [`error`], [`report`], [`progress`] | errors with a remedy; events; progress of a transfer |
+//! | [`subcommand`] | subcommands of gfagent, and common options |
+//! | [`error`], [`report`] | errors with a remedy; events, and the progress of a transfer |
 //! | [`shell`], [`socket`] | the loop around a machine; its UDP socket, with datagrams in batches |
 //! | [`poller`], [`tcp`], [`sockopt`] | epoll; TCP sockets and their kernel state; other options, Unix sockets |
 //! | [`link`], [`channel`], [`tls`] | a connection with its outbox; its bytes, in TLS or not; certificates and trust |
-//! | [`input`], [`output`] | a file or pipe to send; the file or pipe that receives |
+//! | [`files`] | a file or pipe to send; the file or pipe that receives |
 //! | [`json`], [`process`] | lines and objects of JSON; descriptors and signals |
 
 pub mod channel;
 pub mod error;
-pub mod input;
+pub mod files;
 pub mod json;
 pub mod link;
-pub mod options;
-pub mod output;
 pub mod poller;
 pub mod process;
-pub mod progress;
 pub mod report;
 pub mod shell;
 pub mod socket;

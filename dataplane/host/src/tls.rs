@@ -256,7 +256,7 @@ impl SecureServe {
 }
 
 /// TLS options of a client, which encrypts unless told not to.
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Args)]
 #[group(required = true, multiple = true)]
 pub struct SecureSend {
     /// SHA-256 of the server's certificate
@@ -274,16 +274,6 @@ pub struct SecureSend {
 }
 
 impl SecureSend {
-    /// Trusts the certificate with this SHA-256 in hexadecimal digits; `None`: the text is not such a number.
-    pub fn pinned(fingerprint: &str) -> Option<SecureSend> {
-        Some(SecureSend { tls_pin: Some(Pin::parse(fingerprint)?), ..SecureSend::default() })
-    }
-
-    /// Encrypts nothing.
-    pub fn plain() -> SecureSend {
-        SecureSend { plain: true, ..SecureSend::default() }
-    }
-
     /// The trust in the server; `None`: nothing is encrypted.
     pub fn trust(&self, to: SocketAddrV4) -> Result<Option<Trust>, AgentError> {
         match (&self.tls_pin, &self.tls_ca) {

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 use groupflow_host::error::AgentError;
-use groupflow_host::options::{parse_bytes, parse_rate, parse_session, CommonArgs, StreamStart};
 use groupflow_host::report::Reporter;
 use groupflow_host::subcommand::{check_name, Subcommand};
+use groupflow_host::subcommand::{parse_bytes, parse_rate, parse_session, CommonArgs, StreamStart};
 use groupflow_transport::SessionId;
 
 use crate::{cache, member, recv, send};

@@ -4,8 +4,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use groupflow_base::{BitRate, Nanos};
 use groupflow_host::error::{exit, AgentError};
-use groupflow_host::input::{FileBytes, Input};
-use groupflow_host::progress::ProgressMeter;
+use groupflow_host::files::{FileBytes, Input};
+use groupflow_host::report::ProgressMeter;
 use groupflow_host::report::{seconds, Reporter, Weight};
 use groupflow_host::shell::{Interest, Shell};
 use groupflow_host::socket::GroupSocket;

@@ -16,7 +16,7 @@ use super::cache::ByteCache;
 use super::config::{BranchKind, BranchSpec, SessionSpec};
 use super::frame::Preamble;
 use super::frame::MAX_REPLY;
-use super::resources::{Resources, SplitPollKey};
+use super::session::{Resources, SplitPollKey};
 
 pub mod sharing;
 

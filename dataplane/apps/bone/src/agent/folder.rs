@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::Sender;
 
 use groupflow_host::error::plain;
-use groupflow_host::input::FileBytes;
+use groupflow_host::files::FileBytes;
 use groupflow_transport::source::{SeekableBytes, SourceError};
 
 use super::digest::{FileDigest, Stamp};

@@ -7,7 +7,7 @@ use std::time::Duration;
 use groupflow_base::Nanos;
 use groupflow_host::error::{plain, AgentError};
 use groupflow_host::process::{raise_descriptors, system};
-use groupflow_host::progress::PROGRESS;
+use groupflow_host::report::PROGRESS;
 use groupflow_host::report::{seconds, Reporter, Weight};
 use groupflow_host::shell::{Interest, Shell};
 use groupflow_host::socket::GroupSocket;

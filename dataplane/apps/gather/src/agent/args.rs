@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use clap::Args;
 use groupflow_base::Token;
 use groupflow_host::error::AgentError;
-use groupflow_host::options::parse_bytes;
 use groupflow_host::report::Reporter;
+use groupflow_host::subcommand::parse_bytes;
 use groupflow_host::subcommand::Subcommand;
 use groupflow_host::tls::{SecureSend, SecureServe};
 

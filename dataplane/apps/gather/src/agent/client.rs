@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use groupflow_base::StreamId;
 use groupflow_host::channel::Channel;
 use groupflow_host::error::{exit, one_line, plain, AgentError};
-use groupflow_host::input::Input;
+use groupflow_host::files::Input;
 use groupflow_host::link::ReadOutcome;
 use groupflow_host::poller::{Poller, Ready};
 use groupflow_host::process::system;

@@ -12,7 +12,6 @@ use super::flow::GatherFlow;
 use super::flow::ServerStripe;
 use super::server::Server;
 use super::tune::{self, Known, Order, Setting};
-use super::window;
 use crate::machine::{ClientName, GatherFrame};
 
 impl Server {
@@ -72,7 +71,7 @@ impl Server {
         self.roster.allow(order.bounds.connections);
         if let Some(bytes) = order.bounds.buffer.filter(|_| before.buffer != order.bounds.buffer) {
             // Without the clamp, windows of new connections are coarser.
-            let _ = window::prepare(&self.listener, bytes);
+            let _ = tune::clamp(&self.listener, bytes);
         }
         if let Some(list) = order.clients {
             self.list_clients(list);

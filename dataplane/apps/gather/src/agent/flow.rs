@@ -15,7 +15,7 @@ use groupflow_host::error::plain;
 use groupflow_host::link::TcpLink;
 use groupflow_host::poller::Registration;
 
-use super::window::AdvertisedWindow;
+use super::tune::AdvertisedWindow;
 use crate::machine::frame::StripeReport;
 use crate::machine::{ClientName, Epoch, GatherFrame, Side, StripeDecoder};
 

@@ -12,7 +12,7 @@
 //! | [`serve`], [`server`] | the two commands; the server's loop |
 //! | `admission`, `control` | connections and streams at their beginning and their end; rounds and tunings |
 //! | [`flow`] | a client's stream, its destination, and the server's end of its stripes |
-//! | [`tune`], [`window`] | settings; the window of a live connection |
+//! | [`tune`] | settings; the window of a live connection |
 //! | [`lines`] | JSON lines in and out that block nothing |
 //! | [`client`], [`client_stripe`] | the client's loop; its end of a stripe |
 
@@ -27,4 +27,3 @@ mod lines;
 mod serve;
 mod server;
 mod tune;
-mod window;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use groupflow_base::StreamId;
 use groupflow_host::error::{plain, AgentError};
-use groupflow_host::input::Input;
+use groupflow_host::files::Input;
 use groupflow_host::process::{raise_descriptors, signals, system};
 use groupflow_host::report::{Reporter, Weight};
 use groupflow_host::tcp::{self, TcpOptions};
@@ -17,7 +17,7 @@ use super::client::Client;
 use super::flow::StreamFolder;
 use super::lines::EventWriter;
 use super::server::{Server, ServerOptions};
-use super::{clients, tune, window};
+use super::{clients, tune};
 
 /// The most clients without `--max-clients` and without a list.
 const CLIENTS: usize = 64;
@@ -54,7 +54,7 @@ pub fn serve(args: &GatherServeArgs, _: &mut Reporter) -> Result<u8, AgentError>
         socket2::SockRef::from(&listener).set_mss(bytes.into()).map_err(|e| system(&e))?;
     }
     if let Some(bytes) = args.buffer {
-        window::prepare(&listener, bytes).map_err(|e| system(&e))?;
+        tune::clamp(&listener, bytes).map_err(|e| system(&e))?;
     }
     let address = listener.local_addr().map_err(|e| system(&e))?;
     let mut events = EventWriter::new(args.json, "gather-serve", &address.to_string());

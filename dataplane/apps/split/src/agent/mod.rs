@@ -17,8 +17,8 @@ use super::control::{ControlClient, Listener};
 use super::frame::{Fault, SplitFrame};
 use super::link::sharing::LinkUses;
 use super::live::{Abort, Live, Turn};
-use super::resources::{Resources, SplitPollKey};
 use super::session::Session;
+use super::session::{Resources, SplitPollKey};
 use super::tally::{self, LostMembers};
 use neighbours::{Drain, Greeting};
 

@@ -17,7 +17,7 @@ use serde_json::json;
 
 use super::{Agent, PATIENCE};
 use crate::frame::{Fault, Preamble, SplitFrame, PREAMBLE};
-use crate::resources::SplitPollKey;
+use crate::session::SplitPollKey;
 use crate::upstream::{Upstream, OUTBOX};
 
 /// Connections that may wait without a preamble.

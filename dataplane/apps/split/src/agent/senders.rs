@@ -15,7 +15,7 @@ use super::Agent;
 use crate::config::SessionSpec;
 use crate::frame::{Fault, SplitFrame};
 use crate::live::{Abort, Live, Turn};
-use crate::resources::SplitPollKey;
+use crate::session::SplitPollKey;
 use crate::upstream::{Upstream, OUTBOX};
 
 impl Agent {

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::{Abort, Live};
 use crate::config::Replies;
 use crate::frame::{Fault, SplitFrame, MAX_BODY};
-use crate::resources::Resources;
+use crate::session::Resources;
 
 impl Live {
     /// Reads the messages of one branch.

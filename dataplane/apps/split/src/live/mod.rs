@@ -14,7 +14,7 @@ use super::cache::ByteCache;
 use super::config::{BranchKind, Replies, SessionSpec};
 use super::frame::{Fault, MAX_BODY};
 use super::link::{BranchLink, LinkState};
-use super::resources::Resources;
+use super::session::Resources;
 use super::tally::Tally;
 use super::upstream::Upstream;
 

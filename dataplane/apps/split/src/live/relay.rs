@@ -11,7 +11,7 @@ use serde_json::json;
 use super::{Abort, Live};
 use crate::config::Replies;
 use crate::frame::{Fault, SplitFrame};
-use crate::resources::Resources;
+use crate::session::Resources;
 
 impl Live {
     /// Whether an agent's branch counts by its PROGRESS frames, as in E2E; in N2N it counts by the
