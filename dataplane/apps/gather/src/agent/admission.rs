@@ -13,7 +13,7 @@ use serde_json::json;
 use super::flow::{GatherFlow, ServerStripe};
 use super::server::{Server, ServerPollKey};
 use crate::machine::frame::Hello;
-use crate::machine::{Admitted, Epoch, GatherFrame, RefusalCode, Refused};
+use crate::machine::{Admitted, ClientName, Epoch, GatherFrame, RefusalCode, Refused};
 
 impl Server {
     pub(super) fn accept(&mut self) {
@@ -66,23 +66,22 @@ impl Server {
     }
 
     fn enter(&mut self, number: u64, hello: &Hello, admitted: Admitted) -> Result<(), Refused> {
-        // Each admitted client is on the list.
-        let Some(&client) = self.numbers.get(&hello.client) else { return Ok(()) };
+        let client = &hello.client;
         if let Admitted::Replaces(_) = admitted {
             self.end_flow(client, "replaced", None);
         }
-        if !self.flows.contains_key(&client) {
-            if let Err(refused) = self.begin(client, hello) {
-                self.roster.forget(&hello.client, hello.stream);
+        if !self.flows.contains_key(client) {
+            if let Err(refused) = self.begin(hello) {
+                self.roster.forget(client, hello.stream);
                 return Err(refused);
             }
         }
-        let wanted = self.settings[client].connections;
+        let wanted = self.settings.get(client).copied().unwrap_or_default().connections;
         self.pending.remove(&number);
-        let (Some(flow), Some(stripe)) = (self.flows.get_mut(&client), self.stripes.get_mut(&number)) else {
+        let (Some(flow), Some(stripe)) = (self.flows.get_mut(client), self.stripes.get_mut(&number)) else {
             return Ok(());
         };
-        stripe.client = Some(client);
+        stripe.client = Some(client.clone());
         flow.stripes.insert(number);
         flow.alone = None;
         let welcome = flow.welcome(wanted);
@@ -91,7 +90,7 @@ impl Server {
         Ok(())
     }
 
-    fn begin(&mut self, client: usize, hello: &Hello) -> Result<(), Refused> {
+    fn begin(&mut self, hello: &Hello) -> Result<(), Refused> {
         let opened = self.folder.open(&hello.client, hello.stream);
         let (destination, delivered) = opened.map_err(|text| Refused { code: RefusalCode::Output, text })?;
         if delivered < hello.acknowledged {
@@ -104,7 +103,7 @@ impl Server {
         let path = destination.path().map(|path| path.display().to_string());
         let core = Reassembly::new(delivered, self.options.room);
         let flow = GatherFlow::new(hello.stream, Epoch(rand::random()), (destination, delivered), core);
-        self.flows.insert(client, flow);
+        self.flows.insert(hello.client.clone(), flow);
         let stream = hello.stream.to_string();
         let fields =
             json!({"client": hello.client.as_str(), "stream": stream, "from": delivered, "path": path});
@@ -142,7 +141,7 @@ impl Server {
 
     fn refuse_as(&mut self, number: u64, hello: Option<&Hello>, code: RefusalCode, text: &str) {
         let Some(stripe) = self.stripes.get_mut(&number) else { return };
-        let client = hello.map(|hello| &hello.client).or(stripe.client.map(|client| &self.names[client]));
+        let client = hello.map(|hello| &hello.client).or(stripe.client.as_ref());
         let fields = json!({
             "peer": stripe.peer.to_string(), "client": client.map(|name| name.as_str()),
             "code": code.word(), "text": text,
@@ -150,7 +149,7 @@ impl Server {
         self.events.tell("refused", fields, Some(format!("refused {}: {text}", stripe.peer)));
         stripe.say(&GatherFrame::Refusal { code, text: text.to_owned() });
         if let Some(client) = stripe.client.take() {
-            self.detach(client, number);
+            self.detach(&client, number);
         }
         self.farewell(number);
     }
@@ -169,11 +168,11 @@ impl Server {
         for client in std::mem::take(&mut self.touched) {
             let Some(flow) = self.flows.get_mut(&client) else { continue };
             if let Some(why) = flow.failure.take() {
-                self.fail(client, &why);
+                self.fail(&client, &why);
                 continue;
             }
             if flow.core.is_complete() {
-                self.complete(client);
+                self.complete(&client);
                 continue;
             }
             match flow.news(self.now) {
@@ -197,8 +196,8 @@ impl Server {
         }
     }
 
-    pub(super) fn complete(&mut self, client: usize) {
-        let Some(flow) = self.flows.get_mut(&client) else { return };
+    pub(super) fn complete(&mut self, client: &ClientName) {
+        let Some(flow) = self.flows.get_mut(client) else { return };
         if let Err(why) = flow.destination.finish() {
             return self.fail(client, &why);
         }
@@ -206,20 +205,18 @@ impl Server {
         self.end_flow(client, "complete", Some(&GatherFrame::Complete { length }));
     }
 
-    pub(super) fn fail(&mut self, client: usize, why: &str) {
+    pub(super) fn fail(&mut self, client: &ClientName, why: &str) {
         let text = why.to_owned();
         let refusal = GatherFrame::Refusal { code: RefusalCode::Output, text: text.clone() };
-        let fields =
-            json!({"peer": null, "client": self.names[client].as_str(), "code": "output", "text": text});
-        self.events.tell("refused", fields, Some(format!("client {}: {why}", self.names[client])));
+        let fields = json!({"peer": null, "client": client.as_str(), "code": "output", "text": text});
+        self.events.tell("refused", fields, Some(format!("client {client}: {why}")));
         self.end_flow(client, "failed", Some(&refusal));
     }
 
     /// Ends a stream: its connections are told, and closed.
-    pub(super) fn end_flow(&mut self, client: usize, outcome: &str, word: Option<&GatherFrame>) {
-        let Some(flow) = self.flows.remove(&client) else { return };
-        let name = self.names[client].clone();
-        self.roster.forget(&name, flow.stream);
+    pub(super) fn end_flow(&mut self, client: &ClientName, outcome: &str, word: Option<&GatherFrame>) {
+        let Some(flow) = self.flows.remove(client) else { return };
+        self.roster.forget(client, flow.stream);
         for &number in &flow.stripes {
             if let Some(stripe) = self.stripes.get_mut(&number) {
                 stripe.client = None;
@@ -233,10 +230,10 @@ impl Server {
         let seconds = flow.began.elapsed().as_secs_f64();
         let path = flow.destination.path().map(|path| path.display().to_string());
         let fields = json!({
-            "client": name.as_str(), "stream": flow.stream.to_string(), "outcome": outcome,
+            "client": client.as_str(), "stream": flow.stream.to_string(), "outcome": outcome,
             "bytes": bytes, "seconds": seconds, "path": path,
         });
-        let human = format!("client {name}: stream {} {outcome}, {bytes} bytes", flow.stream);
+        let human = format!("client {client}: stream {} {outcome}, {bytes} bytes", flow.stream);
         self.events.tell("stream_ended", fields, Some(human));
     }
 
@@ -274,17 +271,17 @@ impl Server {
         let Some(stripe) = self.stripes.remove(&number) else { return };
         stripe.link.close(&mut self.poller);
         if let Some(client) = stripe.client {
-            self.detach(client, number);
+            self.detach(&client, number);
         }
     }
 
     /// Removes a connection from its client's stream.
-    pub(super) fn detach(&mut self, client: usize, number: u64) {
-        let Some(flow) = self.flows.get_mut(&client) else { return };
+    pub(super) fn detach(&mut self, client: &ClientName, number: u64) {
+        let Some(flow) = self.flows.get_mut(client) else { return };
         if !flow.stripes.remove(&number) {
             return;
         }
-        self.roster.leave(&self.names[client], flow.stream);
+        self.roster.leave(client, flow.stream);
         if flow.stripes.is_empty() {
             flow.alone = Some(self.now);
         }

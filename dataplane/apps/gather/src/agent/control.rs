@@ -20,11 +20,10 @@ impl Server {
         let took = self.now.saturating_duration_since(self.round_began);
         self.round_began = self.now;
         self.rounds += 1;
-        let (stripes, names, settings) = (&mut self.stripes, &self.names, &self.settings);
-        let clients = self
-            .flows
-            .iter_mut()
-            .map(|(&client, flow)| measure(&names[client], flow, settings[client], stripes, took));
+        let (stripes, settings) = (&mut self.stripes, &self.settings);
+        let clients = self.flows.iter_mut().map(|(client, flow)| {
+            measure(client, flow, settings.get(client).copied().unwrap_or_default(), stripes, took)
+        });
         let round =
             RoundReport { round: self.rounds, seconds: took.as_secs_f64(), clients: clients.collect() };
         self.events.tell("round", round, None);
@@ -42,7 +41,6 @@ impl Server {
         for line in lines {
             let (began, spent) = (Instant::now(), processor_time());
             let known = Known {
-                numbers: &self.numbers,
                 settings: &self.settings,
                 bounds: self.options.bounds,
                 max_clients: self.options.max_clients,
@@ -76,20 +74,19 @@ impl Server {
         if let Some(list) = order.clients {
             self.list_clients(list);
         }
-        for (name, setting) in order.tune {
-            if let Some(&client) = self.numbers.get(&name) {
-                self.set(client, setting);
-            }
+        for (client, setting) in order.tune {
+            self.set(&client, setting);
         }
     }
 
-    pub(super) fn set(&mut self, client: usize, setting: Setting) {
-        let old = std::mem::replace(&mut self.settings[client], setting);
+    fn set(&mut self, client: &ClientName, setting: Setting) {
+        let Some(current) = self.settings.get_mut(client) else { return };
+        let old = std::mem::replace(current, setting);
         if old.window != setting.window {
             self.share_window(client);
         }
         if old.connections != setting.connections {
-            let numbers = self.flows.get(&client).map(|flow| flow.stripes.clone()).unwrap_or_default();
+            let numbers = self.flows.get(client).map(|flow| flow.stripes.clone()).unwrap_or_default();
             for number in numbers {
                 self.say(number, &GatherFrame::Want { wanted: setting.connections });
             }
@@ -97,9 +94,9 @@ impl Server {
     }
 
     /// Divides a client's window among its connections.
-    pub(super) fn share_window(&mut self, client: usize) {
-        let Some(flow) = self.flows.get(&client) else { return };
-        let setting = self.settings[client];
+    pub(super) fn share_window(&mut self, client: &ClientName) {
+        let Some(flow) = self.flows.get(client) else { return };
+        let setting = self.settings.get(client).copied().unwrap_or_default();
         for (index, number) in flow.stripes.iter().enumerate() {
             let share = setting.share(index, flow.stripes.len(), flow.segment);
             if let Some(stripe) = self.stripes.get_mut(number) {

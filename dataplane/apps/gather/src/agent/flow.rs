@@ -133,8 +133,8 @@ pub struct ServerStripe {
     /// Cuts the received bytes into frames.
     pub decoder: StripeDecoder,
     pub peer: SocketAddr,
-    /// The client's number, known after its HELLO.
-    pub client: Option<usize>,
+    /// The client, known after its HELLO.
+    pub client: Option<ClientName>,
     pub left: bool,
     /// Since when the connection is about to be closed: it closes when its last frame is sent and the peer
     /// has closed; bytes that arrive are discarded.

@@ -64,15 +64,11 @@ pub struct Server {
     pub(super) listener: TcpListener,
     pub(super) roster: Roster,
     pub(super) folder: StreamFolder,
-    /// Clients by number.
-    pub(super) names: Vec<ClientName>,
-    pub(super) numbers: HashMap<ClientName, usize>,
-    pub(super) settings: Vec<Setting>,
-    /// Numbers that no client has any more.
-    pub(super) free: Vec<usize>,
+    /// The clients that may send, and how each is tuned.
+    pub(super) settings: BTreeMap<ClientName, Setting>,
     /// Whether the server has been told its clients; until then no connection is accepted.
     pub(super) listed: bool,
-    pub(super) flows: BTreeMap<usize, GatherFlow>,
+    pub(super) flows: BTreeMap<ClientName, GatherFlow>,
     pub(super) stripes: HashMap<u64, ServerStripe>,
     /// Connections that have sent no HELLO yet, the oldest first.
     pub(super) pending: BTreeMap<u64, Instant>,
@@ -81,7 +77,7 @@ pub struct Server {
     /// Stripes that are to have a turn.
     pub(super) ready: BTreeSet<u64>,
     /// Flows whose clients may have to be told how much is delivered.
-    pub(super) touched: BTreeSet<usize>,
+    pub(super) touched: BTreeSet<ClientName>,
     pub(super) next: u64,
     pub(super) now: Instant,
     /// A spare descriptor, given up to accept, and so refuse, a connection when descriptors run out.
@@ -111,10 +107,7 @@ impl Server {
             roster: Roster::new(options.bounds.connections),
             options,
             folder,
-            numbers: HashMap::new(),
-            settings: Vec::new(),
-            names: Vec::new(),
-            free: Vec::new(),
+            settings: BTreeMap::new(),
             listed: false,
             flows: BTreeMap::new(),
             stripes: HashMap::new(),
@@ -243,7 +236,7 @@ impl Server {
             let Some(stripe) = self.stripes.get_mut(&number).filter(|s| s.farewell.is_none()) else {
                 return Ok(());
             };
-            let client = stripe.client;
+            let client = stripe.client.clone();
             let Some(item) = stripe.decoder.next_item(&mut input)? else { break };
             if stripe.left {
                 return Err(CodecError::new("frame.kind", "comes after LEAVE"));
@@ -290,9 +283,9 @@ impl Server {
         }
         let silence = self.options.silence;
         let gone = |flow: &GatherFlow| flow.alone.is_some_and(|since| since + silence <= self.now);
-        let lost: Vec<usize> = self.flows.iter().filter(|(_, flow)| gone(flow)).map(|(&c, _)| c).collect();
-        for client in lost {
-            self.end_flow(client, "lost", None);
+        let lost = self.flows.iter().filter(|(_, flow)| gone(flow)).map(|(client, _)| client.clone());
+        for client in lost.collect::<Vec<_>>() {
+            self.end_flow(&client, "lost", None);
         }
         self.round();
     }

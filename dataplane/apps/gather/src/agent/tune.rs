@@ -68,9 +68,7 @@ pub struct Order {
 /// The state that an order refers to.
 #[derive(Debug, Clone, Copy)]
 pub struct Known<'a> {
-    pub numbers: &'a HashMap<ClientName, usize>,
-    /// Settings by the client's number.
-    pub settings: &'a [Setting],
+    pub settings: &'a BTreeMap<ClientName, Setting>,
     pub bounds: Bounds,
     pub max_clients: usize,
 }
@@ -121,7 +119,7 @@ fn request(mut fields: BTreeMap<String, &RawValue>, known: Known) -> Result<Orde
     let of = |name: &ClientName| tune.get(name).copied().unwrap_or(known.setting(name)).window.unwrap_or(0);
     let total: u64 = match &clients {
         Some(list) => list.keys().map(of).sum(),
-        None => known.numbers.keys().map(of).sum(),
+        None => known.settings.keys().map(of).sum(),
     };
     match bounds.buffer {
         Some(most) if total > most => Err(FieldError {
@@ -154,7 +152,7 @@ fn settings(
     let mut changed: HashMap<ClientName, Setting> = HashMap::new();
     let is_listed = |name: &ClientName| match clients {
         Some(list) => list.contains_key(name),
-        None => known.numbers.contains_key(name),
+        None => known.settings.contains_key(name),
     };
     for (index, text) in changes.iter().enumerate() {
         // The raw text was checked to be JSON already.
@@ -184,8 +182,7 @@ fn settings(
 
 impl Known<'_> {
     fn setting(self, name: &ClientName) -> Setting {
-        let number = self.numbers.get(name);
-        number.and_then(|&number| self.settings.get(number)).copied().unwrap_or_default()
+        self.settings.get(name).copied().unwrap_or_default()
     }
 }
 

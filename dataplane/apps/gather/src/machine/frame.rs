@@ -4,6 +4,7 @@
 
 use std::borrow::Borrow;
 use std::fmt;
+use std::sync::Arc;
 
 use groupflow_base::codec::{too_long, CodecError, Envelope, Envelopes, Reader, Writer};
 use groupflow_base::wire::{last_text, WireField};
@@ -200,7 +201,7 @@ pub const MAX_NAME: usize = 64;
 
 /// A client's name: 1 to 64 of `A-Z a-z 0-9 . _ -`, not beginning with `.`, so that it may name a file.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ClientName(String);
+pub struct ClientName(Arc<str>);
 
 impl ClientName {
     pub const RULE: &'static str = "1 to 64 of A-Z a-z 0-9 . _ - and not begin with .";
@@ -208,7 +209,7 @@ impl ClientName {
     pub fn parse(text: &str) -> Option<ClientName> {
         let fits = (1..=MAX_NAME).contains(&text.len()) && !text.starts_with('.');
         let plain = text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-'));
-        (fits && plain).then(|| ClientName(text.to_owned()))
+        (fits && plain).then(|| ClientName(text.into()))
     }
 
     pub fn as_str(&self) -> &str {
