@@ -72,7 +72,7 @@ impl Desk {
     }
 }
 
-pub fn start(name: &str, run: impl FnOnce() + Send + 'static) -> Result<(), AgentError> {
+fn start(name: &str, run: impl FnOnce() + Send + 'static) -> Result<(), AgentError> {
     let started = std::thread::Builder::new().name(name.to_owned()).spawn(run);
     started.map(drop).map_err(|e| AgentError::new("system", format!("no thread: {e}"), "end other programs"))
 }

@@ -1,6 +1,5 @@
 //! `gfagent bone-hub`, and its answers over HTTP: the list of its files, and orders to send one.
 
-use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,17 +8,16 @@ use groupflow_host::error::{plain, AgentError};
 use groupflow_host::process::{raise_descriptors, system};
 use groupflow_host::report::PROGRESS;
 use groupflow_host::report::{seconds, Reporter, Weight};
-use groupflow_host::shell::{Interest, Shell};
+use groupflow_host::shell::Shell;
 use groupflow_host::socket::GroupSocket;
 use groupflow_session::control::Role;
 use hyper::body::Incoming;
 use hyper::header::ORIGIN;
 use hyper::{Method, Request, StatusCode};
-use nix::poll::PollFlags;
 use serde_json::{json, Value};
 
 use super::args::BoneHubArgs;
-use super::bound::{self, Bound, Order};
+use super::bound::{self, Bound, Order, Orders};
 use super::carrier::Carrier;
 use super::desk::Wake;
 use super::desk::{Desk, ScanResult};
@@ -51,8 +49,7 @@ pub fn run(args: &BoneHubArgs, reporter: &mut Reporter) -> Result<u8, AgentError
     let looks = desk.keep_looking(Duration::from_millis(args.poll_ms))?;
     let shared = Arc::clone(&desk);
     http::serve(listener, http::STALLED, move |request| answer(Arc::clone(&shared), request))?;
-    let waking = Arc::clone(&desk);
-    let orders = args.bone.orders.then(|| bound::listen(RATE, move || waking.wake.wake())).transpose()?;
+    let mut orders = Orders::new(RATE, args.bone.orders);
     let address = shell.socket.address();
     let fields = json!({
         "addr": address.ip().to_string(), "port": address.port(), "http": http.to_string(),
@@ -67,7 +64,7 @@ pub fn run(args: &BoneHubArgs, reporter: &mut Reporter) -> Result<u8, AgentError
         desk.wake.clear();
         let now = shell.clock.now();
         looks.try_iter().for_each(|look| tell_look(reporter, look));
-        for order in orders.iter().flat_map(|orders| orders.try_iter()) {
+        for order in orders.read() {
             obey(args, &mut sender, &desk, order, reporter);
         }
         sender.attend();
@@ -85,8 +82,7 @@ pub fn run(args: &BoneHubArgs, reporter: &mut Reporter) -> Result<u8, AgentError
             }
         }
         let until = sender.progress().is_some().then_some(progress_at);
-        let interest = Interest { fd: desk.wake.as_fd(), flags: PollFlags::POLLIN };
-        if shell.wait(&sender, until, Some(interest))?.signal {
+        if shell.wait(&sender, until, orders.interests(&desk.wake))?.signal {
             break;
         }
     }

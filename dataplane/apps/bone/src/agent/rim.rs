@@ -1,6 +1,5 @@
 //! `gfagent bone-rim`.
 
-use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,14 +8,13 @@ use groupflow_host::error::{plain, AgentError};
 use groupflow_host::process::{raise_descriptors, system};
 use groupflow_host::report::PROGRESS;
 use groupflow_host::report::{seconds, Reporter, Weight};
-use groupflow_host::shell::{Interest, Shell};
+use groupflow_host::shell::Shell;
 use groupflow_host::socket::GroupSocket;
 use groupflow_session::control::Role;
-use nix::poll::PollFlags;
 use serde_json::json;
 
 use super::args::BoneRimArgs;
-use super::bound::{self, Bound, Order};
+use super::bound::{self, Bound, Order, Orders};
 use super::carrier::Carrier;
 use super::desk::Wake;
 use super::http;
@@ -53,8 +51,7 @@ pub fn run(args: &BoneRimArgs, reporter: &mut Reporter) -> Result<u8, AgentError
     let pages = Arc::new(Pages::new(Arc::clone(&shelf), Duration::from_secs(args.miss_wait)));
     let stalled = Duration::from_secs(args.client_wait);
     http::serve(listener, stalled, move |request| Arc::clone(&pages).answer(request))?;
-    let waking = Arc::clone(&shelf);
-    let orders = args.bone.orders.then(|| bound::listen(BYTES, move || waking.wake.wake())).transpose()?;
+    let mut orders = Orders::new(BYTES, args.bone.orders);
     let address = shell.socket.address();
     let fields = json!({
         "addr": address.ip().to_string(), "port": address.port(), "http": http.to_string(),
@@ -73,7 +70,7 @@ pub fn run(args: &BoneRimArgs, reporter: &mut Reporter) -> Result<u8, AgentError
     loop {
         shelf.wake.clear();
         receiver.attend(shell.clock.now());
-        for order in orders.iter().flat_map(|orders| orders.try_iter()) {
+        for order in orders.read() {
             obey(args, &mut own_at, &mut receiver, &shelf, order, reporter);
         }
         if own_at.is_some_and(|at| at <= shell.clock.now()) {
@@ -100,8 +97,7 @@ pub fn run(args: &BoneRimArgs, reporter: &mut Reporter) -> Result<u8, AgentError
             save(&shelf, reporter);
         }
         let until = if receiver.arriving().is_some() { progress_at } else { save_at };
-        let interest = Interest { fd: shelf.wake.as_fd(), flags: PollFlags::POLLIN };
-        if shell.wait(&receiver, Some(until), Some(interest))?.signal {
+        if shell.wait(&receiver, Some(until), orders.interests(&shelf.wake))?.signal {
             break;
         }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::time::{Duration, Instant};
 
-use groupflow_base::StreamId;
+use groupflow_base::{CodecError, StreamId};
 use groupflow_host::channel::Channel;
 use groupflow_host::error::{exit, one_line, plain, AgentError};
 use groupflow_host::files::Input;
@@ -21,7 +21,7 @@ use serde_json::json;
 use super::args::GatherSendArgs;
 use super::client_stripe::{taking, ClientStripe, StripeStage};
 use crate::machine::frame::{data_header, Hello};
-use crate::machine::{GatherFrame, Item, Outgoing, OutgoingError, RefusalCode, Send, StripeId};
+use crate::machine::{GatherFrame, Item, Outgoing, RefusalCode, Send, StripeId};
 
 /// Bytes that the kernel accepts before it has sent them (TCP_NOTSENT_LOWAT): bytes that wait in a slow
 /// stripe's socket cannot move to a faster stripe.
@@ -327,29 +327,28 @@ impl<'a> Client<'a> {
         let mut input = bytes;
         loop {
             let Some(stripe) = self.stripes.get_mut(&id) else { return Ok(()) };
-            let wrong = |text: String| {
-                AgentError::new("protocol", text, "check that client and server are of the same version")
+            let wrong = |error: CodecError| {
+                let cause = format!("the server's {error}");
+                AgentError::new("protocol", cause, "check that client and server are of the same version")
             };
-            let impossible = |error: OutgoingError| wrong(error.to_string());
             let frame = match stripe.decoder.next_item(&mut input) {
                 Ok(Some(Item::Frame(frame))) => frame,
                 Ok(Some(Item::Data { .. })) => continue,
                 Ok(None) => return Ok(()),
-                Err(error) => return Err(wrong(format!("the server's {error}"))),
+                Err(error) => return Err(wrong(error)),
             };
             match frame {
                 GatherFrame::Welcome { epoch, delivered, limit, wanted } => {
                     stripe.stage = StripeStage::Open;
-                    let stale =
-                        self.core.on_welcome(id, epoch, (delivered, limit), wanted).map_err(impossible)?;
+                    let stale = self.core.on_welcome(id, epoch, (delivered, limit), wanted).map_err(wrong)?;
                     stale.into_iter().for_each(|stale| self.lose(stale));
                     self.on_open(delivered, reporter);
                 }
                 GatherFrame::Delivered { delivered, limit } => {
-                    self.core.on_delivered(id, delivered, limit).map_err(impossible)?;
+                    self.core.on_delivered(id, delivered, limit).map_err(wrong)?;
                 }
                 GatherFrame::Want { wanted } => self.core.on_want(wanted),
-                GatherFrame::Complete { length } => self.core.on_complete(length).map_err(impossible)?,
+                GatherFrame::Complete { length } => self.core.on_complete(length).map_err(wrong)?,
                 GatherFrame::Refusal { code: RefusalCode::TooMany | RefusalCode::Late, text } => {
                     self.fail(&io::Error::other(text));
                     self.lose(id);

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use groupflow_base::CodecError;
+use groupflow_host::json::StdinLines;
 use groupflow_host::link::ReadOutcome;
 use groupflow_host::poller::{Poller, Ready};
 use nix::errno::Errno;
@@ -19,12 +20,14 @@ use super::clients::ClientList;
 use super::flow::GatherFlow;
 use super::flow::ServerStripe;
 use super::flow::StreamFolder;
-use super::lines::{EventWriter, StdinLines};
+use super::lines::EventWriter;
 use super::tune::{Bounds, Setting};
 use crate::machine::{ClientName, GatherFrame, Item, RefusalCode, Roster};
 
 /// Bytes of one read.
 const SCRATCH: usize = 64 << 10;
+/// Bytes of the longest line on stdin.
+const LINE: usize = 16 << 20;
 /// Bytes that a connection may bring before other connections have their turn.
 const TURN: usize = 128 << 10;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -119,7 +122,7 @@ impl Server {
             now,
             spare: File::open("/dev/null").ok(),
             signals,
-            requests: StdinLines::default(),
+            requests: StdinLines::new(LINE),
             events,
             rounds: 0,
             round_began: now,

@@ -25,5 +25,5 @@ mod outgoing;
 mod roster;
 
 pub use frame::{ClientName, Epoch, GatherFrame, Item, RefusalCode, Side, StripeDecoder};
-pub use outgoing::{Outgoing, OutgoingError, Send, StripeId};
+pub use outgoing::{Outgoing, Send, StripeId};
 pub use roster::{Admitted, Refused, Roster, TokenHash};
