@@ -11,7 +11,7 @@ use groupflow_host::error::plain;
 use super::carrier::Carrier;
 use super::digest::FileDigest;
 use super::incoming::{Announced, IncomingFile};
-use super::shelf::{Failure, PartialFile, Progress, Shelf};
+use super::shelf::{Failure, Progress, Shelf};
 use crate::machine::message::{Message, Parameters};
 use crate::machine::{Asker, FileName, Rim, RimConfig, RimEvent, Verdict, WishOutcome};
 
@@ -96,7 +96,7 @@ impl RimDriver {
             if self.shelf.store().digest(&name).is_some() {
                 self.shelf.tell(&name, Progress::Stored); // it arrived meanwhile
             } else if self.arriving().is_some_and(|(announced, _)| announced.name == name) {
-                self.show();
+                self.shelf.tell(&name, Progress::Arriving);
             } else if self.asker.ask(now, name.clone()) {
                 self.notes.push_back(RimNote::Asking(name.clone()));
                 if self.hub().is_none() {
@@ -183,23 +183,14 @@ impl RimDriver {
             Ok(incoming) => {
                 self.asker.forget(&name);
                 self.incoming = Some((incoming, now));
+                self.shelf.tell(&name, Progress::Arriving);
                 self.notes.push_back(RimNote::Began(announced));
-                self.show();
             }
             Err(error) => {
                 self.rim.leave();
                 self.give_up(name, Failure::NoRoom, disk(&error));
             }
         }
-    }
-
-    /// Shows the arriving file to the clients that want it.
-    fn show(&self) {
-        let Some((incoming, _)) = &self.incoming else { return };
-        let Announced { name, size, digest, .. } = &incoming.announced;
-        let (file, position) = (Arc::clone(&incoming.file), self.rim.position());
-        self.shelf
-            .tell(name, Progress::Arriving(PartialFile { file, size: *size, digest: *digest, position }));
     }
 
     fn store_bytes(&mut self) -> io::Result<()> {
@@ -211,9 +202,7 @@ impl RimDriver {
             }
         }
         if let Some((incoming, _)) = self.incoming.as_mut().filter(|_| any) {
-            let position = self.rim.position();
-            incoming.hash(position)?;
-            self.shelf.advance(&incoming.announced.name, position);
+            incoming.hash(self.rim.position())?;
         }
         Ok(())
     }

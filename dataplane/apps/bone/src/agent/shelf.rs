@@ -2,26 +2,13 @@
 //! that clients wait for.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
 
 use super::desk::Wake;
-use super::digest::FileDigest;
 use super::store::Store;
 use crate::machine::{FileName, MAX_ASKED};
-
-#[derive(Debug, Clone)]
-pub struct PartialFile {
-    /// The open file, filled as far as its bytes have arrived.
-    pub file: Arc<File>,
-    /// The size of the complete file in bytes.
-    pub size: u64,
-    pub digest: FileDigest,
-    /// All bytes before this offset are there.
-    pub position: u64,
-}
 
 /// The reason why a client does not get a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,7 +30,7 @@ pub enum Failure {
 pub enum Progress {
     /// The hub was asked for the file.
     Asked,
-    Arriving(PartialFile),
+    Arriving,
     Stored,
     /// The file does not come; the text says why in one line.
     Failed(Failure, String),
@@ -103,19 +90,6 @@ impl Shelf {
         }
         if over {
             coming.remove(name);
-        }
-    }
-
-    /// Notes how many bytes of the arriving file are there.
-    pub fn advance(&self, name: &FileName, to: u64) {
-        if let Some(sender) = lock(&self.coming).get(name) {
-            sender.send_if_modified(|progress| match progress {
-                Progress::Arriving(arriving) if arriving.position < to => {
-                    arriving.position = to;
-                    true
-                }
-                _ => false,
-            });
         }
     }
 
