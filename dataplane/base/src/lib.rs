@@ -8,14 +8,12 @@
 //! | [`codec`] | readers and writers of fields, the envelope of frames |
 //! | [`wire`], [`wire_enum!`] | messages by declaration: fields, structs and kinds; enums of one byte |
 //! | [`feedback`] | frames of diffusion-type flow control, as hosts read them |
-//! | `token` | [`Token`], a secret that two sides share; [`StreamId`] |
-//! | `crowd` | [`gives_way`]: which of many silent connections does |
+//! | `token` | [`Token`], a secret that two sides share; [`StreamId`]; [`gives_way`]: which silent connection does |
 //! | [`ranges`] | a set of numbers, as disjoint ranges |
 //! | [`reassembly`] | bytes of a stream put in order, held until earlier ones arrive |
 //! | [`events`], [`min_tree`] | events to come, in a total order; the first of a fixed set of times |
 
 pub mod codec;
-mod crowd;
 pub mod events;
 pub mod feedback;
 pub mod machine;
@@ -28,12 +26,11 @@ mod token;
 pub mod wire;
 
 pub use codec::CodecError;
-pub use crowd::gives_way;
 pub use machine::{Datagram, Dest, Machine, Transmit};
 #[doc(hidden)]
 pub use serde; // for `wire_enum!`
 pub use time::{BitRate, Nanos};
-pub use token::{StreamId, Token};
+pub use token::{gives_way, StreamId, Token};
 
 /// The former name of a map of `switch` and `tree`.
 pub use std::collections::BTreeMap as SortedMap;

@@ -17,15 +17,7 @@ use groupflow_transport::wire::Kind;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestId(pub u32);
 
-impl WireField for RequestId {
-    fn write(&self, w: &mut Writer) {
-        w.u32(self.0);
-    }
-
-    fn read(r: &mut Reader<'_>, _: &'static str) -> Result<RequestId, CodecError> {
-        r.u32("request_id").map(RequestId)
-    }
-}
+groupflow_base::wire_number!(RequestId);
 
 wire_enum!(
     /// The part of a member in a session.

@@ -9,7 +9,7 @@ use groupflow_host::subcommand::{check_name, Subcommand};
 use groupflow_host::subcommand::{parse_bytes, parse_rate, parse_session, CommonArgs, StreamStart};
 use groupflow_transport::SessionId;
 
-use crate::{cache, member, recv, send};
+use crate::{member, recv, send};
 
 /// Options of `send`.
 #[derive(Debug, Args)]
@@ -121,7 +121,7 @@ impl Subcommand for MemberArgs {
 
     fn run(&self, reporter: &mut Reporter) -> Result<u8, AgentError> {
         check_name(&self.common.name)?;
-        member::run(self, reporter)
+        member::member(self, reporter)
     }
 }
 
@@ -132,6 +132,6 @@ impl Subcommand for CacheArgs {
 
     fn run(&self, reporter: &mut Reporter) -> Result<u8, AgentError> {
         check_name(&self.common.name)?;
-        cache::run(self, reporter)
+        member::cache(self, reporter)
     }
 }

@@ -14,7 +14,7 @@
 //! |---|---|
 //! | [`agent`] | sessions, streams and the loop |
 //! | [`session`], [`config`] | a session: its open ports; its settings from JSON |
-//! | [`live`], [`upstream`], [`link`] | a stream; its source; its branches |
+//! | [`live`], [`link`] | a stream; its source and its branches |
 //! | [`cache`] | the bytes |
 //! | [`preamble`], [`frame`], [`peers`] | messages between agents; how connections begin and end |
 //! | [`control`] | the control socket |
@@ -45,7 +45,6 @@ mod link;
 mod live;
 mod session;
 mod tally;
-mod upstream;
 
 /// Bytes of one read that are not cached.
 const SCRATCH: usize = 64 << 10;

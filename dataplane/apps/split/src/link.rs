@@ -1,21 +1,20 @@
-//! A branch of a stream, with its connection.
+//! The connections of a stream: its source, which is its sender or the agent upstream, and its branches.
 
 use std::io;
+use std::net::SocketAddrV4;
 use std::time::Instant;
 
 use groupflow_base::codec::Envelopes;
 use groupflow_base::StreamId;
 use groupflow_host::channel::Channel;
-use groupflow_host::link::ReadOutcome;
-use groupflow_host::link::TcpLink;
+use groupflow_host::link::{ReadOutcome, TcpLink};
 use groupflow_host::poller::Ready;
 use groupflow_host::tcp;
 use groupflow_transport::fanout::{BranchId, Fanout};
 
 use super::cache::ByteCache;
 use super::config::{BranchKind, BranchSpec, SessionSpec};
-use super::frame::Preamble;
-use super::frame::MAX_REPLY;
+use super::frame::{Preamble, SplitFrame, MAX_REPLY};
 use super::session::{Resources, SplitPollKey};
 
 pub mod sharing;
@@ -250,5 +249,64 @@ impl BranchLink {
     /// Closes the connection, with a reset unless it was made graceful.
     pub fn close(&mut self, resources: &mut Resources) {
         self.link.take().into_iter().for_each(|link| link.close(&mut resources.poller));
+    }
+}
+
+/// Bytes that may wait to go back to the sender (frames other than replies are never refused).
+pub const OUTBOX: usize = 64 << 10;
+
+pub struct Upstream {
+    pub peer: SocketAddrV4,
+    /// Whether the source is an agent, which takes frames; otherwise it is the sender.
+    pub is_agent: bool,
+    pub link: TcpLink,
+    /// Nothing more goes back.
+    ended: bool,
+}
+
+impl Upstream {
+    /// The upstream end of an accepted connection.
+    pub fn new(link: TcpLink, peer: SocketAddrV4, is_agent: bool) -> Upstream {
+        Upstream { peer, is_agent, link, ended: false }
+    }
+
+    /// Sends a frame to an agent; a sender gets no frames.
+    pub fn say(&mut self, frame: &SplitFrame) {
+        if self.is_agent && !self.ended {
+            frame.encode(self.link.out.bytes());
+        }
+    }
+
+    /// Passes on bytes that a member replied.
+    pub fn reply(&mut self, member: u32, bytes: &[u8]) {
+        match self.is_agent {
+            true => self.say(&SplitFrame::Reply { member, bytes: bytes.to_vec() }),
+            false if !self.ended => self.link.out.bytes().extend(bytes),
+            false => {}
+        }
+    }
+
+    /// An error that the connection has met.
+    pub fn failure(&self) -> Option<io::Error> {
+        tcp::failure(self.link.socket())
+    }
+
+    /// Writes as much as the socket takes.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.link.flush(false)
+    }
+
+    /// Discards the waiting bytes; nothing more goes back.
+    pub fn hush(&mut self) {
+        self.ended = true;
+        self.link.out.bytes().clear();
+    }
+
+    /// Ends the replies (half-close), once all of them are written.
+    pub fn end(&mut self) {
+        if !self.ended && self.link.out.is_empty() {
+            let _ = self.link.channel.end();
+            self.ended = true;
+        }
     }
 }

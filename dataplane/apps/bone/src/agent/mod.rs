@@ -13,11 +13,11 @@
 //! | [`hub_driver`], [`rim_driver`] | the machines joined with their files |
 //! | [`carrier`] | plain multicast, or multicast through a session's switches |
 //! | [`folder`] | a hub's folder, and the files that it sends |
-//! | [`store`], [`incoming`] | a rim's files and their index on disk; a file that is arriving |
+//! | [`store`] | a rim's files and their index on disk |
 //! | [`shelf`], [`desk`] | the state shared by loop and HTTP server, of rim and hub; the wake-up |
 //! | [`http`], [`serve`] | the server; a rim's answers |
 //! | [`bound`] | orders on stdin: the bound that holds |
-//! | [`digest`] | SHA-256, and the stamp that shows whether a file was changed |
+//! | [`digest`] | SHA-256, and the stamp that shows whether a file was changed; a file that is arriving |
 
 pub mod args;
 mod bound;
@@ -28,7 +28,6 @@ mod folder;
 mod http;
 mod hub;
 mod hub_driver;
-mod incoming;
 mod rim;
 mod rim_driver;
 mod serve;

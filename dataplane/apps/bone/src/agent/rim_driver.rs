@@ -10,7 +10,7 @@ use groupflow_host::error::plain;
 
 use super::carrier::Carrier;
 use super::digest::FileDigest;
-use super::incoming::{Announced, IncomingFile};
+use super::digest::{Announced, IncomingFile};
 use super::shelf::{Failure, Progress, Shelf};
 use crate::machine::message::{Message, Parameters};
 use crate::machine::{Asker, FileName, Rim, RimConfig, RimEvent, Verdict, WishOutcome};

@@ -9,7 +9,7 @@
 //! | `hub`, `job` | [`Hub`], the machine that sends; a file to send, its transfer and the report on it |
 //! | `rim`, [`reception`] | [`Rim`], the machine that receives; the parts of a file that it has |
 //! | [`states`] | the states and steps of both machines: the paper's two flowcharts |
-//! | [`message`], `codec` | the messages, with names of files, rims and transfers; their bytes |
+//! | [`message`] | the messages and their bytes, with names of files, rims and transfers |
 //! | [`asking`] | a rim's requests for files that it lacks |
 //! | [`size`] | the size of the next round's packets |
 //! | [`group`] | the rims that take part, and their answers |
@@ -54,7 +54,6 @@
 //! 4,096 separate pieces of a file, as offsets.
 
 mod asking;
-mod codec;
 mod group;
 mod hub;
 mod job;

@@ -17,8 +17,8 @@ use serde_json::json;
 
 use super::{Agent, PATIENCE};
 use crate::frame::{Fault, Preamble, SplitFrame, PREAMBLE};
+use crate::link::{Upstream, OUTBOX};
 use crate::session::SplitPollKey;
-use crate::upstream::{Upstream, OUTBOX};
 
 /// Connections that may wait without a preamble.
 const GREETINGS: usize = 256;

@@ -14,9 +14,9 @@ use serde_json::json;
 use super::Agent;
 use crate::config::SessionSpec;
 use crate::frame::{Fault, SplitFrame};
+use crate::link::{Upstream, OUTBOX};
 use crate::live::{Abort, Live, Turn};
 use crate::session::SplitPollKey;
-use crate::upstream::{Upstream, OUTBOX};
 
 impl Agent {
     /// Accepts a connection; `None`: no more are waiting. A connection for which there is no descriptor is

@@ -13,10 +13,10 @@ use groupflow_transport::fanout::{BranchStart, Fanout};
 use super::cache::ByteCache;
 use super::config::{BranchKind, Replies, SessionSpec};
 use super::frame::{Fault, MAX_BODY};
+use super::link::Upstream;
 use super::link::{BranchLink, LinkState};
 use super::session::Resources;
 use super::tally::Tally;
-use super::upstream::Upstream;
 
 mod answers;
 mod branches;
