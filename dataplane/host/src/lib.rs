@@ -13,11 +13,10 @@
 //! | [`error`], [`report`] | errors with a remedy; events, and the progress of a transfer |
 //! | [`shell`], [`socket`] | the loop around a machine; its UDP socket, with datagrams in batches |
 //! | [`poller`], [`tcp`], [`sockopt`] | epoll; TCP sockets and their kernel state; other options, Unix sockets |
-//! | [`link`], [`channel`], [`tls`] | a connection with its outbox; its bytes, in TLS or not; certificates and trust |
+//! | [`link`], [`tls`] | a connection, in TLS or not, with its outbox; certificates and trust |
 //! | [`files`] | a file or pipe to send; the file or pipe that receives |
 //! | [`json`], [`process`] | lines and objects of JSON; descriptors and signals |
 
-pub mod channel;
 pub mod error;
 pub mod files;
 pub mod json;

@@ -15,8 +15,7 @@ use nix::sys::time::TimeSpec;
 
 use crate::error::AgentError;
 use crate::process::signals;
-use crate::socket::GroupSocket;
-use crate::socket::BATCH;
+use crate::socket::{GroupSocket, BATCH};
 
 /// How long an agent that is stopped waits for the answer to its LEAVE.
 const LEAVE_PATIENCE: Nanos = Nanos::from_millis(300);

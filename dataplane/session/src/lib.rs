@@ -17,7 +17,6 @@
 //! | module | is |
 //! |---|---|
 //! | [`control`] | the messages of hosts and of the controller |
-//! | [`pending`] | requests that are repeated until answered |
 //! | [`member`] | the membership of one host |
 //! | [`endpoint`] | a member with its part |
 //! | [`sending`], [`receiving`], [`caching`] | the parts |
@@ -28,7 +27,6 @@ pub mod caching;
 pub mod control;
 pub mod endpoint;
 pub mod member;
-pub mod pending;
 pub mod receiving;
 pub mod sending;
 

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use clap::Args;
 use groupflow_host::error::AgentError;
 use groupflow_host::report::Reporter;
-use groupflow_host::subcommand::{check_name, Subcommand};
-use groupflow_host::subcommand::{parse_bytes, parse_rate, parse_session, CommonArgs, StreamStart};
+use groupflow_host::subcommand::{
+    check_name, parse_bytes, parse_rate, parse_session, CommonArgs, StreamStart, Subcommand,
+};
 use groupflow_transport::SessionId;
 
 use crate::{member, recv, send};

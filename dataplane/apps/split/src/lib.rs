@@ -2,7 +2,7 @@
 //!
 //! The agent is one thread with one epoll. A sender's connection to a session's address becomes a stream. The
 //! stream's bytes are cached once and handed to every branch: to the next agents, which learn from a
-//! [`preamble`] which stream follows and answer in [`frame`]s, and to the members' ordinary TCP listeners. A
+//! preamble which stream follows and answer in [`frame`]s, and to the members' ordinary TCP listeners. A
 //! stream lasts no longer than the agents that carry it: when one of them ends, its connections are reset, and
 //! the agent before it tells the reason upstream.
 //!
@@ -13,20 +13,16 @@
 //! | module | subject |
 //! |---|---|
 //! | [`agent`] | sessions, streams and the loop |
-//! | [`session`], [`config`] | a session: its open ports; its settings from JSON |
+//! | [`session`], [`config`] | a session: its open ports, its statistics; its settings from JSON |
 //! | [`live`], [`link`] | a stream; its source and its branches |
 //! | [`cache`] | the bytes |
-//! | [`preamble`], [`frame`], [`peers`] | messages between agents; how connections begin and end |
+//! | [`frame`] | messages between agents |
 //! | [`control`] | the control socket |
-//! | [`tally`], [`resources`] | statistics; the state that streams share |
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::time::{Duration, Instant};
 
-use agent::Agent;
-use cache::BlockPool;
 use clap::Args;
-use control::{ControlAddress, Listener};
 use groupflow_host::error::{plain, AgentError};
 use groupflow_host::poller::Poller;
 use groupflow_host::process::{raise_descriptors, signals, system};
@@ -34,7 +30,11 @@ use groupflow_host::report::{Reporter, Weight};
 use groupflow_host::subcommand::{check_name, parse_bytes, Subcommand};
 use groupflow_host::tcp::{self, TcpOptions};
 use serde_json::{json, Value};
-use session::{Limits, Resources};
+
+use crate::agent::Agent;
+use crate::cache::BlockPool;
+use crate::control::{ControlAddress, Listener};
+use crate::session::{Limits, Resources};
 
 mod agent;
 mod cache;
@@ -44,7 +44,6 @@ pub mod frame;
 mod link;
 mod live;
 mod session;
-mod tally;
 
 /// Bytes of one read that are not cached.
 const SCRATCH: usize = 64 << 10;

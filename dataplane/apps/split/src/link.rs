@@ -6,8 +6,7 @@ use std::time::Instant;
 
 use groupflow_base::codec::Envelopes;
 use groupflow_base::StreamId;
-use groupflow_host::channel::Channel;
-use groupflow_host::link::{ReadOutcome, TcpLink};
+use groupflow_host::link::{Channel, ReadOutcome, TcpLink};
 use groupflow_host::poller::Ready;
 use groupflow_host::tcp;
 use groupflow_transport::fanout::{BranchId, Fanout};

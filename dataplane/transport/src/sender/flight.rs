@@ -5,8 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use groupflow_base::Nanos;
 
 use crate::ids::{Seq, FRAME_OVERHEAD};
-use crate::nack::IntervalSet;
-use crate::nack::{Nack, PacketRange};
+use crate::nack::{IntervalSet, Nack, PacketRange};
 
 /// The packets that were sent, and those that the whole group has.
 #[derive(Debug)]
@@ -145,6 +144,7 @@ impl Repeats {
 #[cfg(test)]
 #[path = "tests/repeats.rs"]
 mod repeats_tests;
+
 #[cfg(test)]
 #[path = "tests/flight.rs"]
 mod tests;

@@ -10,7 +10,7 @@ use groupflow_host::shell::Interest;
 use nix::poll::PollFlags;
 use serde_json::{json, Value};
 
-use super::desk::Wake;
+use super::shelf::Wake;
 
 /// Bytes of the longest line.
 const LINE: usize = 4096;

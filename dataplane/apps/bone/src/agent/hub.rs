@@ -6,8 +6,7 @@ use std::time::Duration;
 use groupflow_base::Nanos;
 use groupflow_host::error::{plain, AgentError};
 use groupflow_host::process::{raise_descriptors, system};
-use groupflow_host::report::PROGRESS;
-use groupflow_host::report::{seconds, Reporter, Weight};
+use groupflow_host::report::{seconds, Reporter, Weight, PROGRESS};
 use groupflow_host::shell::Shell;
 use groupflow_host::socket::GroupSocket;
 use groupflow_session::control::Role;
@@ -19,12 +18,11 @@ use serde_json::{json, Value};
 use super::args::BoneHubArgs;
 use super::bound::{self, Bound, Order, Orders};
 use super::carrier::Carrier;
-use super::desk::Wake;
-use super::desk::{Desk, ScanResult};
 use super::folder::{self, FileState, Listed};
 use super::http::{self, HttpResponse};
 use super::hub_driver::{HubDriver, HubNote};
 use super::serve::{file_name, not_allowed};
+use super::shelf::{Desk, ScanResult, Wake};
 use crate::machine::{FileName, TransferOutcome, TransferReport, Verdict};
 
 /// Rates in bit/s that can be ordered.

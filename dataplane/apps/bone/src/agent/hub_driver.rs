@@ -7,8 +7,8 @@ use std::sync::Arc;
 use groupflow_base::{CodecError, Datagram, Dest, Machine, Nanos, Transmit};
 
 use super::carrier::Carrier;
-use super::desk::Desk;
 use super::folder::{FileState, Folder};
+use super::shelf::Desk;
 use crate::machine::{
     FileName, Hub, HubConfig, HubEvent, Method, RimId, TransferOutcome, TransferReport, Verdict,
 };

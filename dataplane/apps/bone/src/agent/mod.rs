@@ -14,7 +14,7 @@
 //! | [`carrier`] | plain multicast, or multicast through a session's switches |
 //! | [`folder`] | a hub's folder, and the files that it sends |
 //! | [`store`] | a rim's files and their index on disk |
-//! | [`shelf`], [`desk`] | the state shared by loop and HTTP server, of rim and hub; the wake-up |
+//! | [`shelf`] | the state shared by loop and HTTP server, of rim and hub; the wake-up |
 //! | [`http`], [`serve`] | the server; a rim's answers |
 //! | [`bound`] | orders on stdin: the bound that holds |
 //! | [`digest`] | SHA-256, and the stamp that shows whether a file was changed; a file that is arriving |
@@ -22,7 +22,6 @@
 pub mod args;
 mod bound;
 mod carrier;
-mod desk;
 mod digest;
 mod folder;
 mod http;

@@ -9,8 +9,7 @@ use groupflow_base::{CodecError, Datagram, Machine, Nanos, Transmit};
 use groupflow_host::error::plain;
 
 use super::carrier::Carrier;
-use super::digest::FileDigest;
-use super::digest::{Announced, IncomingFile};
+use super::digest::{Announced, FileDigest, IncomingFile};
 use super::shelf::{Failure, Progress, Shelf};
 use crate::machine::message::{Message, Parameters};
 use crate::machine::{Asker, FileName, Rim, RimConfig, RimEvent, Verdict, WishOutcome};

@@ -22,8 +22,7 @@ use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 use serde_json::{json, Value};
 
-use super::digest::{Announced, IncomingFile};
-use super::digest::{FileDigest, Stamp};
+use super::digest::{Announced, FileDigest, IncomingFile, Stamp};
 use crate::machine::FileName;
 
 const HIDDEN: &str = ".groupflow";
@@ -307,6 +306,7 @@ pub fn sync_folder(path: &Path) -> io::Result<()> {
 #[cfg(test)]
 #[path = "tests/index.rs"]
 mod index_tests;
+
 #[cfg(test)]
 #[path = "tests/store.rs"]
 mod tests;

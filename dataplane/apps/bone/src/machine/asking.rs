@@ -9,8 +9,7 @@ use std::net::SocketAddrV4;
 
 use groupflow_base::{Dest, Nanos, Transmit};
 
-use super::message::{Body, Message, Verdict};
-use super::message::{FileName, RimId, TransferId};
+use super::message::{Body, FileName, Message, RimId, TransferId, Verdict};
 
 const FIRST_WAIT: Nanos = Nanos::from_secs(1);
 /// How often the first wait is doubled at most.

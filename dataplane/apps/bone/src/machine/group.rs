@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use groupflow_base::ranges::Ranges;
 
-use super::message::RimId;
-use super::message::{Reception, Span, MAX_AWAITED, MAX_SPANS};
+use super::message::{Reception, RimId, Span, MAX_AWAITED, MAX_SPANS};
 
 /// A rim that takes part.
 #[derive(Debug, Clone, Copy)]

@@ -6,7 +6,7 @@ use std::io;
 use std::time::Duration;
 
 use groupflow_base::reassembly::Reassembly;
-use groupflow_host::channel::{Channel, LongHandshake, TlsMismatch};
+use groupflow_host::link::{Channel, LongHandshake, TlsMismatch};
 use groupflow_host::tcp::{self, is_exhausted, is_later, EXHAUSTED};
 use serde_json::json;
 

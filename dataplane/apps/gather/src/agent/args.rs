@@ -7,8 +7,7 @@ use clap::Args;
 use groupflow_base::Token;
 use groupflow_host::error::AgentError;
 use groupflow_host::report::Reporter;
-use groupflow_host::subcommand::parse_bytes;
-use groupflow_host::subcommand::Subcommand;
+use groupflow_host::subcommand::{parse_bytes, Subcommand};
 use groupflow_host::tls::{SecureSend, SecureServe};
 
 use crate::machine::ClientName;

@@ -5,10 +5,9 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use groupflow_base::{CodecError, StreamId};
-use groupflow_host::channel::Channel;
 use groupflow_host::error::{exit, one_line, plain, AgentError};
 use groupflow_host::files::Input;
-use groupflow_host::link::ReadOutcome;
+use groupflow_host::link::{Channel, ReadOutcome};
 use groupflow_host::poller::{Poller, Ready};
 use groupflow_host::process::system;
 use groupflow_host::report::{Reporter, Weight};

@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use groupflow_host::channel::Channel;
-use groupflow_host::link::TcpLink;
+use groupflow_host::link::{Channel, TcpLink};
 use groupflow_host::poller::Registration;
 use groupflow_host::tcp::TcpInfo;
 

@@ -8,8 +8,7 @@ use nix::time::{clock_gettime, ClockId};
 use serde::Serialize;
 use serde_json::json;
 
-use super::flow::GatherFlow;
-use super::flow::ServerStripe;
+use super::flow::{GatherFlow, ServerStripe};
 use super::server::Server;
 use super::tune::{self, Known, Order, Setting};
 use crate::machine::{ClientName, GatherFrame};

@@ -10,9 +10,8 @@ use std::time::{Duration, Instant};
 
 use groupflow_base::reassembly::Reassembly;
 use groupflow_base::{CodecError, StreamId};
-use groupflow_host::channel::Channel;
 use groupflow_host::error::plain;
-use groupflow_host::link::TcpLink;
+use groupflow_host::link::{Channel, TcpLink};
 use groupflow_host::poller::Registration;
 
 use super::tune::AdvertisedWindow;

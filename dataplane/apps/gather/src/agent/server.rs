@@ -17,9 +17,7 @@ use nix::sys::signalfd::SignalFd;
 use rustls::ServerConfig;
 
 use super::clients::ClientList;
-use super::flow::GatherFlow;
-use super::flow::ServerStripe;
-use super::flow::StreamFolder;
+use super::flow::{GatherFlow, ServerStripe, StreamFolder};
 use super::lines::EventWriter;
 use super::tune::{Bounds, Setting};
 use crate::machine::{ClientName, GatherFrame, Item, RefusalCode, Roster};

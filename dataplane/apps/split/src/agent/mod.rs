@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use groupflow_base::StreamId;
 use groupflow_host::poller::Ready;
 use groupflow_host::tcp;
+use neighbours::{Drain, Greeting};
 use nix::sys::signalfd::SignalFd;
 use serde_json::Value;
 
@@ -17,14 +18,10 @@ use super::control::{ControlClient, Listener};
 use super::frame::{Fault, SplitFrame};
 use super::link::sharing::LinkUses;
 use super::live::{Abort, Live, Turn};
-use super::session::Session;
-use super::session::{Resources, SplitPollKey};
-use super::tally::{self, LostMembers};
-use neighbours::{Drain, Greeting};
+use super::session::{stream_stats, LostMembers, Resources, Session, SplitPollKey};
 
 mod neighbours;
 mod requests;
-mod senders;
 
 /// Time between two divisions of links' rates among the connections that share them: at 20 Mb/s, some 17
 /// packets are sent meanwhile.
@@ -202,7 +199,7 @@ impl Agent {
     /// Ends a stream: closes its connections, and reports its outcome.
     fn end(&mut self, id: StreamId, how: Turn) {
         let Some(live) = self.streams.remove(&id) else { return };
-        let mut fields = tally::stream(&live);
+        let mut fields = stream_stats(&live);
         let is_left_by_all = matches!(&how, Turn::Aborted(abort) if abort.fault == Fault::NoMembers);
         if live.upstream.is_agent && is_left_by_all {
             self.lost.remember(id, &live.tally);

@@ -1,6 +1,5 @@
 //! One stream: its connections around its core. This file has the stream's turn; the steps of a turn are in
-//! `branches` (its destinations), `relay` (bytes and acknowledgements), `answers` (messages from branches)
-//! and `report` (messages to upstream).
+//! `branches` (its destinations) and `relay` (bytes, acknowledgements, and messages in both directions).
 
 use std::io;
 use std::ops::ControlFlow;
@@ -13,12 +12,9 @@ use groupflow_transport::fanout::{BranchStart, Fanout};
 use super::cache::ByteCache;
 use super::config::{BranchKind, Replies, SessionSpec};
 use super::frame::{Fault, MAX_BODY};
-use super::link::Upstream;
-use super::link::{BranchLink, LinkState};
-use super::session::Resources;
-use super::tally::Tally;
+use super::link::{BranchLink, LinkState, Upstream};
+use super::session::{Resources, Tally};
 
-mod answers;
 mod branches;
 mod relay;
 

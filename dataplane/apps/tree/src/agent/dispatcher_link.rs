@@ -6,9 +6,8 @@ use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::time::{Duration, Instant};
 
 use groupflow_base::Nanos;
-use groupflow_host::channel::Channel;
 use groupflow_host::error::{plain, AgentError};
-use groupflow_host::link::ReadOutcome;
+use groupflow_host::link::{Channel, ReadOutcome};
 use groupflow_host::poller::{Poller, Ready};
 use groupflow_host::tls::{self, Trust};
 use rustls::Connection;
