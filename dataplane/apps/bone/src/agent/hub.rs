@@ -6,7 +6,7 @@ use std::time::Duration;
 use groupflow_base::Nanos;
 use groupflow_host::error::{plain, AgentError};
 use groupflow_host::process::{raise_descriptors, system};
-use groupflow_host::report::{seconds, Reporter, Weight, PROGRESS};
+use groupflow_host::report::{Reporter, Weight, PROGRESS};
 use groupflow_host::shell::Shell;
 use groupflow_host::socket::GroupSocket;
 use groupflow_session::control::Role;
@@ -20,10 +20,10 @@ use super::bound::{self, Bound, Order, Orders};
 use super::carrier::Carrier;
 use super::folder::{self, FileState, Listed};
 use super::http::{self, HttpResponse};
-use super::hub_driver::{HubDriver, HubNote};
+use super::hub_driver::HubDriver;
 use super::serve::{file_name, not_allowed};
 use super::shelf::{Desk, ScanResult, Wake};
-use crate::machine::{FileName, TransferOutcome, TransferReport, Verdict};
+use crate::machine::{FileName, Verdict};
 
 /// Rates in bit/s that can be ordered.
 const RATE: Bound = Bound { name: "rate_bps", range: 1_000..=100_000_000_000 };
@@ -71,7 +71,7 @@ pub fn run(args: &BoneHubArgs, reporter: &mut Reporter) -> Result<u8, AgentError
         sender.attend();
         shell.transmit(&mut sender)?;
         sender.carrier.events(reporter)?;
-        sender.notes.drain(..).for_each(|note| tell(reporter, note));
+        sender.notes.drain(..).for_each(|note| note.report(reporter));
         if progress_at <= now {
             progress_at = now + PROGRESS;
             if let Some((name, done, sent)) = sender.progress() {
@@ -119,44 +119,6 @@ fn tell_look(reporter: &mut Reporter, look: ScanResult) {
             reporter.event("trouble", Weight::Lasting, json!({"cause": why}), Some(human));
         }
     }
-}
-
-fn tell(reporter: &mut Reporter, note: HubNote) {
-    let (event, fields, human) = match note {
-        HubNote::Began(name) => ("began", json!({"file": name.as_str()}), format!("{name}: is sent")),
-        HubNote::Lost(rim) => {
-            ("rim_lost", json!({"rim": rim.0}), format!("{rim} does not answer and is dropped"))
-        }
-        HubNote::Asked(rim, name, verdict) => {
-            let answer = verdict.word();
-            let fields = json!({"file": name.as_str(), "rim": rim.0, "answer": answer});
-            ("asked", fields, format!("{rim} wants {name}: {answer}"))
-        }
-        HubNote::Ended(report) => return ended(reporter, &report),
-    };
-    reporter.event(event, Weight::Lasting, fields, Some(human));
-}
-
-fn ended(reporter: &mut Reporter, report: &TransferReport) {
-    let took = seconds(report.ended - report.started);
-    let (outcome, why) = match &report.outcome {
-        TransferOutcome::Done => ("done", None),
-        TransferOutcome::Nobody => ("nobody", Some("no rim took part, or each has the file already")),
-        TransferOutcome::Unreadable(why) => ("unreadable", Some(why.as_str())),
-    };
-    let fields = json!({
-        "file": report.name.as_str(), "outcome": outcome, "why": why, "size": report.size, "seconds": took,
-        "sent_bytes": report.sent, "packets": report.packets, "rounds": report.rounds,
-        "answers": report.answers, "complete": report.complete, "lost": report.lost,
-    });
-    let human = match why {
-        Some(why) => format!("{}: not sent: {why}", report.name),
-        None => format!(
-            "{}: sent, {} of {} bytes in {took:.1} s, {} rims complete, {} lost",
-            report.name, report.sent, report.size, report.complete, report.lost
-        ),
-    };
-    reporter.event("sent", Weight::Lasting, fields, Some(human));
 }
 
 pub async fn answer(desk: Arc<Desk>, request: Request<Incoming>) -> HttpResponse {
