@@ -4,43 +4,33 @@
 //! | module | subject |
 //! |---|---|
 //! | [`machine`] | a protocol endpoint as a value, without clock or socket; its datagrams |
-//! | `time` | [`Nanos`] |
-//! | `rate`, [`quantity`] | [`BitRate`]; quantities as people write them |
+//! | `time`, [`quantity`] | [`Nanos`] and [`BitRate`]; quantities as people write them |
 //! | [`codec`] | readers and writers of fields, the envelope of frames |
 //! | [`wire`], [`wire_enum!`] | messages by declaration: fields, structs and kinds; enums of one byte |
 //! | [`feedback`] | frames of diffusion-type flow control, as hosts read them |
-//! | `token`, `stream_id` | [`Token`], a secret that two sides share; [`StreamId`] |
-//! | `crowd` | [`gives_way`]: which of many silent connections does |
-//! | `sorted_map` | [`SortedMap`], a map that keeps its entries in one vector, sorted by key |
+//! | `token` | [`Token`], a secret that two sides share; [`StreamId`]; [`gives_way`]: which silent connection does |
 //! | [`ranges`] | a set of numbers, as disjoint ranges |
-//! | [`reassembly`], [`store`] | bytes of a stream put in order; bytes held until earlier ones arrive |
+//! | [`reassembly`] | bytes of a stream put in order, held until earlier ones arrive |
 //! | [`events`], [`min_tree`] | events to come, in a total order; the first of a fixed set of times |
 
 pub mod codec;
-mod crowd;
 pub mod events;
 pub mod feedback;
 pub mod machine;
 pub mod min_tree;
 pub mod quantity;
 pub mod ranges;
-mod rate;
 pub mod reassembly;
-mod sorted_map;
-pub mod store;
-mod stream_id;
 mod time;
 mod token;
 pub mod wire;
-mod wire_enum;
 
 pub use codec::CodecError;
-pub use crowd::gives_way;
 pub use machine::{Datagram, Dest, Machine, Transmit};
-pub use rate::BitRate;
 #[doc(hidden)]
 pub use serde; // for `wire_enum!`
-pub use sorted_map::SortedMap;
-pub use stream_id::StreamId;
-pub use time::Nanos;
-pub use token::Token;
+pub use time::{BitRate, Nanos};
+pub use token::{gives_way, StreamId, Token};
+
+/// The former name of a map of `switch` and `tree`.
+pub use std::collections::BTreeMap as SortedMap;

@@ -5,7 +5,7 @@ use groupflow_bone::agent::args::{BoneHubArgs, BoneRimArgs};
 use groupflow_gather::agent::args::{GatherSendArgs, GatherServeArgs};
 use groupflow_group::args::{CacheArgs, MemberArgs, RecvArgs, SendArgs};
 use groupflow_shape::args::ShapeArgs;
-use groupflow_split::args::SplitArgs;
+use groupflow_split::SplitArgs;
 use groupflow_tree::agent::args::{TreeRecvArgs, TreeSendArgs};
 
 /// A host's agent for group communication: each command is one task of a host in a group.
@@ -103,12 +103,5 @@ impl Command {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_command_line_is_consistent() {
-        use clap::CommandFactory;
-        Cli::command().debug_assert();
-    }
-}
+#[path = "tests/cli.rs"]
+mod tests;

@@ -1,10 +1,17 @@
-//! Reads a JSON object field by field; an error names the field that is missing, wrong or unknown.
+//! JSON from other processes: lines cut from bytes that come in pieces, and the fields of an object. An error
+//! names the field that is missing, wrong or unknown.
 
+use std::io;
 use std::ops::RangeInclusive;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::str::FromStr;
 
+use nix::errno::Errno;
+use nix::poll::{PollFlags, PollTimeout};
 use serde_json::{Map, Value};
 use thiserror::Error;
+
+use crate::poller::is_ready;
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{field} {text}")]
@@ -137,3 +144,82 @@ impl<'a> ObjectReader<'a> {
         }
     }
 }
+
+/// The bytes of a line that is not complete, up to a bound.
+#[derive(Debug)]
+pub struct LineBuffer {
+    bytes: Vec<u8>,
+    longest: usize,
+}
+
+impl LineBuffer {
+    /// No bytes yet; a line has at most `longest`.
+    pub fn new(longest: usize) -> LineBuffer {
+        LineBuffer { bytes: Vec::new(), longest }
+    }
+
+    /// Takes bytes in; returns the lines that are complete now, without those that are blank. `None`: a line is
+    /// too long, and nothing useful follows.
+    pub fn push(&mut self, bytes: &[u8]) -> Option<Vec<Vec<u8>>> {
+        self.bytes.extend_from_slice(bytes);
+        let complete = self.bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
+        if self.bytes.len() - complete > self.longest {
+            self.bytes.clear();
+            return None;
+        }
+        let lines: Vec<u8> = self.bytes.drain(..complete).collect();
+        let lines = lines.split(|&byte| byte == b'\n');
+        Some(lines.filter(|line| !line.iter().all(u8::is_ascii_whitespace)).map(<[u8]>::to_vec).collect())
+    }
+}
+
+/// Bytes of one read.
+const CHUNK: usize = 64 << 10;
+
+/// Lines on stdin, as far as they are there: no call waits for the process at the other end.
+#[derive(Debug)]
+pub struct StdinLines {
+    stdin: io::Stdin,
+    lines: LineBuffer,
+    longest: usize,
+    pub ended: bool,
+}
+
+impl StdinLines {
+    /// Nothing was read yet; a line has at most `longest` bytes.
+    pub fn new(longest: usize) -> StdinLines {
+        StdinLines { stdin: io::stdin(), lines: LineBuffer::new(longest), longest, ended: false }
+    }
+
+    /// The descriptor that becomes ready; `None`: nothing more comes.
+    pub fn waits_for(&self) -> Option<BorrowedFd<'_>> {
+        (!self.ended).then(|| self.stdin.as_fd())
+    }
+
+    /// Reads the bytes that are there; returns the complete lines. A line that is too long ends all reading.
+    pub fn read(&mut self) -> Result<Vec<Vec<u8>>, String> {
+        let (mut chunk, mut lines) = (vec![0; CHUNK], Vec::new());
+        while !self.ended && is_ready(self.stdin.as_fd(), PollFlags::POLLIN, PollTimeout::ZERO) {
+            match nix::unistd::read(self.stdin.as_raw_fd(), &mut chunk) {
+                Ok(count) if count > 0 => match self.lines.push(&chunk[..count]) {
+                    Some(more) => lines.extend(more),
+                    None => {
+                        self.ended = true;
+                        return Err(format!(
+                            "a line has at most {} bytes; nothing more is read",
+                            self.longest
+                        ));
+                    }
+                },
+                Err(Errno::EINTR) => {}
+                Err(Errno::EAGAIN) => break,
+                Ok(_) | Err(_) => self.ended = true,
+            }
+        }
+        Ok(lines)
+    }
+}
+
+#[cfg(test)]
+#[path = "tests/lines.rs"]
+mod tests;

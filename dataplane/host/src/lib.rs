@@ -9,37 +9,24 @@
 //!
 //! | module | subject |
 //! |---|---|
-//! | [`subcommand`], [`options`], [`secure`] | subcommands of gfagent; common options; options of TLS |
-//! | [`error`], [`report`], [`progress`] | errors with a remedy; events; progress of a transfer |
-//! | [`shell`], [`socket`], [`batch`] | the loop around a machine; its UDP socket; datagrams in batches |
-//! | [`poller`], [`tcp`], [`tcp_info`], [`sockopt`] | epoll; TCP sockets; their kernel state; other options |
-//! | [`private`] | Unix sockets for one user |
-//! | [`channel`], [`read_outcome`], [`outbox`] | a connection, with TLS or not; a read; bytes to be sent |
-//! | [`identity`], [`trust`] | the server's certificate; how a client recognizes it |
-//! | [`input`], [`output`] | a file or pipe to send; the file or pipe that receives |
-//! | [`json`], [`lines`], [`process`] | a JSON object's fields; lines of a stream; descriptors and signals |
+//! | [`subcommand`] | subcommands of gfagent, and common options |
+//! | [`error`], [`report`] | errors with a remedy; events, and the progress of a transfer |
+//! | [`shell`], [`socket`] | the loop around a machine; its UDP socket, with datagrams in batches |
+//! | [`poller`], [`tcp`], [`sockopt`] | epoll; TCP sockets and their kernel state; other options, Unix sockets |
+//! | [`link`], [`tls`] | a connection, in TLS or not, with its outbox; certificates and trust |
+//! | [`files`] | a file or pipe to send; the file or pipe that receives |
+//! | [`json`], [`process`] | lines and objects of JSON; descriptors and signals |
 
-pub mod batch;
-pub mod channel;
 pub mod error;
-pub mod identity;
-pub mod input;
+pub mod files;
 pub mod json;
-pub mod lines;
-pub mod options;
-pub mod outbox;
-pub mod output;
+pub mod link;
 pub mod poller;
-pub mod private;
 pub mod process;
-pub mod progress;
-pub mod read_outcome;
 pub mod report;
-pub mod secure;
 pub mod shell;
 pub mod socket;
 pub mod sockopt;
 pub mod subcommand;
 pub mod tcp;
-pub mod tcp_info;
-pub mod trust;
+pub mod tls;

@@ -13,10 +13,9 @@ use nix::poll::{ppoll, PollFd, PollFlags};
 use nix::sys::signalfd::SignalFd;
 use nix::sys::time::TimeSpec;
 
-use crate::batch::BATCH;
 use crate::error::AgentError;
 use crate::process::signals;
-use crate::socket::GroupSocket;
+use crate::socket::{GroupSocket, BATCH};
 
 /// How long an agent that is stopped waits for the answer to its LEAVE.
 const LEAVE_PATIENCE: Nanos = Nanos::from_millis(300);
@@ -58,7 +57,7 @@ pub struct Interest<'a> {
 pub struct Woken {
     /// SIGTERM or SIGINT has arrived.
     pub signal: bool,
-    /// The application's descriptor is ready.
+    /// A descriptor of the application is ready.
     pub ready: bool,
 }
 
@@ -152,8 +151,9 @@ impl Shell {
     }
 
     /// Sleeps until there is something to do, at the latest at `until`.
-    pub fn wait(
-        &mut self, machine: &impl Machine, until: Option<Nanos>, interest: Option<Interest<'_>>,
+    pub fn wait<'a>(
+        &mut self, machine: &impl Machine, until: Option<Nanos>,
+        interests: impl IntoIterator<Item = Interest<'a>>,
     ) -> Result<Woken, AgentError> {
         let now = self.clock.now();
         let deadline = [machine.next_deadline(), until].into_iter().flatten().min();
@@ -168,10 +168,8 @@ impl Shell {
             fds.push(PollFd::new(self.socket.as_fd(), flags));
             fds.extend(self.private.as_ref().map(|socket| PollFd::new(socket.as_fd(), PollFlags::POLLIN)));
         }
-        let application = interest.map(|i| {
-            fds.push(PollFd::new(i.fd, i.flags));
-            fds.len() - 1
-        });
+        let own = fds.len();
+        fds.extend(interests.into_iter().map(|interest| PollFd::new(interest.fd, interest.flags)));
         let timeout = span.map(|s| TimeSpec::from(Duration::from_nanos(s.0)));
         match ppoll(&mut fds, timeout, None) {
             Ok(_) | Err(nix::errno::Errno::EINTR) => {}
@@ -179,8 +177,8 @@ impl Shell {
                 return Err(AgentError::new("network", format!("waiting failed: {e}"), "report this"));
             }
         }
-        let any = |index: usize| fds.get(index).is_some_and(|fd| fd.any().unwrap_or(false));
-        let woken = Woken { signal: any(0), ready: application.is_some_and(any) };
+        let any = |fds: &[PollFd<'_>]| fds.iter().any(|fd| fd.any().unwrap_or(false));
+        let woken = Woken { signal: any(&fds[..1]), ready: any(&fds[own..]) };
         if woken.signal {
             // Reading the signal keeps it from waking the loop again.
             let _ = self.signals.read_signal();

@@ -1,9 +1,14 @@
-//! Socket options that neither socket2 nor nix offers.
+//! Socket options that neither socket2 nor nix offers, and Unix sockets for processes of this user and of root alone.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
+use std::path::Path;
 
 use nix::errno::Errno;
+use nix::sys::socket::getsockopt;
+use nix::sys::socket::sockopt::PeerCredentials;
+use nix::sys::stat::{fchmod, Mode};
+use socket2::{Domain, SockAddr, Socket, Type};
 
 /// Sets an option whose value is an int.
 pub fn set_int(
@@ -44,4 +49,23 @@ pub fn get_int(socket: &impl AsFd, level: libc::c_int, name: libc::c_int) -> io:
         unsafe { libc::getsockopt(fd, level, name, std::ptr::addr_of_mut!(value).cast(), &mut length) };
     Errno::result(result).map_err(io::Error::from)?;
     Ok(value)
+}
+
+/// Connections that may wait to be accepted.
+const BACKLOG: i32 = 128;
+
+/// Listens at a path. Linux gives the file the socket's own mode, so that no other user can open it, not
+/// even for the moment in which it is made.
+pub fn listen(path: &Path) -> io::Result<Socket> {
+    let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
+    fchmod(socket.as_raw_fd(), Mode::S_IRUSR | Mode::S_IWUSR)?;
+    socket.bind(&SockAddr::unix(path)?)?;
+    socket.listen(BACKLOG)?;
+    Ok(socket)
+}
+
+/// Whether the process at the other end of a Unix socket is of this process's user, or root's.
+pub fn is_ours(socket: &impl AsFd) -> bool {
+    let own = nix::unistd::geteuid().as_raw();
+    getsockopt(socket, PeerCredentials).is_ok_and(|peer| [0, own].contains(&peer.uid()))
 }

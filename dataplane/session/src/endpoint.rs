@@ -1,16 +1,17 @@
 //! An endpoint of a session: one membership, one machine of the transport, and the part that the member
-//! plays.
+//! plays; and the part that moves nothing itself.
 
 use std::collections::VecDeque;
 use std::fmt::Debug;
 use std::net::SocketAddrV4;
 
 use groupflow_base::{CodecError, Datagram, Machine, Nanos, Transmit};
+use groupflow_transport::receiver::Receiver;
 use groupflow_transport::wire::{GroupPacket, Kind};
-use groupflow_transport::SessionId;
+use groupflow_transport::{MemberId, SessionId};
 
-use crate::control::{LeaveReason, Reply};
-use crate::member::{Member, MemberEvent, MembershipState};
+use crate::control::{LeaveReason, Notice, NoticeKind, Reply, Role, StartAt};
+use crate::member::{Member, MemberConfig, MemberEvent, MembershipState, Purpose};
 
 /// The part that a member plays: sends, receives, caches, listens. Each default is that of a part that does
 /// nothing.
@@ -155,5 +156,32 @@ impl<P: Part> Machine for Endpoint<P> {
         let transport = self.seat.transport.as_ref().and_then(P::Transport::next_deadline);
         let part = self.part.next_deadline(&self.seat);
         [self.seat.member.next_deadline(), part, transport].into_iter().flatten().min()
+    }
+}
+
+/// The part of a member whose program takes TCP connections; the split agent delivers.
+#[derive(Debug)]
+pub struct Listening;
+
+impl Part for Listening {
+    /// A listener never makes a transport.
+    type Transport = Receiver;
+    type Event = MemberEvent;
+}
+
+impl Endpoint<Listening> {
+    /// A member that joins at once, for a program of this host that listens at the TCP port `port`. `start`
+    /// says where it begins in a stream that is under way.
+    pub fn listening(now: Nanos, member: MemberConfig, port: u16, start: StartAt) -> Endpoint<Listening> {
+        let mut rng = member.rng();
+        let purpose = Purpose { port, start, ..Purpose::new(Role::Listener) };
+        Endpoint::new(Member::new(now, member, purpose, &mut rng), None, Listening)
+    }
+
+    /// Whether a notice says that this member was put out because its split agent could not serve it.
+    pub fn lost(&self, notice: &Notice) -> bool {
+        notice.what == NoticeKind::MemberLost
+            && notice.about == self.seat.member.id()
+            && notice.about != MemberId::NONE
     }
 }

@@ -16,29 +16,22 @@
 //!
 //! | module | is |
 //! |---|---|
-//! | [`control`], `reply` | the messages of hosts and of the controller |
-//! | [`pending`] | requests that are repeated until answered |
+//! | [`control`] | the messages of hosts and of the controller |
 //! | [`member`] | the membership of one host |
 //! | [`endpoint`] | a member with its part |
-//! | [`sending`], [`receiving`], [`caching`], [`listening`] | the parts |
-//! | `health` | members that were lost, and the node to blame when nothing is acknowledged |
+//! | [`sending`], [`receiving`], [`caching`] | the parts |
 //!
 //! Nothing here reads a clock or a socket; randomness comes from a seed.
 
 pub mod caching;
 pub mod control;
 pub mod endpoint;
-mod health;
-pub mod listening;
 pub mod member;
-pub mod pending;
 pub mod receiving;
-mod reply;
 pub mod sending;
 
 pub use caching::Caching;
-pub use endpoint::{Endpoint, Part, Seat};
-pub use listening::Listening;
+pub use endpoint::{Endpoint, Listening, Part, Seat};
 pub use member::{Member, MemberConfig, MemberError, MemberEvent};
 pub use receiving::{ReceiveConfig, ReceiveError, ReceiveEvent, Receiving};
 pub use sending::{SendConfig, SendError, SendEvent, Sending};

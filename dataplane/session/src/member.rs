@@ -19,11 +19,11 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use thiserror::Error;
 
+use crate::caching::PendingRequests;
 use crate::control::{
     Answer, JoinRequest, Joined, LeaveReason, Notice, NoticeKind, Refusal, Reply, Report, ReportKind,
     Request, RequestId, Role, StartAt,
 };
-use crate::pending::PendingRequests;
 
 /// A LEAVE without an answer is given up after this.
 const LEAVE_PATIENCE: Nanos = Nanos::from_secs(1);

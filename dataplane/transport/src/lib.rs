@@ -15,30 +15,27 @@
 //!
 //! | module | is |
 //! |---|---|
-//! |---|---|
 //! | [`ids`] | sessions, members, packet numbers, and the sizes of packets |
 //! | [`wire`] | the group header |
 //! | [`terms`] | which node acknowledges, and the effect of a slow receiver |
 //! | [`source`] | the source of a sender: a file, a byte stream or datagrams |
 //! | [`assembly`] | packets brought into order, bytes or datagrams |
-//! | [`nack`], `requests`, [`intervals`] | which packets are missing, and when they are asked for |
+//! | [`nack`], `requests` | which packets are missing, and when they are asked for; the round-trip time |
 //! | `acks` | when a receiver or a cache acknowledges |
-//! | `rtt` | the round-trip time, and pauses that grow |
 
 mod acks;
 pub mod assembly;
 pub mod cache;
 pub mod fanout;
 pub mod ids;
-pub mod intervals;
 pub mod nack;
 pub mod receiver;
 mod requests;
-mod rtt;
 pub mod sender;
 pub mod source;
 pub mod terms;
 #[cfg(feature = "testing")]
+#[path = "tests/testing.rs"]
 pub mod testing;
 pub mod wire;
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use groupflow_transport::intervals::IntervalSet;
+use groupflow_transport::nack::IntervalSet;
 use groupflow_transport::nack::{Nack, PacketRange};
 use groupflow_transport::testing::{header, range};
 use groupflow_transport::wire::GroupPacket;

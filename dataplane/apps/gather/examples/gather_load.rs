@@ -14,7 +14,7 @@ use clap::Parser;
 use groupflow_base::StreamId;
 use groupflow_gather::agent::args::GatherSendArgs;
 use groupflow_gather::agent::client::Client;
-use groupflow_host::input::Input;
+use groupflow_host::files::Input;
 use groupflow_host::report::Reporter;
 use nix::fcntl::{fcntl, FcntlArg, OFlag};
 use nix::sys::resource::{getrlimit, setrlimit, Resource};

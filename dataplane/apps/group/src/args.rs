@@ -4,12 +4,13 @@ use std::path::PathBuf;
 
 use clap::Args;
 use groupflow_host::error::AgentError;
-use groupflow_host::options::{parse_bytes, parse_rate, parse_session, CommonArgs, StreamStart};
 use groupflow_host::report::Reporter;
-use groupflow_host::subcommand::{check_name, Subcommand};
+use groupflow_host::subcommand::{
+    check_name, parse_bytes, parse_rate, parse_session, CommonArgs, StreamStart, Subcommand,
+};
 use groupflow_transport::SessionId;
 
-use crate::{cache, member, recv, send};
+use crate::{member, recv, send};
 
 /// Options of `send`.
 #[derive(Debug, Args)]
@@ -121,7 +122,7 @@ impl Subcommand for MemberArgs {
 
     fn run(&self, reporter: &mut Reporter) -> Result<u8, AgentError> {
         check_name(&self.common.name)?;
-        member::run(self, reporter)
+        member::member(self, reporter)
     }
 }
 
@@ -132,6 +133,6 @@ impl Subcommand for CacheArgs {
 
     fn run(&self, reporter: &mut Reporter) -> Result<u8, AgentError> {
         check_name(&self.common.name)?;
-        cache::run(self, reporter)
+        member::cache(self, reporter)
     }
 }

@@ -8,14 +8,11 @@
 //! | module | subject |
 //! |---|---|
 //! | [`args`] | the options of the four commands |
-//! | [`send`], [`stdin`] | the sending command; its input from a pipe |
+//! | [`send`] | the sending command, with its input from a pipe |
 //! | [`recv`] | the receiving command |
-//! | [`member`] | the command that joins a session for a TCP program of its host |
-//! | [`cache`] | the command that keeps packets beside a switch |
+//! | [`member`] | the commands that join for a TCP program of the host, and cache beside a switch |
 
 pub mod args;
-mod cache;
 mod member;
 mod recv;
 mod send;
-mod stdin;

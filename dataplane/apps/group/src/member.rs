@@ -1,22 +1,26 @@
-//! `gfagent member`: joins a session on behalf of a TCP program of this host.
+//! `gfagent member`, which joins a session on behalf of a TCP program of this host, and `gfagent cache`, which keeps
+//! packets of sessions beside a switch.
 
+use groupflow_base::Nanos;
 use groupflow_host::error::AgentError;
 use groupflow_host::report::{Reporter, Weight};
 use groupflow_host::shell::Shell;
 use groupflow_host::socket::GroupSocket;
 use groupflow_session::control::LeaveReason;
-use groupflow_session::{Endpoint, Listening, MemberEvent};
+use groupflow_session::{Caching, Endpoint, Listening, MemberEvent};
+use groupflow_transport::cache::CacheStats;
+use groupflow_transport::SessionId;
 use serde_json::json;
 
-use crate::args::MemberArgs;
+use crate::args::{CacheArgs, MemberArgs};
 
 /// Stays in the session until a signal comes, or the controller ends the membership; returns the exit code.
-pub fn run(args: &MemberArgs, reporter: &mut Reporter) -> Result<u8, AgentError> {
+pub fn member(args: &MemberArgs, reporter: &mut Reporter) -> Result<u8, AgentError> {
     let socket = GroupSocket::open(&args.common.socket(true))?;
     let mut shell = Shell::new(socket)?;
     reporter.ready(shell.socket.address());
-    let member = args.common.member(args.session);
-    let mut listener = Endpoint::listening(shell.clock.now(), member, args.listen, args.from.start());
+    let config = args.common.member(args.session);
+    let mut listener = Endpoint::listening(shell.clock.now(), config, args.listen, args.from.start());
     loop {
         shell.exchange(&mut listener)?;
         events(&mut listener, reporter)?;
@@ -41,4 +45,59 @@ fn events(listener: &mut Endpoint<Listening>, reporter: &mut Reporter) -> Result
         lost.map_or(Ok(()), Err)?;
     }
     Ok(())
+}
+
+/// How often unchanged stats are repeated.
+const STATS_IDLE: Nanos = Nanos::from_secs(2);
+
+/// Caches until a signal comes; returns the exit code.
+pub fn cache(args: &CacheArgs, reporter: &mut Reporter) -> Result<u8, AgentError> {
+    let socket = GroupSocket::open(&args.common.socket(false))?;
+    let mut shell = Shell::new(socket)?;
+    reporter.ready(shell.socket.address());
+    // An agent is of no session.
+    let member = args.common.member(SessionId(0));
+    let mut agent = Endpoint::caching(shell.clock.now(), member, args.max_bytes);
+    let mut stats = StatsReport::new(shell.clock.now(), Nanos::from_millis(args.stats_ms));
+    loop {
+        shell.exchange(&mut agent)?;
+        while let Some(event) = agent.poll_event() {
+            reporter.member(event)?;
+        }
+        stats.report(shell.clock.now(), &agent, reporter);
+        if shell.wait(&agent, Some(stats.due), None)?.signal {
+            break;
+        }
+    }
+    agent.leave(shell.clock.now(), LeaveReason::Done);
+    shell.farewell(&mut agent, Endpoint::over)?;
+    reporter.event("stats", Weight::Lasting, json!(agent.stats()), None);
+    Ok(0)
+}
+
+/// The last stats, and when the next are due.
+struct StatsReport {
+    period: Nanos,
+    due: Nanos,
+    told: Nanos,
+    last: CacheStats,
+}
+
+impl StatsReport {
+    fn new(now: Nanos, period: Nanos) -> StatsReport {
+        StatsReport { period, due: now + period, told: now, last: CacheStats::default() }
+    }
+
+    fn report(&mut self, now: Nanos, agent: &Endpoint<Caching>, reporter: &mut Reporter) {
+        if now < self.due {
+            return;
+        }
+        self.due = now + self.period;
+        let stats = agent.stats();
+        if stats != self.last || now >= self.told + STATS_IDLE {
+            reporter.event("stats", Weight::Passing, json!(stats), None);
+            self.told = now;
+            self.last = stats;
+        }
+    }
 }

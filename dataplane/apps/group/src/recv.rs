@@ -4,9 +4,8 @@ use std::os::fd::AsFd;
 
 use groupflow_base::{BitRate, Nanos};
 use groupflow_host::error::AgentError;
-use groupflow_host::output::{Output, BLOCK};
-use groupflow_host::progress::ProgressMeter;
-use groupflow_host::report::{seconds, Reporter, Weight};
+use groupflow_host::files::{Output, WRITE_BLOCK};
+use groupflow_host::report::{seconds, ProgressMeter, Reporter, Weight};
 use groupflow_host::shell::{Interest, Shell};
 use groupflow_host::socket::GroupSocket;
 use groupflow_session::control::LeaveReason;
@@ -80,7 +79,7 @@ impl ReceiveProgress {
             joined_at: began,
             meter: ProgressMeter::default(),
             started: None,
-            buffer: Vec::with_capacity(2 * BLOCK),
+            buffer: Vec::with_capacity(2 * WRITE_BLOCK),
             write_due: None,
             finished: false,
         }
@@ -110,8 +109,8 @@ impl ReceiveProgress {
     /// Writes in large blocks; if stdout is slow, the rest stays with the receiver, which then stops
     /// acknowledging.
     fn write(&mut self, now: Nanos, receiver: &mut Endpoint<Receiving>) -> Result<(), AgentError> {
-        if self.buffer.len() < BLOCK && receiver.ready() > 0 {
-            let enough = self.buffer.len() + receiver.ready() >= BLOCK || receiver.complete();
+        if self.buffer.len() < WRITE_BLOCK && receiver.ready() > 0 {
+            let enough = self.buffer.len() + receiver.ready() >= WRITE_BLOCK || receiver.complete();
             let due = *self.write_due.get_or_insert(now + WRITE_DELAY);
             if enough || now >= due {
                 receiver.take(now, &mut self.buffer);

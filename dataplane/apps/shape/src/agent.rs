@@ -1,21 +1,26 @@
-//! The loop: reports in, rates to the kernel.
+//! The loop: reports in, rates to the kernel; and the socket where reports arrive.
 
-use std::os::fd::AsFd;
-use std::thread;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::time::Duration;
+use std::{io, thread};
 
+use groupflow_base::feedback::{Feedback, ETHERTYPE, NEAREST_BRIDGE};
 use groupflow_base::Nanos;
-use groupflow_host::error::AgentError;
+use groupflow_host::error::{plain, AgentError};
 use groupflow_host::process::{signals, system};
 use groupflow_host::report::{Reporter, Weight};
 use groupflow_host::shell::Clock;
+use groupflow_host::sockopt::join_link_group;
+use nix::errno::Errno;
+use nix::net::if_::if_nametoindex;
 use nix::poll::{poll, PollFd, PollFlags, PollTimeout};
+use nix::sys::socket::{recvfrom, LinkAddr};
 use serde_json::{json, Value};
+use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::args::ShapeArgs;
 use crate::htb::Htb;
 use crate::rates::Rates;
-use crate::reports::Reports;
 
 /// Rates are set at most this often: of reports that come faster, on short links, the newest counts.
 const QUANTUM: Duration = Duration::from_millis(1);
@@ -74,4 +79,83 @@ fn fields(args: &ShapeArgs, rates: &[Option<u64>]) -> Value {
     let rates: serde_json::Map<String, Value> =
         each.map(|(flow, rate)| (flow.number.to_string(), json!(rate.map(|rate| 8 * rate)))).collect();
     json!({ "rate_bps": rates })
+}
+
+/// More bytes than a report has.
+const FRAME: usize = 128;
+
+/// A packet socket for the reports on one interface.
+#[derive(Debug)]
+pub struct Reports {
+    socket: Socket,
+    name: String,
+    interface: u32,
+}
+
+impl Reports {
+    /// Opens the socket.
+    ///
+    /// # Errors
+    /// There is no such interface, or this process is not root.
+    pub fn open(name: &str) -> Result<Reports, AgentError> {
+        let interface = index(name)?;
+        let refused = |error: io::Error| {
+            let cause = format!("no packet socket: {}", plain(&error));
+            AgentError::new("network", cause, "run as root")
+        };
+        let protocol = Protocol::from(i32::from(ETHERTYPE.to_be()));
+        let socket = Socket::new(Domain::PACKET, Type::RAW.nonblocking(), Some(protocol)).map_err(refused)?;
+        join_link_group(&socket, interface, NEAREST_BRIDGE).map_err(refused)?;
+        Ok(Reports { socket, name: name.to_owned(), interface })
+    }
+
+    /// Checks that the interface is still there.
+    ///
+    /// # Errors
+    /// Fails if the interface is gone, and with it all that was set up there.
+    pub fn check(&self) -> Result<(), AgentError> {
+        if index(&self.name)? == self.interface {
+            Ok(())
+        } else {
+            Err(gone(&self.name))
+        }
+    }
+
+    /// The next report that has arrived.
+    ///
+    /// # Errors
+    /// The socket does not work any more.
+    pub fn next(&self) -> Result<Option<Feedback>, AgentError> {
+        let mut frame = [0; FRAME];
+        loop {
+            match recvfrom::<LinkAddr>(self.socket.as_raw_fd(), &mut frame) {
+                // The socket hears all interfaces.
+                Ok((length, Some(from))) if from.ifindex() == self.interface as usize => {
+                    if let Some(report) = Feedback::read(&frame[..length]) {
+                        return Ok(Some(report));
+                    }
+                }
+                Ok(_) | Err(Errno::EINTR | Errno::ENETDOWN) => {}
+                Err(Errno::EAGAIN) => return Ok(None),
+                Err(error) => {
+                    let cause = format!("receiving failed: {}", error.desc());
+                    return Err(AgentError::new("network", cause, "check the interface"));
+                }
+            }
+        }
+    }
+}
+
+fn index(name: &str) -> Result<u32, AgentError> {
+    if_nametoindex(name).map_err(|_| gone(name))
+}
+
+fn gone(name: &str) -> AgentError {
+    AgentError::new("network", format!("no interface {name:?}"), "see `ip link`, check --iface")
+}
+
+impl AsFd for Reports {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
 }

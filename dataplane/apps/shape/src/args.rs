@@ -1,4 +1,7 @@
-//! Options of `shape`.
+//! Options of `shape`, and the flows that they name.
+
+use std::net::Ipv4Addr;
+use std::str::FromStr;
 
 use clap::Args;
 use groupflow_host::error::AgentError;
@@ -6,7 +9,6 @@ use groupflow_host::report::Reporter;
 use groupflow_host::subcommand::Subcommand;
 
 use crate::agent;
-use crate::flow::Flow;
 
 /// Options of `shape`.
 #[derive(Debug, Args)]
@@ -40,4 +42,65 @@ impl Subcommand for ShapeArgs {
         }
         agent::run(self, reporter)
     }
+}
+
+/// The largest number of a flow (`LAST_FLOW` of the controller).
+const LAST_FLOW: u16 = 4095;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Protocol {
+    Tcp,
+    Udp,
+}
+
+impl Protocol {
+    /// IPv4's number of the protocol.
+    pub fn number(self) -> u8 {
+        match self {
+            Protocol::Tcp => 6,
+            Protocol::Udp => 17,
+        }
+    }
+}
+
+/// A flow: `NUMBER=DESTINATION` or `NUMBER=PROTOCOL:DESTINATION[:PORT]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Flow {
+    /// The number that the controller gave it.
+    pub number: u16,
+    /// The protocol of its packets; `None`: any.
+    pub protocol: Option<Protocol>,
+    /// The receiver of its packets.
+    pub destination: Ipv4Addr,
+    /// The receiver's port; `None`: any.
+    pub port: Option<u16>,
+}
+
+impl FromStr for Flow {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Flow, String> {
+        parse(text).ok_or_else(|| {
+            let such = "1=tcp:10.0.6.1:5001 or 2=10.0.7.1";
+            format!("{text:?} is no flow such as {such}, numbered from 1 to {LAST_FLOW}")
+        })
+    }
+}
+
+fn parse(text: &str) -> Option<Flow> {
+    let (number, packets) = text.split_once('=')?;
+    let number = number.parse().ok().filter(|number| (1..=LAST_FLOW).contains(number))?;
+    let Some((protocol, rest)) = packets.split_once(':') else {
+        return Some(Flow { number, protocol: None, destination: packets.parse().ok()?, port: None });
+    };
+    let protocol = match protocol {
+        "tcp" => Protocol::Tcp,
+        "udp" => Protocol::Udp,
+        _ => return None,
+    };
+    let (destination, port) = match rest.split_once(':') {
+        Some((destination, port)) => (destination, Some(port.parse().ok().filter(|&port| port > 0)?)),
+        None => (rest, None),
+    };
+    Some(Flow { number, protocol: Some(protocol), destination: destination.parse().ok()?, port })
 }

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 
 use groupflow_host::error::{one_line, plain, AgentError};
 
-use crate::flow::Flow;
+use crate::args::Flow;
 use crate::rates::Change;
 
 /// The discipline's number, by which it is known as this program's ("gf").

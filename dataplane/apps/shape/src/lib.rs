@@ -6,15 +6,11 @@
 //!
 //! | module | subject |
 //! |---|---|
-//! | [`flow`] | a flow of the command line: its number and its packets |
 //! | [`rates`] | the rate of each flow, from reports; a value without clock and socket |
 //! | [`htb`] | the kernel's classes, set with `tc` |
-//! | [`reports`] | the socket where reports arrive |
-//! | [`args`], [`agent`] | options; the loop around it all |
+//! | [`args`], [`agent`] | options, and the flows in them; the loop and the socket of reports |
 
 pub mod agent;
 pub mod args;
-pub mod flow;
 pub mod htb;
 pub mod rates;
-pub mod reports;

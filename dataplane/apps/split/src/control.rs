@@ -7,12 +7,10 @@ use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
-use groupflow_host::json::{FieldError, ObjectReader};
-use groupflow_host::lines::LineBuffer;
-use groupflow_host::outbox::Outbox;
+use groupflow_host::json::{FieldError, LineBuffer, ObjectReader};
+use groupflow_host::link::{Outbox, ReadOutcome};
 use groupflow_host::poller::Registration;
-use groupflow_host::private;
-use groupflow_host::read_outcome::ReadOutcome;
+use groupflow_host::sockopt;
 use serde_json::{json, Value};
 use socket2::Socket;
 
@@ -59,7 +57,7 @@ impl Listener {
             }
             ControlAddress::Path(path) => {
                 remove_stale(path)?;
-                let listener = private::listen(path)?;
+                let listener = sockopt::listen(path)?;
                 (listener, path.display().to_string(), Some(path.clone()))
             }
         };
@@ -71,7 +69,7 @@ impl Listener {
     pub fn accept(&self) -> io::Result<Socket> {
         loop {
             let (connection, _) = self.socket.accept()?;
-            if self.path.is_none() || private::is_ours(&connection) {
+            if self.path.is_none() || sockopt::is_ours(&connection) {
                 connection.set_nonblocking(true)?;
                 return Ok(connection);
             }

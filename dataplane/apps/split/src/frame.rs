@@ -1,8 +1,10 @@
-//! Frames that agents send upstream, against a stream's direction, on the stream's connection.
+//! Messages between agents: the preamble of a connection to the next agent, which tells which stream follows, and
+//! frames that agents send upstream, against the stream's direction.
 
-use groupflow_base::codec::{CodecError, Envelope, Envelopes, Writer};
+use groupflow_base::codec::{CodecError, Envelope, Envelopes, Reader, Writer};
 use groupflow_base::wire::last_text;
-use groupflow_base::{wire_enum, wire_frames};
+use groupflow_base::{wire_enum, wire_frames, StreamId};
+use groupflow_transport::fanout::Mode;
 
 pub const MAX_BODY: usize = 16 << 10;
 /// Bytes of a reply that fit a frame.
@@ -92,5 +94,50 @@ impl SplitFrame {
     /// The next frame of received bytes; nothing useful comes after an error.
     pub fn next(envelopes: &mut Envelopes, input: &mut &[u8]) -> Result<Option<SplitFrame>, CodecError> {
         envelopes.next_frame(input, |_| MAX_BODY, SplitFrame::parse_body)
+    }
+}
+
+/// Bytes of a preamble.
+pub const PREAMBLE: usize = 28;
+const MAGIC: &[u8; 4] = b"GFSP";
+const VERSION: u8 = 1;
+
+/// The stream that a connection between agents carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Preamble {
+    pub session: u32,
+    /// The stream's number, the same at every agent, chosen by the agent to which its sender connected.
+    pub stream: StreamId,
+    /// The offset at which the bytes that follow begin.
+    pub offset: u64,
+    /// The session's mode, so that agents notice when they disagree.
+    pub mode: Mode,
+}
+
+impl Preamble {
+    /// As it is sent.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut w = Writer::with_capacity(PREAMBLE);
+        w.bytes(MAGIC).u8(VERSION).u8(self.mode as u8).u16(0);
+        w.u32(self.session).u64(self.stream.0).u64(self.offset);
+        w.into_bytes()
+    }
+
+    /// From [`PREAMBLE`] bytes that were received.
+    pub fn parse(bytes: &[u8]) -> Result<Preamble, CodecError> {
+        let mut r = Reader::new(bytes);
+        if r.array("magic")? != *MAGIC {
+            return Err(CodecError::new("magic", "the first four bytes are not GFSP"));
+        }
+        match r.u8("version")? {
+            VERSION => {}
+            other => return Err(CodecError::value("version", other)),
+        }
+        let mode = Mode::parse(r.u8("mode")?)?;
+        r.u16_in(0..=0, "reserved")?;
+        let (session, stream) = (r.u32("session")?, StreamId(r.u64("stream")?));
+        let preamble = Preamble { session, stream, offset: r.u64("offset")?, mode };
+        r.end("preamble")?;
+        Ok(preamble)
     }
 }

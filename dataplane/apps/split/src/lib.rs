@@ -2,7 +2,7 @@
 //!
 //! The agent is one thread with one epoll. A sender's connection to a session's address becomes a stream. The
 //! stream's bytes are cached once and handed to every branch: to the next agents, which learn from a
-//! [`preamble`] which stream follows and answer in [`frame`]s, and to the members' ordinary TCP listeners. A
+//! preamble which stream follows and answer in [`frame`]s, and to the members' ordinary TCP listeners. A
 //! stream lasts no longer than the agents that carry it: when one of them ends, its connections are reset, and
 //! the agent before it tells the reason upstream.
 //!
@@ -12,46 +12,38 @@
 //!
 //! | module | subject |
 //! |---|---|
-//! | [`args`] | options |
 //! | [`agent`] | sessions, streams and the loop |
-//! | [`session`], [`config`] | a session: its open ports; its settings from JSON |
-//! | [`live`], [`upstream`], [`link`] | a stream; its source; its branches |
+//! | [`session`], [`config`] | a session: its open ports, its statistics; its settings from JSON |
+//! | [`live`], [`link`] | a stream; its source and its branches |
 //! | [`cache`] | the bytes |
-//! | [`preamble`], [`frame`], [`peers`] | messages between agents; how connections begin and end |
+//! | [`frame`] | messages between agents |
 //! | [`control`] | the control socket |
-//! | [`tally`], [`resources`] | statistics; the state that streams share |
 
-use std::net::SocketAddrV4;
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::time::{Duration, Instant};
 
+use clap::Args;
 use groupflow_host::error::{plain, AgentError};
 use groupflow_host::poller::Poller;
 use groupflow_host::process::{raise_descriptors, signals, system};
 use groupflow_host::report::{Reporter, Weight};
+use groupflow_host::subcommand::{check_name, parse_bytes, Subcommand};
 use groupflow_host::tcp::{self, TcpOptions};
 use serde_json::{json, Value};
 
-use crate::args::SplitArgs;
+use crate::agent::Agent;
+use crate::cache::BlockPool;
+use crate::control::{ControlAddress, Listener};
+use crate::session::{Limits, Resources};
 
 mod agent;
-pub mod args;
 mod cache;
 mod config;
 mod control;
 pub mod frame;
 mod link;
 mod live;
-mod peers;
-pub mod preamble;
-mod resources;
 mod session;
-mod tally;
-mod upstream;
-
-use agent::Agent;
-use cache::BlockPool;
-use control::Listener;
-use resources::{Limits, Resources};
 
 /// Bytes of one read that are not cached.
 const SCRATCH: usize = 64 << 10;
@@ -100,4 +92,50 @@ fn tell(reporter: &mut Reporter, event: &Value) {
         .collect::<String>();
     let human = format!("session {}: {name}{human}", event["session"]);
     reporter.event(name, Weight::Passing, event.clone(), Some(human));
+}
+
+/// Options of `split`.
+#[derive(Debug, Args)]
+pub struct SplitArgs {
+    /// This agent's name
+    #[arg(long)]
+    pub name: String,
+    /// This agent's IPv4 address: other agents connect to it, and connections downstream come from it
+    #[arg(long, value_name = "IP", default_value = "0.0.0.0")]
+    pub addr: Ipv4Addr,
+    /// TCP port for other agents; 0 takes any free port
+    #[arg(long, value_name = "PORT", default_value_t = 26480)]
+    pub peer_port: u16,
+    /// Address of the control socket, where sessions are set and counters read: a Unix socket's path, or
+    /// IP:PORT
+    #[arg(long, value_name = "PATH|IP:PORT", value_parser = ControlAddress::parse)]
+    pub control: ControlAddress,
+    /// Cache memory of all streams together
+    #[arg(long, value_parser = parse_bytes, default_value = "1GiB")]
+    pub max_cache: u64,
+    /// Most streams at one time
+    #[arg(long, value_name = "N", default_value_t = 16384)]
+    pub max_streams: usize,
+    /// Seconds for which a peer may leave bytes unacknowledged
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..86400))]
+    pub silence: u64,
+    /// Seconds to keep trying the next agent when a stream begins
+    #[arg(long, value_name = "SECONDS", default_value_t = 5)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..3600))]
+    pub connect_timeout: u64,
+    /// Write events as JSON lines
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl Subcommand for SplitArgs {
+    fn reporter(&self) -> Reporter {
+        Reporter::new(self.json, false, "split", &self.name, None)
+    }
+
+    fn run(&self, reporter: &mut Reporter) -> Result<u8, AgentError> {
+        check_name(&self.name)?;
+        run(self, reporter)
+    }
 }

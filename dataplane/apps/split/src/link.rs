@@ -1,21 +1,20 @@
-//! A branch of a stream, with its connection.
+//! The connections of a stream: its source, which is its sender or the agent upstream, and its branches.
 
 use std::io;
-use std::net::{Shutdown, TcpStream};
+use std::net::SocketAddrV4;
 use std::time::Instant;
 
 use groupflow_base::codec::Envelopes;
 use groupflow_base::StreamId;
-use groupflow_host::poller::{Ready, Registration};
-use groupflow_host::read_outcome::ReadOutcome;
+use groupflow_host::link::{Channel, ReadOutcome, TcpLink};
+use groupflow_host::poller::Ready;
 use groupflow_host::tcp;
 use groupflow_transport::fanout::{BranchId, Fanout};
 
 use super::cache::ByteCache;
 use super::config::{BranchKind, BranchSpec, SessionSpec};
-use super::frame::MAX_REPLY;
-use super::preamble::Preamble;
-use super::resources::{Resources, SplitPollKey};
+use super::frame::{Preamble, SplitFrame, MAX_REPLY};
+use super::session::{Resources, SplitPollKey};
 
 pub mod sharing;
 
@@ -60,18 +59,10 @@ pub struct BranchLink {
     pub envelopes: Envelopes,
     /// Whether the next agent has said that its members have everything.
     pub is_complete: bool,
-    socket: Option<(TcpStream, Registration)>,
-    readable: bool,
-    writable: bool,
-    /// The part of the preamble that is still to be sent.
-    greeting: Vec<u8>,
-    /// The offset in the stream of the connection's first byte after the preamble.
-    origin: u64,
-    preamble: u64,
-    /// Bytes written, including the preamble.
+    /// The connection; only the preamble goes through its outbox.
+    link: Option<TcpLink>,
+    /// The offset in the stream of the next byte that is written.
     written: u64,
-    /// The FIN has been written to the connection.
-    told_end: bool,
     /// As the next agent said, its members have all bytes before this offset.
     reported: u64,
     share: sharing::Share,
@@ -91,14 +82,8 @@ impl BranchLink {
             replies_ended: false,
             envelopes: Envelopes::default(),
             is_complete: false,
-            socket: None,
-            readable: false,
-            writable: false,
-            greeting: Vec::new(),
-            origin: start,
-            preamble: 0,
-            written: 0,
-            told_end: false,
+            link: None,
+            written: start,
             reported: 0,
             share: sharing::Share::default(),
         }
@@ -125,36 +110,36 @@ impl BranchLink {
         let socket = tcp::connect(self.spec.address, &options, resources.limits.silence)?;
         tcp::reset_on_close(&socket)?;
         let registration = resources.poller.add(&socket, SplitPollKey::Branch(stream, self.key))?;
-        self.socket = Some((socket, registration));
-        (self.state, self.share) = (LinkState::Connecting, sharing::Share::default());
+        let mut link = TcpLink::connecting(Channel::begun(socket, None), registration, 0);
+        if self.is_agent() {
+            let preamble = Preamble { session: session.id, stream, offset, mode: session.mode };
+            link.out.bytes().extend(preamble.encode());
+        }
+        self.link = Some(link);
+        self.state = LinkState::Connecting;
+        self.share = sharing::Share::default();
         self.envelopes = Envelopes::default();
-        self.greeting = match self.spec.kind {
-            BranchKind::Member(_) => Vec::new(),
-            BranchKind::Agent => {
-                Preamble { session: session.id, stream, offset, mode: session.mode }.encode()
-            }
-        };
-        self.preamble = self.greeting.len() as u64;
-        (self.origin, self.written, self.told_end, self.reported) = (offset, 0, false, 0);
-        (self.readable, self.writable, self.replies_ended) = (false, false, false);
+        self.written = offset;
+        self.reported = 0;
+        self.replies_ended = false;
         Ok(())
     }
 
     /// Notes the readiness that epoll reported.
-    pub fn note(&mut self, ready: Ready) {
-        self.readable |= ready.readable;
-        self.writable |= ready.writable;
+    pub fn on_ready(&mut self, ready: Ready) {
+        self.link.iter_mut().for_each(|link| link.on_ready(ready));
     }
 
     /// Notes that the connection is made. An error means that it was refused or lost.
     pub fn establish(&mut self) -> io::Result<()> {
-        let Some((socket, _)) = &self.socket else { return Ok(()) };
-        if self.readable || (self.state == LinkState::Connecting && self.writable) {
-            if let Some(error) = tcp::failure(socket) {
+        let Some(link) = &self.link else { return Ok(()) };
+        let connects = self.state == LinkState::Connecting && link.writable;
+        if link.readable || connects {
+            if let Some(error) = tcp::failure(link.socket()) {
                 return Err(error);
             }
         }
-        if self.state == LinkState::Connecting && self.writable {
+        if connects {
             self.state = LinkState::Open;
         }
         Ok(())
@@ -162,20 +147,10 @@ impl BranchLink {
 
     /// Sends the preamble, which tells the next agent which stream follows.
     pub fn greet(&mut self) -> io::Result<()> {
-        let Some((socket, _)) = self.socket.as_ref().filter(|_| self.state != LinkState::Connecting) else {
-            return Ok(());
-        };
-        while !self.greeting.is_empty() && self.writable {
-            match io::Write::write(&mut &*socket, &self.greeting) {
-                Ok(count) => {
-                    self.greeting.drain(..count);
-                    self.written += count as u64;
-                }
-                Err(error) if tcp::is_later(&error) => self.writable = false,
-                Err(error) => return Err(error),
-            }
+        match self.link.as_mut().filter(|link| self.state != LinkState::Connecting && !link.out.is_empty()) {
+            Some(link) => link.flush(false),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// Handles PROGRESS: the members of the next agent have acknowledged all bytes before `offset`, which the
@@ -197,29 +172,30 @@ impl BranchLink {
 
     /// Whether the connection may take bytes.
     pub fn is_writable(&self) -> bool {
-        self.state == LinkState::Open && self.writable && self.greeting.is_empty()
+        self.state == LinkState::Open && self.link.as_ref().is_some_and(|l| l.writable && l.out.is_empty())
     }
 
     /// Whether the connection may have bytes to read.
     pub fn is_readable(&self) -> bool {
-        self.readable && self.state != LinkState::Connecting && !self.replies_ended
+        let readable = self.link.as_ref().is_some_and(|link| link.readable);
+        readable && self.state != LinkState::Connecting && !self.replies_ended
     }
 
     /// Hands out cached bytes, once; returns their number.
     pub fn hand_out(&mut self, core: &mut Fanout, cache: &ByteCache) -> io::Result<usize> {
         let range = core.sendable(self.branch);
-        let Some((socket, _)) = self.socket.as_ref().filter(|_| self.is_writable()) else { return Ok(0) };
-        if range.is_empty() {
+        if !self.is_writable() || range.is_empty() {
             return Ok(0);
         }
-        match cache.drain(socket, &range) {
+        let Some(link) = &mut self.link else { return Ok(0) };
+        match cache.drain(link.socket(), &range) {
             Ok(count) => {
                 self.written += count as u64;
                 core.on_sent(self.branch, count as u64).map_err(io::Error::other)?;
                 Ok(count)
             }
             Err(error) if tcp::is_later(&error) => {
-                self.writable = false;
+                link.writable = false;
                 Ok(0)
             }
             Err(error) => Err(error),
@@ -228,57 +204,108 @@ impl BranchLink {
 
     /// Tells the branch the end (half-close), when it is due.
     pub fn tell_end(&mut self, core: &mut Fanout) -> io::Result<()> {
-        let open = self.state == LinkState::Open && self.greeting.is_empty();
-        let Some((socket, _)) = self.socket.as_ref().filter(|_| open && core.end_due(self.branch)) else {
-            return Ok(());
-        };
-        socket.shutdown(Shutdown::Write)?;
-        self.told_end = true;
+        let due = self.state == LinkState::Open && core.end_due(self.branch);
+        let Some(link) = self.link.as_mut().filter(|link| due && link.out.is_empty()) else { return Ok(()) };
+        link.channel.end()?;
+        link.ended = true;
         core.on_end_sent(self.branch).map_err(io::Error::other)
     }
 
     /// The offset that the branch's TCP has acknowledged, and whether it has acknowledged the end, too.
     pub fn acknowledged(&self) -> io::Result<Option<(u64, bool)>> {
-        let Some((socket, _)) = self.socket.as_ref().filter(|_| self.state == LinkState::Open) else {
+        let Some(link) = self.link.as_ref().filter(|_| self.state == LinkState::Open) else {
             return Ok(None);
         };
+        let waiting = tcp::unacknowledged(link.socket())?;
         // The FIN counts as one byte.
-        let bytes = self.origin + self.written.saturating_sub(self.preamble);
-        let waiting = tcp::unacknowledged(socket)?;
-        let done = (bytes + u64::from(self.told_end)).saturating_sub(waiting);
-        let end = self.told_end && waiting == 0;
+        let done = (self.written + u64::from(link.ended)).saturating_sub(waiting);
+        let end = link.ended && waiting == 0;
         if end {
-            if let Some(error) = tcp::failure(socket) {
+            if let Some(error) = tcp::failure(link.socket()) {
                 return Err(error);
             }
         }
-        Ok(Some((done.min(bytes), end)))
+        Ok(Some((done.min(self.written), end)))
     }
 
     /// Whether the branch's TCP still has something to acknowledge.
     pub fn is_telling_end(&self) -> bool {
-        self.told_end
+        self.link.as_ref().is_some_and(|link| link.ended)
     }
 
     pub fn hear(&mut self, scratch: &mut [u8]) -> io::Result<ReadOutcome> {
-        let Some((socket, _)) = &self.socket else { return Ok(ReadOutcome::Nothing) };
-        let heard = ReadOutcome::read(&mut &*socket, &mut self.readable, &mut scratch[..MAX_REPLY])?;
+        let Some(link) = &mut self.link else { return Ok(ReadOutcome::Nothing) };
+        let heard = link.read(&mut scratch[..MAX_REPLY])?;
         self.replies_ended |= heard == ReadOutcome::End;
         Ok(heard)
     }
 
     /// Makes closing graceful, without a reset, because the branch has everything.
     pub fn set_graceful(&self) {
-        if let Some((socket, _)) = &self.socket {
-            tcp::set_graceful(socket);
-        }
+        self.link.iter().for_each(|link| tcp::set_graceful(link.socket()));
     }
 
     /// Closes the connection, with a reset unless it was made graceful.
     pub fn close(&mut self, resources: &mut Resources) {
-        if let Some((socket, registration)) = self.socket.take() {
-            resources.poller.remove(&socket, registration);
+        self.link.take().into_iter().for_each(|link| link.close(&mut resources.poller));
+    }
+}
+
+/// Bytes that may wait to go back to the sender (frames other than replies are never refused).
+pub const OUTBOX: usize = 64 << 10;
+
+pub struct Upstream {
+    pub peer: SocketAddrV4,
+    /// Whether the source is an agent, which takes frames; otherwise it is the sender.
+    pub is_agent: bool,
+    pub link: TcpLink,
+    /// Nothing more goes back.
+    ended: bool,
+}
+
+impl Upstream {
+    /// The upstream end of an accepted connection.
+    pub fn new(link: TcpLink, peer: SocketAddrV4, is_agent: bool) -> Upstream {
+        Upstream { peer, is_agent, link, ended: false }
+    }
+
+    /// Sends a frame to an agent; a sender gets no frames.
+    pub fn say(&mut self, frame: &SplitFrame) {
+        if self.is_agent && !self.ended {
+            frame.encode(self.link.out.bytes());
         }
-        (self.readable, self.writable) = (false, false);
+    }
+
+    /// Passes on bytes that a member replied.
+    pub fn reply(&mut self, member: u32, bytes: &[u8]) {
+        match self.is_agent {
+            true => self.say(&SplitFrame::Reply { member, bytes: bytes.to_vec() }),
+            false if !self.ended => self.link.out.bytes().extend(bytes),
+            false => {}
+        }
+    }
+
+    /// An error that the connection has met.
+    pub fn failure(&self) -> Option<io::Error> {
+        tcp::failure(self.link.socket())
+    }
+
+    /// Writes as much as the socket takes.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.link.flush(false)
+    }
+
+    /// Discards the waiting bytes; nothing more goes back.
+    pub fn hush(&mut self) {
+        self.ended = true;
+        self.link.out.bytes().clear();
+    }
+
+    /// Ends the replies (half-close), once all of them are written.
+    pub fn end(&mut self) {
+        if !self.ended && self.link.out.is_empty() {
+            let _ = self.link.channel.end();
+            self.ended = true;
+        }
     }
 }

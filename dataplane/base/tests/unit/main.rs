@@ -9,7 +9,6 @@ mod quantity;
 mod ranges;
 mod rate;
 mod reassembly;
-mod sorted_map;
 mod store;
 mod time;
 mod token;

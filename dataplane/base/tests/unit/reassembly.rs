@@ -37,7 +37,7 @@ proptest! {
             prop_assert_eq!(reassembly.delivered(), out.len() as u64);
             prop_assert_eq!(fresh, reassembly.delivered() + reassembly.held());
             prop_assert!(reassembly.held() <= room);
-            prop_assert!(reassembly.memory() as u64 <= room + 2 * groupflow_base::store::PAGE as u64);
+            prop_assert!(reassembly.memory() as u64 <= room + 2 * groupflow_base::reassembly::PAGE as u64);
         }
         let delivered = out.len() as u64;
         prop_assert!(out == bytes(0..delivered));

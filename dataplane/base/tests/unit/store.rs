@@ -1,4 +1,4 @@
-use groupflow_base::store::{ByteStore, PAGE};
+use groupflow_base::reassembly::{ByteStore, PAGE};
 
 #[test]
 fn pages_come_and_go_with_their_bytes() {

@@ -4,7 +4,6 @@ use groupflow_base::Nanos;
 fn arithmetic_saturates_and_checked_forms_say_so() {
     assert_eq!(Nanos::MAX + Nanos(1), Nanos::MAX);
     assert_eq!(Nanos(3) - Nanos(5), Nanos::ZERO);
-    assert_eq!(Nanos::MAX.checked_add(Nanos(1)), None);
     assert_eq!(Nanos(3).checked_sub(Nanos(5)), None);
     assert_eq!(Nanos(5).checked_sub(Nanos(3)), Some(Nanos(2)));
     assert_eq!(Nanos::from_millis(2).as_micros(), 2_000);

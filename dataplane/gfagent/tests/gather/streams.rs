@@ -77,23 +77,6 @@ fn what_is_measured_is_told_each_round() {
 }
 
 #[test]
-fn a_fifo_gets_the_stream_and_a_slow_reader_slows_its_client() {
-    let lab = GatherLab::new(&["a"]);
-    let fifo = lab.out().join("a");
-    nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).expect("a fifo");
-    let bytes = data(5_000_000);
-    let path = file(&lab, "input", &bytes);
-    let mut server = lab.serve(&["--memory", "100000B"]);
-    let client = send(server.address, "a", &["--file", text(&path), "--memory", "300KiB"]);
-    // Nobody reads: all that is held on the way fills, and stays within its bounds.
-    let own = server.round("a", |own| own["bytes"].as_u64() > Some(30_000) && own["delivered_bps"] == 0);
-    assert!(own["held"].as_u64() <= Some(100_000) && own["bytes"].as_u64() < Some(200_000), "{own}");
-    let got = std::thread::spawn(move || std::fs::read(fifo).expect("read"));
-    client.expect_success();
-    assert!(got.join().expect("read") == bytes);
-}
-
-#[test]
 fn a_duration_ends_an_endless_stream() {
     let lab = GatherLab::new(&["a"]);
     let mut server = lab.serve(&["--discard"]);

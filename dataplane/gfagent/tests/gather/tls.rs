@@ -4,7 +4,7 @@
 use std::io::Write;
 use std::net::TcpStream;
 
-use groupflow_host::trust::{Pin, Trust};
+use groupflow_host::tls::{Pin, Trust};
 use rustls::{ClientConnection, StreamOwned};
 use serde_json::json;
 

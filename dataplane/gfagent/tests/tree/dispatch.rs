@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use groupflow_base::Nanos;
 use groupflow_base::Token;
-use groupflow_host::identity::Identity;
+use groupflow_host::tls::Identity;
 use groupflow_tree::machine::{ClusterId, Demotion, Dispatchers, HostId, HostMessage, Policy, TreeJoin};
 use rustls::{ServerConnection, StreamOwned};
 use serde_json::{json, Value};

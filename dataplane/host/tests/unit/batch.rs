@@ -2,7 +2,7 @@ use std::io;
 use std::net::UdpSocket;
 use std::os::fd::AsFd;
 
-use groupflow_host::batch::{send, Inbox, OutgoingDatagram, BATCH};
+use groupflow_host::socket::{send, Inbox, OutgoingDatagram, BATCH};
 
 #[test]
 fn batches_arrive_with_their_senders() {

@@ -1,6 +1,6 @@
 use std::os::unix::fs::PermissionsExt;
 
-use groupflow_host::identity::Identity;
+use groupflow_host::tls::Identity;
 
 #[test]
 fn a_certificate_is_made_once_and_its_key_is_its_owners() {

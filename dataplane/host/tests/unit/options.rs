@@ -1,5 +1,5 @@
 use clap::Parser;
-use groupflow_host::options::{parse_bytes, parse_rate, parse_session, CommonArgs};
+use groupflow_host::subcommand::{parse_bytes, parse_rate, parse_session, CommonArgs};
 
 #[derive(Parser)]
 struct CommandLine {

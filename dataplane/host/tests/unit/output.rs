@@ -2,7 +2,7 @@ use std::fs;
 
 use std::path::Path;
 
-use groupflow_host::output::Output;
+use groupflow_host::files::Output;
 
 #[test]
 fn a_longer_part_left_by_an_earlier_run_leaves_nothing_behind() {

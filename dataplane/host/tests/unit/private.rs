@@ -1,6 +1,6 @@
 use std::os::unix::fs::PermissionsExt;
 
-use groupflow_host::private::{is_ours, listen};
+use groupflow_host::sockopt::{is_ours, listen};
 use socket2::{Domain, SockAddr, Socket, Type};
 
 #[test]

@@ -1,5 +1,5 @@
 use groupflow_base::{BitRate, Nanos};
-use groupflow_host::progress::{ProgressMeter, ProgressSample, PROGRESS};
+use groupflow_host::report::{ProgressMeter, ProgressSample, PROGRESS};
 
 #[test]
 fn reports_are_spaced_and_give_the_rate_since_the_last() {

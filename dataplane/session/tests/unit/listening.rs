@@ -3,8 +3,8 @@ use groupflow_session::control::{
     Answer, Joined, LeaveReason, Notice, NoticeKind, Reply, Request, Role, StartAt,
 };
 use groupflow_session::endpoint::Endpoint;
-use groupflow_session::listening::Listening;
 use groupflow_session::member::{MemberConfig, MemberEvent};
+use groupflow_session::Listening;
 use groupflow_transport::terms::{Mode, Policy};
 use groupflow_transport::wire::{GroupPacket, Header, Kind};
 use groupflow_transport::{MemberId, Seq, SessionId};

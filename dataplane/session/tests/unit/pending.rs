@@ -1,6 +1,6 @@
 use groupflow_base::Nanos;
+use groupflow_session::caching::{PendingRequests, RETRY};
 use groupflow_session::control::{Request, RequestId};
-use groupflow_session::pending::{PendingRequests, RETRY};
 use groupflow_transport::ids::{MemberId, SessionId};
 use groupflow_transport::wire::{Header, Kind};
 

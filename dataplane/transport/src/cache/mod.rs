@@ -8,9 +8,8 @@
 //! |---|---|
 //! | `stream` | one stream: its packets are kept, fetched, repaired and acknowledged |
 //! | `store` | the packets of one stream, those that were promised and those that are history |
-//! | `budget` | how many repairs each requester may ask for |
 //! | `repair` | which packets go out again, to whom |
-//! | `requesters` | hosts that ask, and those of them that lag |
+//! | `requesters` | hosts that ask: what each may ask for, and which of them lag |
 //! | `report` | events and figures |
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -18,7 +17,6 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use groupflow_base::{CodecError, Datagram, Machine, Nanos, Transmit};
 use rand_chacha::ChaCha8Rng;
 
-mod budget;
 mod repair;
 mod report;
 mod requesters;

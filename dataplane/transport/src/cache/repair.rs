@@ -12,7 +12,7 @@ use std::net::SocketAddrV4;
 
 use groupflow_base::{BitRate, Nanos};
 
-use super::budget::Budgets;
+use super::requesters::Budgets;
 use super::store::FULL_PACKET;
 use crate::ids::{Seq, MAX_PAYLOAD};
 use crate::terms::Share;

@@ -1,11 +1,13 @@
-//! The requesters of a cache, and those of them that lag behind the stream.
+//! The requesters of a cache: how many repairs each may ask for, and which of them lag behind the stream.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddrV4;
+use std::net::{Ipv4Addr, SocketAddrV4};
 
-use groupflow_base::Nanos;
+use groupflow_base::{BitRate, Nanos};
 
+use super::store::FULL_PACKET;
 use crate::ids::{MemberId, Seq};
+use crate::requests::WINDOW_MAX;
 
 /// The most requesters remembered per stream.
 const BOUND: usize = 64;
@@ -97,6 +99,43 @@ impl Requester {
     }
 }
 
+/// Packets in a full bucket: as many as a receiver has requested at a time.
+const BURST: u64 = WINDOW_MAX as u64;
+/// The rate of a bucket where the controller knows no rate of the branches.
+const RATE: BitRate = BitRate(1_000_000_000);
+/// The most requesters at a time.
+const BUDGETS: usize = 1024;
+
+/// The requesters whose buckets are not full, each with the time when its bucket will be.
+#[derive(Debug, Default)]
+pub(super) struct Budgets {
+    full_at: BTreeMap<Ipv4Addr, Nanos>,
+}
+
+impl Budgets {
+    /// Takes a packet out of the bucket of `from`, which fills at the branches' rate (0: not known). False:
+    /// the bucket is empty.
+    pub(super) fn take(&mut self, now: Nanos, from: Ipv4Addr, rate: BitRate) -> bool {
+        if self.full_at.len() >= BUDGETS && !self.full_at.contains_key(&from) {
+            self.full_at.retain(|_, &mut full_at| full_at > now);
+            if self.full_at.len() >= BUDGETS {
+                return false;
+            }
+        }
+        let packet = if rate.0 == 0 { RATE } else { rate }.time_for(FULL_PACKET);
+        let full_at = self.full_at.entry(from).or_insert(now);
+        let after = (*full_at).max(now) + packet;
+        let affordable = after - now <= Nanos(packet.0.saturating_mul(BURST));
+        if affordable {
+            *full_at = after;
+        }
+        affordable
+    }
+}
+
+#[cfg(test)]
+#[path = "tests/budget.rs"]
+mod budget_tests;
 #[cfg(test)]
 #[path = "tests/requesters.rs"]
 mod tests;

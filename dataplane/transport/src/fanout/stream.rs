@@ -2,8 +2,7 @@
 
 use std::ops::Range;
 
-use super::branch::{Branch, FinState};
-use super::{BranchId, FanoutError, Mode};
+use super::{Branch, BranchId, FanoutError, FinState, Mode};
 
 /// The place at which a branch begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

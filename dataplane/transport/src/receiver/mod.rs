@@ -4,18 +4,16 @@ use std::collections::VecDeque;
 
 use groupflow_base::{CodecError, Datagram, Machine, Nanos, Transmit};
 use rand_chacha::ChaCha8Rng;
+use thiserror::Error;
 
 mod incoming;
-mod report;
 
 use incoming::IncomingStream;
 
-use crate::assembly::Placed;
+use crate::assembly::{FormatError, Placed};
 use crate::ids::{MemberId, Seq, SessionId, WINDOW_MAX};
 use crate::nack::Nack;
 use crate::wire::{Flags, GroupPacket, Header, Kind};
-
-pub use report::{ReceiverError, ReceiverEvent, ReceiverStats};
 
 /// Waits before the receiver asks for a stream that it does not hear: the first, and the longest.
 const PROBE_MIN: Nanos = Nanos::from_millis(200);
@@ -34,6 +32,53 @@ pub struct ReceiverConfig {
     /// The first packet to deliver; `None`: the first one that is heard.
     pub start: Option<Seq>,
     pub datagrams: bool,
+}
+
+/// The reason why a receiver stops before the end.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum ReceiverError {
+    /// A packet is missing that no cache and no sender has any more.
+    #[error("{missing} is no longer available, the first available one is {available}")]
+    Gone {
+        missing: Seq,
+        /// The first packet that is available.
+        available: Seq,
+    },
+    #[error(transparent)]
+    Format(#[from] FormatError),
+}
+
+/// An event of a stream that arrives.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ReceiverEvent {
+    /// The first packet came.
+    Started {
+        source: MemberId,
+        /// The packet's number.
+        seq: Seq,
+    },
+    /// The whole stream has arrived in order; its last bytes may still have to be taken.
+    Complete,
+    Failed(ReceiverError),
+}
+
+/// Figures for progress reports.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ReceiverStats {
+    /// Bytes delivered in order.
+    pub bytes: u64,
+    /// Distinct packets received.
+    pub packets: u64,
+    /// Packets among these that arrived as REPAIR, or as DATA sent again.
+    pub repaired: u64,
+    /// Packets among these that arrived as DATA sent again.
+    pub retransmitted: u64,
+    /// Packets that had arrived before.
+    pub duplicates: u64,
+    pub nacks: u64,
+    /// Packets that wait for an earlier one.
+    pub queued: u64,
+    pub datagrams: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,9 +1,11 @@
-//! The packets of a sender that are on their way.
+//! The packets of a sender that are on their way, and those that it sends again because no cache had them.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
+
+use groupflow_base::Nanos;
 
 use crate::ids::{Seq, FRAME_OVERHEAD};
-use crate::nack::PacketRange;
+use crate::nack::{IntervalSet, Nack, PacketRange};
 
 /// The packets that were sent, and those that the whole group has.
 #[derive(Debug)]
@@ -82,22 +84,67 @@ impl Flight {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// The most packets of one NACK that are answered.
+const NACK_BOUND: u32 = 1024;
+/// The most ranges that wait, and the most recent repetitions that are remembered.
+const BOUND: usize = 4096;
+/// A packet is not repeated within this, or within half a round trip.
+const HOLD_MIN: Nanos = Nanos::from_millis(20);
 
-    #[test]
-    fn acknowledgements_count_once_and_within_what_was_sent() {
-        let mut flight = Flight::new(Seq::FIRST);
-        for (length, fin) in [(100, false), (50, false), (0, true)] {
-            flight.send(length, fin);
+/// The packets that are to be sent again.
+#[derive(Debug)]
+pub(super) struct Repeats {
+    wanted: IntervalSet,
+    sent_at: BTreeMap<u32, Nanos>,
+}
+
+impl Repeats {
+    pub(super) fn new() -> Repeats {
+        Repeats { wanted: IntervalSet::new(BOUND), sent_at: BTreeMap::new() }
+    }
+
+    /// Takes a request, as far as its packets are in `sent` and there is room.
+    pub(super) fn request(&mut self, nack: &Nack, sent: PacketRange) {
+        let mut budget = NACK_BOUND;
+        for range in &nack.ranges {
+            let first = range.first.max(sent.first);
+            let last = range.last.min(sent.last).min(first.forward(budget.saturating_sub(1)));
+            if budget == 0 || first > last {
+                continue;
+            }
+            let range = PacketRange { first, last };
+            budget -= range.count();
+            self.wanted.insert(range);
         }
-        let cases = [(1, false, 0), (3, true, 150), (2, false, 150), (5, false, 150), (4, true, 150)];
-        for (seq, new, bytes) in cases {
-            assert_eq!(flight.acknowledge(Seq(seq)), new, "{seq}");
-            assert_eq!(flight.acked_bytes, bytes);
+    }
+
+    /// The next packet to send again.
+    pub(super) fn pop(&mut self, now: Nanos, rtt: Nanos) -> Option<Seq> {
+        let hold = Nanos(rtt.0 / 2).max(HOLD_MIN);
+        while let Some(seq) = self.wanted.pop_first() {
+            if self.sent_at.get(&seq.0).is_some_and(|&at| now - at < hold) {
+                continue;
+            }
+            if self.sent_at.len() >= BOUND {
+                self.sent_at.retain(|_, at| now - *at < hold);
+            }
+            if self.sent_at.len() < BOUND {
+                self.sent_at.insert(seq.0, now);
+            }
+            return Some(seq);
         }
-        assert!(flight.complete());
-        assert_eq!((flight.outstanding(), flight.acked_wire), (0, 150 + 3 * FRAME_OVERHEAD));
+        None
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.wanted.is_empty()
     }
 }
+
+#[cfg(test)]
+#[path = "tests/repeats.rs"]
+mod repeats_tests;
+
+#[cfg(test)]
+#[path = "tests/flight.rs"]
+mod tests;

@@ -4,10 +4,8 @@
 //! | module | is |
 //! |---|---|
 //! | `rate` | the model of the path: pacing rate and congestion window |
-//! | `flight` | packets between the first unacknowledged one and the next new one |
-//! | `polls` | when the group is asked to acknowledge |
-//! | `repeats` | packets that were asked for again |
-//! | `watch` | the time without acknowledgements |
+//! | `flight` | packets on their way, and packets that were asked for again |
+//! | `polls` | when the group is asked to acknowledge, and for how long it has not |
 //! | `report` | events, errors and figures |
 
 use std::collections::VecDeque;
@@ -17,19 +15,15 @@ use groupflow_base::{BitRate, CodecError, Datagram, Machine, Nanos, Transmit};
 mod flight;
 mod polls;
 mod rate;
-mod repeats;
 mod report;
-mod watch;
 
-use flight::Flight;
-use polls::Polls;
+use flight::{Flight, Repeats};
+use polls::{Polls, Watch};
 use rate::{PacketPacer, RateModel};
-use repeats::Repeats;
-use watch::Watch;
 
 use crate::ids::{MemberId, Seq, SessionId, FRAME_OVERHEAD, MAX_PAYLOAD, WINDOW_MAX};
 use crate::nack::Nack;
-use crate::rtt::Rtt;
+use crate::requests::Rtt;
 use crate::source::{Source, SourceError, WrittenSource};
 use crate::wire::{Flags, GroupPacket, Header, Kind};
 

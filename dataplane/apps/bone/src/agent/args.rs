@@ -6,10 +6,11 @@ use std::path::PathBuf;
 use clap::Args;
 use groupflow_base::Nanos;
 use groupflow_host::error::AgentError;
-use groupflow_host::options::{parse_bytes, parse_rate, parse_session, CommonArgs};
 use groupflow_host::report::Reporter;
 use groupflow_host::socket::{Multicast, SocketConfig};
-use groupflow_host::subcommand::{check_name, Subcommand};
+use groupflow_host::subcommand::{
+    check_name, parse_bytes, parse_rate, parse_session, CommonArgs, Subcommand,
+};
 use groupflow_transport::SessionId;
 
 use super::http::STALLED;

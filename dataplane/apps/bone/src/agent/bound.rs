@@ -1,21 +1,20 @@
-//! Orders on stdin, from the program that started this one: the bound that is to hold, one JSON object a
-//! line, as `{"bytes": 1000000}`. null: the bound of the command line.
+//! Orders on stdin, from the program that started this one: the bound that is to hold, one JSON object a line, as
+//! `{"bytes": 1000000}`. null: the bound of the command line. And the events of a hub or a rim, as they are reported.
 
-use std::io::{self, BufRead, BufReader, Read};
 use std::ops::RangeInclusive;
-use std::sync::mpsc::{sync_channel, Receiver};
+use std::os::fd::AsFd;
 
-use groupflow_host::error::AgentError;
-use groupflow_host::json::{FieldError, ObjectReader};
+use groupflow_host::json::{FieldError, ObjectReader, StdinLines};
 use groupflow_host::report::{Reporter, Weight};
+use groupflow_host::shell::Interest;
+use nix::poll::PollFlags;
 use serde_json::{json, Value};
 
-use super::desk::start;
+use super::shelf::Wake;
+use crate::machine::FileName;
 
 /// Bytes of the longest line.
-const LINE: u64 = 4096;
-/// Orders that may wait; the thread that reads waits with the others.
-const WAITING: usize = 16;
+const LINE: usize = 4096;
 
 /// The bound's name in orders and events, and the values that it may have.
 #[derive(Debug, Clone)]
@@ -28,40 +27,39 @@ pub struct Bound {
 /// A new bound, or why a line is none. `None`: the bound of the command line.
 pub type Order = Result<Option<u64>, FieldError>;
 
-/// Reads orders in a thread of its own until stdin ends; calls `wake` after each.
-pub fn listen(bound: Bound, wake: impl Fn() + Send + 'static) -> Result<Receiver<Order>, AgentError> {
-    let (sender, orders) = sync_channel(WAITING);
-    start("orders", move || {
-        let mut lines = BufReader::new(io::stdin());
-        loop {
-            let mut line = Vec::new();
-            match lines.by_ref().take(LINE).read_until(b'\n', &mut line) {
-                Ok(0) | Err(_) => return,
-                Ok(_) => {}
-            }
-            let cut = is_cut(&line);
-            if sender.send(parse(&line, &bound)).is_err() {
-                return;
-            }
-            wake();
-            if cut {
-                return;
-            }
-        }
-    })?;
-    Ok(orders)
+/// The orders that come on stdin, if they are wanted.
+#[derive(Debug)]
+pub struct Orders {
+    bound: Bound,
+    lines: Option<StdinLines>,
 }
 
-/// Whether the line goes on beyond the bytes that are read of one; the last line may lack its newline.
-fn is_cut(line: &[u8]) -> bool {
-    line.len() as u64 == LINE && !line.ends_with(b"\n")
+impl Orders {
+    pub fn new(bound: Bound, wanted: bool) -> Orders {
+        Orders { bound, lines: wanted.then(|| StdinLines::new(LINE)) }
+    }
+
+    /// The orders that are there.
+    pub fn read(&mut self) -> Vec<Order> {
+        match self.lines.as_mut().map_or(Ok(Vec::new()), StdinLines::read) {
+            Ok(lines) => lines.iter().map(|line| parse(line, &self.bound)).collect(),
+            Err(text) => vec![Err(wrong(text))],
+        }
+    }
+
+    /// What a main loop waits for besides packets: orders, and other threads.
+    pub fn interests<'a>(&'a self, wake: &'a Wake) -> impl Iterator<Item = Interest<'a>> {
+        let stdin = self.lines.as_ref().and_then(StdinLines::waits_for);
+        let fds = [Some(wake.as_fd()), stdin].into_iter().flatten();
+        fds.map(|fd| Interest { fd, flags: PollFlags::POLLIN })
+    }
+}
+
+fn wrong(text: String) -> FieldError {
+    FieldError { field: "order".to_owned(), text }
 }
 
 fn parse(line: &[u8], bound: &Bound) -> Order {
-    let wrong = |text: String| FieldError { field: "order".to_owned(), text };
-    if is_cut(line) {
-        return Err(wrong(format!("must be a line of at most {LINE} bytes; nothing more is read")));
-    }
     let value: Value = serde_json::from_slice(line).map_err(|_| wrong("must be JSON".to_owned()))?;
     let mut order = ObjectReader::new("order", &value)?;
     let found = order.optional_number(bound.name, bound.range.clone())?;
@@ -70,6 +68,29 @@ fn parse(line: &[u8], bound: &Bound) -> Order {
     }
     order.finish()?;
     Ok(found)
+}
+
+/// An event of a driver, for its loop to report.
+#[derive(Debug)]
+pub struct Note {
+    event: &'static str,
+    fields: Value,
+    human: String,
+}
+
+impl Note {
+    pub fn new(event: &'static str, fields: Value, human: String) -> Note {
+        Note { event, fields, human }
+    }
+
+    /// An event that names no more than a file.
+    pub fn of_file(event: &'static str, name: &FileName, text: &str) -> Note {
+        Note::new(event, json!({"file": name.as_str()}), format!("{name}: {text}"))
+    }
+
+    pub fn report(self, reporter: &mut Reporter) {
+        reporter.event(self.event, Weight::Lasting, self.fields, Some(self.human));
+    }
 }
 
 /// Reports the bound that holds now, and the files that it bounds.

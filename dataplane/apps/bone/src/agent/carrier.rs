@@ -7,8 +7,8 @@
 
 use groupflow_base::{CodecError, Datagram, Nanos, Transmit};
 use groupflow_host::error::AgentError;
-use groupflow_host::options::CommonArgs;
 use groupflow_host::report::Reporter;
+use groupflow_host::subcommand::CommonArgs;
 use groupflow_session::control::{LeaveReason, Reply, Role};
 use groupflow_session::member::{Member, MembershipState, Purpose};
 use groupflow_transport::wire::{GroupPacket, Header, Kind, VERSION};

@@ -1,24 +1,27 @@
-//! An HTTP server in a thread of its own, apart from the loop that handles datagrams.
+//! An HTTP server in a thread of its own, apart from the loop that handles datagrams. Of a file each chunk is read
+//! once the client has room for it.
 
 use std::convert::Infallible;
+use std::fs::File;
 use std::future::Future;
 use std::io;
 use std::net::{SocketAddr, SocketAddrV4, TcpListener};
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use groupflow_host::error::{plain, AgentError};
-use http_body_util::{BodyExt, Full};
-use hyper::body::{Bytes, Incoming};
+use http_body_util::{BodyExt, Full, StreamBody};
+use hyper::body::{Bytes, Frame, Incoming};
 use hyper::header::{HeaderValue, CONTENT_TYPE};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use serde_json::Value;
-use tokio::sync::Semaphore;
-
-use super::body::CHUNK;
+use tokio::sync::{mpsc, Semaphore};
+use tokio_stream::wrappers::ReceiverStream;
 
 /// The most clients served at one time; further clients wait to be accepted.
 const CLIENTS: usize = 512;
@@ -113,4 +116,38 @@ fn bytes(status: StatusCode, bytes: Bytes) -> HttpResponse {
     let mut answer = Response::new(body.boxed_unsync());
     *answer.status_mut() = status;
     answer
+}
+
+/// Bytes of one read. At most two chunks wait for a client: one here, and one that is being sent.
+pub const CHUNK: u64 = 256 << 10;
+
+type Chunk = io::Result<Frame<Bytes>>;
+pub type FileBody = StreamBody<ReceiverStream<Chunk>>;
+
+/// The body of a file: its bytes of this range.
+pub fn body(file: File, range: Range<u64>) -> FileBody {
+    let (sender, chunks) = mpsc::channel(1);
+    tokio::spawn(send(sender, Arc::new(file), range));
+    StreamBody::new(ReceiverStream::new(chunks))
+}
+
+/// Sends the bytes of a range, until the client is gone or the file cannot be read.
+async fn send(sender: mpsc::Sender<Chunk>, file: Arc<File>, range: Range<u64>) {
+    let mut start = range.start;
+    while start < range.end {
+        // A chunk is read only when the client has room for it.
+        let Ok(room) = sender.reserve().await else { return };
+        let (file, count) = (Arc::clone(&file), (range.end - start).min(CHUNK));
+        let read = tokio::task::spawn_blocking(move || {
+            let mut chunk = vec![0; count as usize];
+            file.read_exact_at(&mut chunk, start).map(|()| Bytes::from(chunk))
+        });
+        let chunk = read.await.unwrap_or_else(|_| Err(io::Error::other("reading failed")));
+        let failed = chunk.is_err();
+        room.send(chunk.map(Frame::data));
+        if failed {
+            return;
+        }
+        start += count;
+    }
 }

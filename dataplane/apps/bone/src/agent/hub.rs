@@ -1,28 +1,29 @@
-//! `gfagent bone-hub`.
+//! `gfagent bone-hub`, and its answers over HTTP: the list of its files, and orders to send one.
 
-use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Duration;
 
 use groupflow_base::Nanos;
 use groupflow_host::error::{plain, AgentError};
 use groupflow_host::process::{raise_descriptors, system};
-use groupflow_host::progress::PROGRESS;
-use groupflow_host::report::{seconds, Reporter, Weight};
-use groupflow_host::shell::{Interest, Shell};
+use groupflow_host::report::{Reporter, Weight, PROGRESS};
+use groupflow_host::shell::Shell;
 use groupflow_host::socket::GroupSocket;
 use groupflow_session::control::Role;
-use nix::poll::PollFlags;
-use serde_json::json;
+use hyper::body::Incoming;
+use hyper::header::ORIGIN;
+use hyper::{Method, Request, StatusCode};
+use serde_json::{json, Value};
 
 use super::args::BoneHubArgs;
-use super::bound::{self, Bound, Order};
+use super::bound::{self, Bound, Order, Orders};
 use super::carrier::Carrier;
-use super::desk::{Desk, ScanResult};
-use super::hub_driver::{HubDriver, HubNote};
-use super::wake::Wake;
-use super::{folder, http, orders};
-use crate::machine::{TransferOutcome, TransferReport};
+use super::folder::{self, FileState, Listed};
+use super::http::{self, HttpResponse};
+use super::hub_driver::HubDriver;
+use super::serve::{file_name, not_allowed};
+use super::shelf::{Desk, ScanResult, Wake};
+use crate::machine::{FileName, Verdict};
 
 /// Rates in bit/s that can be ordered.
 const RATE: Bound = Bound { name: "rate_bps", range: 1_000..=100_000_000_000 };
@@ -45,9 +46,8 @@ pub fn run(args: &BoneHubArgs, reporter: &mut Reporter) -> Result<u8, AgentError
     tell_look(reporter, desk.look());
     let looks = desk.keep_looking(Duration::from_millis(args.poll_ms))?;
     let shared = Arc::clone(&desk);
-    http::serve(listener, http::STALLED, move |request| orders::answer(Arc::clone(&shared), request))?;
-    let waking = Arc::clone(&desk);
-    let orders = args.bone.orders.then(|| bound::listen(RATE, move || waking.wake.wake())).transpose()?;
+    http::serve(listener, http::STALLED, move |request| answer(Arc::clone(&shared), request))?;
+    let mut orders = Orders::new(RATE, args.bone.orders);
     let address = shell.socket.address();
     let fields = json!({
         "addr": address.ip().to_string(), "port": address.port(), "http": http.to_string(),
@@ -62,7 +62,7 @@ pub fn run(args: &BoneHubArgs, reporter: &mut Reporter) -> Result<u8, AgentError
         desk.wake.clear();
         let now = shell.clock.now();
         looks.try_iter().for_each(|look| tell_look(reporter, look));
-        for order in orders.iter().flat_map(|orders| orders.try_iter()) {
+        for order in orders.read() {
             obey(args, &mut sender, &desk, order, reporter);
         }
         sender.attend();
@@ -71,7 +71,7 @@ pub fn run(args: &BoneHubArgs, reporter: &mut Reporter) -> Result<u8, AgentError
         sender.attend();
         shell.transmit(&mut sender)?;
         sender.carrier.events(reporter)?;
-        sender.notes.drain(..).for_each(|note| tell(reporter, note));
+        sender.notes.drain(..).for_each(|note| note.report(reporter));
         if progress_at <= now {
             progress_at = now + PROGRESS;
             if let Some((name, done, sent)) = sender.progress() {
@@ -80,8 +80,7 @@ pub fn run(args: &BoneHubArgs, reporter: &mut Reporter) -> Result<u8, AgentError
             }
         }
         let until = sender.progress().is_some().then_some(progress_at);
-        let interest = Interest { fd: desk.wake.as_fd(), flags: PollFlags::POLLIN };
-        if shell.wait(&sender, until, Some(interest))?.signal {
+        if shell.wait(&sender, until, orders.interests(&desk.wake))?.signal {
             break;
         }
     }
@@ -122,40 +121,61 @@ fn tell_look(reporter: &mut Reporter, look: ScanResult) {
     }
 }
 
-fn tell(reporter: &mut Reporter, note: HubNote) {
-    let (event, fields, human) = match note {
-        HubNote::Began(name) => ("began", json!({"file": name.as_str()}), format!("{name}: is sent")),
-        HubNote::Lost(rim) => {
-            ("rim_lost", json!({"rim": rim.0}), format!("{rim} does not answer and is dropped"))
+pub async fn answer(desk: Arc<Desk>, request: Request<Incoming>) -> HttpResponse {
+    let path = request.uri().path();
+    match (request.method(), file_name(path)) {
+        (&Method::GET | &Method::HEAD, _) if path == "/" => http::json(StatusCode::OK, &list(&desk)),
+        // A web page open in a browser on this host must not be able to give orders.
+        (&Method::POST, _) if request.headers().contains_key(ORIGIN) => {
+            http::problem(StatusCode::FORBIDDEN, "orders do not come from web pages")
         }
-        HubNote::Asked(rim, name, verdict) => {
-            let answer = verdict.word();
-            let fields = json!({"file": name.as_str(), "rim": rim.0, "answer": answer});
-            ("asked", fields, format!("{rim} wants {name}: {answer}"))
+        (&Method::GET | &Method::HEAD, Ok(name)) => show(&desk, &name, StatusCode::OK),
+        (&Method::POST, Ok(name)) => order(&desk, &name),
+        (&Method::GET | &Method::HEAD | &Method::POST, Err(problem)) => {
+            http::problem(StatusCode::BAD_REQUEST, &problem)
         }
-        HubNote::Ended(report) => return ended(reporter, &report),
-    };
-    reporter.event(event, Weight::Lasting, fields, Some(human));
+        _ => not_allowed("GET, HEAD, POST"),
+    }
 }
 
-fn ended(reporter: &mut Reporter, report: &TransferReport) {
-    let took = seconds(report.ended - report.started);
-    let (outcome, why) = match &report.outcome {
-        TransferOutcome::Done => ("done", None),
-        TransferOutcome::Nobody => ("nobody", Some("no rim took part, or each has the file already")),
-        TransferOutcome::Unreadable(why) => ("unreadable", Some(why.as_str())),
+fn list(desk: &Desk) -> Value {
+    let folder = desk.folder();
+    let files: Vec<Value> = folder.files.iter().map(|(name, file)| form(name, file)).collect();
+    json!({"role": "hub", "files": files})
+}
+
+fn show(desk: &Desk, name: &FileName, status: StatusCode) -> HttpResponse {
+    match desk.folder().files.get(name) {
+        Some(file) => http::json(status, &form(name, file)),
+        None => http::problem(StatusCode::NOT_FOUND, &format!("{name}: no such file")),
+    }
+}
+
+fn form(name: &FileName, file: &Listed) -> Value {
+    let (state, error) = match &file.state {
+        FileState::Idle => ("idle", None),
+        FileState::Hashing => ("hashing", None),
+        FileState::Queued => ("queued", None),
+        FileState::Sending => ("sending", None),
+        FileState::Sent => ("sent", None),
+        FileState::Failed(why) => ("failed", Some(why.as_str())),
     };
-    let fields = json!({
-        "file": report.name.as_str(), "outcome": outcome, "why": why, "size": report.size, "seconds": took,
-        "sent_bytes": report.sent, "packets": report.packets, "rounds": report.rounds,
-        "answers": report.answers, "complete": report.complete, "lost": report.lost,
-    });
-    let human = match why {
-        Some(why) => format!("{}: not sent: {why}", report.name),
-        None => format!(
-            "{}: sent, {} of {} bytes in {took:.1} s, {} rims complete, {} lost",
-            report.name, report.sent, report.size, report.complete, report.lost
-        ),
-    };
-    reporter.event("sent", Weight::Lasting, fields, Some(human));
+    let digest = file.digest.map(|digest| digest.to_string());
+    json!({
+        "name": name.as_str(), "size": file.size(), "sha256": digest, "state": state, "done_bytes": file.done,
+        "error": error,
+    })
+}
+
+fn order(desk: &Desk, name: &FileName) -> HttpResponse {
+    let verdict = desk.folder().want(name);
+    desk.wake.wake();
+    match verdict {
+        // The file is not listed if it is unknown.
+        Verdict::Queued | Verdict::Unknown => show(desk, name, StatusCode::ACCEPTED),
+        Verdict::Busy => http::problem(StatusCode::SERVICE_UNAVAILABLE, "too many files wait; try again"),
+        Verdict::Unreadable => {
+            http::problem(StatusCode::INTERNAL_SERVER_ERROR, &format!("{name}: it cannot be read"))
+        }
+    }
 }

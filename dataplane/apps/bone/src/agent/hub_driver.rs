@@ -1,26 +1,20 @@
 //! A hub's machine with its folder.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
+use std::net::SocketAddrV4;
 use std::sync::Arc;
 
 use groupflow_base::{CodecError, Datagram, Dest, Machine, Nanos, Transmit};
+use groupflow_host::report::seconds;
+use serde_json::json;
 
+use super::bound::Note;
 use super::carrier::Carrier;
-use super::desk::Desk;
 use super::folder::{FileState, Folder};
-use super::wishes::Wishes;
+use super::shelf::Desk;
 use crate::machine::{
     FileName, Hub, HubConfig, HubEvent, Method, RimId, TransferOutcome, TransferReport, Verdict,
 };
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum HubNote {
-    /// A file begins to be sent.
-    Began(FileName),
-    Ended(TransferReport),
-    Lost(RimId),
-    Asked(RimId, FileName, Verdict),
-}
 
 /// A hub that sends the files of a folder.
 pub struct HubDriver {
@@ -32,7 +26,7 @@ pub struct HubDriver {
     sending: Option<FileName>,
     wishes: Wishes,
     /// The events that were not taken yet.
-    pub notes: VecDeque<HubNote>,
+    pub notes: VecDeque<Note>,
 }
 
 impl HubDriver {
@@ -77,16 +71,22 @@ impl HubDriver {
                         }
                     }
                     self.sending = None;
-                    self.notes.push_back(HubNote::Ended(report));
+                    self.notes.push_back(ended(&report));
                 }
-                HubEvent::Lost(rim) => self.notes.push_back(HubNote::Lost(rim)),
+                HubEvent::Lost(rim) => {
+                    let human = format!("{rim} does not answer and is dropped");
+                    self.notes.push_back(Note::new("rim_lost", json!({"rim": rim.0}), human));
+                }
                 HubEvent::Asked { rim, from, name } => {
                     let verdict = folder.want(&name);
                     self.hub.answer(from, rim, name.clone(), verdict);
                     if verdict == Verdict::Queued {
                         self.wishes.add(&name, rim, from);
                     }
-                    self.notes.push_back(HubNote::Asked(rim, name, verdict));
+                    let answer = verdict.word();
+                    let fields = json!({"file": name.as_str(), "rim": rim.0, "answer": answer});
+                    let human = format!("{rim} wants {name}: {answer}");
+                    self.notes.push_back(Note::new("asked", fields, human));
                 }
             }
         }
@@ -107,7 +107,7 @@ impl HubDriver {
             self.sending = sending.cloned();
             if let Some(name) = &self.sending {
                 folder.set(name, FileState::Sending);
-                self.notes.push_back(HubNote::Began(name.clone()));
+                self.notes.push_back(Note::of_file("began", name, "is sent"));
             }
         }
     }
@@ -120,6 +120,29 @@ impl HubDriver {
             self.hub.answer(from, rim, name.clone(), verdict);
         }
     }
+}
+
+/// The event of a transfer that has ended.
+fn ended(report: &TransferReport) -> Note {
+    let took = seconds(report.ended - report.started);
+    let (outcome, why) = match &report.outcome {
+        TransferOutcome::Done => ("done", None),
+        TransferOutcome::Nobody => ("nobody", Some("no rim took part, or each has the file already")),
+        TransferOutcome::Unreadable(why) => ("unreadable", Some(why.as_str())),
+    };
+    let fields = json!({
+        "file": report.name.as_str(), "outcome": outcome, "why": why, "size": report.size, "seconds": took,
+        "sent_bytes": report.sent, "packets": report.packets, "rounds": report.rounds,
+        "answers": report.answers, "complete": report.complete, "lost": report.lost,
+    });
+    let human = match why {
+        Some(why) => format!("{}: not sent: {why}", report.name),
+        None => format!(
+            "{}: sent, {} of {} bytes in {took:.1} s, {} rims complete, {} lost",
+            report.name, report.sent, report.size, report.complete, report.lost
+        ),
+    };
+    Note::new("sent", fields, human)
 }
 
 impl Machine for HubDriver {
@@ -151,3 +174,32 @@ impl Machine for HubDriver {
         [self.carrier.next_deadline(), hub].into_iter().flatten().min()
     }
 }
+
+/// The most wishes remembered; a rim whose wish is not remembered asks again after a minute.
+const MOST: usize = 4096;
+
+#[derive(Debug, Default)]
+pub struct Wishes {
+    of: BTreeMap<FileName, BTreeMap<RimId, SocketAddrV4>>,
+    count: usize,
+}
+
+impl Wishes {
+    /// Notes that a rim was told that the file is queued.
+    pub fn add(&mut self, name: &FileName, rim: RimId, from: SocketAddrV4) {
+        if self.count < MOST && self.of.entry(name.clone()).or_default().insert(rim, from).is_none() {
+            self.count += 1;
+        }
+    }
+
+    /// Removes and returns the rims that wanted a file.
+    pub fn take(&mut self, name: &FileName) -> BTreeMap<RimId, SocketAddrV4> {
+        let rims = self.of.remove(name).unwrap_or_default();
+        self.count -= rims.len();
+        rims
+    }
+}
+
+#[cfg(test)]
+#[path = "tests/wishes.rs"]
+mod tests;

@@ -12,33 +12,23 @@
 //! | [`hub`], [`rim`] | the commands |
 //! | [`hub_driver`], [`rim_driver`] | the machines joined with their files |
 //! | [`carrier`] | plain multicast, or multicast through a session's switches |
-//! | [`folder`], [`outgoing`], `wishes` | a hub's folder; a file that it sends; the rims' wishes |
-//! | [`store`], [`index`], [`incoming`] | a rim's files; their index on disk; a file that is arriving |
-//! | [`shelf`], [`desk`], [`wake`] | the state shared by loop and HTTP server, of rim and hub; the wake-up |
-//! | [`http`], [`serve`], [`orders`] | the server; a rim's answers; a hub's answers |
+//! | [`folder`] | a hub's folder, and the files that it sends |
+//! | [`store`] | a rim's files and their index on disk |
+//! | [`shelf`] | the state shared by loop and HTTP server, of rim and hub; the wake-up |
+//! | [`http`], [`serve`] | the server; a rim's answers |
 //! | [`bound`] | orders on stdin: the bound that holds |
-//! | [`range`], [`body`] | which bytes a client gets; how they are read |
-//! | [`digest`] | SHA-256, and the stamp that shows whether a file was changed |
+//! | [`digest`] | SHA-256, and the stamp that shows whether a file was changed; a file that is arriving |
 
 pub mod args;
-mod body;
 mod bound;
 mod carrier;
-mod desk;
 mod digest;
 mod folder;
 mod http;
 mod hub;
 mod hub_driver;
-mod incoming;
-mod index;
-mod orders;
-mod outgoing;
-mod range;
 mod rim;
 mod rim_driver;
 mod serve;
 mod shelf;
 mod store;
-mod wake;
-mod wishes;

@@ -1,30 +1,26 @@
 //! `gfagent bone-rim`.
 
-use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Duration;
 
 use groupflow_base::Nanos;
 use groupflow_host::error::{plain, AgentError};
 use groupflow_host::process::{raise_descriptors, system};
-use groupflow_host::progress::PROGRESS;
-use groupflow_host::report::{seconds, Reporter, Weight};
-use groupflow_host::shell::{Interest, Shell};
+use groupflow_host::report::{Reporter, Weight, PROGRESS};
+use groupflow_host::shell::Shell;
 use groupflow_host::socket::GroupSocket;
 use groupflow_session::control::Role;
-use nix::poll::PollFlags;
 use serde_json::json;
 
 use super::args::BoneRimArgs;
-use super::bound::{self, Bound, Order};
+use super::bound::{self, Bound, Order, Orders};
 use super::carrier::Carrier;
 use super::http;
-use super::rim_driver::{RimDriver, RimNote};
+use super::rim_driver::RimDriver;
 use super::serve::Pages;
-use super::shelf::Shelf;
+use super::shelf::{Shelf, Wake};
 use super::store::Store;
-use super::wake::Wake;
-use crate::machine::{RimConfig, RimId, Verdict};
+use crate::machine::{RimConfig, RimId};
 
 /// How often the order of use is written to the index.
 const SAVE: Nanos = Nanos::from_secs(5);
@@ -53,8 +49,7 @@ pub fn run(args: &BoneRimArgs, reporter: &mut Reporter) -> Result<u8, AgentError
     let pages = Arc::new(Pages::new(Arc::clone(&shelf), Duration::from_secs(args.miss_wait)));
     let stalled = Duration::from_secs(args.client_wait);
     http::serve(listener, stalled, move |request| Arc::clone(&pages).answer(request))?;
-    let waking = Arc::clone(&shelf);
-    let orders = args.bone.orders.then(|| bound::listen(BYTES, move || waking.wake.wake())).transpose()?;
+    let mut orders = Orders::new(BYTES, args.bone.orders);
     let address = shell.socket.address();
     let fields = json!({
         "addr": address.ip().to_string(), "port": address.port(), "http": http.to_string(),
@@ -73,7 +68,7 @@ pub fn run(args: &BoneRimArgs, reporter: &mut Reporter) -> Result<u8, AgentError
     loop {
         shelf.wake.clear();
         receiver.attend(shell.clock.now());
-        for order in orders.iter().flat_map(|orders| orders.try_iter()) {
+        for order in orders.read() {
             obey(args, &mut own_at, &mut receiver, &shelf, order, reporter);
         }
         if own_at.is_some_and(|at| at <= shell.clock.now()) {
@@ -82,7 +77,7 @@ pub fn run(args: &BoneRimArgs, reporter: &mut Reporter) -> Result<u8, AgentError
         }
         shell.exchange(&mut receiver)?;
         receiver.carrier.events(reporter)?;
-        receiver.notes.drain(..).for_each(|note| tell(reporter, note));
+        receiver.notes.drain(..).for_each(|note| note.report(reporter));
         for name in shelf.take_damaged() {
             let human = format!("{name}: does not match its stored digest, and is removed");
             reporter.event("damaged", Weight::Lasting, json!({"file": name.as_str()}), Some(human));
@@ -100,8 +95,7 @@ pub fn run(args: &BoneRimArgs, reporter: &mut Reporter) -> Result<u8, AgentError
             save(&shelf, reporter);
         }
         let until = if receiver.arriving().is_some() { progress_at } else { save_at };
-        let interest = Interest { fd: shelf.wake.as_fd(), flags: PollFlags::POLLIN };
-        if shell.wait(&receiver, Some(until), Some(interest))?.signal {
+        if shell.wait(&receiver, Some(until), orders.interests(&shelf.wake))?.signal {
             break;
         }
     }
@@ -142,38 +136,4 @@ fn save(shelf: &Shelf, reporter: &mut Reporter) {
         let fields = json!({"code": "index", "cause": cause, "cure": cure});
         reporter.event("trouble", Weight::Lasting, fields, human);
     }
-}
-
-fn tell(reporter: &mut Reporter, note: RimNote) {
-    let (event, fields, human) = match note {
-        RimNote::Began(file) => (
-            "began",
-            json!({"file": file.name.as_str(), "size": file.size, "sha256": file.digest.to_string()}),
-            format!("{}: {} bytes begin to come", file.name, file.size),
-        ),
-        RimNote::Had(name) => ("had", json!({"file": name.as_str()}), format!("{name}: is here already")),
-        RimNote::Stored(file, took) => (
-            "stored",
-            json!({
-                "file": file.name.as_str(), "size": file.size, "sha256": file.digest.to_string(),
-                "seconds": seconds(took),
-            }),
-            format!("{}: stored, {} bytes in {:.1} s", file.name, file.size, seconds(took)),
-        ),
-        RimNote::Failed(name, why) => {
-            ("failed", json!({"file": name.as_str(), "why": why}), format!("{name}: {why}"))
-        }
-        RimNote::Evicted(name) => {
-            ("evicted", json!({"file": name.as_str()}), format!("{name}: removed to make room"))
-        }
-        RimNote::Asking(name) => {
-            ("asking", json!({"file": name.as_str()}), format!("{name}: the hub is asked for it"))
-        }
-        RimNote::Answered(name, verdict) => {
-            let answer = verdict.map_or("silent", Verdict::word);
-            let human = format!("{name}: the hub says {answer}");
-            ("answered", json!({"file": name.as_str(), "answer": answer}), human)
-        }
-    };
-    reporter.event(event, Weight::Lasting, fields, Some(human));
 }

@@ -7,34 +7,18 @@ use std::sync::Arc;
 
 use groupflow_base::{CodecError, Datagram, Machine, Nanos, Transmit};
 use groupflow_host::error::plain;
+use groupflow_host::report::seconds;
+use serde_json::json;
 
+use super::bound::Note;
 use super::carrier::Carrier;
-use super::digest::FileDigest;
-use super::incoming::{Announced, IncomingFile};
-use super::shelf::{Failure, PartialFile, Progress, Shelf};
+use super::digest::{Announced, FileDigest, IncomingFile};
+use super::shelf::{Failure, Progress, Shelf};
 use crate::machine::message::{Message, Parameters};
 use crate::machine::{Asker, FileName, Rim, RimConfig, RimEvent, Verdict, WishOutcome};
 
 /// How long a rim waits for a hub's announcement, longer than an idle hub's interval between announcements.
 const UNHEARD: Nanos = Nanos::from_secs(8);
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum RimNote {
-    /// A file begins to arrive.
-    Began(Announced),
-    /// The hub sends a file that is in the store already.
-    Had(FileName),
-    /// The file was stored, after this time.
-    Stored(Announced, Nanos),
-    /// The file was not stored; the text says why.
-    Failed(FileName, String),
-    /// The file was removed to make room for others.
-    Evicted(FileName),
-    /// The hub was asked for the file.
-    Asking(FileName),
-    /// The hub answered the request for the file, or (`None`) did not.
-    Answered(FileName, Option<Verdict>),
-}
 
 /// A rim that stores its files.
 pub struct RimDriver {
@@ -48,7 +32,7 @@ pub struct RimDriver {
     /// Files wished for before any hub was heard, each with the time until which the rim waits for a hub.
     unheard: VecDeque<(Nanos, FileName)>,
     /// The events that were not taken yet.
-    pub notes: VecDeque<RimNote>,
+    pub notes: VecDeque<Note>,
 }
 
 impl RimDriver {
@@ -83,7 +67,12 @@ impl RimDriver {
             self.rim.leave();
         }
         let gone = self.shelf.store().set_limit(limit);
-        self.notes.extend(gone.into_iter().map(RimNote::Evicted));
+        self.evicted(&gone);
+    }
+
+    /// Notes files that were removed to make room for others.
+    fn evicted(&mut self, gone: &[FileName]) {
+        self.notes.extend(gone.iter().map(|name| Note::of_file("evicted", name, "removed to make room")));
     }
 
     /// Asks the hub for files that clients wait for, and stops asking for files that no client wants any
@@ -96,9 +85,9 @@ impl RimDriver {
             if self.shelf.store().digest(&name).is_some() {
                 self.shelf.tell(&name, Progress::Stored); // it arrived meanwhile
             } else if self.arriving().is_some_and(|(announced, _)| announced.name == name) {
-                self.show();
+                self.shelf.tell(&name, Progress::Arriving);
             } else if self.asker.ask(now, name.clone()) {
-                self.notes.push_back(RimNote::Asking(name.clone()));
+                self.notes.push_back(Note::of_file("asking", &name, "the hub is asked for it"));
                 if self.hub().is_none() {
                     self.unheard.push_back((now + UNHEARD, name));
                 }
@@ -175,7 +164,7 @@ impl RimDriver {
         if had {
             self.asker.forget(&name);
             self.shelf.tell(&name, Progress::Stored);
-            self.notes.push_back(RimNote::Had(name));
+            self.notes.push_back(Note::of_file("had", &name, "is here already"));
             return self.rim.leave();
         }
         let incoming = self.shelf.store().begin(announced.clone());
@@ -183,23 +172,17 @@ impl RimDriver {
             Ok(incoming) => {
                 self.asker.forget(&name);
                 self.incoming = Some((incoming, now));
-                self.notes.push_back(RimNote::Began(announced));
-                self.show();
+                self.shelf.tell(&name, Progress::Arriving);
+                let (size, digest) = (announced.size, announced.digest.to_string());
+                let fields = json!({"file": name.as_str(), "size": size, "sha256": digest});
+                let human = format!("{name}: {size} bytes begin to come");
+                self.notes.push_back(Note::new("began", fields, human));
             }
             Err(error) => {
                 self.rim.leave();
                 self.give_up(name, Failure::NoRoom, disk(&error));
             }
         }
-    }
-
-    /// Shows the arriving file to the clients that want it.
-    fn show(&self) {
-        let Some((incoming, _)) = &self.incoming else { return };
-        let Announced { name, size, digest, .. } = &incoming.announced;
-        let (file, position) = (Arc::clone(&incoming.file), self.rim.position());
-        self.shelf
-            .tell(name, Progress::Arriving(PartialFile { file, size: *size, digest: *digest, position }));
     }
 
     fn store_bytes(&mut self) -> io::Result<()> {
@@ -211,9 +194,7 @@ impl RimDriver {
             }
         }
         if let Some((incoming, _)) = self.incoming.as_mut().filter(|_| any) {
-            let position = self.rim.position();
-            incoming.hash(position)?;
-            self.shelf.advance(&incoming.announced.name, position);
+            incoming.hash(self.rim.position())?;
         }
         Ok(())
     }
@@ -232,9 +213,13 @@ impl RimDriver {
         };
         match adopted {
             Ok(gone) => {
-                self.notes.extend(gone.into_iter().map(RimNote::Evicted));
+                self.evicted(&gone);
                 self.shelf.tell(&announced.name, Progress::Stored);
-                self.notes.push_back(RimNote::Stored(announced, now - began));
+                let Announced { name, size, digest } = announced;
+                let (digest, took) = (digest.to_string(), seconds(now - began));
+                let fields = json!({"file": name.as_str(), "size": size, "sha256": digest, "seconds": took});
+                let human = format!("{name}: stored, {size} bytes in {took:.1} s");
+                self.notes.push_back(Note::new("stored", fields, human));
             }
             Err(error) => self.give_up(announced.name, Failure::NoRoom, disk(&error)),
         }
@@ -250,7 +235,8 @@ impl RimDriver {
     fn give_up(&mut self, name: FileName, failure: Failure, why: String) {
         self.asker.forget(&name);
         self.shelf.tell(&name, Progress::Failed(failure, format!("{name}: {why}")));
-        self.notes.push_back(RimNote::Failed(name, why));
+        let fields = json!({"file": name.as_str(), "why": why});
+        self.notes.push_back(Note::new("failed", fields, format!("{name}: {why}")));
     }
 
     /// Handles the hub's answers to wishes.
@@ -271,7 +257,9 @@ impl RimDriver {
             if let Some((failure, why)) = failure {
                 self.shelf.tell(&name, Progress::Failed(failure, format!("{name}: {why}")));
             }
-            self.notes.push_back(RimNote::Answered(name, verdict));
+            let answer = verdict.map_or("silent", Verdict::word);
+            let fields = json!({"file": name.as_str(), "answer": answer});
+            self.notes.push_back(Note::new("answered", fields, format!("{name}: the hub says {answer}")));
         }
     }
 }

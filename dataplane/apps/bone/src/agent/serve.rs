@@ -1,5 +1,5 @@
-//! A rim's answers to its clients: stored files, arriving files, and files that must first be asked of the
-//! hub.
+//! A rim's answers to its clients: stored files, arriving files, and files that must first be asked of the hub; and
+//! the bytes of a file that a request selects (RFC 9110, sections 13 and 14).
 
 use std::fs::File;
 use std::ops::Range;
@@ -12,13 +12,11 @@ use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, Request, StatusCode};
 use percent_encoding::percent_decode_str;
 use serde_json::{json, Value};
-use tokio::sync::{watch, Semaphore};
+use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use super::body::{self, FileBody};
 use super::digest::{FileDigest, Stamp};
 use super::http::{self, HttpResponse};
-use super::range::{select, Conditions, Selected};
 use super::shelf::{Failure, Progress, Shelf};
 use crate::machine::FileName;
 
@@ -61,7 +59,7 @@ impl Pages {
 
     fn list(&self) -> Value {
         let store = self.shelf.store();
-        let file = |(name, known): (&FileName, super::index::KnownFile)| {
+        let file = |(name, known): (&FileName, super::store::KnownFile)| {
             let digest = known.digest.to_string();
             json!({"name": name.as_str(), "size": known.size, "sha256": digest})
         };
@@ -70,28 +68,27 @@ impl Pages {
     }
 
     async fn file(&self, wanted: Wanted) -> HttpResponse {
-        let whole = |(file, digest, size)| respond(&wanted, digest, size, |range| body::stored(file, range));
         if let Some(found) = self.stored(&wanted.name).await {
-            return whole(found);
+            return respond(&wanted, found);
         }
-        let Some(progress) = self.shelf.follow(&wanted.name) else {
+        let Some(mut progress) = self.shelf.follow(&wanted.name) else {
             return http::problem(
                 StatusCode::SERVICE_UNAVAILABLE,
                 "too many files are waited for; try again",
             );
         };
-        match timeout(self.patience, begun(progress)).await {
-            Err(_) => http::problem(StatusCode::GATEWAY_TIMEOUT, "the file has not come yet; try again"),
-            Ok((Progress::Arriving(arriving), progress)) => {
-                respond(&wanted, arriving.digest, arriving.size, |range| {
-                    body::arriving(arriving, range, progress)
-                })
-            }
-            Ok((Progress::Failed(failure, why), _)) => http::problem(status(failure), &why),
-            Ok((Progress::Stored | Progress::Asked, _)) => match self.stored(&wanted.name).await {
-                Some(found) => whole(found),
-                None => http::problem(StatusCode::BAD_GATEWAY, "the file did not stay; try again"),
-            },
+        // The file begins to arrive soon, or the client has to ask again; the rest takes as long as its link does.
+        let begun = progress.wait_for(|now| !matches!(now, Progress::Asked));
+        if timeout(self.patience, begun).await.is_err() {
+            return http::problem(StatusCode::GATEWAY_TIMEOUT, "the file has not come yet; try again");
+        }
+        let ended = progress.wait_for(|now| matches!(now, Progress::Stored | Progress::Failed(..))).await;
+        if let Some(Progress::Failed(failure, why)) = ended.ok().map(|now| now.clone()) {
+            return http::problem(status(failure), &why);
+        }
+        match self.stored(&wanted.name).await {
+            Some(found) => respond(&wanted, found),
+            None => http::problem(StatusCode::BAD_GATEWAY, "the file did not stay; try again"),
         }
     }
 
@@ -124,16 +121,6 @@ fn verify(shelf: &Shelf, name: &FileName) -> Option<(File, FileDigest, u64)> {
     Some((opened.file, opened.digest, stamp.size))
 }
 
-/// Waits until the progress is more than "asked".
-async fn begun(mut progress: watch::Receiver<Progress>) -> (Progress, watch::Receiver<Progress>) {
-    loop {
-        let now = progress.borrow_and_update().clone();
-        if !matches!(now, Progress::Asked) || progress.changed().await.is_err() {
-            return (now, progress);
-        }
-    }
-}
-
 /// The file that a path names; the error is the rule that the path breaks.
 pub fn file_name(path: &str) -> Result<FileName, String> {
     let encoded = path.strip_prefix('/').unwrap_or(path);
@@ -158,10 +145,8 @@ fn status(failure: Failure) -> StatusCode {
     }
 }
 
-/// The response to a request for a file with this hash and size; `body` gives the file's bytes.
-fn respond(
-    wanted: &Wanted, digest: FileDigest, size: u64, body: impl FnOnce(Range<u64>) -> FileBody,
-) -> HttpResponse {
+/// The response to a request for a file with this hash and size.
+fn respond(wanted: &Wanted, (file, digest, size): (File, FileDigest, u64)) -> HttpResponse {
     let said = |name: HeaderName| wanted.headers.get(name).and_then(|value| value.to_str().ok());
     let conditions = Conditions {
         // Range applies to GET only.
@@ -180,7 +165,7 @@ fn respond(
     };
     let whole_or_part = status.is_success();
     let mut answer = match whole_or_part && !wanted.head && !range.is_empty() {
-        true => HttpResponse::new(body(range.clone()).boxed_unsync()),
+        true => HttpResponse::new(http::body(file, range.clone()).boxed_unsync()),
         false => http::empty(status),
     };
     *answer.status_mut() = status;
@@ -207,3 +192,78 @@ fn respond(
     }
     answer
 }
+
+/// The request's conditional headers, those that are present.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Conditions<'a> {
+    pub range: Option<&'a str>,
+    pub if_range: Option<&'a str>,
+    pub if_none_match: Option<&'a str>,
+    pub if_match: Option<&'a str>,
+}
+
+/// The response that a request selects.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Selected {
+    /// 200: the whole file.
+    Whole,
+    /// 206: these bytes.
+    Part(Range<u64>),
+    /// 304: the client has the file already.
+    NotModified,
+    /// 412: the client wants an earlier version, which is gone.
+    Failed,
+    /// 416: the file does not have the bytes asked for.
+    Unsatisfiable,
+}
+
+/// Selects from a file of `size` bytes with this ETag (quoted, strong).
+pub fn select(conditions: Conditions<'_>, etag: &str, size: u64) -> Selected {
+    let Conditions { range, if_range, if_none_match, if_match } = conditions;
+    if if_match.is_some_and(|wanted| !names(wanted, etag, false)) {
+        return Selected::Failed;
+    }
+    if if_none_match.is_some_and(|known| names(known, etag, true)) {
+        return Selected::NotModified;
+    }
+    // A date in If-Range never matches, because files have no dates here.
+    let valid = if_range.map_or(true, |had| had.trim() == etag);
+    range.filter(|_| valid).map_or(Selected::Whole, |range| ranged(range, size))
+}
+
+/// Whether a list of entity tags contains this tag. Weak tags count only if `weak` is set.
+fn names(list: &str, etag: &str, weak: bool) -> bool {
+    list.split(',').map(str::trim).any(|tag| {
+        let tag = if weak { tag.strip_prefix("W/").unwrap_or(tag) } else { tag };
+        tag == etag || tag == "*"
+    })
+}
+
+/// The bytes of one range. A Range header with several ranges, other units or bad syntax is ignored, as the
+/// RFC lets a server do.
+fn ranged(range: &str, size: u64) -> Selected {
+    let spec = range.trim().strip_prefix("bytes=").map(str::trim);
+    let Some((first, last)) = spec.filter(|spec| !spec.contains(',')).and_then(|spec| spec.split_once('-'))
+    else {
+        return Selected::Whole;
+    };
+    let number = |text: &str| {
+        let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        // A number too large for u64 is past the end of any file.
+        digits.then(|| text.parse::<u64>().unwrap_or(u64::MAX))
+    };
+    let (start, end) = match (number(first.trim()), number(last.trim())) {
+        (Some(start), Some(last)) if start <= last => (start, last.saturating_add(1).min(size)),
+        (Some(start), None) if last.trim().is_empty() => (start, size),
+        (None, Some(count)) if first.trim().is_empty() => (size.saturating_sub(count), size),
+        _ => return Selected::Whole,
+    };
+    if start >= end {
+        return Selected::Unsatisfiable;
+    }
+    Selected::Part(start..end)
+}
+
+#[cfg(test)]
+#[path = "tests/range.rs"]
+mod tests;

@@ -1,27 +1,22 @@
-//! The state that a rim's main loop and its HTTP server share: the store, the arriving file, and the files
-//! that clients wait for.
+//! The state that a main loop shares with other threads. The shelf of a rim and its HTTP server: the store, and the
+//! files that clients wait for. The desk of a hub, its HTTP server and its hashing thread: the folder. And the wake-up
+//! of the loop.
 
-use std::fs::File;
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::PathBuf;
+use std::sync::mpsc::{channel, Receiver};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use groupflow_base::SortedMap;
+use groupflow_host::error::AgentError;
+use nix::sys::eventfd::{EfdFlags, EventFd};
 use tokio::sync::watch;
 
-use super::digest::FileDigest;
+use super::folder::{hash, scan, Folder, Skipped};
 use super::store::Store;
-use super::wake::Wake;
 use crate::machine::{FileName, MAX_ASKED};
-
-#[derive(Debug, Clone)]
-pub struct PartialFile {
-    /// The open file, filled as far as its bytes have arrived.
-    pub file: Arc<File>,
-    /// The size of the complete file in bytes.
-    pub size: u64,
-    pub digest: FileDigest,
-    /// All bytes before this offset are there.
-    pub position: u64,
-}
 
 /// The reason why a client does not get a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,7 +38,7 @@ pub enum Failure {
 pub enum Progress {
     /// The hub was asked for the file.
     Asked,
-    Arriving(PartialFile),
+    Arriving,
     Stored,
     /// The file does not come; the text says why in one line.
     Failed(Failure, String),
@@ -53,7 +48,7 @@ pub enum Progress {
 #[derive(Debug)]
 pub struct Shelf {
     store: Mutex<Store>,
-    coming: Mutex<SortedMap<FileName, watch::Sender<Progress>>>,
+    coming: Mutex<BTreeMap<FileName, watch::Sender<Progress>>>,
     wishes: Mutex<Vec<FileName>>,
     damaged: Mutex<Vec<FileName>>,
     pub wake: Wake,
@@ -67,7 +62,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Shelf {
     /// A shelf on which no file is arriving yet.
     pub fn new(store: Store, wake: Wake) -> Shelf {
-        let (coming, wishes) = (Mutex::new(SortedMap::new()), Mutex::new(Vec::new()));
+        let (coming, wishes) = (Mutex::new(BTreeMap::new()), Mutex::new(Vec::new()));
         Shelf { store: Mutex::new(store), coming, wishes, damaged: Mutex::new(Vec::new()), wake }
     }
 
@@ -106,19 +101,6 @@ impl Shelf {
         }
     }
 
-    /// Notes how many bytes of the arriving file are there.
-    pub fn advance(&self, name: &FileName, to: u64) {
-        if let Some(sender) = lock(&self.coming).get(name) {
-            sender.send_if_modified(|progress| match progress {
-                Progress::Arriving(arriving) if arriving.position < to => {
-                    arriving.position = to;
-                    true
-                }
-                _ => false,
-            });
-        }
-    }
-
     /// Files that clients began to wait for since the last call.
     pub fn take_wishes(&self) -> Vec<FileName> {
         std::mem::take(&mut lock(&self.wishes))
@@ -145,5 +127,98 @@ impl Shelf {
     /// Files found damaged since the last call.
     pub fn take_damaged(&self) -> Vec<FileName> {
         std::mem::take(&mut lock(&self.damaged))
+    }
+}
+
+/// Scanned files taken in under one lock, so that nobody waits long for the folder.
+const PART: usize = 500;
+
+pub type ScanResult = io::Result<Vec<Skipped>>;
+
+/// The shared folder, and the wake-up of the main loop.
+#[derive(Debug)]
+pub struct Desk {
+    folder: Mutex<Folder>,
+    path: PathBuf,
+    pub wake: Wake,
+}
+
+impl Desk {
+    /// Starts a thread that hashes one file after the other, so that neither sending nor clients wait for
+    /// hashes.
+    pub fn new(path: PathBuf, all: bool, wake: Wake) -> Result<Arc<Desk>, AgentError> {
+        let (sender, files) = channel();
+        let desk = Arc::new(Desk { folder: Mutex::new(Folder::new(path.clone(), all, sender)), path, wake });
+        let shared = Arc::clone(&desk);
+        let run = move || {
+            for (name, path) in files {
+                let result = hash(&path);
+                shared.folder().hashed(&name, result);
+                shared.wake.wake();
+            }
+        };
+        start("hash", run)?;
+        Ok(desk)
+    }
+
+    /// Scans the folder once. Returns the entries that cannot be sent, each of them only once.
+    pub fn look(&self) -> ScanResult {
+        let found = scan(&self.path)?;
+        let skipped = found.chunks(PART).flat_map(|part| self.folder().take_in(part)).collect();
+        self.folder().looked();
+        Ok(skipped)
+    }
+
+    /// Scans the folder repeatedly, in a thread of its own: scanning many files takes longer than the
+    /// interval between two packets. The channel delivers the result of each scan.
+    pub fn keep_looking(self: &Arc<Desk>, every: Duration) -> Result<Receiver<ScanResult>, AgentError> {
+        let (sender, looks) = channel();
+        let desk = Arc::clone(self);
+        start("look", move || loop {
+            std::thread::sleep(every);
+            if sender.send(desk.look()).is_err() {
+                return;
+            }
+            desk.wake.wake();
+        })?;
+        Ok(looks)
+    }
+
+    /// The locked folder. A thread that panicked cannot have left it half changed.
+    pub fn folder(&self) -> MutexGuard<'_, Folder> {
+        self.folder.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn start(name: &str, run: impl FnOnce() + Send + 'static) -> Result<(), AgentError> {
+    let started = std::thread::Builder::new().name(name.to_owned()).spawn(run);
+    started.map(drop).map_err(|e| AgentError::new("system", format!("no thread: {e}"), "end other programs"))
+}
+
+/// A descriptor that is readable once somebody has called [`Wake::wake`].
+#[derive(Debug)]
+pub struct Wake(EventFd);
+
+impl Wake {
+    /// A descriptor that is not readable yet.
+    pub fn new() -> Result<Wake, nix::Error> {
+        EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK).map(Wake)
+    }
+
+    /// Makes the descriptor readable; may be called from any thread.
+    pub fn wake(&self) {
+        // If the counter is full, the write fails, but the descriptor is readable already.
+        let _ = self.0.write(1);
+    }
+
+    /// Makes the descriptor unreadable until the next wake.
+    pub fn clear(&self) {
+        let _ = self.0.read();
+    }
+}
+
+impl AsFd for Wake {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
     }
 }

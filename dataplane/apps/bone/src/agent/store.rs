@@ -13,17 +13,16 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use groupflow_host::error::{plain, AgentError};
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
+use serde_json::{json, Value};
 
-use super::digest::{FileDigest, Stamp};
-use super::incoming::{Announced, IncomingFile};
-use super::index::{self, KnownFile};
+use super::digest::{Announced, FileDigest, IncomingFile, Stamp};
 use crate::machine::FileName;
 
 const HIDDEN: &str = ".groupflow";
@@ -71,7 +70,7 @@ impl Store {
         })?;
         clean(&hidden).map_err(|e| failed(&hidden, &e))?;
         let path = hidden.join("index.json");
-        let known = index::read(&path).map_err(|problem| {
+        let known = read_index(&path).map_err(|problem| {
             let cause = format!("cannot read {}: {problem}", path.display());
             AgentError::new("store", cause, "remove it to begin with an empty store")
         })?;
@@ -224,7 +223,7 @@ impl Store {
     pub fn save(&mut self) -> io::Result<()> {
         if self.dirty {
             let path = self.folder.join(HIDDEN).join("index.json");
-            index::write(&path, self.files.iter().map(|(name, entry)| (name, entry.known)))?;
+            write_index(&path, self.files.iter().map(|(name, entry)| (name, entry.known)))?;
             self.dirty = false;
         }
         Ok(())
@@ -246,6 +245,67 @@ fn failed(path: &Path, error: &io::Error) -> AgentError {
     let cause = format!("cannot use {}: {}", path.display(), plain(error));
     AgentError::new("store", cause, "check --dir, its permissions and the disk's free space")
 }
+
+const VERSION: u64 = 1;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KnownFile {
+    /// The file's size in bytes.
+    pub size: u64,
+    pub digest: FileDigest,
+    /// The order of use: a larger number means a later use.
+    pub used: u64,
+}
+
+/// Reads the index; an index that does not exist yet is empty. The error names the bad field.
+fn read_index(path: &Path) -> Result<BTreeMap<FileName, KnownFile>, String> {
+    let text = match fs::read(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BTreeMap::new()),
+        Err(error) => return Err(groupflow_host::error::plain(&error)),
+    };
+    let form: Value = serde_json::from_slice(&text).map_err(|error| format!("not JSON: {error}"))?;
+    if form["version"] != VERSION {
+        return Err(format!("version: {} is not {VERSION}", form["version"]));
+    }
+    let files = form["files"].as_array().ok_or("files: no list")?;
+    files.iter().enumerate().map(|(at, form)| entry(form).map_err(|p| format!("files[{at}].{p}"))).collect()
+}
+
+fn entry(form: &Value) -> Result<(FileName, KnownFile), String> {
+    let number = |field: &str| form[field].as_u64().ok_or(format!("{field}: no number"));
+    let name =
+        FileName::parse(form["name"].as_str().unwrap_or_default()).map_err(|p| format!("name: {p}"))?;
+    let digest = form["sha256"].as_str().and_then(FileDigest::parse).ok_or("sha256: no digest")?;
+    Ok((name, KnownFile { size: number("size")?, digest, used: number("used")? }))
+}
+
+/// Replaces the index atomically: after a crash either the old or the new index exists.
+fn write_index<'a>(path: &Path, files: impl Iterator<Item = (&'a FileName, KnownFile)>) -> io::Result<()> {
+    let files: Vec<Value> = files
+        .map(|(name, known)| {
+            json!({
+                "name": name.as_str(), "size": known.size,
+                "sha256": known.digest.to_string(), "used": known.used,
+            })
+        })
+        .collect();
+    let part = path.with_extension("part");
+    let mut file = File::create(&part)?;
+    file.write_all(json!({"version": VERSION, "files": files}).to_string().as_bytes())?;
+    file.sync_all()?;
+    fs::rename(&part, path)?;
+    sync_folder(path)
+}
+
+/// Syncs the folder that contains a path, so that its names survive a crash.
+pub fn sync_folder(path: &Path) -> io::Result<()> {
+    path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
+}
+
+#[cfg(test)]
+#[path = "tests/index.rs"]
+mod index_tests;
 
 #[cfg(test)]
 #[path = "tests/store.rs"]

@@ -4,13 +4,12 @@
 //! answer that the file is queued is believed for [`BELIEVED`]; then the rim asks again, since the hub may
 //! have restarted.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddrV4;
 
-use groupflow_base::{Dest, Nanos, SortedMap, Transmit};
+use groupflow_base::{Dest, Nanos, Transmit};
 
-use super::message::{Body, Message, Verdict};
-use super::names::{FileName, RimId, TransferId};
+use super::message::{Body, FileName, Message, RimId, TransferId, Verdict};
 
 const FIRST_WAIT: Nanos = Nanos::from_secs(1);
 /// How often the first wait is doubled at most.
@@ -40,13 +39,13 @@ struct Wish {
 #[derive(Debug)]
 pub struct Asker {
     rim: RimId,
-    wishes: SortedMap<FileName, Wish>,
+    wishes: BTreeMap<FileName, Wish>,
     events: VecDeque<WishOutcome>,
 }
 
 impl Asker {
     pub fn new(rim: RimId) -> Asker {
-        Asker { rim, wishes: SortedMap::new(), events: VecDeque::new() }
+        Asker { rim, wishes: BTreeMap::new(), events: VecDeque::new() }
     }
 
     /// Asks for a file; repeated calls ask only once. False: there are too many wishes already.
@@ -78,7 +77,7 @@ impl Asker {
     }
 
     pub fn poll_transmit(&mut self, now: Nanos, hub: SocketAddrV4) -> Option<Transmit> {
-        let due = |wishes: &SortedMap<FileName, Wish>| {
+        let due = |wishes: &BTreeMap<FileName, Wish>| {
             wishes.iter().find(|(_, wish)| wish.next <= now).map(|(name, _)| name.clone())
         };
         while let Some(name) = due(&self.wishes) {

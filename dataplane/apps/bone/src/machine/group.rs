@@ -1,12 +1,10 @@
 //! The rims that take part in a transfer, and the bytes that they asked for after a round.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use groupflow_base::ranges::Ranges;
-use groupflow_base::SortedMap;
 
-use super::message::{Reception, Span, MAX_AWAITED, MAX_SPANS};
-use super::names::RimId;
+use super::message::{Reception, RimId, Span, MAX_AWAITED, MAX_SPANS};
 
 /// A rim that takes part.
 #[derive(Debug, Clone, Copy)]
@@ -27,7 +25,7 @@ impl Participant {
 
 #[derive(Debug, Default)]
 pub struct RimGroup {
-    members: SortedMap<RimId, Participant>,
+    members: BTreeMap<RimId, Participant>,
     most: usize,
     /// Rims that were dropped and have not answered since: the hub does not wait as long for them again.
     let_go: BTreeSet<RimId>,

@@ -1,19 +1,19 @@
 //! The hub: the machine that sends files in rounds.
 
-mod rounds;
-
 use std::collections::VecDeque;
 use std::net::SocketAddrV4;
 
 use groupflow_base::{CodecError, Datagram, Dest, Nanos, Transmit};
 
 use super::group::RimGroup;
-use super::job::Job;
-use super::message::{Body, Message, Method, Reception, Repair, Verdict, MAX_PACKET};
-use super::names::{FileName, RimId, TransferId};
+use super::job::{Job, Offer, TransferOutcome, TransferReport};
+use super::message::{
+    Body, FileName, Message, Method, Reception, Repair, RimId, TransferId, Verdict, MAX_PACKET,
+};
 use super::size::SizeControl;
 use super::states::{allowed, HubState, HUB};
-use super::transfer::{Offer, TransferOutcome, TransferReport};
+
+mod rounds;
 
 /// The most files that may wait.
 const MAX_QUEUED: usize = 1024;

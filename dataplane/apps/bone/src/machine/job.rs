@@ -1,16 +1,15 @@
-//! The transfer of one file, as the hub keeps it.
+//! A file that a hub is given to send, its transfer as the hub keeps it, and the report on it.
 
 use std::collections::VecDeque;
 use std::ops::Range;
 
 use groupflow_base::ranges::Ranges;
 use groupflow_base::Nanos;
+use groupflow_transport::source::SeekableBytes;
 
 use super::hub::{millis, HubConfig};
-use super::message::{DataPacket, Parameters, Repair, SILENCES_S, WAITS_MS};
-use super::names::FileName;
+use super::message::{DataPacket, FileName, Parameters, Repair, SILENCES_S, WAITS_MS};
 use super::size::SizeControl;
-use super::transfer::{Offer, TransferOutcome, TransferReport};
 
 pub(super) struct Job {
     offer: Offer,
@@ -166,4 +165,52 @@ impl Job {
             self.lacks.insert(range.start.min(self.report.size)..range.end.min(self.report.size));
         }
     }
+}
+
+pub struct Offer {
+    pub name: FileName,
+    /// The file's access mode.
+    pub mode: u16,
+    /// The file's digest, for the rims.
+    pub digest: [u8; 32],
+    pub source: Box<dyn SeekableBytes>,
+}
+
+impl std::fmt::Debug for Offer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Offer").field("name", &self.name).field("size", &self.source.len()).finish()
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TransferOutcome {
+    /// Every rim that took part and was not dropped has the file; unscheduled: no rim asked for more.
+    Done,
+    /// No rim took part, or none is left.
+    Nobody,
+    /// The file could not be read.
+    Unreadable(String),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TransferReport {
+    pub name: FileName,
+    pub outcome: TransferOutcome,
+    /// The file's size in bytes.
+    pub size: u64,
+    /// When the first message was sent.
+    pub started: Nanos,
+    /// When the end was known.
+    pub ended: Nanos,
+    /// Payload bytes sent, to all rims or (unicast) to one after the other.
+    pub sent: u64,
+    /// Packets that carried these bytes.
+    pub packets: u64,
+    pub rounds: u32,
+    /// Reception results that arrived.
+    pub answers: u64,
+    /// Rims that reported that they are complete.
+    pub complete: usize,
+    /// Rims that were dropped.
+    pub lost: usize,
 }

@@ -6,11 +6,10 @@
 //!
 //! | module | subject |
 //! |---|---|
-//! | `hub`, `job` | [`Hub`], the machine that sends; the transfer of one file |
+//! | `hub`, `job` | [`Hub`], the machine that sends; a file to send, its transfer and the report on it |
 //! | `rim`, [`reception`] | [`Rim`], the machine that receives; the parts of a file that it has |
-//! | `transfer` | [`Offer`] and [`TransferReport`]: a file to send, and the report on its transfer |
 //! | [`states`] | the states and steps of both machines: the paper's two flowcharts |
-//! | [`message`], `codec`, `names` | the messages; their bytes; names of files, rims and transfers |
+//! | [`message`] | the messages and their bytes, with names of files, rims and transfers |
 //! | [`asking`] | a rim's requests for files that it lacks |
 //! | [`size`] | the size of the next round's packets |
 //! | [`group`] | the rims that take part, and their answers |
@@ -55,22 +54,18 @@
 //! 4,096 separate pieces of a file, as offsets.
 
 mod asking;
-mod codec;
 mod group;
 mod hub;
 mod job;
 pub mod message;
-mod names;
 mod reception;
 mod rim;
 mod size;
 pub mod states;
-mod transfer;
 
 pub use asking::{Asker, WishOutcome, MAX_ASKED};
 pub use hub::{Hub, HubConfig, HubEvent};
-pub use message::{Method, Repair, Verdict};
-pub use names::{FileName, RimId, TransferId};
+pub use job::{Offer, TransferOutcome, TransferReport};
+pub use message::{FileName, Method, Repair, RimId, TransferId, Verdict};
 pub use reception::FileWrite;
 pub use rim::{Rim, RimConfig, RimEvent};
-pub use transfer::{Offer, TransferOutcome, TransferReport};

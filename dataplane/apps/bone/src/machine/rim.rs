@@ -1,20 +1,18 @@
 //! The rim: the machine that receives files in rounds.
 
-mod receiving;
-mod reporting;
-
 use std::collections::VecDeque;
 use std::net::SocketAddrV4;
 
 use groupflow_base::{CodecError, Datagram, Dest, Nanos, Transmit};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use receiving::expected;
 
-use super::message::{Body, DataPacket, Message, Method, Parameters, Round};
-use super::names::{FileName, RimId, TransferId};
+use super::message::{Body, DataPacket, FileName, Message, Method, Parameters, RimId, Round, TransferId};
 use super::reception::{FileWrite, Stored};
 use super::states::{allowed, RimState, RIM};
-use receiving::expected;
+
+mod receiving;
 
 /// Time without control parameters after which a rim repeats its JOIN, if its hub has not told another.
 const JOIN_AGAIN: Nanos = Nanos::from_millis(10_000);

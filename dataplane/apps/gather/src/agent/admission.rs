@@ -1,18 +1,19 @@
-//! The admission of connections: accepting, admitting, refusing.
+//! Connections and streams at their beginning and their end: accepting, admitting, refusing; news that clients
+//! get of their streams, and farewells.
 
 use std::fs::File;
 use std::io;
+use std::time::Duration;
 
 use groupflow_base::reassembly::Reassembly;
-use groupflow_host::channel::{Channel, LongHandshake, TlsMismatch};
+use groupflow_host::link::{Channel, LongHandshake, TlsMismatch};
 use groupflow_host::tcp::{self, is_exhausted, is_later, EXHAUSTED};
 use serde_json::json;
 
-use super::flow::GatherFlow;
+use super::flow::{GatherFlow, ServerStripe};
 use super::server::{Server, ServerPollKey};
-use super::server_stripe::ServerStripe;
 use crate::machine::frame::Hello;
-use crate::machine::{Admitted, Epoch, GatherFrame, RefusalCode, Refused};
+use crate::machine::{Admitted, ClientName, Epoch, GatherFrame, RefusalCode, Refused};
 
 impl Server {
     pub(super) fn accept(&mut self) {
@@ -65,23 +66,22 @@ impl Server {
     }
 
     fn enter(&mut self, number: u64, hello: &Hello, admitted: Admitted) -> Result<(), Refused> {
-        // Each admitted client is on the list.
-        let Some(&client) = self.numbers.get(&hello.client) else { return Ok(()) };
+        let client = &hello.client;
         if let Admitted::Replaces(_) = admitted {
             self.end_flow(client, "replaced", None);
         }
-        if !self.flows.contains_key(&client) {
-            if let Err(refused) = self.begin(client, hello) {
-                self.roster.forget(&hello.client, hello.stream);
+        if !self.flows.contains_key(client) {
+            if let Err(refused) = self.begin(hello) {
+                self.roster.forget(client, hello.stream);
                 return Err(refused);
             }
         }
-        let wanted = self.settings[client].connections;
+        let wanted = self.settings.get(client).copied().unwrap_or_default().connections;
         self.pending.remove(&number);
-        let (Some(flow), Some(stripe)) = (self.flows.get_mut(&client), self.stripes.get_mut(&number)) else {
+        let (Some(flow), Some(stripe)) = (self.flows.get_mut(client), self.stripes.get_mut(&number)) else {
             return Ok(());
         };
-        stripe.client = Some(client);
+        stripe.client = Some(client.clone());
         flow.stripes.insert(number);
         flow.alone = None;
         let welcome = flow.welcome(wanted);
@@ -90,7 +90,7 @@ impl Server {
         Ok(())
     }
 
-    fn begin(&mut self, client: usize, hello: &Hello) -> Result<(), Refused> {
+    fn begin(&mut self, hello: &Hello) -> Result<(), Refused> {
         let opened = self.folder.open(&hello.client, hello.stream);
         let (destination, delivered) = opened.map_err(|text| Refused { code: RefusalCode::Output, text })?;
         if delivered < hello.acknowledged {
@@ -102,11 +102,8 @@ impl Server {
         }
         let path = destination.path().map(|path| path.display().to_string());
         let core = Reassembly::new(delivered, self.options.room);
-        let mut flow = GatherFlow::new(hello.stream, Epoch(rand::random()), (destination, delivered), core);
-        if let Some(fd) = flow.destination.waits_for() {
-            flow.waits = self.poller.add(fd, ServerPollKey::Destination(client)).ok();
-        }
-        self.flows.insert(client, flow);
+        let flow = GatherFlow::new(hello.stream, Epoch(rand::random()), (destination, delivered), core);
+        self.flows.insert(hello.client.clone(), flow);
         let stream = hello.stream.to_string();
         let fields =
             json!({"client": hello.client.as_str(), "stream": stream, "from": delivered, "path": path});
@@ -122,7 +119,7 @@ impl Server {
         let why = error.get_ref();
         if let Some(mismatch) = why.and_then(|why| why.downcast_ref::<TlsMismatch>()) {
             if *mismatch == TlsMismatch::Server {
-                stripe.connection.channel.undress();
+                stripe.link.channel.undress();
             }
             return self.refuse(number, RefusalCode::Tls, &mismatch.to_string());
         }
@@ -144,7 +141,7 @@ impl Server {
 
     fn refuse_as(&mut self, number: u64, hello: Option<&Hello>, code: RefusalCode, text: &str) {
         let Some(stripe) = self.stripes.get_mut(&number) else { return };
-        let client = hello.map(|hello| &hello.client).or(stripe.client.map(|client| &self.names[client]));
+        let client = hello.map(|hello| &hello.client).or(stripe.client.as_ref());
         let fields = json!({
             "peer": stripe.peer.to_string(), "client": client.map(|name| name.as_str()),
             "code": code.word(), "text": text,
@@ -152,8 +149,142 @@ impl Server {
         self.events.tell("refused", fields, Some(format!("refused {}: {text}", stripe.peer)));
         stripe.say(&GatherFrame::Refusal { code, text: text.to_owned() });
         if let Some(client) = stripe.client.take() {
-            self.detach(client, number);
+            self.detach(&client, number);
         }
         self.farewell(number);
+    }
+}
+
+/// Time within which a peer must close after its farewell.
+const FAREWELL: Duration = Duration::from_secs(5);
+
+/// Bytes accepted after a farewell: more than the buffers of both kernels hold with Linux's settings (32 MiB
+/// and 4 MiB), so that a peer that reads its refusal can always do so. A peer that sends more is cut off.
+const UNDER_WAY: usize = 64 << 20;
+
+impl Server {
+    /// Tells clients how much is delivered; ends streams that are complete or cannot be written.
+    pub(super) fn tell_delivered(&mut self) {
+        for client in std::mem::take(&mut self.touched) {
+            let Some(flow) = self.flows.get_mut(&client) else { continue };
+            if let Some(why) = flow.failure.take() {
+                self.fail(&client, &why);
+                continue;
+            }
+            if flow.core.is_complete() {
+                self.complete(&client);
+                continue;
+            }
+            match flow.news(self.now) {
+                Some(news) => {
+                    let speaker = [flow.last].into_iter().chain(flow.stripes.iter().copied());
+                    let speaker = speaker.into_iter().find(|number| flow.stripes.contains(number));
+                    let number = speaker.unwrap_or(flow.last);
+                    self.say(number, &news);
+                }
+                None if flow.tell_at.is_some() => drop(self.touched.insert(client)),
+                None => {}
+            }
+        }
+    }
+
+    /// Sends a frame on a connection; a connection whose peer does not read is lost.
+    pub(super) fn say(&mut self, number: u64, frame: &GatherFrame) {
+        let Some(stripe) = self.stripes.get_mut(&number) else { return };
+        if !stripe.say(frame) || stripe.flush().is_err() {
+            self.lose(number);
+        }
+    }
+
+    pub(super) fn complete(&mut self, client: &ClientName) {
+        let Some(flow) = self.flows.get_mut(client) else { return };
+        if let Err(why) = flow.destination.finish() {
+            return self.fail(client, &why);
+        }
+        let length = flow.core.delivered();
+        self.end_flow(client, "complete", Some(&GatherFrame::Complete { length }));
+    }
+
+    pub(super) fn fail(&mut self, client: &ClientName, why: &str) {
+        let text = why.to_owned();
+        let refusal = GatherFrame::Refusal { code: RefusalCode::Output, text: text.clone() };
+        let fields = json!({"peer": null, "client": client.as_str(), "code": "output", "text": text});
+        self.events.tell("refused", fields, Some(format!("client {client}: {why}")));
+        self.end_flow(client, "failed", Some(&refusal));
+    }
+
+    /// Ends a stream: its connections are told, and closed.
+    pub(super) fn end_flow(&mut self, client: &ClientName, outcome: &str, word: Option<&GatherFrame>) {
+        let Some(flow) = self.flows.remove(client) else { return };
+        self.roster.forget(client, flow.stream);
+        for &number in &flow.stripes {
+            if let Some(stripe) = self.stripes.get_mut(&number) {
+                stripe.client = None;
+                if let Some(word) = word {
+                    stripe.say(word);
+                }
+            }
+            self.farewell(number);
+        }
+        let bytes = flow.core.delivered();
+        let seconds = flow.began.elapsed().as_secs_f64();
+        let path = flow.destination.path().map(|path| path.display().to_string());
+        let fields = json!({
+            "client": client.as_str(), "stream": flow.stream.to_string(), "outcome": outcome,
+            "bytes": bytes, "seconds": seconds, "path": path,
+        });
+        let human = format!("client {client}: stream {} {outcome}, {bytes} bytes", flow.stream);
+        self.events.tell("stream_ended", fields, Some(human));
+    }
+
+    /// Closes a connection once its last frame has been sent and its peer has closed, too.
+    pub(super) fn farewell(&mut self, number: u64) {
+        self.pending.remove(&number);
+        let until = self.now + FAREWELL;
+        let Some(stripe) = self.stripes.get_mut(&number) else { return };
+        stripe.farewell = Some(until);
+        let failed = stripe.flush().is_err();
+        self.farewells.insert(number, until);
+        self.ready.insert(number);
+        if failed {
+            self.lose(number);
+        }
+    }
+
+    /// Counts bytes that arrived after the farewell. False: there were too many, and the connection was
+    /// closed.
+    pub(super) fn throw_away(&mut self, number: u64, bytes: usize) -> bool {
+        let Some(stripe) = self.stripes.get_mut(&number) else { return false };
+        stripe.thrown_away += bytes;
+        let goes_on = stripe.thrown_away <= UNDER_WAY;
+        if !goes_on {
+            self.lose(number);
+        }
+        goes_on
+    }
+
+    /// Removes a connection that is gone.
+    pub(super) fn lose(&mut self, number: u64) {
+        self.pending.remove(&number);
+        self.farewells.remove(&number);
+        self.ready.remove(&number);
+        let Some(stripe) = self.stripes.remove(&number) else { return };
+        stripe.link.close(&mut self.poller);
+        if let Some(client) = stripe.client {
+            self.detach(&client, number);
+        }
+    }
+
+    /// Removes a connection from its client's stream.
+    pub(super) fn detach(&mut self, client: &ClientName, number: u64) {
+        let Some(flow) = self.flows.get_mut(client) else { return };
+        if !flow.stripes.remove(&number) {
+            return;
+        }
+        self.roster.leave(client, flow.stream);
+        if flow.stripes.is_empty() {
+            flow.alone = Some(self.now);
+        }
+        self.share_window(client);
     }
 }

@@ -6,10 +6,9 @@ use std::path::PathBuf;
 use clap::Args;
 use groupflow_base::Token;
 use groupflow_host::error::AgentError;
-use groupflow_host::options::parse_bytes;
 use groupflow_host::report::Reporter;
-use groupflow_host::secure::{SecureSend, SecureServe};
-use groupflow_host::subcommand::Subcommand;
+use groupflow_host::subcommand::{parse_bytes, Subcommand};
+use groupflow_host::tls::{SecureSend, SecureServe};
 
 use crate::machine::ClientName;
 
@@ -123,7 +122,7 @@ impl Subcommand for GatherServeArgs {
     }
 
     fn run(&self, reporter: &mut Reporter) -> Result<u8, AgentError> {
-        super::serve::run(self, reporter)
+        super::serve::serve(self, reporter)
     }
 }
 
@@ -133,6 +132,6 @@ impl Subcommand for GatherSendArgs {
     }
 
     fn run(&self, reporter: &mut Reporter) -> Result<u8, AgentError> {
-        super::send::run(self, reporter)
+        super::serve::send(self, reporter)
     }
 }

@@ -1,18 +1,18 @@
 //! The client's loop: it opens as many connections as the server wants, and sends the stream over them.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::time::{Duration, Instant};
 
-use groupflow_base::{SortedMap, StreamId};
-use groupflow_host::channel::Channel;
+use groupflow_base::{CodecError, StreamId};
 use groupflow_host::error::{exit, one_line, plain, AgentError};
-use groupflow_host::input::Input;
+use groupflow_host::files::Input;
+use groupflow_host::link::{Channel, ReadOutcome};
 use groupflow_host::poller::{Poller, Ready};
 use groupflow_host::process::system;
-use groupflow_host::read_outcome::ReadOutcome;
 use groupflow_host::report::{Reporter, Weight};
 use groupflow_host::tcp::{self, TcpOptions};
-use groupflow_host::trust::{self, Trust};
+use groupflow_host::tls::{self, Trust};
 use nix::errno::Errno;
 use nix::sys::signalfd::SignalFd;
 use serde_json::json;
@@ -20,7 +20,7 @@ use serde_json::json;
 use super::args::GatherSendArgs;
 use super::client_stripe::{taking, ClientStripe, StripeStage};
 use crate::machine::frame::{data_header, Hello};
-use crate::machine::{GatherFrame, Item, Outgoing, OutgoingError, RefusalCode, Send, StripeId};
+use crate::machine::{GatherFrame, Item, Outgoing, RefusalCode, Send, StripeId};
 
 /// Bytes that the kernel accepts before it has sent them (TCP_NOTSENT_LOWAT): bytes that wait in a slow
 /// stripe's socket cannot move to a faster stripe.
@@ -45,7 +45,7 @@ pub struct Client<'a> {
     options: TcpOptions,
     stream: StreamId,
     core: Outgoing,
-    stripes: SortedMap<StripeId, ClientStripe>,
+    stripes: BTreeMap<StripeId, ClientStripe>,
     next: u32,
     poller: Poller<ClientPollKey>,
     input: Input,
@@ -91,7 +91,7 @@ impl<'a> Client<'a> {
             },
             stream,
             core: Outgoing::new(usize::try_from(args.memory).unwrap_or(usize::MAX)),
-            stripes: SortedMap::new(),
+            stripes: BTreeMap::new(),
             next: 0,
             poller,
             input,
@@ -189,7 +189,7 @@ impl<'a> Client<'a> {
         for id in retiring {
             self.core.retire(id);
             if let Some(stripe) = self.stripes.get_mut(&id) {
-                stripe.connection.say(&GatherFrame::Leave);
+                GatherFrame::Leave.encode(stripe.link.out.bytes());
                 stripe.stage = StripeStage::Leaving;
                 if stripe.flush().is_err() {
                     self.lose(id);
@@ -256,12 +256,12 @@ impl<'a> Client<'a> {
                 match self.core.give(id) {
                     Some(Send::Data(range)) => {
                         let (front, back) = self.core.bytes(&range);
-                        let out = stripe.connection.out.bytes();
+                        let out = stripe.link.out.bytes();
                         out.extend(data_header(range.start, front.len() + back.len()));
                         out.extend(front);
                         out.extend(back);
                     }
-                    Some(Send::End(length)) => stripe.connection.say(&GatherFrame::End { length }),
+                    Some(Send::End(length)) => GatherFrame::End { length }.encode(stripe.link.out.bytes()),
                     None => continue,
                 }
                 given = true;
@@ -277,21 +277,21 @@ impl<'a> Client<'a> {
 
     fn serve(&mut self, id: StripeId, ready: Ready, reporter: &mut Reporter) -> Result<(), AgentError> {
         let Some(stripe) = self.stripes.get_mut(&id) else { return Ok(()) };
-        stripe.connection.readable |= ready.readable;
-        stripe.writable |= ready.writable;
+        stripe.link.on_ready(ready);
         if stripe.stage == StripeStage::Connecting && ready.writable {
-            if let Ok(Some(error)) | Err(error) = stripe.connection.channel.socket().take_error() {
+            if let Ok(Some(error)) | Err(error) = stripe.link.socket().take_error() {
                 self.fail(&error);
                 self.lose(id);
                 return Ok(());
             }
             stripe.stage = StripeStage::Greeting;
-            stripe.connection.say(&GatherFrame::Hello(Hello {
+            let hello = Hello {
                 stream: self.stream,
                 acknowledged: self.core.acknowledged(),
                 client: self.args.client.clone(),
                 token: self.args.token.clone(),
-            }));
+            };
+            GatherFrame::Hello(hello).encode(stripe.link.out.bytes());
         }
         if let Err(error) = stripe.flush() {
             return self.on_broken(id, &error, reporter);
@@ -303,8 +303,8 @@ impl<'a> Client<'a> {
     }
 
     fn read(&mut self, id: StripeId, scratch: &mut [u8], reporter: &mut Reporter) -> Result<(), AgentError> {
-        while let Some(stripe) = self.stripes.get_mut(&id).filter(|stripe| stripe.connection.readable) {
-            match stripe.connection.read(scratch) {
+        while let Some(stripe) = self.stripes.get_mut(&id).filter(|stripe| stripe.link.readable) {
+            match stripe.link.read(scratch) {
                 Ok(ReadOutcome::Bytes(count)) => self.take(id, &scratch[..count], reporter)?,
                 Ok(ReadOutcome::Nothing) => {}
                 Ok(ReadOutcome::End) if stripe.stage == StripeStage::Leaving => {
@@ -326,29 +326,28 @@ impl<'a> Client<'a> {
         let mut input = bytes;
         loop {
             let Some(stripe) = self.stripes.get_mut(&id) else { return Ok(()) };
-            let wrong = |text: String| {
-                AgentError::new("protocol", text, "check that client and server are of the same version")
+            let wrong = |error: CodecError| {
+                let cause = format!("the server's {error}");
+                AgentError::new("protocol", cause, "check that client and server are of the same version")
             };
-            let impossible = |error: OutgoingError| wrong(error.to_string());
-            let frame = match stripe.connection.decoder.next_item(&mut input) {
+            let frame = match stripe.decoder.next_item(&mut input) {
                 Ok(Some(Item::Frame(frame))) => frame,
                 Ok(Some(Item::Data { .. })) => continue,
                 Ok(None) => return Ok(()),
-                Err(error) => return Err(wrong(format!("the server's {error}"))),
+                Err(error) => return Err(wrong(error)),
             };
             match frame {
                 GatherFrame::Welcome { epoch, delivered, limit, wanted } => {
                     stripe.stage = StripeStage::Open;
-                    let stale =
-                        self.core.on_welcome(id, epoch, (delivered, limit), wanted).map_err(impossible)?;
+                    let stale = self.core.on_welcome(id, epoch, (delivered, limit), wanted).map_err(wrong)?;
                     stale.into_iter().for_each(|stale| self.lose(stale));
                     self.on_open(delivered, reporter);
                 }
                 GatherFrame::Delivered { delivered, limit } => {
-                    self.core.on_delivered(id, delivered, limit).map_err(impossible)?;
+                    self.core.on_delivered(id, delivered, limit).map_err(wrong)?;
                 }
                 GatherFrame::Want { wanted } => self.core.on_want(wanted),
-                GatherFrame::Complete { length } => self.core.on_complete(length).map_err(impossible)?,
+                GatherFrame::Complete { length } => self.core.on_complete(length).map_err(wrong)?,
                 GatherFrame::Refusal { code: RefusalCode::TooMany | RefusalCode::Late, text } => {
                     self.fail(&io::Error::other(text));
                     self.lose(id);
@@ -376,7 +375,7 @@ impl<'a> Client<'a> {
         if self.core.is_complete() {
             return Ok(());
         }
-        if let Some(error) = trust::hopeless(error, self.args.to) {
+        if let Some(error) = tls::hopeless(error, self.args.to) {
             return Err(error);
         }
         let was_open = self
@@ -397,7 +396,7 @@ impl<'a> Client<'a> {
     fn lose(&mut self, id: StripeId) {
         self.core.on_lost(id);
         if let Some(stripe) = self.stripes.remove(&id) {
-            self.poller.remove(stripe.connection.channel.socket(), stripe.connection.registration);
+            stripe.link.close(&mut self.poller);
         }
         let carries = |stripe: &ClientStripe| matches!(stripe.stage, StripeStage::Open);
         if self.alone.is_none() && !self.stripes.values().any(carries) {

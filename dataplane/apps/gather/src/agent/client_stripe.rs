@@ -1,16 +1,14 @@
 //! The client's end of a stripe.
 
-use std::io;
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use groupflow_base::SortedMap;
-use groupflow_host::channel::Channel;
+use groupflow_host::link::{Channel, TcpLink};
 use groupflow_host::poller::Registration;
-use groupflow_host::tcp_info::TcpInfo;
+use groupflow_host::tcp::TcpInfo;
 
-use super::connection::Connection;
 use crate::machine::frame::StripeReport;
-use crate::machine::{GatherFrame, Side, StripeId};
+use crate::machine::{GatherFrame, Side, StripeDecoder, StripeId};
 
 /// The most bytes queued here: one block, and the control frames besides.
 const OUTBOX: usize = 64 << 10;
@@ -35,9 +33,10 @@ pub enum StripeStage {
 
 #[derive(Debug)]
 pub struct ClientStripe {
-    pub connection: Connection,
+    pub link: TcpLink,
+    /// Cuts the received bytes into frames.
+    pub decoder: StripeDecoder,
     pub stage: StripeStage,
-    pub writable: bool,
     /// The server got a report at the last call.
     reported: bool,
     before: TcpInfo,
@@ -48,9 +47,9 @@ pub struct ClientStripe {
 impl ClientStripe {
     pub fn new(channel: Channel, registration: Registration) -> ClientStripe {
         ClientStripe {
-            connection: Connection::new(channel, registration, Side::Server, OUTBOX),
+            link: TcpLink::connecting(channel, registration, OUTBOX),
+            decoder: StripeDecoder::new(Side::Server),
             stage: StripeStage::Connecting,
-            writable: false,
             reported: false,
             before: TcpInfo::default(),
             moved: (0, None),
@@ -59,22 +58,21 @@ impl ClientStripe {
 
     /// Whether the connection has room for another block.
     pub fn takes(&self) -> bool {
-        self.stage == StripeStage::Open && self.writable && self.connection.out.is_empty()
+        self.stage == StripeStage::Open && self.link.writable && self.link.out.is_empty()
     }
 
     /// Writes as much as the connection takes; after LEAVE, closes the sending side.
-    pub fn flush(&mut self) -> io::Result<()> {
-        if self.stage == StripeStage::Connecting || !self.writable {
-            return Ok(());
+    pub fn flush(&mut self) -> std::io::Result<()> {
+        match self.stage {
+            StripeStage::Connecting => Ok(()),
+            stage => self.link.flush(stage == StripeStage::Leaving),
         }
-        self.writable = self.connection.flush(self.stage == StripeStage::Leaving)?;
-        Ok(())
     }
 
     /// Whether the connection carries nothing although it should. Must be called regularly.
     pub fn is_stalled(&mut self, now: Instant) -> bool {
-        let Ok(info) = TcpInfo::of(self.connection.channel.socket()) else { return false };
-        let idle = info.unacknowledged == 0 && self.writable;
+        let Ok(info) = TcpInfo::of(self.link.socket()) else { return false };
+        let idle = info.unacknowledged == 0 && self.link.writable;
         let since = *self.moved.1.get_or_insert(now);
         if idle || info.acknowledged > self.moved.0 {
             self.moved = (info.acknowledged, Some(now));
@@ -86,7 +84,7 @@ impl ClientStripe {
 
     /// A report on the connection since the last call, if it carried anything, or has its `turn`.
     pub fn report(&mut self, turn: bool) -> Option<StripeReport> {
-        let info = TcpInfo::of(self.connection.channel.socket()).ok().filter(|info| info.rtt_us > 0)?;
+        let info = TcpInfo::of(self.link.socket()).ok().filter(|info| info.rtt_us > 0)?;
         let before = std::mem::replace(&mut self.before, info);
         let report = StripeReport {
             rtt_us: info.rtt_us,
@@ -96,9 +94,9 @@ impl ClientStripe {
         };
         // The last report was itself a segment.
         let carried = report.sent > u32::from(self.reported);
-        self.reported = (carried || turn) && self.connection.out.room() > ROOM;
+        self.reported = (carried || turn) && self.link.out.room() > ROOM;
         if self.reported {
-            self.connection.say(&GatherFrame::Report(report));
+            GatherFrame::Report(report).encode(self.link.out.bytes());
         }
         Some(report)
     }
@@ -107,9 +105,8 @@ impl ClientStripe {
 /// The stripes that have room for another block, those with the fewest bytes unsent by TCP first: a stripe
 /// accepts more than TCP can send at once, and such bytes are late. Among stripes that send at once, the
 /// first comes first, because the fewer stripes a stream uses, the fewer can hold it up.
-pub fn taking(stripes: &SortedMap<StripeId, ClientStripe>) -> Vec<StripeId> {
-    let unsent =
-        |stripe: &ClientStripe| TcpInfo::of(stripe.connection.channel.socket()).map_or(0, |info| info.unsent);
+pub fn taking(stripes: &BTreeMap<StripeId, ClientStripe>) -> Vec<StripeId> {
+    let unsent = |stripe: &ClientStripe| TcpInfo::of(stripe.link.socket()).map_or(0, |info| info.unsent);
     let taking = stripes.iter().filter(|(_, stripe)| stripe.takes());
     let mut taking: Vec<(u32, StripeId)> = taking.map(|(&id, stripe)| (unsent(stripe), id)).collect();
     taking.sort_unstable();

@@ -9,7 +9,6 @@ use groupflow_host::json::{FieldError, ObjectReader};
 use serde_json::Value;
 
 use super::server::Server;
-use super::tune::Setting;
 use crate::machine::{ClientName, GatherFrame, RefusalCode, TokenHash};
 
 /// The most clients on a list.
@@ -67,36 +66,26 @@ impl Server {
     /// Makes these the clients that may send. A client that is no longer among them, or has another token,
     /// is refused, and its stream ends.
     pub(super) fn list_clients(&mut self, list: ClientList) {
-        let gone: Vec<ClientName> =
-            self.numbers.keys().filter(|name| !list.contains_key(*name)).cloned().collect();
-        for name in gone {
-            let Some(number) = self.numbers.remove(&name) else { continue };
+        let gone = self.settings.keys().filter(|name| !list.contains_key(*name)).cloned();
+        for name in gone.collect::<Vec<_>>() {
             let text = format!("client {name} has been taken off the server's list");
-            self.dismiss(number, RefusalCode::UnknownClient, text);
+            self.dismiss(&name, RefusalCode::UnknownClient, text);
             self.roster.remove(&name);
-            self.settings[number] = Setting::default();
-            self.free.push(number);
+            self.settings.remove(&name);
         }
         for (name, token) in list {
             if self.roster.put(name.clone(), token) {
                 let text = format!("the token of client {name} has been changed");
-                self.dismiss(self.numbers[&name], RefusalCode::WrongToken, text);
-            } else if !self.numbers.contains_key(&name) {
-                let number = self.free.pop().unwrap_or(self.names.len());
-                if number == self.names.len() {
-                    self.names.push(name.clone());
-                    self.settings.push(Setting::default());
-                }
-                self.names[number] = name.clone();
-                self.numbers.insert(name, number);
+                self.dismiss(&name, RefusalCode::WrongToken, text);
             }
+            self.settings.entry(name).or_default();
         }
         if !std::mem::replace(&mut self.listed, true) {
             self.accept();
         }
     }
 
-    fn dismiss(&mut self, client: usize, code: RefusalCode, text: String) {
+    fn dismiss(&mut self, client: &ClientName, code: RefusalCode, text: String) {
         self.end_flow(client, "removed", Some(&GatherFrame::Refusal { code, text }));
     }
 }

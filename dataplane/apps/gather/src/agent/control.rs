@@ -1,15 +1,17 @@
 //! The server's measurement rounds, and the tunings that it obeys.
 
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
+use groupflow_host::tcp::TcpInfo;
 use nix::time::{clock_gettime, ClockId};
+use serde::Serialize;
 use serde_json::json;
 
-use super::round::{self, RoundReport};
+use super::flow::{GatherFlow, ServerStripe};
 use super::server::Server;
 use super::tune::{self, Known, Order, Setting};
-use super::window;
-use crate::machine::GatherFrame;
+use crate::machine::{ClientName, GatherFrame};
 
 impl Server {
     /// Measures all clients, and reports the round.
@@ -17,11 +19,10 @@ impl Server {
         let took = self.now.saturating_duration_since(self.round_began);
         self.round_began = self.now;
         self.rounds += 1;
-        let (stripes, names, settings) = (&mut self.stripes, &self.names, &self.settings);
-        let clients = self
-            .flows
-            .iter_mut()
-            .map(|(&client, flow)| round::measure(&names[client], flow, settings[client], stripes, took));
+        let (stripes, settings) = (&mut self.stripes, &self.settings);
+        let clients = self.flows.iter_mut().map(|(client, flow)| {
+            measure(client, flow, settings.get(client).copied().unwrap_or_default(), stripes, took)
+        });
         let round =
             RoundReport { round: self.rounds, seconds: took.as_secs_f64(), clients: clients.collect() };
         self.events.tell("round", round, None);
@@ -39,7 +40,6 @@ impl Server {
         for line in lines {
             let (began, spent) = (Instant::now(), processor_time());
             let known = Known {
-                numbers: &self.numbers,
                 settings: &self.settings,
                 bounds: self.options.bounds,
                 max_clients: self.options.max_clients,
@@ -68,25 +68,24 @@ impl Server {
         self.roster.allow(order.bounds.connections);
         if let Some(bytes) = order.bounds.buffer.filter(|_| before.buffer != order.bounds.buffer) {
             // Without the clamp, windows of new connections are coarser.
-            let _ = window::prepare(&self.listener, bytes);
+            let _ = tune::clamp(&self.listener, bytes);
         }
         if let Some(list) = order.clients {
             self.list_clients(list);
         }
-        for (name, setting) in order.tune {
-            if let Some(&client) = self.numbers.get(&name) {
-                self.set(client, setting);
-            }
+        for (client, setting) in order.tune {
+            self.set(&client, setting);
         }
     }
 
-    pub(super) fn set(&mut self, client: usize, setting: Setting) {
-        let old = std::mem::replace(&mut self.settings[client], setting);
+    fn set(&mut self, client: &ClientName, setting: Setting) {
+        let Some(current) = self.settings.get_mut(client) else { return };
+        let old = std::mem::replace(current, setting);
         if old.window != setting.window {
             self.share_window(client);
         }
         if old.connections != setting.connections {
-            let numbers = self.flows.get(&client).map(|flow| flow.stripes.clone()).unwrap_or_default();
+            let numbers = self.flows.get(client).map(|flow| flow.stripes.clone()).unwrap_or_default();
             for number in numbers {
                 self.say(number, &GatherFrame::Want { wanted: setting.connections });
             }
@@ -94,14 +93,14 @@ impl Server {
     }
 
     /// Divides a client's window among its connections.
-    pub(super) fn share_window(&mut self, client: usize) {
-        let Some(flow) = self.flows.get(&client) else { return };
-        let setting = self.settings[client];
+    pub(super) fn share_window(&mut self, client: &ClientName) {
+        let Some(flow) = self.flows.get(client) else { return };
+        let setting = self.settings.get(client).copied().unwrap_or_default();
         for (index, number) in flow.stripes.iter().enumerate() {
             let share = setting.share(index, flow.stripes.len(), flow.segment);
             if let Some(stripe) = self.stripes.get_mut(number) {
                 // A connection that is gone needs no window.
-                let _ = stripe.window.set(stripe.connection.channel.socket(), share, flow.segment);
+                let _ = stripe.window.set(stripe.link.socket(), share, flow.segment);
             }
         }
     }
@@ -110,4 +109,112 @@ impl Server {
 /// Processor time of this thread, which does all the work.
 fn processor_time() -> Duration {
     clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map(Duration::from).unwrap_or_default()
+}
+
+/// The report on a round (docs/reference/gather.md lists the fields).
+#[derive(Debug, Serialize)]
+pub struct RoundReport<'a> {
+    pub round: u64,
+    /// Seconds since the last round.
+    pub seconds: f64,
+    /// The clients that have a stream.
+    pub clients: Vec<MeasuredClient<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+pub struct MeasuredClient<'a> {
+    client: &'a str,
+    stream: String,
+    throughput_bps: u64,
+    delivered_bps: u64,
+    bytes: u64,
+    rtt_ms: Option<f64>,
+    server_rtt_ms: Option<f64>,
+    rto_ms: Option<f64>,
+    loss_ratio: f64,
+    window: Option<u64>,
+    advertised: u64,
+    connections: usize,
+    wanted: u16,
+    held: u64,
+    room: u64,
+}
+
+/// Measures a client, for which a new round then begins. Windows that the kernel has moved are set again.
+pub fn measure<'a>(
+    client: &'a ClientName, flow: &mut GatherFlow, setting: Setting,
+    stripes: &mut HashMap<u64, ServerStripe>, took: Duration,
+) -> MeasuredClient<'a> {
+    let (mut theirs, mut timeouts, mut ours) = (Mean::default(), Mean::default(), Mean::default());
+    let (mut advertised, mut connections, mut segment) = (0, 0, 0);
+    for (index, number) in flow.stripes.iter().enumerate() {
+        let Some(stripe) = stripes.get_mut(number) else { continue };
+        connections += 1;
+        theirs.add(stripe.report.rtt_us);
+        timeouts.add(stripe.report.rto_us);
+        let socket = stripe.link.socket();
+        let Ok(info) = TcpInfo::of(socket) else { continue };
+        if let Some(share) = setting.share(index, flow.stripes.len(), flow.segment) {
+            // A connection that is gone needs no window.
+            let _ = stripe.window.keep(socket, share, flow.segment, &info);
+        }
+        ours.add(info.rtt_us);
+        advertised += u64::from(info.own_window);
+        segment = segment.max(u64::from(info.own_segment));
+    }
+    let (fresh, delivered) = (flow.fresh, flow.core.delivered() - flow.before);
+    let (sent, resent) = flow.segments;
+    flow.fresh = 0;
+    flow.segment = segment;
+    flow.before = flow.core.delivered();
+    flow.segments = (0, 0);
+    MeasuredClient {
+        client: client.as_str(),
+        stream: flow.stream.to_string(),
+        throughput_bps: per_second(fresh, took),
+        delivered_bps: per_second(delivered, took),
+        bytes: flow.core.delivered(),
+        rtt_ms: theirs.millis(),
+        server_rtt_ms: ours.millis(),
+        rto_ms: timeouts.millis(),
+        loss_ratio: ratio(resent, sent),
+        window: setting.window,
+        advertised,
+        connections,
+        wanted: setting.connections,
+        held: flow.core.held(),
+        room: flow.core.room(),
+    }
+}
+
+/// A part of a total; 0 when there is nothing.
+fn ratio(part: u64, total: u64) -> f64 {
+    part as f64 / total.max(1) as f64
+}
+
+/// A rate in bits per second, rounded.
+fn per_second(bytes: u64, took: Duration) -> u64 {
+    let nanos = took.as_nanos().max(1);
+    u64::try_from(u128::from(bytes) * 8_000_000_000 / nanos).unwrap_or(u64::MAX)
+}
+
+/// The mean of the known values.
+#[derive(Debug, Default)]
+struct Mean {
+    sum: u64,
+    count: u64,
+}
+
+impl Mean {
+    /// Adds a value in µs; 0 means unknown.
+    fn add(&mut self, micros: u32) {
+        self.sum += u64::from(micros);
+        self.count += u64::from(micros > 0);
+    }
+
+    /// The mean in milliseconds with a fraction, for people and policies.
+    fn millis(&self) -> Option<f64> {
+        let micros = self.sum.checked_div(self.count)?;
+        Some(micros as f64 / 1000.0)
+    }
 }

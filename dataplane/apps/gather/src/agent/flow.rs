@@ -1,15 +1,22 @@
-//! A client's stream at the server.
+//! A client's stream at the server: its destination, a file that grows or nothing, and the server's end of its
+//! stripes.
 
 use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io::{self, Seek, Write};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use groupflow_base::reassembly::Reassembly;
 use groupflow_base::{CodecError, StreamId};
+use groupflow_host::error::plain;
+use groupflow_host::link::{Channel, TcpLink};
 use groupflow_host::poller::Registration;
 
-use super::destination::Destination;
+use super::tune::AdvertisedWindow;
 use crate::machine::frame::StripeReport;
-use crate::machine::{Epoch, GatherFrame};
+use crate::machine::{ClientName, Epoch, GatherFrame, Side, StripeDecoder};
 
 /// The client is told how much is delivered after this fraction of the room, this many bytes, or this time.
 const PART: u64 = 8;
@@ -23,8 +30,6 @@ pub struct GatherFlow {
     pub epoch: Epoch,
     pub core: Reassembly,
     pub destination: Destination,
-    /// The registration of a destination that may be slow.
-    pub waits: Option<Registration>,
     pub stripes: BTreeSet<u64>,
     /// Since when the stream has had no connection.
     pub alone: Option<Instant>,
@@ -58,7 +63,6 @@ impl GatherFlow {
             epoch,
             core,
             destination,
-            waits: None,
             stripes: BTreeSet::new(),
             alone: None,
             began: Instant::now(),
@@ -76,14 +80,18 @@ impl GatherFlow {
     /// Takes bytes of the stream that arrived over a stripe.
     pub fn receive(&mut self, offset: u64, bytes: &[u8]) -> Result<(), CodecError> {
         let (destination, failure) = (&mut self.destination, &mut self.failure);
-        self.fresh += self.core.receive(offset, bytes, &mut |bytes| write(destination, failure, bytes))?;
+        let mut write = |bytes: &[u8]| {
+            if failure.is_none() {
+                *failure = destination.write(bytes).err();
+            }
+            if failure.is_some() {
+                0
+            } else {
+                bytes.len()
+            }
+        };
+        self.fresh += self.core.receive(offset, bytes, &mut write)?;
         Ok(())
-    }
-
-    /// Writes on when the destination may take more. True: it took something.
-    pub fn drain(&mut self) -> bool {
-        let (destination, failure) = (&mut self.destination, &mut self.failure);
-        self.core.drain(&mut |bytes| write(destination, failure, bytes))
     }
 
     /// Takes a client's report about one of its stripes.
@@ -115,12 +123,123 @@ impl GatherFlow {
     }
 }
 
-fn write(destination: &mut Destination, failure: &mut Option<String>, bytes: &[u8]) -> usize {
-    if failure.is_some() {
-        return 0;
+/// Bytes that may wait for a client that does not read: some hundred frames beyond the kernel's buffers.
+const OUTBOX: usize = 8 << 10;
+
+#[derive(Debug)]
+pub struct ServerStripe {
+    pub link: TcpLink,
+    /// Cuts the received bytes into frames.
+    pub decoder: StripeDecoder,
+    pub peer: SocketAddr,
+    /// The client, known after its HELLO.
+    pub client: Option<ClientName>,
+    pub left: bool,
+    /// Since when the connection is about to be closed: it closes when its last frame is sent and the peer
+    /// has closed; bytes that arrive are discarded.
+    pub farewell: Option<Instant>,
+    /// Bytes that arrived after the farewell.
+    pub thrown_away: usize,
+    /// The client's last report on this connection.
+    pub report: StripeReport,
+    pub window: AdvertisedWindow,
+}
+
+impl ServerStripe {
+    pub fn new(channel: Channel, registration: Registration, peer: SocketAddr) -> ServerStripe {
+        ServerStripe {
+            link: TcpLink::established(channel, registration, OUTBOX),
+            decoder: StripeDecoder::new(Side::Client),
+            peer,
+            client: None,
+            left: false,
+            farewell: None,
+            thrown_away: 0,
+            report: StripeReport::default(),
+            window: AdvertisedWindow::default(),
+        }
     }
-    destination.write(bytes).unwrap_or_else(|why| {
-        *failure = Some(why);
-        0
-    })
+
+    /// Queues a frame. False: the client does not read, and there is no room.
+    pub fn say(&mut self, frame: &GatherFrame) -> bool {
+        let room = self.link.out.room() >= 1024;
+        if room {
+            frame.encode(self.link.out.bytes());
+        }
+        room
+    }
+
+    /// Writes as much as the connection takes; after the farewell, closes the sending side.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.link.flush(self.farewell.is_some())
+    }
+}
+
+#[derive(Debug, Clone)]
+pub enum StreamFolder {
+    /// Streams go to files in this folder.
+    At(PathBuf),
+    Discard,
+}
+
+#[derive(Debug)]
+pub enum Destination {
+    /// A file under a temporary name.
+    Part {
+        file: File,
+        /// The file's name while it is incomplete.
+        part: PathBuf,
+        /// The file's name when it is complete.
+        path: PathBuf,
+    },
+    /// A file that is complete already.
+    Whole(PathBuf),
+    Discard,
+}
+
+impl StreamFolder {
+    /// Opens the destination of a client's stream; also returns how many bytes are there.
+    pub fn open(&self, client: &ClientName, stream: StreamId) -> Result<(Destination, u64), String> {
+        let StreamFolder::At(folder) = self else { return Ok((Destination::Discard, 0)) };
+        let path = folder.join(format!("{client}.{stream}"));
+        if let Ok(about) = fs::metadata(&path) {
+            return Ok((Destination::Whole(path), about.len()));
+        }
+        let part = folder.join(format!("{client}.{stream}.part"));
+        let opened = File::options().write(true).create(true).truncate(false).open(&part);
+        let opened = opened.and_then(|mut file| file.seek(io::SeekFrom::End(0)).map(|length| (file, length)));
+        let (file, length) = opened.map_err(|e| failed(&part, &e))?;
+        Ok((Destination::Part { file, part, path }, length))
+    }
+}
+
+impl Destination {
+    /// Appends bytes to the stream.
+    pub fn write(&mut self, bytes: &[u8]) -> Result<(), String> {
+        match self {
+            Destination::Discard => Ok(()),
+            Destination::Whole(path) => Err(format!("{} is complete", path.display())),
+            Destination::Part { file, part, .. } => file.write_all(bytes).map_err(|e| failed(part, &e)),
+        }
+    }
+
+    /// Completes the stream: gives the file its final name.
+    pub fn finish(&mut self) -> Result<(), String> {
+        match self {
+            Destination::Part { part, path, .. } => fs::rename(&*part, &*path).map_err(|e| failed(path, &e)),
+            _ => Ok(()),
+        }
+    }
+
+    /// The destination's path, with the name that the file has or will have.
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Destination::Part { path, .. } | Destination::Whole(path) => Some(path),
+            Destination::Discard => None,
+        }
+    }
+}
+
+fn failed(path: &Path, error: &io::Error) -> String {
+    format!("cannot write {}: {}", path.display(), plain(error))
 }

@@ -1,25 +1,22 @@
-//! JSON lines on stdin and stdout; the loop never waits for a slow process at their other ends.
+//! JSON lines on stdout; the loop never waits for a slow process at the other end.
 
 use std::collections::VecDeque;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::AsFd;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use groupflow_host::lines::LineBuffer;
 use groupflow_host::poller::is_ready;
 use nix::errno::Errno;
 use nix::poll::{PollFlags, PollTimeout};
 use serde::Serialize;
 use serde_json::json;
 
-/// Bytes of the longest line that is read.
-const LINE: usize = 16 << 20;
 /// Bytes that may wait for a reader; lines beyond are counted and dropped.
 const WAITING: usize = 32 << 20;
 /// Bytes that a pipe ready for writing takes without blocking (PIPE_BUF).
 const PIPE: usize = 4096;
-/// Bytes of one read.
-const CHUNK: usize = 64 << 10;
+/// Bytes of memory that an empty queue keeps.
+const KEPT: usize = 64 << 10;
 
 /// An event in its JSON form.
 #[derive(Debug, Serialize)]
@@ -87,7 +84,7 @@ impl EventWriter {
                 Err(_) => self.waiting.clear(),
             }
         }
-        if self.waiting.is_empty() && self.waiting.capacity() > CHUNK {
+        if self.waiting.is_empty() && self.waiting.capacity() > KEPT {
             self.waiting.shrink_to_fit();
         }
         !self.waiting.is_empty()
@@ -101,39 +98,5 @@ impl EventWriter {
                 return;
             }
         }
-    }
-}
-
-#[derive(Debug)]
-pub struct StdinLines {
-    lines: LineBuffer,
-    pub ended: bool,
-}
-
-impl Default for StdinLines {
-    fn default() -> StdinLines {
-        StdinLines { lines: LineBuffer::new(LINE), ended: false }
-    }
-}
-
-impl StdinLines {
-    /// Reads the bytes that are there; returns the complete lines. A line that is too long ends all reading.
-    pub fn read(&mut self) -> Result<Vec<Vec<u8>>, String> {
-        let (stdin, mut chunk, mut lines) = (io::stdin(), vec![0; CHUNK], Vec::new());
-        while !self.ended && is_ready(stdin.as_fd(), PollFlags::POLLIN, PollTimeout::ZERO) {
-            match nix::unistd::read(stdin.as_raw_fd(), &mut chunk) {
-                Ok(count) if count > 0 => match self.lines.push(&chunk[..count]) {
-                    Some(more) => lines.extend(more),
-                    None => {
-                        self.ended = true;
-                        return Err(format!("a line has at most {LINE} bytes; nothing more is read"));
-                    }
-                },
-                Err(Errno::EINTR) => {}
-                Err(Errno::EAGAIN) => break,
-                Ok(_) | Err(_) => self.ended = true,
-            }
-        }
-        Ok(lines)
     }
 }

@@ -9,29 +9,21 @@
 //! | module | subject |
 //! |---|---|
 //! | [`args`], [`clients`] | options; the list of clients |
-//! | [`serve`], [`server`] | the server's command; its loop |
-//! | `admission`, `endings`, `control` | admission of connections; ends of streams; rounds and tunings |
-//! | [`connection`], [`server_stripe`] | one end of a connection; the server's end of a stripe |
-//! | [`flow`], [`destination`] | a client's stream; its destination |
-//! | [`round`], [`tune`], [`window`] | measurements; settings; the window of a live connection |
+//! | [`serve`], [`server`] | the two commands; the server's loop |
+//! | `admission`, `control` | connections and streams at their beginning and their end; rounds and tunings |
+//! | [`flow`] | a client's stream, its destination, and the server's end of its stripes |
+//! | [`tune`] | settings; the window of a live connection |
 //! | [`lines`] | JSON lines in and out that block nothing |
-//! | [`send`], [`client`], [`client_stripe`] | the client's command; its loop; its end of a stripe |
+//! | [`client`], [`client_stripe`] | the client's loop; its end of a stripe |
 
 mod admission;
 pub mod args;
 pub mod client;
 mod client_stripe;
 mod clients;
-mod connection;
 mod control;
-mod destination;
-mod endings;
 mod flow;
 mod lines;
-mod round;
-mod send;
 mod serve;
 mod server;
-mod server_stripe;
 mod tune;
-mod window;

@@ -1,26 +1,29 @@
-//! `gfagent gather-serve`: opens the sockets, the list of clients and the output folder, and runs the server.
+//! `gfagent gather-serve` and `gather-send`: what each opens before its loop runs.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use groupflow_base::StreamId;
 use groupflow_host::error::{plain, AgentError};
-use groupflow_host::identity::Identity;
+use groupflow_host::files::Input;
 use groupflow_host::process::{raise_descriptors, signals, system};
-use groupflow_host::report::Reporter;
+use groupflow_host::report::{Reporter, Weight};
 use groupflow_host::tcp::{self, TcpOptions};
+use groupflow_host::tls::Identity;
 use serde_json::json;
 
-use super::args::GatherServeArgs;
-use super::destination::StreamFolder;
+use super::args::{GatherSendArgs, GatherServeArgs};
+use super::client::Client;
+use super::flow::StreamFolder;
 use super::lines::EventWriter;
 use super::server::{Server, ServerOptions};
-use super::{clients, tune, window};
+use super::{clients, tune};
 
 /// The most clients without `--max-clients` and without a list.
 const CLIENTS: usize = 64;
 
 /// Runs the server until a signal ends it; returns the exit code. Errors before it is ready go to `reporter`.
-pub fn run(args: &GatherServeArgs, _: &mut Reporter) -> Result<u8, AgentError> {
+pub fn serve(args: &GatherServeArgs, _: &mut Reporter) -> Result<u8, AgentError> {
     raise_descriptors();
     let signals = signals().map_err(|e| system(&e.into()))?;
     let clients = args.clients.as_deref().map(clients::read).transpose()?;
@@ -51,7 +54,7 @@ pub fn run(args: &GatherServeArgs, _: &mut Reporter) -> Result<u8, AgentError> {
         socket2::SockRef::from(&listener).set_mss(bytes.into()).map_err(|e| system(&e))?;
     }
     if let Some(bytes) = args.buffer {
-        window::prepare(&listener, bytes).map_err(|e| system(&e))?;
+        tune::clamp(&listener, bytes).map_err(|e| system(&e))?;
     }
     let address = listener.local_addr().map_err(|e| system(&e))?;
     let mut events = EventWriter::new(args.json, "gather-serve", &address.to_string());
@@ -91,4 +94,20 @@ fn max_clients(args: &GatherServeArgs, listed: usize) -> Result<usize, AgentErro
         }
         Some(most) => Ok(most as usize),
     }
+}
+
+/// Sends the whole input; returns the exit code.
+pub fn send(args: &GatherSendArgs, reporter: &mut Reporter) -> Result<u8, AgentError> {
+    raise_descriptors();
+    let signals = signals().map_err(|e| system(&e.into()))?;
+    let input = Input::open(args.file.as_deref())?;
+    let stream = StreamId(rand::random());
+    let trust = args.secure.trust(args.to)?;
+    let mut client = Client::new(args, trust, stream, input, signals).map_err(|e| system(&e))?;
+    let seconds = client.run(reporter)?;
+    let bytes = client.delivered();
+    let fields = json!({"stream": stream.to_string(), "bytes": bytes, "seconds": seconds});
+    let human = format!("{bytes} bytes delivered in {seconds:.1} s");
+    reporter.event("complete", Weight::Lasting, fields, Some(human));
+    Ok(0)
 }

@@ -9,22 +9,23 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use groupflow_base::CodecError;
+use groupflow_host::json::StdinLines;
+use groupflow_host::link::ReadOutcome;
 use groupflow_host::poller::{Poller, Ready};
-use groupflow_host::read_outcome::ReadOutcome;
 use nix::errno::Errno;
 use nix::sys::signalfd::SignalFd;
 use rustls::ServerConfig;
 
 use super::clients::ClientList;
-use super::destination::StreamFolder;
-use super::flow::GatherFlow;
-use super::lines::{EventWriter, StdinLines};
-use super::server_stripe::ServerStripe;
+use super::flow::{GatherFlow, ServerStripe, StreamFolder};
+use super::lines::EventWriter;
 use super::tune::{Bounds, Setting};
 use crate::machine::{ClientName, GatherFrame, Item, RefusalCode, Roster};
 
 /// Bytes of one read.
 const SCRATCH: usize = 64 << 10;
+/// Bytes of the longest line on stdin.
+const LINE: usize = 16 << 20;
 /// Bytes that a connection may bring before other connections have their turn.
 const TURN: usize = 128 << 10;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,8 +38,6 @@ pub enum ServerPollKey {
     /// The socket that accepts connections.
     Listener,
     Stripe(u64),
-    /// The destination of a client's stream.
-    Destination(usize),
 }
 
 #[derive(Debug, Clone)]
@@ -66,15 +65,11 @@ pub struct Server {
     pub(super) listener: TcpListener,
     pub(super) roster: Roster,
     pub(super) folder: StreamFolder,
-    /// Clients by number.
-    pub(super) names: Vec<ClientName>,
-    pub(super) numbers: HashMap<ClientName, usize>,
-    pub(super) settings: Vec<Setting>,
-    /// Numbers that no client has any more.
-    pub(super) free: Vec<usize>,
+    /// The clients that may send, and how each is tuned.
+    pub(super) settings: BTreeMap<ClientName, Setting>,
     /// Whether the server has been told its clients; until then no connection is accepted.
     pub(super) listed: bool,
-    pub(super) flows: BTreeMap<usize, GatherFlow>,
+    pub(super) flows: BTreeMap<ClientName, GatherFlow>,
     pub(super) stripes: HashMap<u64, ServerStripe>,
     /// Connections that have sent no HELLO yet, the oldest first.
     pub(super) pending: BTreeMap<u64, Instant>,
@@ -83,7 +78,7 @@ pub struct Server {
     /// Stripes that are to have a turn.
     pub(super) ready: BTreeSet<u64>,
     /// Flows whose clients may have to be told how much is delivered.
-    pub(super) touched: BTreeSet<usize>,
+    pub(super) touched: BTreeSet<ClientName>,
     pub(super) next: u64,
     pub(super) now: Instant,
     /// A spare descriptor, given up to accept, and so refuse, a connection when descriptors run out.
@@ -113,10 +108,7 @@ impl Server {
             roster: Roster::new(options.bounds.connections),
             options,
             folder,
-            numbers: HashMap::new(),
-            settings: Vec::new(),
-            names: Vec::new(),
-            free: Vec::new(),
+            settings: BTreeMap::new(),
             listed: false,
             flows: BTreeMap::new(),
             stripes: HashMap::new(),
@@ -128,7 +120,7 @@ impl Server {
             now,
             spare: File::open("/dev/null").ok(),
             signals,
-            requests: StdinLines::default(),
+            requests: StdinLines::new(LINE),
             events,
             rounds: 0,
             round_began: now,
@@ -165,9 +157,6 @@ impl Server {
             self.tell_delivered();
             self.expire();
         }
-        for flow in self.flows.values_mut() {
-            flow.drain();
-        }
         self.events.finish(1000);
         Ok(())
     }
@@ -192,7 +181,7 @@ impl Server {
             ServerPollKey::Listener => self.accept(),
             ServerPollKey::Stripe(number) => {
                 let Some(stripe) = self.stripes.get_mut(&number) else { return };
-                stripe.connection.readable |= ready.readable;
+                stripe.link.on_ready(ready);
                 if ready.readable {
                     self.ready.insert(number);
                 }
@@ -200,16 +189,6 @@ impl Server {
                     self.lose(number);
                 }
             }
-            ServerPollKey::Destination(client) => self.feed_destination(client),
-        }
-    }
-
-    /// Writes on to a destination that was slow.
-    fn feed_destination(&mut self, client: usize) {
-        let Some(flow) = self.flows.get_mut(&client) else { return };
-        if flow.drain() {
-            self.touched.insert(client);
-            self.ready.extend(&flow.stripes);
         }
     }
 
@@ -224,19 +203,10 @@ impl Server {
         let mut scratch = std::mem::take(&mut self.scratch);
         let mut brought = 0;
         while brought < TURN {
-            let Some(stripe) = self.stripes.get_mut(&number).filter(|stripe| stripe.connection.readable)
-            else {
+            let Some(stripe) = self.stripes.get_mut(&number).filter(|stripe| stripe.link.readable) else {
                 break;
             };
-            // Nothing is read while the destination takes nothing: TCP's window then slows the client.
-            if stripe
-                .client
-                .and_then(|c| self.flows.get(&c))
-                .is_some_and(|flow| flow.core.is_blocked() && flow.waits.is_some())
-            {
-                break;
-            }
-            match stripe.connection.read(&mut scratch) {
+            match stripe.link.read(&mut scratch) {
                 Ok(ReadOutcome::Bytes(count)) if stripe.farewell.is_some() => {
                     brought += count;
                     if !self.throw_away(number, count) {
@@ -267,8 +237,8 @@ impl Server {
             let Some(stripe) = self.stripes.get_mut(&number).filter(|s| s.farewell.is_none()) else {
                 return Ok(());
             };
-            let client = stripe.client;
-            let Some(item) = stripe.connection.decoder.next_item(&mut input)? else { break };
+            let client = stripe.client.clone();
+            let Some(item) = stripe.decoder.next_item(&mut input)? else { break };
             if stripe.left {
                 return Err(CodecError::new("frame.kind", "comes after LEAVE"));
             }
@@ -314,9 +284,9 @@ impl Server {
         }
         let silence = self.options.silence;
         let gone = |flow: &GatherFlow| flow.alone.is_some_and(|since| since + silence <= self.now);
-        let lost: Vec<usize> = self.flows.iter().filter(|(_, flow)| gone(flow)).map(|(&c, _)| c).collect();
-        for client in lost {
-            self.end_flow(client, "lost", None);
+        let lost = self.flows.iter().filter(|(_, flow)| gone(flow)).map(|(client, _)| client.clone());
+        for client in lost.collect::<Vec<_>>() {
+            self.end_flow(&client, "lost", None);
         }
         self.round();
     }

@@ -2,14 +2,17 @@
 //! "tune": [{"client": ..., "window": ..., "connections": ...}]}`, of which all but one may be left out.
 
 use std::collections::{BTreeMap, HashMap};
+use std::io;
 use std::ops::RangeInclusive;
+use std::os::fd::AsFd;
 
 use groupflow_host::json::{FieldError, ObjectReader};
+use groupflow_host::sockopt::{get_int, set_int};
+use groupflow_host::tcp::TcpInfo;
 use serde_json::value::RawValue;
 use serde_json::Value;
 
 use super::clients::{self, ClientList, MOST};
-use super::window;
 use crate::machine::ClientName;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,13 +36,13 @@ impl Setting {
     pub fn share(self, index: usize, connections: usize, segment: u64) -> Option<u64> {
         let window = self.window?;
         let (index, count) = (index as u64, connections.max(1) as u64);
-        let least = segment.max(window::LEAST);
+        let least = segment.max(LEAST_WINDOW);
         match window.checked_sub(least * count) {
             Some(rest) if segment > 0 => {
                 let segments = rest / segment;
                 Some(least + segment * (segments / count + u64::from(index < segments % count)))
             }
-            _ => Some((window / count).max(window::LEAST)),
+            _ => Some((window / count).max(LEAST_WINDOW)),
         }
     }
 }
@@ -65,9 +68,7 @@ pub struct Order {
 /// The state that an order refers to.
 #[derive(Debug, Clone, Copy)]
 pub struct Known<'a> {
-    pub numbers: &'a HashMap<ClientName, usize>,
-    /// Settings by the client's number.
-    pub settings: &'a [Setting],
+    pub settings: &'a BTreeMap<ClientName, Setting>,
     pub bounds: Bounds,
     pub max_clients: usize,
 }
@@ -96,7 +97,7 @@ fn wrong(field: &str, text: &str) -> FieldError {
 /// out.
 fn request(mut fields: BTreeMap<String, &RawValue>, known: Known) -> Result<Order, FieldError> {
     let is_tuning_only = fields.keys().all(|key| key == "tune");
-    let buffer = number(&mut fields, "buffer", window::LEAST..=u64::MAX)?;
+    let buffer = number(&mut fields, "buffer", LEAST_WINDOW..=u64::MAX)?;
     let connections = number(&mut fields, "max_connections", 1..=u16::MAX.into())?;
     let bounds = Bounds {
         buffer: buffer.or(known.bounds.buffer),
@@ -118,7 +119,7 @@ fn request(mut fields: BTreeMap<String, &RawValue>, known: Known) -> Result<Orde
     let of = |name: &ClientName| tune.get(name).copied().unwrap_or(known.setting(name)).window.unwrap_or(0);
     let total: u64 = match &clients {
         Some(list) => list.keys().map(of).sum(),
-        None => known.numbers.keys().map(of).sum(),
+        None => known.settings.keys().map(of).sum(),
     };
     match bounds.buffer {
         Some(most) if total > most => Err(FieldError {
@@ -151,7 +152,7 @@ fn settings(
     let mut changed: HashMap<ClientName, Setting> = HashMap::new();
     let is_listed = |name: &ClientName| match clients {
         Some(list) => list.contains_key(name),
-        None => known.numbers.contains_key(name),
+        None => known.settings.contains_key(name),
     };
     for (index, text) in changes.iter().enumerate() {
         // The raw text was checked to be JSON already.
@@ -167,9 +168,9 @@ fn settings(
         }
         if value.get("window").is_some() {
             // A null window goes back to the kernel's tuning.
-            setting.window = fields.optional_number("window", window::LEAST..=window::MOST)?;
+            setting.window = fields.optional_number("window", LEAST_WINDOW..=LARGEST_WINDOW)?;
         }
-        let least = window::LEAST * u64::from(setting.connections);
+        let least = LEAST_WINDOW * u64::from(setting.connections);
         if setting.window.is_some_and(|window| window < least) {
             return Err(fields.wrong("window", &format!("at least {least}, 1152 for each connection")));
         }
@@ -181,11 +182,98 @@ fn settings(
 
 impl Known<'_> {
     fn setting(self, name: &ClientName) -> Setting {
-        let number = self.numbers.get(name);
-        number.and_then(|&number| self.settings.get(number)).copied().unwrap_or_default()
+        self.settings.get(name).copied().unwrap_or_default()
     }
+}
+
+/// The least bytes to which the kernel lets a window be clamped (half of SOCK_MIN_RCVBUF).
+pub const LEAST_WINDOW: u64 = 1152;
+/// The most bytes to which a window is set.
+pub const LARGEST_WINDOW: u64 = 1 << 30;
+/// Memory that the kernel counts for a segment of up to 1,500 bytes: 2 KiB, and its descriptor.
+const FRAME: u64 = 2304;
+/// Gives SO_RCVBUF back to the kernel; not in libc (asm-generic/socket.h, since Linux 5.15).
+const SO_BUF_LOCK: libc::c_int = 72;
+/// A buffer of up to this many times the bytes needed stays as it is, so that a window that goes up and down
+/// costs one call.
+const ROOMY: u64 = 2;
+/// The buffer with which the kernel's autotuning begins (the default of tcp_rmem[1], 128 KiB), before it is
+/// doubled.
+const START: libc::c_int = 64 << 10;
+
+/// Makes it possible to set the windows of accepted connections as exactly as windows up to `most` can be
+/// set: a clamp on the listener makes the kernel choose the smallest window scale that reaches `most`.
+pub fn clamp(listener: &impl AsFd, most: u64) -> io::Result<()> {
+    set_int(listener, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, in_bounds(most))
+}
+
+/// The window of a connection: its current setting, so that nothing is set twice.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct AdvertisedWindow {
+    /// SO_RCVBUF and TCP_WINDOW_CLAMP in bytes; 0: the kernel's choice.
+    buffer: u64,
+    clamp: u64,
+}
+
+impl AdvertisedWindow {
+    /// Lets the connection advertise `window` bytes from now on; `None`: as the kernel sees fit. `segment` is
+    /// the size of the received segments in bytes; 0: not known.
+    ///
+    /// SO_RCVBUF switches off the kernel's autotuning, which would lift the clamp again, and bounds memory;
+    /// the clamp makes the window exact. A window grows as soon as segments arrive; it shrinks as the bytes
+    /// promised earlier arrive.
+    pub fn set(&mut self, stream: &impl AsFd, window: Option<u64>, segment: u64) -> io::Result<()> {
+        match window {
+            Some(window) => {
+                let needed = buffer(window, segment);
+                if !(needed..=ROOMY * needed).contains(&self.buffer) {
+                    set_int(stream, libc::SOL_SOCKET, libc::SO_RCVBUF, in_bounds(needed))?;
+                    self.buffer = needed;
+                }
+                if self.clamp != window {
+                    set_int(stream, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, in_bounds(window))?;
+                    self.clamp = window;
+                }
+            }
+            None if *self == AdvertisedWindow::default() => {}
+            None => {
+                // From a small buffer, autotuning would never notice that a larger one would help.
+                set_int(stream, libc::SOL_SOCKET, libc::SO_RCVBUF, START)?;
+                set_int(stream, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, libc::c_int::MAX)?;
+                set_int(stream, libc::SOL_SOCKET, SO_BUF_LOCK, 0)?;
+                *self = AdvertisedWindow::default();
+            }
+        }
+        Ok(())
+    }
+
+    /// Repeats the setting, to be called regularly: the kernel moves the clamp when segments of another size
+    /// arrive. If the peer was told the window that was set, the kernel did not move it.
+    pub fn keep(&mut self, stream: &impl AsFd, window: u64, segment: u64, known: &TcpInfo) -> io::Result<()> {
+        if self.clamp == window && !known.advertises(window) {
+            self.clamp = get_int(stream, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP)?.unsigned_abs().into();
+        }
+        self.set(stream, Some(window), segment)
+    }
+}
+
+/// The SO_RCVBUF, which the kernel doubles, for a window of such segments: if they take more than twice their
+/// payload in memory, the kernel would advertise less.
+fn buffer(window: u64, segment: u64) -> u64 {
+    match segment {
+        0 => window,
+        _ => window.max((window / 2).saturating_mul(FRAME) / segment),
+    }
+}
+
+/// A window in bytes, at most LARGEST_WINDOW.
+fn in_bounds(window: u64) -> libc::c_int {
+    window.clamp(LEAST_WINDOW, LARGEST_WINDOW) as libc::c_int
 }
 
 #[cfg(test)]
 #[path = "tests/tune.rs"]
 mod tests;
+#[cfg(test)]
+#[path = "tests/window.rs"]
+mod window_tests;

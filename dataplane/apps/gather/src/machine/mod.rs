@@ -16,19 +16,14 @@
 //!
 //! | module | subject |
 //! |---|---|
-//! | [`names`] | a client's name, and epochs |
-//! | [`frame`], [`decoder`] | the frames on a stripe, and their parser |
+//! | [`frame`] | the frames on a stripe, the names in them, and their parser |
 //! | [`outgoing`] | the sending side |
 //! | [`roster`] | the clients that may send, and their stripes |
 
-mod decoder;
 pub mod frame;
-mod names;
 mod outgoing;
 mod roster;
 
-pub use decoder::{Item, StripeDecoder};
-pub use frame::{GatherFrame, RefusalCode, Side};
-pub use names::{ClientName, Epoch};
-pub use outgoing::{Outgoing, OutgoingError, Send, StripeId};
+pub use frame::{ClientName, Epoch, GatherFrame, Item, RefusalCode, Side, StripeDecoder};
+pub use outgoing::{Outgoing, Send, StripeId};
 pub use roster::{Admitted, Refused, Roster, TokenHash};

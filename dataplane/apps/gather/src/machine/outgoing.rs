@@ -1,14 +1,13 @@
 //! The sending side of a stream: which bytes go to which stripe, and to another one when a stripe is lost.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
+use groupflow_base::codec::CodecError;
 use groupflow_base::ranges::Ranges;
 use groupflow_base::reassembly::MIN_BLOCK;
-use groupflow_base::SortedMap;
-use thiserror::Error;
 
-use super::names::Epoch;
+use super::frame::Epoch;
 
 /// The most bytes that a stripe is given at once.
 pub const MAX_BLOCK: u64 = 16 << 10;
@@ -20,30 +19,6 @@ const SHARE: u64 = 8;
 /// A stripe's number, given by its owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StripeId(pub u32);
-
-/// A statement of the server that cannot be true.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub enum OutgoingError {
-    /// The server claims bytes that were never sent.
-    #[error("delivered.delivered {delivered} lies beyond {sent}, which is all that was sent")]
-    NotSent {
-        /// The bytes that it calls delivered.
-        delivered: u64,
-        /// The end of the bytes sent.
-        sent: u64,
-    },
-    /// The server has lost bytes that it had acknowledged.
-    #[error("the server has delivered {delivered} bytes, and had acknowledged {acknowledged}")]
-    Lost {
-        /// The bytes that it calls delivered.
-        delivered: u64,
-        /// The bytes that it had acknowledged.
-        acknowledged: u64,
-    },
-    /// The server calls a length complete that is not the stream's.
-    #[error("complete.length {length} is not the stream's length")]
-    Length { length: u64 },
-}
 
 /// The next thing to send on a stripe.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,7 +53,7 @@ pub struct Outgoing {
     lost: Ranges,
     limit: u64,
     epoch: Option<Epoch>,
-    stripes: SortedMap<StripeId, Stripe>,
+    stripes: BTreeMap<StripeId, Stripe>,
     wanted: u16,
     ended: bool,
     end_given: Option<StripeId>,
@@ -96,7 +71,7 @@ impl Outgoing {
             lost: Ranges::default(),
             limit: 0,
             epoch: None,
-            stripes: SortedMap::new(),
+            stripes: BTreeMap::new(),
             wanted: 1,
             ended: false,
             end_given: None,
@@ -128,11 +103,12 @@ impl Outgoing {
     /// be closed.
     pub fn on_welcome(
         &mut self, stripe: StripeId, epoch: Epoch, (delivered, limit): (u64, u64), wanted: u16,
-    ) -> Result<Vec<StripeId>, OutgoingError> {
+    ) -> Result<Vec<StripeId>, CodecError> {
         let mut stale = Vec::new();
         if self.epoch != Some(epoch) {
             if delivered < self.acknowledged {
-                return Err(OutgoingError::Lost { delivered, acknowledged: self.acknowledged });
+                let text = format!("{delivered} is before {}, which was acknowledged", self.acknowledged);
+                return Err(CodecError::new("welcome.delivered", text));
             }
             stale.extend(self.stripes.keys().copied());
             self.stripes.clear();
@@ -150,7 +126,7 @@ impl Outgoing {
     }
 
     /// Handles a DELIVERED. News on a lost stripe, and old news, are ignored.
-    pub fn on_delivered(&mut self, from: StripeId, delivered: u64, limit: u64) -> Result<(), OutgoingError> {
+    pub fn on_delivered(&mut self, from: StripeId, delivered: u64, limit: u64) -> Result<(), CodecError> {
         if self.stripes.get(&from).is_some_and(|stripe| Some(stripe.epoch) == self.epoch) {
             self.acknowledge(delivered)?;
             self.limit = self.limit.max(limit);
@@ -164,9 +140,9 @@ impl Outgoing {
     }
 
     /// Handles a COMPLETE: the server has delivered the whole stream.
-    pub fn on_complete(&mut self, length: u64) -> Result<(), OutgoingError> {
+    pub fn on_complete(&mut self, length: u64) -> Result<(), CodecError> {
         if !self.ended || length != self.read() {
-            return Err(OutgoingError::Length { length });
+            return Err(CodecError::new("complete.length", format!("{length} is not the stream's")));
         }
         self.sent = length;
         self.acknowledge(length)?;
@@ -291,9 +267,10 @@ impl Outgoing {
         self.stripes.values().map(|stripe| stripe.given.len()).sum::<usize>() < SMALL_BLOCKS
     }
 
-    fn acknowledge(&mut self, delivered: u64) -> Result<(), OutgoingError> {
+    fn acknowledge(&mut self, delivered: u64) -> Result<(), CodecError> {
         if delivered > self.sent {
-            return Err(OutgoingError::NotSent { delivered, sent: self.sent });
+            let text = format!("{delivered} lies beyond {}, which is all that was sent", self.sent);
+            return Err(CodecError::new("delivered.delivered", text));
         }
         if delivered <= self.acknowledged {
             return Ok(());

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use groupflow_base::{StreamId, Token};
 use sha2::{Digest as _, Sha256};
 
-use super::frame::{Hello, RefusalCode};
-use super::names::ClientName;
+use super::frame::{ClientName, Hello, RefusalCode};
 
 /// The SHA-256 of a token's digits in lower case: enough to recognize the token, and not the secret itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 use std::net::Ipv4Addr;
 
-use groupflow_shape::flow::{Flow, Protocol};
+use groupflow_shape::args::{Flow, Protocol};
 
 #[test]
 fn flows_are_read_or_refused() {

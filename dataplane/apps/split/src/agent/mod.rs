@@ -8,8 +8,9 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use groupflow_base::StreamId;
-use groupflow_host::outbox::Outbox;
 use groupflow_host::poller::Ready;
+use groupflow_host::tcp;
+use neighbours::{Drain, Greeting};
 use nix::sys::signalfd::SignalFd;
 use serde_json::Value;
 
@@ -17,14 +18,10 @@ use super::control::{ControlClient, Listener};
 use super::frame::{Fault, SplitFrame};
 use super::link::sharing::LinkUses;
 use super::live::{Abort, Live, Turn};
-use super::peers::{Drain, Greeting};
-use super::resources::{Resources, SplitPollKey};
-use super::session::Session;
-use super::tally::{self, LostMembers};
+use super::session::{stream_stats, LostMembers, Resources, Session, SplitPollKey};
 
 mod neighbours;
 mod requests;
-mod senders;
 
 /// Time between two divisions of links' rates among the connections that share them: at 20 Mb/s, some 17
 /// packets are sent meanwhile.
@@ -121,22 +118,25 @@ impl Agent {
             SplitPollKey::Control => self.accept_clients(),
             SplitPollKey::Client(number) => self.serve(number),
             SplitPollKey::Peers => self.accept_peers(),
-            SplitPollKey::Greeting(number) => self.greet(number),
+            SplitPollKey::Greeting(number) => self.greet(number, ready),
             SplitPollKey::Listener(session, port) => self.accept_senders(session, port),
             SplitPollKey::Upstream(id) => {
                 if let Some(live) = self.streams.get_mut(&id) {
-                    live.upstream.note(ready);
+                    live.upstream.link.on_ready(ready);
                     self.ready.insert(id);
                 }
             }
             SplitPollKey::Branch(id, key) => {
                 let link = self.streams.get_mut(&id).and_then(|l| l.links.iter_mut().find(|l| l.key == key));
                 if let Some(link) = link {
-                    link.note(ready);
+                    link.on_ready(ready);
                     self.ready.insert(id);
                 }
             }
-            SplitPollKey::Drain(number) => self.drain(number),
+            SplitPollKey::Drain(number) => {
+                self.drains.entry(number).and_modify(|drain| drain.link.on_ready(ready));
+                self.drain(number);
+            }
         }
     }
 
@@ -198,41 +198,41 @@ impl Agent {
 
     /// Ends a stream: closes its connections, and reports its outcome.
     fn end(&mut self, id: StreamId, how: Turn) {
-        let Some(mut live) = self.streams.remove(&id) else { return };
-        let mut fields = tally::stream(&live);
+        let Some(live) = self.streams.remove(&id) else { return };
+        let mut fields = stream_stats(&live);
         let is_left_by_all = matches!(&how, Turn::Aborted(abort) if abort.fault == Fault::NoMembers);
         if live.upstream.is_agent && is_left_by_all {
             self.lost.remember(id, &live.tally);
         }
-        match how {
+        match &how {
             Turn::Aborted(abort) => {
                 fields["outcome"] = "aborted".into();
                 fields["fault"] = abort.fault.word().into();
                 fields["text"] = abort.text.clone().into();
-                let (fault, text, offset) = (abort.fault, abort.text, live.core.floor());
-                live.upstream.say(&SplitFrame::Failure { fault, member: 0, offset, text });
-                if !live.upstream.is_agent {
-                    // Members' replies are sent before the reset; a sender that does not take them now loses
-                    // them.
-                    let _ = live.upstream.flush();
-                }
-                let out = std::mem::replace(&mut live.upstream.out, Outbox::new(0));
-                if live.upstream.is_agent && live.upstream.failure().is_none() {
-                    if let Some(connection) = live.upstream.take() {
-                        self.see_off(connection, out);
-                    }
-                }
-                live.close(&mut self.resources, false);
             }
-            _ => {
-                fields["outcome"] = "complete".into();
-                live.close(&mut self.resources, true);
-            }
+            _ => fields["outcome"] = "complete".into(),
         }
         self.resources.event("stream_closed", live.spec.id, Some(id), fields.clone());
         if let Some(session) = self.sessions.get_mut(&live.spec.id) {
             session.closed(&live, fields);
         }
+        let offset = live.core.floor();
+        let mut upstream = live.close(&mut self.resources, !matches!(how, Turn::Aborted(_)));
+        match how {
+            Turn::Aborted(Abort { fault, text }) => {
+                upstream.say(&SplitFrame::Failure { fault, member: 0, offset, text });
+                if upstream.is_agent && upstream.failure().is_none() {
+                    return self.see_off(upstream.link);
+                }
+                // Members' replies are sent before the reset; a sender that does not take them now loses them.
+                let _ = upstream.flush();
+            }
+            _ => {
+                upstream.end();
+                tcp::set_graceful(upstream.link.socket());
+            }
+        }
+        upstream.link.close(&mut self.resources.poller);
     }
 
     fn number(&mut self) -> u64 {

@@ -12,8 +12,7 @@ use crate::config::SessionSpec;
 use crate::control::{self, ControlClient, Operation, RequestError};
 use crate::frame::Fault;
 use crate::live::{Abort, Turn};
-use crate::resources::SplitPollKey;
-use crate::session::Session;
+use crate::session::{Session, SplitPollKey};
 
 /// The most clients of the control socket.
 const CLIENTS: usize = 64;

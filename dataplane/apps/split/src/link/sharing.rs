@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use groupflow_host::tcp;
-use groupflow_host::tcp_info::TcpInfo;
+use groupflow_host::tcp::TcpInfo;
 use groupflow_transport::fanout::Fanout;
 
 use super::{BranchLink, LinkState};
@@ -108,11 +108,11 @@ impl BranchLink {
         let behind = core.acked(self.branch).is_some_and(|acked| acked < core.received());
         self.share.busy = false;
         let open = self.state == LinkState::Open && !self.spec.links.is_empty();
-        let Some((socket, _)) = self.socket.as_ref().filter(|_| open && behind) else {
+        let Some(link) = self.link.as_ref().filter(|_| open && behind) else {
             self.share.short = 0;
             return;
         };
-        let Ok(info) = TcpInfo::of(socket) else { return };
+        let Ok(info) = TcpInfo::of(link.socket()) else { return };
         self.share.note(info, now, !core.sendable(self.branch).is_empty());
         for (place, (name, _)) in self.spec.links.iter().enumerate() {
             uses.entry(Arc::clone(name)).or_default().add(self.share.of(place));
@@ -121,14 +121,14 @@ impl BranchLink {
 
     /// Bounds the connection by its share of each link; an idle one gets what it would have if it began now.
     pub fn take_share(&mut self, uses: &LinkUses) {
-        let Some((socket, _)) = &self.socket else { return };
+        let Some(link) = &self.link else { return };
         let share = |(place, (name, rate)): (usize, &(Arc<str>, u64))| {
             (uses.get(name).map_or(*rate, |link| link.share(*rate, self.share.of(place))), place)
         };
         let Some((pace, narrowest)) = self.spec.links.iter().enumerate().map(share).min() else { return };
         self.share.narrowest = narrowest;
         // The loss of a connection shows when it is next used.
-        if pace != self.share.pace && tcp::set_pace(socket, pace).is_ok() {
+        if pace != self.share.pace && tcp::set_pace(link.socket(), pace).is_ok() {
             self.share.pace = pace;
         }
     }

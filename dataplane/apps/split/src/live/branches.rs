@@ -15,7 +15,7 @@ use super::{Abort, Live};
 use crate::config::{BranchKind, BranchSpec, LateStart, SessionSpec};
 use crate::frame::{Fault, SplitFrame};
 use crate::link::{BranchLink, LinkState};
-use crate::resources::Resources;
+use crate::session::Resources;
 
 /// Time until a lost or refusing agent is tried again.
 const RETRY: Duration = Duration::from_millis(200);

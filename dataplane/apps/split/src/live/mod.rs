@@ -1,6 +1,5 @@
 //! One stream: its connections around its core. This file has the stream's turn; the steps of a turn are in
-//! `branches` (its destinations), `relay` (bytes and acknowledgements), `answers` (messages from branches)
-//! and `report` (messages to upstream).
+//! `branches` (its destinations) and `relay` (bytes, acknowledgements, and messages in both directions).
 
 use std::io;
 use std::ops::ControlFlow;
@@ -13,15 +12,11 @@ use groupflow_transport::fanout::{BranchStart, Fanout};
 use super::cache::ByteCache;
 use super::config::{BranchKind, Replies, SessionSpec};
 use super::frame::{Fault, MAX_BODY};
-use super::link::{BranchLink, LinkState};
-use super::resources::Resources;
-use super::tally::Tally;
-use super::upstream::Upstream;
+use super::link::{BranchLink, LinkState, Upstream};
+use super::session::{Resources, Tally};
 
-mod answers;
 mod branches;
 mod relay;
-mod report;
 
 /// Bytes moved before other streams have their turn.
 const BUDGET: u64 = 1 << 20;
@@ -162,9 +157,9 @@ impl Live {
 
     /// Whether another turn would move something: epoll does not repeat a readiness that it has reported.
     fn has_work(&self) -> bool {
-        let takes = self.upstream.readable && self.core.intake() > 0 && !self.starved;
+        let takes = self.upstream.link.readable && self.core.intake() > 0 && !self.starved;
         let hands_out = |link: &BranchLink| link.is_writable() && !self.core.sendable(link.branch).is_empty();
-        let hears = |link: &BranchLink| link.is_readable() && self.upstream.out.room() > MAX_BODY;
+        let hears = |link: &BranchLink| link.is_readable() && self.upstream.link.out.room() > MAX_BODY;
         takes || self.links.iter().any(|link| hands_out(link) || hears(link))
     }
 
@@ -204,7 +199,7 @@ impl Live {
             };
             link.replies_ended || !wanted && !patient
         };
-        self.links.iter().all(done) && self.upstream.out.is_empty()
+        self.links.iter().all(done) && self.upstream.link.out.is_empty()
     }
 
     /// Time until the stream needs a turn without an event.
@@ -229,19 +224,16 @@ impl Live {
         !self.upstream.is_agent && self.tally.bytes_in == 0
     }
 
-    /// Closes all connections: gracefully if the stream is complete, otherwise with resets.
-    pub fn close(&mut self, resources: &mut Resources, graceful: bool) {
+    /// Closes all branches: gracefully if the stream is complete, otherwise with resets. Returns the connection
+    /// upstream.
+    pub fn close(mut self, resources: &mut Resources, graceful: bool) -> Upstream {
         for link in &mut self.links {
             if graceful {
                 link.set_graceful();
             }
             link.close(resources);
         }
-        if graceful {
-            self.upstream.end();
-            self.upstream.set_graceful();
-        }
-        self.upstream.close(resources);
         self.cache.release(&mut resources.pool);
+        self.upstream
     }
 }

@@ -1,5 +1,5 @@
 use groupflow_base::StreamId;
-use groupflow_split::preamble::{Preamble, LENGTH};
+use groupflow_split::frame::{Preamble, PREAMBLE};
 use groupflow_transport::fanout::Mode;
 use proptest::prelude::*;
 
@@ -31,7 +31,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_parsed_or_refused(bytes: [u8; LENGTH]) {
+    fn any_bytes_are_parsed_or_refused(bytes: [u8; PREAMBLE]) {
         if let Ok(preamble) = Preamble::parse(&bytes) {
             prop_assert_eq!(preamble.encode(), bytes);
         }

@@ -6,10 +6,9 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use groupflow_base::{Nanos, Token};
 use groupflow_host::error::AgentError;
-use groupflow_host::options::{parse_bytes, StreamStart};
 use groupflow_host::report::Reporter;
-use groupflow_host::secure::SecureSend;
-use groupflow_host::subcommand::{check_name, Subcommand};
+use groupflow_host::subcommand::{check_name, parse_bytes, StreamStart, Subcommand};
+use groupflow_host::tls::SecureSend;
 
 use crate::machine::{HostId, NodeConfig, Slow, StartAt};
 

@@ -6,11 +6,10 @@ use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::time::{Duration, Instant};
 
 use groupflow_base::Nanos;
-use groupflow_host::channel::Channel;
 use groupflow_host::error::{plain, AgentError};
+use groupflow_host::link::{Channel, ReadOutcome};
 use groupflow_host::poller::{Poller, Ready};
-use groupflow_host::read_outcome::ReadOutcome;
-use groupflow_host::trust::{self, Trust};
+use groupflow_host::tls::{self, Trust};
 use rustls::Connection;
 use serde_json::Value;
 
@@ -207,7 +206,7 @@ impl DispatcherLink {
                 }
             }
             Err(error) => {
-                if let Some(error) = trust::hopeless(&error, self.to).filter(|_| !self.welcome) {
+                if let Some(error) = tls::hopeless(&error, self.to).filter(|_| !self.welcome) {
                     return Err(error);
                 }
                 self.trouble = plain(&error);

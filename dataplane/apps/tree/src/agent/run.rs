@@ -5,8 +5,7 @@ use std::time::{Duration, Instant};
 
 use groupflow_base::Nanos;
 use groupflow_host::error::AgentError;
-use groupflow_host::input::Input;
-use groupflow_host::output::Output;
+use groupflow_host::files::{Input, Output};
 use groupflow_host::process::raise_descriptors;
 use groupflow_host::report::{Reporter, Weight};
 use serde_json::{json, Value};

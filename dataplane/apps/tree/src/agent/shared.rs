@@ -5,8 +5,7 @@ use std::net::SocketAddrV4;
 use std::sync::Arc;
 
 use groupflow_host::error::AgentError;
-use groupflow_host::identity::fingerprint;
-use groupflow_host::trust::{Pin, Trust};
+use groupflow_host::tls::{fingerprint, Pin, Trust};
 use quinn_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use rustls::crypto::ring as provider;
 use rustls::pki_types::pem::PemObject;

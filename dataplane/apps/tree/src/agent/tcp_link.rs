@@ -4,11 +4,9 @@ use std::io::{self, Write};
 use std::net::TcpStream;
 
 use groupflow_base::Nanos;
-use groupflow_host::channel::Channel;
+use groupflow_host::link::{Channel, ReadOutcome};
 use groupflow_host::poller::{Ready, Registration};
-use groupflow_host::read_outcome::ReadOutcome;
-use groupflow_host::tcp::{is_later, TcpOptions};
-use groupflow_host::tcp_info::TcpInfo;
+use groupflow_host::tcp::{is_later, TcpInfo, TcpOptions};
 
 /// Bytes that a connection is given at once; those that wait in the kernel besides are bounded, too.
 pub const BATCH: usize = 64 << 10;

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddrV4};
 use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
-use groupflow_host::identity::Identity;
+use groupflow_host::tls::Identity;
 use groupflow_tree::agent::quic::{Happened, Links, QuicLink};
 use groupflow_tree::agent::shared::{CertifiedKey, TreeIdentity};
 use groupflow_tree::machine::ConnId;

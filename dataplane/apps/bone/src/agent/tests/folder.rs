@@ -1,4 +1,4 @@
-use super::super::outgoing::hash;
+use super::super::folder::hash;
 use super::*;
 use std::sync::mpsc::{channel, Receiver};
 

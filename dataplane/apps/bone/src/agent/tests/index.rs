@@ -5,11 +5,11 @@ fn what_is_written_reads_back_and_what_is_wrong_is_named() {
     let folder = std::env::temp_dir().join(format!("gfagent-index-{}", std::process::id()));
     fs::create_dir_all(&folder).expect("a folder");
     let path = folder.join("index.json");
-    assert_eq!(read(&path), Ok(BTreeMap::new()));
+    assert_eq!(read_index(&path), Ok(BTreeMap::new()));
     let name = FileName::parse("日本.txt").expect("a name");
     let known = KnownFile { size: 7, digest: FileDigest([9; 32]), used: 3 };
-    write(&path, [(&name, known)].into_iter()).expect("written");
-    assert_eq!(read(&path), Ok(BTreeMap::from([(name, known)])));
+    write_index(&path, [(&name, known)].into_iter()).expect("written");
+    assert_eq!(read_index(&path), Ok(BTreeMap::from([(name, known)])));
     let digest = "00".repeat(32);
     for (text, problem) in [
         ("{", "not JSON: EOF while parsing an object at line 1 column 1".to_owned()),
@@ -30,7 +30,7 @@ fn what_is_written_reads_back_and_what_is_wrong_is_named() {
         ),
     ] {
         fs::write(&path, text).expect("written");
-        assert_eq!(read(&path), Err(problem), "{text}");
+        assert_eq!(read_index(&path), Err(problem), "{text}");
     }
     fs::remove_dir_all(&folder).expect("removed");
 }

@@ -4,9 +4,9 @@ use groupflow_base::Nanos;
 
 use super::{Hub, HubConfig, HubEvent, CATCH_UP};
 use crate::machine::group::RimGroup;
+use crate::machine::job::TransferOutcome;
 use crate::machine::message::{Body, Method, Repair, Round};
 use crate::machine::states::HubState;
-use crate::machine::transfer::TransferOutcome;
 
 impl Hub {
     /// Plans a round and announces it.

@@ -1,11 +1,12 @@
+use std::collections::BTreeMap;
+
 use super::*;
-use groupflow_base::SortedMap;
 use groupflow_host::poller::Poller;
 use std::io::Write;
 use std::net::{TcpListener, TcpStream};
 
 /// Stripes to peers that read nothing.
-fn open(count: u32) -> (SortedMap<StripeId, ClientStripe>, Vec<TcpStream>) {
+fn open(count: u32) -> (BTreeMap<StripeId, ClientStripe>, Vec<TcpStream>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a listener");
     let mut poller = Poller::new().expect("epoll");
     let mut peers = Vec::new();
@@ -14,14 +15,15 @@ fn open(count: u32) -> (SortedMap<StripeId, ClientStripe>, Vec<TcpStream>) {
         peers.push(listener.accept().expect("accepted").0);
         socket.set_nonblocking(true).expect("an option");
         let registration = poller.add(&socket, number).expect("registered");
-        let stripe = ClientStripe::new(Channel::begun(socket, None), registration);
-        (StripeId(number), ClientStripe { stage: StripeStage::Open, writable: true, ..stripe })
+        let mut stripe = ClientStripe::new(Channel::begun(socket, None), registration);
+        stripe.link.writable = true;
+        (StripeId(number), ClientStripe { stage: StripeStage::Open, ..stripe })
     });
     (stripes.collect(), peers)
 }
 
 fn fill(stripe: &mut ClientStripe) {
-    while stripe.connection.channel.write(&[7; 65_536]).is_ok() {}
+    while stripe.link.channel.write(&[7; 65_536]).is_ok() {}
 }
 
 #[test]
@@ -30,7 +32,7 @@ fn who_sends_at_once_is_first() {
     assert_eq!(taking(&stripes), [0, 1, 2].map(StripeId));
     fill(stripes.get_mut(&StripeId(0)).expect("there"));
     assert_eq!(taking(&stripes), [1, 2, 0].map(StripeId));
-    stripes.get_mut(&StripeId(1)).expect("there").writable = false;
+    stripes.get_mut(&StripeId(1)).expect("there").link.writable = false;
     assert_eq!(taking(&stripes), [2, 0].map(StripeId));
     drop(peers);
 }

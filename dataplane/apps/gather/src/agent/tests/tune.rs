@@ -26,10 +26,10 @@ fn a_window_is_divided_in_whole_segments() {
 #[test]
 fn tunings_are_obeyed_as_a_whole_or_refused_with_the_field() {
     let names = ["a", "b"].map(|name| ClientName::parse(name).expect("a name"));
-    let clients = names.into_iter().zip(0..).collect();
     let settings = [Setting { window: Some(4000), connections: 2 }, Setting::default()];
+    let settings = names.into_iter().zip(settings).collect();
     let bounds = Bounds { connections: 16, buffer: Some(100_000) };
-    let known = Known { numbers: &clients, settings: &settings, bounds, max_clients: 2 };
+    let known = Known { settings: &settings, bounds, max_clients: 2 };
     type Expected = Result<Vec<(&'static str, Setting)>, &'static str>;
     let cases: [(&str, Expected); 25] = [
         (

@@ -12,7 +12,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 fn small_segments_get_the_memory_that_they_take() {
     assert_eq!((buffer(20_000, 0), buffer(20_000, 1448)), (20_000, 20_000));
     assert_eq!(buffer(20_000, 1000), 23_040);
-    assert_eq!(bytes(buffer(MOST, 88)), MOST as libc::c_int);
+    assert_eq!(in_bounds(buffer(LARGEST_WINDOW, 88)), LARGEST_WINDOW as libc::c_int);
 }
 
 /// A connection whose client sends as fast as it can, and the window in the segments that came back to
@@ -30,7 +30,7 @@ fn connected(most: Option<u64>) -> (TcpStream, TcpStream) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a listener");
     socket2::SockRef::from(&listener).set_mss(SEGMENT).expect("an option");
     if let Some(most) = most {
-        prepare(&listener, most).expect("an option");
+        clamp(&listener, most).expect("an option");
     }
     let client = TcpStream::connect(listener.local_addr().expect("an address")).expect("connected");
     (client, listener.accept().expect("accepted").0)

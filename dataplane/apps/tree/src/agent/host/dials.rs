@@ -4,8 +4,8 @@ use std::net::SocketAddrV4;
 use std::time::Instant;
 
 use groupflow_base::SortedMap;
-use groupflow_host::channel::Channel;
 use groupflow_host::error::AgentError;
+use groupflow_host::link::Channel;
 use groupflow_host::tcp;
 use rustls::Connection;
 

@@ -4,10 +4,9 @@ use std::io;
 use std::net::{IpAddr, TcpListener, TcpStream};
 
 use groupflow_base::SortedMap;
-use groupflow_host::channel::Channel;
 use groupflow_host::error::AgentError;
+use groupflow_host::link::{Channel, ReadOutcome};
 use groupflow_host::poller::Ready;
-use groupflow_host::read_outcome::ReadOutcome;
 use groupflow_host::tcp;
 
 use super::drive::{Drive, HostPollKey};

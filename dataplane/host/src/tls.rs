@@ -1,22 +1,25 @@
-//! A client's trust in the server: by the fingerprint of its certificate, or by a certificate that
-//! vouches for it.
+//! TLS: the server's certificate, a given one or one that the server makes at its first start; and a client's trust
+//! in the server, by the fingerprint of its certificate or by a certificate that vouches for it.
 
+use std::fs::File;
+use std::io::Write;
 use std::net::SocketAddrV4;
-use std::path::Path;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use clap::Args;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::Resumption;
 use rustls::crypto::{ring as provider, verify_tls13_signature, CryptoProvider};
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{
     CertificateError, ClientConfig, ClientConnection, DigitallySignedStruct, Error, RootCertStore,
-    SignatureScheme,
+    ServerConfig, SignatureScheme,
 };
 
-use super::identity::fingerprint;
-use crate::error::{one_line, AgentError};
+use crate::error::{one_line, plain, AgentError};
 
 /// SHA-256 of a server's certificate: 64 hexadecimal digits.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -158,4 +161,129 @@ impl ServerCertVerifier for Pinned {
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.provider.signature_verification_algorithms.supported_schemes()
     }
+}
+
+/// The name in a certificate that the server makes; clients recognize the certificate by its fingerprint.
+const NAME: &str = "groupflow-gather";
+
+/// The certificate by which a server is recognized.
+#[derive(Debug, Clone)]
+pub struct Identity {
+    /// The TLS configuration of all connections.
+    pub config: Arc<ServerConfig>,
+    /// SHA-256 of the certificate, in hexadecimal digits.
+    pub fingerprint: String,
+    /// Whether the certificate was made just now.
+    pub made: bool,
+}
+
+impl Identity {
+    /// Reads PEM files: the certificate, with its chain, and its key. If neither exists, both are made.
+    pub fn open(certificate: &Path, key: &Path) -> Result<Identity, AgentError> {
+        let made = !certificate.exists() && !key.exists();
+        if made {
+            make(certificate, key)?;
+        }
+        let chain = CertificateDer::pem_file_iter(certificate).and_then(|items| items.collect());
+        let chain: Vec<CertificateDer<'static>> =
+            chain.map_err(|error| unusable_file(certificate, &error))?;
+        let Some(own) = chain.first() else {
+            return Err(unusable_file(certificate, &"it has no certificate"));
+        };
+        let fingerprint = fingerprint(own);
+        let secret = PrivateKeyDer::from_pem_file(key).map_err(|error| unusable_file(key, &error))?;
+        let config = ServerConfig::builder_with_provider(Arc::new(provider::default_provider()))
+            .with_protocol_versions(&[&rustls::version::TLS13])
+            .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain, secret));
+        let mut config = config.map_err(|error| unusable_file(certificate, &error))?;
+        // Every connection makes a full handshake; no tickets allow resumption.
+        config.send_tls13_tickets = 0;
+        Ok(Identity { config: Arc::new(config), fingerprint, made })
+    }
+}
+
+/// SHA-256 of a certificate, as hexadecimal digits.
+pub fn fingerprint(certificate: &CertificateDer<'_>) -> String {
+    let digest = ring::digest::digest(&ring::digest::SHA256, certificate);
+    digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn make(certificate: &Path, key: &Path) -> Result<(), AgentError> {
+    let made =
+        rcgen::generate_simple_self_signed([NAME.to_owned()]).map_err(|e| unusable_file(certificate, &e))?;
+    // The key is written first, readable only by its owner: a certificate without a key is of no use.
+    write(key, &made.key_pair.serialize_pem(), 0o600)?;
+    write(certificate, &made.cert.pem(), 0o644)
+}
+
+fn write(path: &Path, text: &str, mode: u32) -> Result<(), AgentError> {
+    let opened = File::options().write(true).create_new(true).mode(mode).open(path);
+    opened.and_then(|mut file| file.write_all(text.as_bytes())).map_err(|error| {
+        let cause = format!("cannot write {}: {}", path.display(), plain(&error));
+        AgentError::new("tls", cause, "choose another path")
+    })
+}
+
+fn unusable_file(path: &Path, why: &dyn std::fmt::Display) -> AgentError {
+    let why = why.to_string().replace('\n', " ");
+    let cure = "name a PEM file, or remove certificate and key to have new ones made";
+    AgentError::new("tls", format!("cannot use {}: {why}", path.display()), cure)
+}
+
+/// TLS options of a server, which encrypts unless told not to.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = true)]
+pub struct SecureServe {
+    /// Certificate (PEM); if neither it nor its key exists, both are made
+    #[arg(long, value_name = "PATH", requires = "tls_key")]
+    pub tls_cert: Option<PathBuf>,
+    /// Key of the certificate (PEM)
+    #[arg(long, value_name = "PATH", requires = "tls_cert")]
+    pub tls_key: Option<PathBuf>,
+    /// Do not encrypt: tokens and data can then be read on the network
+    #[arg(long, conflicts_with_all = ["tls_cert", "tls_key"])]
+    pub plain: bool,
+}
+
+impl SecureServe {
+    /// The server's certificate; `None`: the server does not encrypt.
+    pub fn identity(&self) -> Result<Option<Identity>, AgentError> {
+        match (&self.tls_cert, &self.tls_key) {
+            (Some(certificate), Some(key)) => Identity::open(certificate, key).map(Some),
+            _ => Ok(None),
+        }
+    }
+}
+
+/// TLS options of a client, which encrypts unless told not to.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = true)]
+pub struct SecureSend {
+    /// SHA-256 of the server's certificate
+    #[arg(long, value_name = "HEX", value_parser = parse_pin)]
+    pub tls_pin: Option<Pin>,
+    /// Certificates (PEM), one of which vouches for the server's
+    #[arg(long, value_name = "PATH", conflicts_with = "tls_pin")]
+    pub tls_ca: Option<PathBuf>,
+    /// Name of the server in its certificate [default: its address]
+    #[arg(long, value_name = "NAME", requires = "tls_ca")]
+    pub tls_name: Option<String>,
+    /// Do not encrypt: the token and the data can then be read on the network
+    #[arg(long, conflicts_with_all = ["tls_pin", "tls_ca"])]
+    pub plain: bool,
+}
+
+impl SecureSend {
+    /// The trust in the server; `None`: nothing is encrypted.
+    pub fn trust(&self, to: SocketAddrV4) -> Result<Option<Trust>, AgentError> {
+        match (&self.tls_pin, &self.tls_ca) {
+            (Some(pin), _) => Trust::pinned(pin.clone(), to).map(Some),
+            (None, Some(ca)) => Trust::vouched(ca, self.tls_name.as_deref(), to).map(Some),
+            (None, None) => Ok(None),
+        }
+    }
+}
+
+fn parse_pin(text: &str) -> Result<Pin, String> {
+    Pin::parse(text).ok_or_else(|| format!("it must be {}", Pin::RULE))
 }
