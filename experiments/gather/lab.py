@@ -23,14 +23,14 @@ from groupflow.control.gather.clients import ClientList, Registered, token_hash
 from groupflow.control.gather.model import Client, Limits, Policy
 from groupflow.control.gather.policies import Untuned
 from groupflow.control.gather.tuner import Tuner
-from groupflow.errors import Error
+from groupflow.errors import Error, foreseen
 from groupflow.files.topology import parse
 from groupflow.lab.controller_process import ControllerProcess
 from groupflow.lab.measure import HealthCheck
 from groupflow.lab.network import Network, running
 from groupflow.model.topology import Topology
 from groupflow.sim.gather import Sender
-from groupflow.study.errors import RunFailedError, first_of
+from groupflow.study.errors import RunFailedError
 from papers.sakajiri import network as simulated
 from papers.sakajiri.network import POLICIES, RIVAL_SERVER, RIVALS, SERVER
 from papers.sakajiri.outcome import measure
@@ -215,7 +215,7 @@ def main(folder: Path) -> int:
         (folder / OUTCOME).write_bytes(TypeAdapter(LabOutcome).dump_json(outcome))
         code = 0
     except* Error as errors:
-        (folder / ERROR).write_text(f"{first_of(errors)}\n")
+        (folder / ERROR).write_text(f"{foreseen(errors)}\n")
     return code
 
 

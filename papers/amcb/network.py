@@ -13,9 +13,11 @@ import yaml
 from groupflow import sim
 from groupflow.files.topology import parse
 from papers.amcb.infer import DELAY_S, SIZE, LinkModel, inferred
-from papers.amcb.paper import Case, Run
+from papers.amcb.paper import Run
 
 SECOND = 10**9
+QUEUE = 50
+"""packets at the long link: 5 s of it, more than ever wait at the sender of the inferred link"""
 APART = {"clean": 4.0, "noisy": 0.25}
 """ratio of bytes between two errors to those on the inferred link"""
 RIVAL_SHARE = 0.6
@@ -53,7 +55,7 @@ def scenario(run: Run) -> sim.Scenario:
     duration_ns = round(_longest_s(run, link) * SECOND)
     return sim.Scenario(
         name=f"{case.method}-{case.repair}-{case.size}-{run.seed}",
-        topology=parse(yaml.safe_dump(_topology(hosts, case, link), sort_keys=False), "amcb"),
+        topology=parse(yaml.safe_dump(_topology(hosts, link), sort_keys=False), "amcb"),
         flows=(_rival(link),) if case.link == "congested" else (),
         duration_ns=duration_ns,
         sample_ns=duration_ns,
@@ -78,15 +80,11 @@ def _rival(link: LinkModel) -> sim.Flow:
     return sim.Flow("rival", "rival", "sink", sim.UdpTraffic(rate, packet=500, arrivals=arrivals))
 
 
-def _topology(rims: list[str], case: Case, link: LinkModel) -> dict[str, Any]:
+def _topology(rims: list[str], link: LinkModel) -> dict[str, Any]:
     def wire(a: str, b: str, **more: Any) -> dict[str, Any]:
         return {"ends": [a, b], "rate": "10mbit", "delay": "1ms", "queue": 1000} | more
 
-    slow = {
-        "rate": f"{round(link.rate_bps / case.above)}bit",
-        "delay": f"{round(DELAY_S * SECOND)}ns",
-        "queue": case.queue,
-    }
+    slow = {"rate": f"{link.rate_bps}bit", "delay": f"{round(DELAY_S * SECOND)}ns", "queue": QUEUE}
     wires = [
         wire("hub", "station"),
         wire("station", "satellite", **slow),

@@ -7,7 +7,7 @@ from groupflow.study.experiment import Experiment
 from papers.amcb import claims, figures, flowcharts
 from papers.amcb.outcome import SIMULATION, Outcomes, runs
 from papers.amcb.paper import METHODS, QUICK_SIZES, SIZES, Case
-from papers.amcb.studies import forgetting, modes, overload, rims, size
+from papers.amcb.studies import forgetting, modes, rims, size
 
 
 def _cases(quick: bool) -> Iterator[Case]:
@@ -24,6 +24,6 @@ TABLE_1 = SIMULATION.study(
 )
 EXPERIMENT = Experiment(
     "round multicast between caches over a satellite link (Adaptive Multicasting Cache Bone)",
-    [TABLE_1, *(module.STUDY for module in (size, modes, rims, forgetting, overload))],
+    [TABLE_1, *(module.STUDY for module in (size, modes, rims, forgetting))],
     default=lambda quick: [TABLE_1],
 )

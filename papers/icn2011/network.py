@@ -64,7 +64,6 @@ def scenario(case: paper.Case, *, seconds: float = paper.SECONDS, seed: int = 1)
                 load=0.0,
                 tcp="sack",
                 agent_pps=None,
-                acks="",
                 diffusion=None,
                 each_message=False,
             )
@@ -74,14 +73,7 @@ def scenario(case: paper.Case, *, seconds: float = paper.SECONDS, seed: int = 1)
         sample_ns=duration_ns,
         seed=seed,
         kinds=_kinds(case),
-        agents=dict.fromkeys(
-            AGENTS,
-            sim.AgentOptions(
-                case.agent_pps,
-                acknowledgement_bytes=paper.MSS if "long" in case.acks else 0,
-                acknowledgements_first="first" in case.acks,
-            ),
-        ),
+        agents=dict.fromkeys(AGENTS, sim.AgentOptions(case.agent_pps)),
     )
     if case.method == "unicast":
         flows = tuple(

@@ -1,8 +1,7 @@
-"""Changes that studies make to the paper's models: buffer, priorities, round trips, losses, and times of
-clients."""
+"""Changes that studies make to the paper's models: round trips, losses, and times of clients."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from groupflow.sim.gather import Sender
 from papers.sakajiri.paper import BUFFER, CLIENTS, HIGH, LOW, Links
@@ -25,15 +24,8 @@ class Situation:
     """clients whose round trip grows: time, name, and ms from then on; in a run of so many seconds"""
 
 
-SCARCE_BUFFER = 45_000
-"""bytes: 56,250 are needed for all targets at 100 ms, 37,500 for every client's minimum"""
-PRIORITIES = {"t0": 0, "t1": 0, "t2": 0, "t3": 1, "t4": 2, "t5": 3}
 NEAR_MS, FAR_MS = 20, 300
 HEAVY_LOSS = 0.05
-
-
-def _one_after_the_other(_: float) -> tuple[Sender, ...]:
-    return tuple(Sender(replace(c, priority=PRIORITIES[c.name]), c.name) for c in CLIENTS)
 
 
 JOINS = {"t4": 1 / 6, "t5": 1 / 3}
@@ -50,7 +42,6 @@ def _coming_and_going(seconds: float) -> tuple[Sender, ...]:
 
 SITUATIONS: dict[str, Situation] = {
     "paper": Situation(),
-    "scarce": Situation(buffer=SCARCE_BUFFER, senders=_one_after_the_other),
     "jump": Situation(
         rtts_ms=lambda links: {c.name: NEAR_MS if c.name == "t3" else links.rtt_ms for c in CLIENTS},
         stretched=lambda seconds: ((seconds / 2, "t3", FAR_MS),),

@@ -243,14 +243,10 @@ class FifoOptions:
 
 @dataclass(frozen=True)
 class AgentOptions:
-    """Limits of a split agent, and its acknowledgements."""
+    """Limits of a split agent."""
 
     packets_per_second: int | None = None
     """packets that the agent handles, received and sent; None: any number at once"""
-    acknowledgement_bytes: int = 0
-    """bytes behind the header of its acknowledgements; 0: they are bare, as TCP's are"""
-    acknowledgements_first: bool = False
-    """whether its acknowledgements leave before all data that waits for their link"""
 
 
 _NO_SETUP = SwitchSetup()

@@ -7,7 +7,6 @@ import random
 import pytest
 from hypothesis import given, settings
 
-from experiments.placement import networks
 from groupflow.files.variants import named, with_delay
 from groupflow.model.topology import Topology
 from groupflow.placement import Problem, choose
@@ -15,6 +14,7 @@ from groupflow.placement.choose import nearest
 from groupflow.placement.costs import completion_time, connections, link_bytes
 from groupflow.placement.problem import Overlay
 from groupflow.placement.routes import Routes
+from tests.unit.placement import networks
 from tests.unit.placement.questions import graphs, problems
 
 FIG5_MEMBERS = ("mb1", "mb2", "mc1", "mc2", "md1")

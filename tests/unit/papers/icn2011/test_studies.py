@@ -53,19 +53,6 @@ def test_one_rate_of_agents_must_explain_all() -> None:
     assert held("agent-rate", near) == {"e2e-stays"}
 
 
-def test_acknowledgements_must_explain_all_three_figures() -> None:
-    found = held("agent-acks", as_the_paper_says)
-    explains = {f"{acks}-explains" for acks in ("bare", "first", "long", "long-first")}
-    assert explains <= found
-
-    def only_long(case: Case) -> Indices:
-        """Bare acknowledgements are no obstacle."""
-        few = replace(as_the_paper_says(case), received_mbps=90.0)
-        return few if case.method == "n2n" and "long" not in case.acks else as_the_paper_says(case)
-
-    assert explains & held("agent-acks", only_long) == {"long-explains", "long-first-explains"}
-
-
 def test_a_held_back_sender_is_judged_as_figure_7_is() -> None:
     found = held("sender-buffer", as_the_paper_says)
     assert {"e2e-reception-100ms", "n2n-delay", "unicast-zero-10ms", "split-higher-100ms"} <= found
