@@ -34,8 +34,7 @@ from groupflow.study.errors import RunFailedError
 from papers.sakajiri import network as simulated
 from papers.sakajiri.network import POLICIES, RIVAL_SERVER, RIVALS, SERVER
 from papers.sakajiri.outcome import measure
-from papers.sakajiri.paper import MEGABIT, Run
-from papers.sakajiri.situations import SITUATIONS
+from papers.sakajiri.paper import MEGABIT, SITUATIONS, Run
 
 RUN, OUTCOME, ERROR = "run.json", "outcome.json", "error.txt"
 PORT = 26490

@@ -22,8 +22,7 @@ from groupflow.control.gather.policies import Untuned
 from groupflow.control.gather.sakajiri import Sakajiri, Searches
 from groupflow.files.topology import parse
 from groupflow.sim.gather import Gathering
-from papers.sakajiri.paper import HIGH, LOW, Case, Method, Run
-from papers.sakajiri.situations import SITUATIONS
+from papers.sakajiri.paper import HIGH, LOW, SITUATIONS, Case, Method, Run
 
 SLOW_START_S = 10.0
 """time of a client that does not count as its steady state, as in the paper's figures here"""

@@ -18,7 +18,7 @@ from groupflow.agents.options import RecvOptions, SendOptions
 from groupflow.files import variants
 from groupflow.lab.measure import link_bytes, usage
 from groupflow.lab.trees import address, dispatchers
-from groupflow.lab.waiting import until
+from groupflow.processes import until
 from groupflow.tree.island import Island
 from groupflow.tree.members import TreeRecvOptions, TreeSendOptions
 from tests.network.harness import MIB, Lab, MakeLab

@@ -14,7 +14,7 @@ from experiments.tree import repair
 from groupflow.agents.agent_process import AgentProcess
 from groupflow.files import variants
 from groupflow.lab.trees import Source, Subscriber, address, dispatchers
-from groupflow.lab.waiting import until
+from groupflow.processes import until
 from groupflow.tree.members import Edges, TreeRecvOptions, TreeSendOptions
 from tests.network.harness import Lab, MakeLab, undisturbed
 

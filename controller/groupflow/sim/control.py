@@ -15,17 +15,16 @@ from typing import TYPE_CHECKING
 from finsy.proto import p4r
 
 from groupflow.control.controller import Controller
+from groupflow.control.sessions.admission import token
 from groupflow.control.sessions.model import Session, SessionRecord
 from groupflow.control.sessions.requests import Options
-from groupflow.control.sessions.tokens import token
 from groupflow.model.session import NewSession
 from groupflow.model.topology import Switch
 from groupflow.p4rt.connection import Failure, PacketIn, PacketOut
 from groupflow.p4rt.entries import DELETE, Change, Entries, encode
 from groupflow.p4rt.program import Program
 from groupflow.sim.model import Scenario
-from groupflow.store.interface import Transaction
-from groupflow.store.memory import MemoryStore
+from groupflow.store.interface import MemoryStore, Transaction
 
 if TYPE_CHECKING:
     from groupflow._native import NativeSim

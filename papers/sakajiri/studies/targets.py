@@ -12,8 +12,18 @@ from groupflow.study.claims import Claim, finding
 from groupflow.study.experiment import Study
 from papers.sakajiri.claims import When, during, whole
 from papers.sakajiri.outcome import SIMULATION, Outcome, Outcomes, Span, runs
-from papers.sakajiri.paper import NAMES, TARGETS, Case, Method, Run
-from papers.sakajiri.situations import FAR_MS, HEAVY_LOSS, JOINS, LEAVES, NEAR_MS
+from papers.sakajiri.paper import (
+    FAR_MS,
+    HEAVY_LOSS,
+    JOINS,
+    LEAVES,
+    NAMES,
+    NEAR_MS,
+    TARGETS,
+    Case,
+    Method,
+    Run,
+)
 from papers.sakajiri.studies.study import CLIENTS, METHODS, bars, listed, mean
 
 JOINED_S, JUMPED_S = 5.0, 10.0

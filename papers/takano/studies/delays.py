@@ -17,8 +17,8 @@ import numpy as np
 
 from groupflow.study.claims import Claim, finding
 from groupflow.study.drawing import GREY, PALE, line, marked, save, subplots
-from papers.takano.judge import Outcomes, Rule
-from papers.takano.outcome import Outcome
+from papers.takano.judge import Rule
+from papers.takano.outcome import Outcome, Outcomes
 from papers.takano.paper import CASES
 from papers.takano.plan import Run
 from papers.takano.studies.stability import SWINGS, relative_swing

@@ -13,8 +13,8 @@ import numpy as np
 from groupflow.study.claims import Claim, finding
 from groupflow.study.drawing import GREY, Axes, line, save, subplots
 from papers.takano.claims import NEAR
-from papers.takano.judge import Outcomes, Rule
-from papers.takano.outcome import Outcome
+from papers.takano.judge import Rule
+from papers.takano.outcome import Outcome, Outcomes
 from papers.takano.paper import CASES, Case, Source
 from papers.takano.plan import Run
 from papers.takano.studies.study import alone_finding, control_findings, label, labels, study

@@ -20,11 +20,10 @@ from groupflow.study.drawing import line, save, subplots
 from groupflow.study.experiment import AnyStudy
 from papers.takano import plan
 from papers.takano.claims import RULES
-from papers.takano.judge import Outcomes, evaluate
-from papers.takano.outcome import Outcome
+from papers.takano.judge import evaluate
+from papers.takano.outcome import SIMULATION, Outcome, Outcomes
 from papers.takano.paper import CASES, MEGABIT, Case
 from papers.takano.plan import Control, Run
-from papers.takano.simulation import SIMULATION
 from papers.takano.studies.study import label
 
 SHORT_BPS, SHORT_S, QUICK_S = 3_700 * MEGABIT, 0.4, 0.04

@@ -18,8 +18,8 @@ import numpy as np
 from groupflow.study.claims import Claim, finding
 from groupflow.study.drawing import COLOURS, GREY, Axes, bar, blank, save
 from papers.takano.claims import FAIR, HALF, NEAR
-from papers.takano.judge import Outcomes, Rule
-from papers.takano.outcome import Outcome
+from papers.takano.judge import Rule
+from papers.takano.outcome import Outcome, Outcomes
 from papers.takano.paper import CASES
 from papers.takano.plan import Control, Run, repeated
 from papers.takano.studies.study import label, labels, study

@@ -6,10 +6,9 @@ from pathlib import Path
 from groupflow.study.claims import Claim, finding
 from groupflow.study.experiment import Study
 from papers.takano.claims import FAIR, NEAR
-from papers.takano.judge import Outcomes, Rule, evaluate
-from papers.takano.outcome import Outcome
+from papers.takano.judge import Rule, evaluate
+from papers.takano.outcome import SIMULATION, Outcome, Outcomes
 from papers.takano.plan import Run
-from papers.takano.simulation import SIMULATION
 
 
 def study(

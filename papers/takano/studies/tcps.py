@@ -13,8 +13,8 @@ from pathlib import Path
 from groupflow.study.claims import Claim, finding
 from groupflow.study.drawing import COLOURS, GREY, PALE, save, subplots
 from papers.takano.claims import NEAR
-from papers.takano.judge import Outcomes, Rule
-from papers.takano.outcome import Outcome
+from papers.takano.judge import Rule
+from papers.takano.outcome import Outcome, Outcomes
 from papers.takano.paper import CASES
 from papers.takano.plan import Run, repeated
 from papers.takano.studies.study import alone_finding, control_findings, label, labels, study
