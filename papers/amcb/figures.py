@@ -1,9 +1,8 @@
 """Table 1 as a figure: latency and retransmission against the size of the file."""
 
-from collections.abc import Mapping
 from pathlib import Path
 
-from groupflow.study.drawing import COLOURS, line, marked, save, subplots
+from groupflow.study.drawing import line, marked, save, subplots
 from papers.amcb.outcome import Outcomes, again, latency
 from papers.amcb.paper import METHODS, NAMES, TABLE, Case
 
@@ -25,17 +24,4 @@ def table_1(path: Path, found: Outcomes) -> None:
     right.set(xlabel="File [MB]", ylabel="Sent again [% of the file]", ylim=(0, None))
     left.legend()
     drawing.suptitle("Table 1: three rims; lines are netsim's, marks the paper's")
-    save(drawing, path)
-
-
-def bars(path: Path, title: str, named: Mapping[str, Case], found: Outcomes) -> None:
-    """Draws latency and bytes sent again of each case."""
-    drawing, axes = subplots(1, 2, figsize=(9.6, 3.8))
-    panels = ((latency, "Latency [s]"), (again, "Sent again [% of the file]"))
-    for axis, (value, label) in zip(axes, panels, strict=True):
-        for place, case in enumerate(named.values()):
-            axis.bar(place, value(found[case]), 0.7, color=COLOURS[0])
-        axis.set_xticks(range(len(named)), list(named), fontsize="small", rotation=30, ha="right")
-        axis.set_ylabel(label)
-    drawing.suptitle(title)
     save(drawing, path)

@@ -24,7 +24,7 @@ from papers.sakajiri.paper import (
     Method,
     Run,
 )
-from papers.sakajiri.studies.study import CLIENTS, METHODS, bars, listed, mean
+from papers.sakajiri.studies.study import CLIENTS, METHODS, listed, mean
 
 JOINED_S, JUMPED_S = 5.0, 10.0
 """times that do not count: after a client's join, and after the jump"""
@@ -39,12 +39,6 @@ def _there(client: str) -> When:
         return (max(outcome.whole[0], start + JOINED_S), LEAVES.get(client, 1.0) * seconds)
 
     return span
-
-
-def _all(outcome: Outcome) -> Span:
-    """The span in which all clients send."""
-    seconds = outcome.run.seconds
-    return (max(JOINS.values()) * seconds + JOINED_S, min(LEAVES.values()) * seconds)
 
 
 def _before(outcome: Outcome) -> Span:
@@ -71,15 +65,13 @@ def _judged(
 def _study(
     name: str,
     about: str,
-    title: str,
     judged: Mapping[str, tuple[str, Mapping[str, When]]],
-    shown: Mapping[str, When],
     *,
     interference: bool = False,
     situation: str = "paper",
     methods: Sequence[Method] = METHODS,
 ) -> Study[Run, Outcome, Outcomes]:
-    """`judged` has words and spans by a finding's name, `shown` a panel's span by its title."""
+    """`judged` has words and spans by a finding's name."""
     cases = [Case(m, interference=interference, situation=situation) for m in methods]
     return SIMULATION.beyond(
         name,
@@ -88,7 +80,6 @@ def _study(
         lambda found: [
             claim for key, (when, spans) in judged.items() for claim in _judged(name, key, when, spans, found)
         ],
-        bars(title, shown),
     )
 
 
@@ -101,38 +92,30 @@ STUDIES = [
     _study(
         "autotuning",
         "no tuning with 1, 4 and 16 connections for everyone",
-        "Model 2, under interference",
         {"targets": ("under interference", _each(during))},
-        {"": during},
         interference=True,
         methods=(*METHODS, "climber"),
     ),
     _study(
         "jump",
         f"a client whose {JUMPS}",
-        f"Terminal 3's {JUMPS}",
         {
             name: (f"{name} Terminal 3's round trip jumps", _each(span))
             for name, span in (("before", _before), ("after", _after))
         },
-        {"before": _before, "after": _after},
         situation="jump",
     ),
     _study(
         "churn",
         "clients that join and leave",
-        "Clients join and leave, with interference",
         {"targets": ("while it sends, under interference", {name: _there(name) for name in CLIENTS})},
-        {"while all send": _all},
         interference=True,
         situation="churn",
     ),
     _study(
         "loss",
         "5 % random loss",
-        "5 % random loss for everyone",
         {"targets": (f"with {HEAVY_LOSS:.0%} loss", _each(whole))},
-        {"": whole},
         situation="loss",
     ),
 ]
