@@ -14,7 +14,7 @@ from pydantic import Field, PlainValidator, create_model
 
 from groupflow import units
 from groupflow.files import forms
-from groupflow.files import topology as network
+from groupflow.files import topology_forms as network
 from groupflow.files.forms import Form
 from groupflow.model.fields import BYTES, LOSS, Range, Written
 from groupflow.model.topology import LinkSpec
