@@ -14,6 +14,7 @@ from groupflow.study.drawing import bar, save, subplots
 Series = NDArray[np.float64]
 Method: TypeAlias = Literal["tcp", "dfc", "shaped"]
 """TCP alone; with control; with control and hosts that shape to eq. 9's rate"""
+FRAME_BYTES = 1514
 METHODS: Mapping[Method, str] = {"tcp": "-", "dfc": "DFC", "shaped": "DFC, hosts shape"}
 
 
