@@ -12,7 +12,6 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, cast
 
-import yaml
 from pydantic import TypeAdapter
 
 from experiments.gather.measured import LabOutcome, Recorder, total_mbps
@@ -24,7 +23,7 @@ from groupflow.control.gather.model import Client, Limits, Policy
 from groupflow.control.gather.policies import Untuned
 from groupflow.control.gather.tuner import Tuner
 from groupflow.errors import Error, foreseen
-from groupflow.files.topology import parse
+from groupflow.files.topology import read_form
 from groupflow.lab.controller_process import ControllerProcess
 from groupflow.lab.measure import HealthCheck
 from groupflow.lab.network import Network, running
@@ -52,7 +51,7 @@ def topology(run: Run) -> Topology:
     form = simulated.topology(run.case)
     for number, switch in enumerate(form["switches"].values(), 1):
         switch["device_id"] = run.seed % _SEEDS * 4 + number
-    return parse(yaml.safe_dump(form, sort_keys=False), "gather")
+    return read_form(form, "gather", real=True)
 
 
 def set_packets(network: Network) -> None:

@@ -8,10 +8,8 @@ The long link has the rate and the delay; errors occur on it for all rims at onc
 
 from typing import Any
 
-import yaml
-
 from groupflow import sim
-from groupflow.files.topology import parse
+from groupflow.files.topology import read_form
 from papers.amcb.infer import DELAY_S, SIZE, LinkModel, inferred
 from papers.amcb.paper import Run
 
@@ -55,7 +53,7 @@ def scenario(run: Run) -> sim.Scenario:
     duration_ns = round(_longest_s(run, link) * SECOND)
     return sim.Scenario(
         name=f"{case.method}-{case.repair}-{case.size}-{run.seed}",
-        topology=parse(yaml.safe_dump(_topology(hosts, link), sort_keys=False), "amcb"),
+        topology=read_form(_topology(hosts, link), "amcb"),
         flows=(_rival(link),) if case.link == "congested" else (),
         duration_ns=duration_ns,
         sample_ns=duration_ns,
@@ -92,12 +90,9 @@ def _topology(rims: list[str], link: LinkModel) -> dict[str, Any]:
         *(wire(rim, "satellite") for rim in rims),
         wire("sink", "satellite"),
     ]
-    hosts = ["hub", "rival", *rims, "sink"]
     return {
         "name": "amcb",
-        "switches": {
-            name: {"device_id": n + 1, "grpc": 9600 + n} for n, name in enumerate(("station", "satellite"))
-        },
-        "hosts": {name: {"ip": f"10.{n // 200}.{n % 200 + 1}.1/24"} for n, name in enumerate(hosts)},
+        "switches": {"station": {}, "satellite": {}},
+        "hosts": ["hub", "rival", *rims, "sink"],
         "links": wires,
     }

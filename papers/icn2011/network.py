@@ -26,7 +26,7 @@ import yaml
 from groupflow import sim
 from groupflow.data import TOPOLOGIES
 from groupflow.files.repetition import expand
-from groupflow.files.topology import parse
+from groupflow.files.topology import read_form
 from groupflow.model.topology import Topology
 from groupflow.sim.model import Kind
 from papers.icn2011 import paper
@@ -167,15 +167,15 @@ def topology(case: paper.Case) -> Topology:
     links = [link for link in form["links"] if kept | set(AGENTS) >= set(link["ends"])]
     links = [link for link in links if set(link["ends"]) != set(AGENTS)] + _between(case)
     for number in range(1, case.routers + 1):
-        form["switches"][f"r{number}"] = {"device_id": 20 + number, "grpc": 9600 + number}
-    for number, source in enumerate(case.buffered, 11):
+        form["switches"][f"r{number}"] = {}
+    for source in case.buffered:
         buffer = case.entry(source)
-        form["switches"][buffer] = {"device_id": number, "grpc": 9561 + number}
+        form["switches"][buffer] = {}
         (outer,) = (link for link in links if source in link["ends"])
         outer["ends"] = [buffer if end == source else end for end in outer["ends"]]
         links.append({"ends": [source, buffer], "rate": "unlimited", "delay": 0, "queue": 1_000_000})
     form["links"] = links
-    return parse(yaml.safe_dump(form, sort_keys=False), "fig5")
+    return read_form(form, "fig5")
 
 
 def _between(case: paper.Case) -> list[dict[str, Any]]:

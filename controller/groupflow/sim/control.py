@@ -20,7 +20,7 @@ from groupflow.control.sessions.model import Session, SessionRecord
 from groupflow.control.sessions.requests import Options
 from groupflow.model.session import NewSession
 from groupflow.model.topology import Switch
-from groupflow.p4rt.connection import Failure, PacketIn, PacketOut
+from groupflow.p4rt.connection import Failure, PacketIn, PacketOut, metadata_of, packet_in
 from groupflow.p4rt.entries import DELETE, Change, Entries, encode
 from groupflow.p4rt.program import Program
 from groupflow.sim.model import Scenario
@@ -156,18 +156,10 @@ class _Connection:
         return []  # counters are read in running networks only
 
     async def send(self, packet: PacketOut) -> None:
-        values = {"egress_port": packet.port, "inject": int(packet.inject)}
-        metadata = [
-            (field.id, values.get(name, 0).to_bytes((field.bitwidth + 7) // 8, "big"))
-            for name, field in self._program.packet_out.items()
-        ]
-        self._sim.packet_out(self._name, packet.frame, metadata)
+        self._sim.packet_out(self._name, packet.frame, metadata_of(self._program, packet))
 
     def deliver(self, frame: bytes, metadata: dict[int, bytes]) -> None:
-        def value(name: str) -> int:
-            return int.from_bytes(metadata.get(self._program.packet_in[name].id, b""), "big")
-
-        self._packets.put_nowait(PacketIn(value("ingress_port"), value("reason"), frame))
+        self._packets.put_nowait(packet_in(self._program, metadata, frame))
 
     async def packets(self) -> AsyncIterator[PacketIn]:
         while True:

@@ -11,7 +11,7 @@ from groupflow.study.claims import Claim, finding
 from papers.sakajiri.claims import over, whole
 from papers.sakajiri.outcome import SIMULATION, Outcomes, runs
 from papers.sakajiri.paper import HIGH, LOW, NAMES, TARGETS, Case, Links
-from papers.sakajiri.studies.study import CLIENTS, METHODS, listed, mean
+from papers.sakajiri.studies.targets import CLIENTS, METHODS, listed, mean
 
 NAME = "narrow"
 NARROW_MBPS = 3.6

@@ -7,6 +7,7 @@ joined, beside the interference; in `loss` over the whole run.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from statistics import fmean
 
 from groupflow.study.claims import Claim, finding
 from groupflow.study.experiment import Study
@@ -24,7 +25,19 @@ from papers.sakajiri.paper import (
     Method,
     Run,
 )
-from papers.sakajiri.studies.study import CLIENTS, METHODS, listed, mean
+
+METHODS: tuple[Method, ...] = ("both", "buffer", "kernel-1", "kernel-4", "kernel-16")
+CLIENTS = tuple(TARGETS)
+
+
+def mean(outcomes: Sequence[Outcome], client: str, span: When) -> float:
+    """Mb/s of a client, the mean over the seeds."""
+    return fmean(outcome.series[client].mean(span(outcome)) for outcome in outcomes)
+
+
+def listed(values: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} {value:.2f}" for name, value in values.items())
+
 
 JOINED_S, JUMPED_S = 5.0, 10.0
 """times that do not count: after a client's join, and after the jump"""
