@@ -47,7 +47,7 @@ def scenario(case: paper.Case, *, seconds: float = paper.SECONDS, seed: int = 1)
     """The scenario of one run of the case."""
     stays = sim.TcpTraffic(
         case.tcp,
-        case.window,
+        paper.WINDOW,
         packet=paper.PACKET_BYTES,
         profile="ns2",
         messages=sim.Messages(paper.MESSAGE_BYTES, case.period_ns),

@@ -70,7 +70,6 @@ class Case:
     delay_ms: int = 10
     """delay of the link between the split agents"""
     tcp: Variant = "sack"
-    window: int = WINDOW
     sender_buffer: bool = True
     """whether a sender's TCP can overflow its output buffer (Table I), or is held back like an agent's"""
     agent_pps: int | None = None

@@ -38,7 +38,6 @@ def _judge(points: Points) -> Iterator[Claim]:
         )  # fmt: skip
 
 
-RUNS = runs(lambda quick: FIG12.cases(usual_loads(quick)))
 STUDY = SIMULATION.beyond(
     NAME,
     "two readings of the cache ratio's divisor",
