@@ -44,7 +44,7 @@ lint = types='.venv/bin/basedpyright --level error' \
 	format='cd dataplane && cargo fmt --check' clippy='$(clippy)' \
 	imports='.venv/bin/lint-imports' dependencies='.venv/bin/deptry --no-ansi .' p4='$(PYTHON) scripts/p4_artefacts.py check'
 
-.PHONY: help setup wheel demo check test test-all test-rust test-unit test-network lint sanitize soak fuzz p4 p4-check bench placement figures validate clean
+.PHONY: help setup wheel demo check test test-all test-rust test-unit test-network lint sanitize soak fuzz p4 p4-check bench figures validate clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -124,18 +124,15 @@ soak: setup  ## random faults on real processes of a tree and a cache bone, some
 bench: setup  ## measure throughput, join times, rounds of tuning on this machine: PARTS="split tree"
 	$(GROUPFLOW) bench $(PARTS)
 
-placement: setup  ## draw what split agents cost against their number: out/placement
-	$(GROUPFLOW) experiment placement --out out/placement
-
 # Of each paper and experiment, what draws a picture in docs/img; a picture there is PAPER-NAME.png, or the experiment's name.
-ONLY ?= amcb cmt icn2011 sakajiri takano placement diffusion split gather
-drawn_amcb := table-1 modes size forgetting
+ONLY ?= amcb cmt icn2011 sakajiri takano diffusion split gather
+drawn_amcb := table-1
 drawn_cmt := table-2 figure-1 tree queue range slow slow-routers
-drawn_icn2011 := figure-7 figure-12 agent-rate cubic diffusion
-drawn_sakajiri := figure-6 range
-drawn_takano := figure-2 figure-9 stability rivals flows delays tcps hosts-fast hosts-vegas
-drawn_gather := model-2 range
-drawing = $(if $(filter placement diffusion split gather,$(1)),experiment,reproduce) $(1) $(addprefix --only ,$(drawn_$(1)))
+drawn_icn2011 := figure-7 figure-12
+drawn_sakajiri := figure-6
+drawn_takano := figure-9 stability
+drawn_gather := model-2
+drawing = $(if $(filter diffusion split gather,$(1)),experiment,reproduce) $(1) $(addprefix --only ,$(drawn_$(1)))
 
 figures: $(addprefix figures-,$(ONLY))  ## make the pictures of docs/img again; ranges, takano and what needs root take hours: ONLY="amcb"
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from groupflow.agents.errors import ClientError
-from groupflow.store.memory import MemoryStore
+from groupflow.store.interface import MemoryStore
 from groupflow.tree.errors import TreeError
 from groupflow.tree.options import DispatchOptions
 from groupflow.tree.service import Dispatch

@@ -223,3 +223,17 @@ def _tied(command: Iterable[str], signal: str) -> list[str]:
 def how_it_ended(code: int | None) -> str:
     """The end of a process in words, from its exit code as `subprocess` has it (negative for a signal)."""
     return f"was ended by signal {-code}" if code is not None and code < 0 else f"exited with status {code}"
+
+
+_INTERVAL_S = 0.02
+
+
+async def until(holds: Callable[[], bool], seconds: float) -> bool:
+    """Whether `holds()` became true within so many seconds."""
+    try:
+        async with asyncio.timeout(seconds):
+            while not holds():  # noqa: ASYNC110 (there is no event to wait for)
+                await asyncio.sleep(_INTERVAL_S)
+    except TimeoutError:
+        return False
+    return True

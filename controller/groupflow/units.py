@@ -97,12 +97,6 @@ def parse_number(text: str, name: str) -> Fraction:
     return Fraction(match["decimal"]) / int(match["divisor"] or 1)
 
 
-def parse_port(text: str, lowest: int = 1) -> int:
-    if not text.isdecimal() or not lowest <= int(text) <= 65535:
-        raise UnitError(f"{text!r} is no port; write a number from {lowest} to 65535")
-    return int(text)
-
-
 def parse_address(text: str, lowest_port: int = 1) -> tuple[str, int]:
     """Host and port of `HOST:PORT`. Raises UnitError."""
     host, _, port = text.rpartition(":")

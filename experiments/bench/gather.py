@@ -71,7 +71,6 @@ async def _crowd() -> list[Figure]:
     clients = tuple(Registered(Client(f"c{n}", 1000 * _KBIT), token_hash(_TOKEN)) for n in range(_CLIENTS))
     listed = ClientList(clients, Limits(_BUFFER, connections=_CONNECTIONS), 10**10)
     load_tool = example("groupflow-gather", "gather_load")
-    spans: list[float] = []
     spent: list[float] = []
     tuner = _Timed(listed, _Restless())
     connected = 0
@@ -86,7 +85,6 @@ async def _crowd() -> list[Figure]:
                 connected = sum(row["connections"] for row in rows)  # type: ignore[union-attr]
             elif event.name == "tuned" and connected >= _CLIENTS * _CONNECTIONS:
                 # Processor time of the policy, and of the server.
-                spans.append(1000 * (tuner.seconds + event.number("seconds")))
                 spent.append(1000 * (tuner.spent + event.number("processor_seconds")))
 
         options = ServeOptions(listen="127.0.0.1:0", memory=_MEMORY, max_clients=_CLIENTS, tls=tls)
@@ -98,16 +96,13 @@ async def _crowd() -> list[Figure]:
             async with program(("nice", "-n", "10"), command, errors=None) as load:
                 said, _ = await load.communicate()
             memory = memory_bytes(service.agent.pid, "VmHWM")
-    if not spans or said.split()[:1] != [b"%d" % _CLIENTS]:
+    if not spent or said.split()[:1] != [b"%d" % _CLIENTS]:
         raise RunFailedError(
-            f"gather_load: {said.decode().strip()}, {len(spans)} rounds with all connections"
+            f"gather_load: {said.decode().strip()}, {len(spent)} rounds with all connections"
         )
     note = f"{_CLIENTS} clients, {_CONNECTIONS} TLS connections each, all windows change; {_MOST_MS:g} wanted"
-    late = round(statistics.quantiles(spent, n=100)[98], 2)
     return [
         Figure("gather: tuning", round(statistics.median(spent), 2), "ms", f"processor time, {note}"),
-        Figure("gather: tuning, 99 %", late, "ms", f"processor time; {len(spent)} rounds"),
-        Figure("gather: tuning, elapsed", round(statistics.median(spans), 2), "ms", "beside all clients"),
         Figure(
             "gather: memory", round(memory / 2**20, 1), "MiB",
             f"most resident; --memory {_MEMORY >> 20} MiB, windows {_BUFFER >> 20} MiB (the kernel's)",

@@ -10,8 +10,8 @@ from contextlib import ExitStack
 from experiments.bench.tools import Figure
 from groupflow.agents.programs import find_program
 from groupflow.control.controller import Controller
+from groupflow.control.sessions.admission import token
 from groupflow.control.sessions.requests import Options
-from groupflow.control.sessions.tokens import token
 from groupflow.data import P4_JSON, P4INFO
 from groupflow.files import variants
 from groupflow.lab.frames import request_frame
@@ -19,7 +19,7 @@ from groupflow.model.session import NewSession
 from groupflow.model.topology import Topology
 from groupflow.p4rt.program import Program
 from groupflow.processes import Daemon
-from groupflow.store.memory import MemoryStore
+from groupflow.store.interface import MemoryStore
 from groupflow.study.errors import RunFailedError
 
 _SESSIONS = 1000

@@ -1,4 +1,4 @@
-"""The cost of a split agent: one TCP stream in, four out, beside HAProxy, and 1,000 sessions' memory.
+"""The cost of a split agent: one TCP stream in, four out, beside HAProxy.
 
 `groupflow bench split` runs it alone. All on loopback. The contenders take
 turns: gfagent split with four members and with one, and HAProxy's TCP mode (when it is installed) to one.
@@ -9,7 +9,6 @@ much of the receivers' TCP.
 
 import json
 import os
-import resource
 import shutil
 import socket
 import statistics
@@ -22,7 +21,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from experiments.bench.tools import Figure, cpu_ns, example, memory_bytes, on
+from experiments.bench.tools import Figure, cpu_ns, example, on
 from groupflow.agents.programs import find_program
 from groupflow.lab.p4switch import accepts
 from groupflow.processes import Daemon
@@ -35,8 +34,6 @@ _SECONDS = 1.0
 _WARM_UP_SECONDS = 0.5
 _PATIENCE_SECONDS = 20.0
 _MEMBERS = [f"127.90.0.{n}:9000" for n in range(1, 1 + _COPIES)]
-_WANTED_MB = 200.0
-_SESSIONS = 1000
 
 
 class _Contender(NamedTuple):
@@ -64,20 +61,16 @@ class Result(NamedTuple):
     """processor time per byte sent, over HAProxy's in the same round (0: HAProxy is not installed)"""
 
 
-def _ask(control: str, *requests: dict[str, Any]) -> list[dict[str, Any]]:
+def _ask(control: str, *requests: dict[str, Any]) -> None:
     with socket.socket(socket.AF_UNIX) as client:
         client.settimeout(_PATIENCE_SECONDS)
         client.connect(control)
         with client.makefile("rw") as lines:
-            answers: list[dict[str, Any]] = []
             for request in requests:
                 lines.write(json.dumps(request) + "\n")
                 lines.flush()
-                answers.append(json.loads(lines.readline()))
-    for answer in answers:
-        if not answer["ok"]:
-            raise RunFailedError(f"gfagent refused: {answer['error']}")
-    return answers
+                if not (answer := json.loads(lines.readline()))["ok"]:
+                    raise RunFailedError(f"gfagent refused: {answer['error']}")
 
 
 def _tool() -> Path:
@@ -195,40 +188,6 @@ def compare(rounds: int, seconds: float) -> list[Result]:
     return results
 
 
-def memory(sessions: int = _SESSIONS) -> float:
-    """MB of an agent with so many sessions, each with a stream, without its caches."""
-    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        control = str(folder / "agent.sock")
-        command = [str(find_program("gfagent")), "split", "--name", "bench", "--json"]
-        command += ["--addr", "127.92.0.1", "--control", control]
-        process = _started(stack, folder, "gfagent split", command)
-        member = stack.enter_context(socket.create_server(("127.92.0.2", 9000), backlog=sessions))
-        member.settimeout(_PATIENCE_SECONDS)
-        branch = {"kind": "member", "name": "m", "address": "127.92.0.2:9000", "member": 1}
-        addresses = [f"127.92.{1 + n // 250}.{1 + n % 250}" for n in range(sessions)]
-        settings = [
-            {"id": n + 1, "address": address, "ports": [5000], "branches": [branch]}
-            for n, address in enumerate(addresses)
-        ]
-        _ask(control, *({"op": "set_session", "session": session} for session in settings))
-        for address in addresses:
-            client = stack.enter_context(socket.create_connection((address, 5000), _PATIENCE_SECONDS))
-            client.sendall(bytes(1000))
-            connection, _ = member.accept()
-            stack.enter_context(connection)
-            connection.settimeout(_PATIENCE_SECONDS)
-            left = 1000
-            while left:
-                left -= len(connection.recv(left))
-        (stats,) = _ask(control, {"op": "stats"})
-        if stats["streams"] != sessions:
-            raise RunFailedError(f"the agent has {stats['streams']} streams of {sessions}")
-        return (memory_bytes(process.pid, "VmRSS") - stats["cache_used"]) / 1e6
-
-
 def _note(result: Result) -> str:
     note = f"{result.gbps_core:.1f} Gb/s out in a second of one processor"
     if result.ratio:
@@ -237,13 +196,11 @@ def _note(result: Result) -> str:
 
 
 def figures() -> list[Figure]:
-    """Rates of all contenders, and the agent's memory. Needs no root."""
+    """Rates of all contenders. Needs no root."""
     results = compare(_ROUNDS, _SECONDS)
     found = [
         Figure(f"{r.name}, 1 in {r.copies} out", round(r.gbps, 1), "Gb/s out", _note(r)) for r in results
     ]
     if not any(r.name.startswith("HAProxy") for r in results):
         print("bench: haproxy is not installed: nothing to compare split agents with", file=sys.stderr)
-    megabytes = round(memory(), 1)
-    note = f"besides caches; wanted: less than {_WANTED_MB:.0f}"
-    return [*found, Figure(f"split agent with {_SESSIONS} sessions", megabytes, "MB", note)]
+    return found

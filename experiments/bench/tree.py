@@ -14,7 +14,7 @@ from typing import Any
 
 from experiments.bench.tools import Figure, ended_s
 from groupflow.agents.agent_process import AgentProcess
-from groupflow.store.memory import MemoryStore
+from groupflow.store.interface import MemoryStore
 from groupflow.tree.members import Edges, TreeRecvOptions, TreeSendOptions
 from groupflow.tree.options import DispatchOptions
 from groupflow.tree.service import Dispatch

@@ -8,7 +8,7 @@ from typing import Any
 from rich.table import Table
 
 from experiments.bone import plan as planned
-from experiments.bone import real, simulated
+from experiments.bone import transfers
 from experiments.bone.plan import Comparison, Plan, Transfer
 from groupflow.study.experiment import Experiment, Study
 from groupflow.study.frame import Findings, Frame
@@ -16,10 +16,10 @@ from groupflow.study.frame import Findings, Frame
 
 def measure(frame: Frame[Transfer]) -> Generator[Transfer]:
     (plan,) = frame.runs
-    for transfer in real.execute(plan, frame.options.out / "runs", frame.lagging):
+    for transfer in transfers.send(plan, frame.options.out / "runs", frame.lagging):
         frame.console.print(f"{transfer.case.title}: {transfer.seconds:.1f} s, {transfer.again:.0%} again")
         yield transfer
-    yield from simulated.execute(plan)
+    yield from transfers.simulate(plan)
 
 
 def compare(plan: Plan, transfers: Sequence[Transfer]) -> list[Comparison]:

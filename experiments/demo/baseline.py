@@ -11,9 +11,8 @@ from pathlib import Path
 
 from experiments.common.scripts import samples, script
 from groupflow.lab.network import Network
-from groupflow.lab.waiting import until
 from groupflow.model.topology import LinkSpec, Topology
-from groupflow.processes import Daemon
+from groupflow.processes import Daemon, until
 from groupflow.study.errors import RunFailedError
 
 MAX_SECONDS = 20.0

@@ -12,9 +12,9 @@ import numpy as np
 
 from experiments.common.scripts import samples, script
 from experiments.diffusion import on_bmv2
-from experiments.diffusion.install import install, shape
-from experiments.diffusion.result import Flow, Method, Plan, Result
-from groupflow.lab.controller_process import ControllerProcess
+from experiments.diffusion.result import FRAME_BYTES, Flow, Method, Plan, Result
+from groupflow.agents.programs import find_program
+from groupflow.lab.controller_process import ControllerProcess, start_rate_agents
 from groupflow.lab.measure import HealthCheck
 from groupflow.lab.network import Network, SwitchKind, running
 from groupflow.model.topology import Topology
@@ -40,7 +40,7 @@ def run(topology: Topology, plan: Plan, control: str, method: Method, logs: Path
             if method == "shaped":
                 shape(network, plan, numbers, logs)
             if kind == "bmv2":
-                on_bmv2.start_agents(network, controller, logs)  # after the flows, which they begin with
+                start_rate_agents(network, controller, logs)  # after the flows, which they begin with
         receiving = sinks(network, plan, logs)
         watch = QueueWatch(queues)
         health = HealthCheck(network)
@@ -144,3 +144,33 @@ def _goodput(samples: Sequence[Mapping[str, float]], start: float, plan: Plan) -
         raise RunFailedError("a flow delivered nothing while all flows were there")
     first, last = settled[0], settled[-1]
     return (last["bytes"] - first["bytes"]) * 8 / (last["time"] - first["time"])
+
+
+def install(controller: ControllerProcess, plan: Plan, *, external: bool) -> dict[str, int]:
+    """Measures the links' delays and installs every flow. Raises UnavailableError. Returns their numbers."""
+    numbers: dict[str, int] = {}
+    for flow in plan.flows:
+        request = {
+            "kind": "flow",
+            "src": flow.sender,
+            "dst": flow.receiver,
+            "protocol": "tcp",
+            "d": plan.diffusion,
+            "packet_bytes": FRAME_BYTES,
+            "external": external,
+        }
+        numbers[flow.name] = cast(dict[str, int], controller.post("/diffusion", request))["flow"]
+    return numbers
+
+
+def shape(network: Network, plan: Plan, numbers: Mapping[str, int], logs: Path) -> None:
+    """Has each sender's host shape its flow to the rate that its switch reports. Raises DaemonError."""
+    program = str(find_program("gfagent"))
+    for flow in plan.flows:
+        host = network.hosts[flow.sender]
+        iface = network.topology.hosts[flow.sender].interface
+        packets = f"{numbers[flow.name]}=tcp:{network.topology.hosts[flow.receiver].ip}:{flow.port}"
+        command = [*host.launcher(), program, "shape", "--iface", iface, "--flow", packets, "--json"]
+        log = logs / f"shape-{flow.sender}.log"
+        daemon = network.start_daemon(Daemon(f"gfagent shape on {flow.sender}", command, log))
+        daemon.wait_ready(lambda daemon=daemon: '"ready"' in daemon.output())

@@ -5,7 +5,6 @@ beside it, the links have that delay. BMv2 tells neither depths nor drops: the k
 interfaces do.
 """
 
-import sys
 import time
 from dataclasses import replace
 from itertools import pairwise
@@ -17,10 +16,8 @@ from groupflow.control.diffusion.plan import FLOW_QUEUES, QUEUES
 from groupflow.control.diffusion.thrift_client import ThriftClient
 from groupflow.files import variants
 from groupflow.lab import bmv2
-from groupflow.lab.controller_process import ControllerProcess
 from groupflow.lab.network import Network
 from groupflow.model.topology import Topology
-from groupflow.processes import Daemon
 from groupflow.study.errors import RunFailedError
 
 RATE = 6_000_000
@@ -46,17 +43,6 @@ def slowed(topology: Topology) -> Topology:
     # A host's ARP request for its gateway would come in and not go out, as if it were dropped.
     hosts = {name: replace(host, fixed_gateway=True) for name, host in topology.hosts.items()}
     return replace(topology, links=tuple(near), hosts=hosts)
-
-
-def start_agents(network: Network, controller: ControllerProcess, logs: Path) -> None:
-    """Starts a rate agent beside every switch. Raises DaemonError."""
-    for switch in network.topology.switches.values():
-        words = ["switch", "bmv2-agent", switch.name, "--thrift", f"127.0.0.1:{bmv2.thrift_port(switch)}"]
-        words += ["--iface", bmv2.tick_interfaces(switch)[1], "--api", controller.url]
-        command = [sys.executable, "-m", "groupflow.cli.main", *words]
-        daemon = Daemon(f"rate agent of {switch.name}", command, logs / f"agent-{switch.name}.log")
-        network.start_daemon(daemon)
-        daemon.wait_ready(lambda daemon=daemon: "ready" in daemon.output())
 
 
 class Queues:

@@ -9,8 +9,7 @@ from rich.table import Table
 
 from experiments.common.beside import Comparison, shown
 from experiments.diffusion import kernel, on_bmv2, simulated
-from experiments.diffusion.compare import compare, draw
-from experiments.diffusion.result import METHODS, Flow, Plan, Result
+from experiments.diffusion.result import METHODS, Flow, Plan, Result, compare, draw
 from groupflow.files import variants
 from groupflow.lab.network import SwitchKind
 from groupflow.model.topology import Topology

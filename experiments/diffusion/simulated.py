@@ -7,8 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.diffusion.install import FRAME_BYTES
-from experiments.diffusion.result import Method, Plan, Result, Series
+from experiments.diffusion.result import FRAME_BYTES, Method, Plan, Result, Series
 from groupflow import sim
 from groupflow.model.topology import LinkSpec, Topology
 from groupflow.sim.model import Variant

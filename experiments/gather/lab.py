@@ -12,7 +12,6 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, cast
 
-import yaml
 from pydantic import TypeAdapter
 
 from experiments.gather.measured import LabOutcome, Recorder, total_mbps
@@ -23,19 +22,18 @@ from groupflow.control.gather.clients import ClientList, Registered, token_hash
 from groupflow.control.gather.model import Client, Limits, Policy
 from groupflow.control.gather.policies import Untuned
 from groupflow.control.gather.tuner import Tuner
-from groupflow.errors import Error
-from groupflow.files.topology import parse
+from groupflow.errors import Error, foreseen
+from groupflow.files.topology import read_form
 from groupflow.lab.controller_process import ControllerProcess
 from groupflow.lab.measure import HealthCheck
 from groupflow.lab.network import Network, running
 from groupflow.model.topology import Topology
 from groupflow.sim.gather import Sender
-from groupflow.study.errors import RunFailedError, first_of
+from groupflow.study.errors import RunFailedError
 from papers.sakajiri import network as simulated
 from papers.sakajiri.network import POLICIES, RIVAL_SERVER, RIVALS, SERVER
 from papers.sakajiri.outcome import measure
-from papers.sakajiri.paper import MEGABIT, Run
-from papers.sakajiri.situations import SITUATIONS
+from papers.sakajiri.paper import MEGABIT, SITUATIONS, Run
 
 RUN, OUTCOME, ERROR = "run.json", "outcome.json", "error.txt"
 PORT = 26490
@@ -53,7 +51,7 @@ def topology(run: Run) -> Topology:
     form = simulated.topology(run.case)
     for number, switch in enumerate(form["switches"].values(), 1):
         switch["device_id"] = run.seed % _SEEDS * 4 + number
-    return parse(yaml.safe_dump(form, sort_keys=False), "gather")
+    return read_form(form, "gather", real=True)
 
 
 def set_packets(network: Network) -> None:
@@ -215,7 +213,7 @@ def main(folder: Path) -> int:
         (folder / OUTCOME).write_bytes(TypeAdapter(LabOutcome).dump_json(outcome))
         code = 0
     except* Error as errors:
-        (folder / ERROR).write_text(f"{first_of(errors)}\n")
+        (folder / ERROR).write_text(f"{foreseen(errors)}\n")
     return code
 
 

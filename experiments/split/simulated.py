@@ -12,7 +12,7 @@ from groupflow import sim
 from groupflow.model.topology import LinkSpec, Topology
 from papers.icn2011 import network
 from papers.icn2011.outcome import FULL, last_hop
-from papers.icn2011.paper import Case
+from papers.icn2011.paper import WINDOW, Case
 
 DELAYED_ACK_NS = 40_000_000
 KERNEL_AHEAD_BYTES = 2 << 20
@@ -48,7 +48,7 @@ def scenario(plan: Plan, case: Case, *, exact: bool) -> sim.Scenario:
     """`exact`: E2E as in the paper; else as a program over kernel TCP can do it."""
     base = network.scenario(case, seconds=plan.seconds, seed=plan.seed)
     messages = sim.Messages(plan.message_bytes, case.period_ns)
-    traffic = sim.TcpTraffic(case.tcp, case.window, messages=messages, delayed_ack_ns=DELAYED_ACK_NS)
+    traffic = sim.TcpTraffic(case.tcp, WINDOW, messages=messages, delayed_ack_ns=DELAYED_ACK_NS)
     splits = tuple(replace(split, traffic=traffic) for split in base.splits)
     if case.method == "e2e" and not exact:
         splits = tuple(replace(split, mode="n2n", cache_bytes=KERNEL_AHEAD_BYTES) for split in splits)

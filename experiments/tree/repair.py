@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 from groupflow.agents.agent_process import AgentProcess
 from groupflow.lab.network import Network
 from groupflow.lab.trees import Dispatchers, Source, Subscriber, address, finish, served
-from groupflow.lab.waiting import until
+from groupflow.processes import until
 from groupflow.study.errors import RunFailedError
 from groupflow.tree.members import Edges, TreeRecvOptions, TreeSendOptions
 

@@ -7,7 +7,7 @@ from typing import Any
 from rich.progress import track
 from rich.table import Table
 
-from experiments.validate import netsim, ns2, report
+from experiments.validate import compare, netsim, ns2
 from experiments.validate.compare import Pair, Row, pairs
 from experiments.validate.scenarios import Scenario, scenarios
 from groupflow.study.experiment import Experiment, Study, always
@@ -24,17 +24,17 @@ def measure(frame: Frame[list[Row]]) -> Generator[list[Row]]:
         yield rows
     if len(wanted) == len(frame.experiment.studies):
         timed = next(scenario for scenario in wanted if scenario.name == "line4-tahoe")
-        report.write(table, ns2.seconds(timed, out), netsim.seconds(timed, out), out)
+        compare.write(table, ns2.seconds(timed, out), netsim.seconds(timed, out), out)
 
 
 def find(_: Frame[list[Row]], compared: Sequence[Sequence[Row]]) -> Findings:
     """It fails where the endpoints, on exact time, are not ns-2's."""
     table = [row for rows in compared for row in rows]
-    form: list[dict[str, Any]] = [report.form(row) for row in table]
+    form: list[dict[str, Any]] = [compare.form(row) for row in table]
     apart = ", ".join(f"{row.scenario.name} {row.flow + 1}" for row in table if row.exact.differs)
     shown = [
-        _shown(report.HEADINGS, [report.cells(row) for row in table]),
-        _shown(report.LATE_HEADINGS, report.late_cells(table)),
+        _shown(compare.HEADINGS, [compare.cells(row) for row in table]),
+        _shown(compare.LATE_HEADINGS, compare.late_cells(table)),
     ]
     failed = f"flows that are not ns-2's: {apart}" if apart else ""
     return Findings({"flows.json": form}, form, shown, failed)

@@ -8,14 +8,14 @@ The long link has the rate and the delay; errors occur on it for all rims at onc
 
 from typing import Any
 
-import yaml
-
 from groupflow import sim
-from groupflow.files.topology import parse
+from groupflow.files.topology import read_form
 from papers.amcb.infer import DELAY_S, SIZE, LinkModel, inferred
-from papers.amcb.paper import Case, Run
+from papers.amcb.paper import Run
 
 SECOND = 10**9
+QUEUE = 50
+"""packets at the long link: 5 s of it, more than ever wait at the sender of the inferred link"""
 APART = {"clean": 4.0, "noisy": 0.25}
 """ratio of bytes between two errors to those on the inferred link"""
 RIVAL_SHARE = 0.6
@@ -53,7 +53,7 @@ def scenario(run: Run) -> sim.Scenario:
     duration_ns = round(_longest_s(run, link) * SECOND)
     return sim.Scenario(
         name=f"{case.method}-{case.repair}-{case.size}-{run.seed}",
-        topology=parse(yaml.safe_dump(_topology(hosts, case, link), sort_keys=False), "amcb"),
+        topology=read_form(_topology(hosts, link), "amcb"),
         flows=(_rival(link),) if case.link == "congested" else (),
         duration_ns=duration_ns,
         sample_ns=duration_ns,
@@ -78,15 +78,11 @@ def _rival(link: LinkModel) -> sim.Flow:
     return sim.Flow("rival", "rival", "sink", sim.UdpTraffic(rate, packet=500, arrivals=arrivals))
 
 
-def _topology(rims: list[str], case: Case, link: LinkModel) -> dict[str, Any]:
+def _topology(rims: list[str], link: LinkModel) -> dict[str, Any]:
     def wire(a: str, b: str, **more: Any) -> dict[str, Any]:
         return {"ends": [a, b], "rate": "10mbit", "delay": "1ms", "queue": 1000} | more
 
-    slow = {
-        "rate": f"{round(link.rate_bps / case.above)}bit",
-        "delay": f"{round(DELAY_S * SECOND)}ns",
-        "queue": case.queue,
-    }
+    slow = {"rate": f"{link.rate_bps}bit", "delay": f"{round(DELAY_S * SECOND)}ns", "queue": QUEUE}
     wires = [
         wire("hub", "station"),
         wire("station", "satellite", **slow),
@@ -94,12 +90,9 @@ def _topology(rims: list[str], case: Case, link: LinkModel) -> dict[str, Any]:
         *(wire(rim, "satellite") for rim in rims),
         wire("sink", "satellite"),
     ]
-    hosts = ["hub", "rival", *rims, "sink"]
     return {
         "name": "amcb",
-        "switches": {
-            name: {"device_id": n + 1, "grpc": 9600 + n} for n, name in enumerate(("station", "satellite"))
-        },
-        "hosts": {name: {"ip": f"10.{n // 200}.{n % 200 + 1}.1/24"} for n, name in enumerate(hosts)},
+        "switches": {"station": {}, "satellite": {}},
+        "hosts": ["hub", "rival", *rims, "sink"],
         "links": wires,
     }

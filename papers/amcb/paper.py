@@ -59,10 +59,6 @@ class Case:
     crowd: int = 16
     """number of rims above which not all answer"""
     link: Link = "inferred"
-    above: float = 1.0
-    """rate of the hub's packets over the link's"""
-    queue: int = 50
-    """packets at the link: by default 5 s of it, more than ever wait at the sender of the inferred link"""
     forgets: bool = False
     """rims forget the packets from the position to which the hub goes back"""
 

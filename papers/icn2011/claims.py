@@ -1,5 +1,8 @@
 """The paper's claims about its figures 6 to 12, against the measurements.
 
+A claim is judged on the means over the seeds, as in the paper's figures. A claim about the load holds if it
+does at every load; its note lists the loads at which it does.
+
 Its words get figures: "proportional" and "maintains" allow a tenth, "zero" is what a figure cannot tell from
 zero, "more" is more than means of five seeds vary by. A claim names the section and the figure that state it.
 Statements that one event decides are one claim: members near the sender take unicast's link, so that the far
@@ -11,8 +14,64 @@ from itertools import pairwise
 
 from groupflow.study.claims import Claim
 from papers.icn2011 import paper
-from papers.icn2011.judge import ByLoad, Measured, at_every_load
-from papers.icn2011.outcome import Points
+from papers.icn2011.outcome import Indices, Points
+from papers.icn2011.paper import Case, Method
+
+ByLoad = Mapping[float, float]
+"""a value at each load, the lowest first"""
+
+
+class Measured:
+    """Points of a figure, by the parameters that the figure varies."""
+
+    def __init__(self, points: Points) -> None:
+        self.points = points
+        self.loads = sorted({case.load for case in points})
+
+    @property
+    def lowest(self) -> float:
+        return self.loads[0]
+
+    @property
+    def highest(self) -> float:
+        return self.loads[-1]
+
+    def at(self, method: Method, load: float, **which: int) -> Indices:
+        """The means at a point; `senders`, `members`, `delay_ms` as in `Case`."""
+        if which.get("senders") == 4:
+            which["members"] = 1
+        return self.points[Case(method, load, **which)].mean  # type: ignore[arg-type]
+
+    def over(self, value: Callable[[float], float]) -> ByLoad:
+        """A value at each load."""
+        return {load: value(load) for load in self.loads}
+
+
+def at_every_load(
+    id: str,
+    figure: str,
+    claim: str,
+    paper: str | float,
+    values: ByLoad,
+    unit: str,
+    *,
+    least: float | None = None,
+    most: float | None = None,
+) -> Claim:
+    """A claim that holds if no value is below `least`, or above `most`. The worst value is measured."""
+    if least is not None:
+        worst, word, bound = min(values.values()), "least", least
+        good = [load for load, value in values.items() if value >= least]
+    elif most is not None:
+        worst, word, bound = max(values.values()), "most", most
+        good = [load for load, value in values.items() if value <= most]
+    else:
+        raise TypeError(f"{id}: give least or most")
+    holds = len(good) == len(values)
+    where = "every load" if holds else f"load {', '.join(f'{x:g}' for x in good)}" if good else "no load"
+    note = f"the {word} over the loads; at {word} {bound:g} at {where}"
+    return Claim(id, figure, claim, paper, worst, unit, holds, note)
+
 
 TENTH = 0.1
 LINK_MBPS = paper.LINK_BPS / paper.MEGABIT

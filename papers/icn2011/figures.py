@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from groupflow.study.drawing import Axes, marked, save, subplots
+from groupflow.study.drawing import marked, save, subplots
 from papers.icn2011.outcome import Indices, Points
 from papers.icn2011.paper import BEYOND, DELAYS_MS, MEMBERS, METHODS, NAMES, SPLIT, Case, Method
 
@@ -101,46 +101,23 @@ FIGURES = (
 
 
 def draw(figure: Figure, path: Path, points: Points) -> None:
-    """Writes one figure."""
-    drawing, axis = subplots(figsize=(5.6, 4.0))
-    panel(axis, figure, points)
-    save(drawing, path)
-
-
-def panel(axis: Axes, figure: Figure, points: Points) -> None:
     """Draws one figure."""
+    drawing, axis = subplots(figsize=(5.6, 4.0))
     for line in figure.lines:
-        cases = [case for case in points if case == replace(line.case, load=case.load)]
-        if not cases:
-            continue  # a study of the paper's methods alone
-        curve(axis, points, cases, figure.index, line.label, LOOKS[line.case.method], dashed=line.dashed)
-    axis.set(ylabel=figure.ylabel, xlim=(0.05, 1.05), ylim=figure.limits)
+        cases = (case for case in points if case == replace(line.case, load=case.load))
+        found = [(case.load, points[case]) for case in sorted(cases, key=lambda case: case.load)]
+        axis.errorbar(
+            [load for load, _ in found],
+            [figure.index(point.mean) for _, point in found],
+            yerr=[figure.index(point.spread) for _, point in found],
+            label=line.label,
+            linestyle="--" if line.dashed else "-",
+            markerfacecolor="white" if line.dashed else None,
+            **marked(LOOKS[line.case.method]),
+            linewidth=1.1,
+            capsize=2,
+        )
+    axis.set(xlabel="Traffic load", ylabel=figure.ylabel, xlim=(0.05, 1.05), ylim=figure.limits)
     axis.set_title(f"Fig. {figure.number}: {figure.title}")
     axis.legend()
-
-
-def curve(
-    axis: Axes,
-    points: Points,
-    cases: Iterable[Case],
-    index: Callable[[Indices], float],
-    label: str,
-    look: int,
-    *,
-    dashed: bool = False,
-    over: Callable[[Case], float] = lambda case: case.load,
-) -> None:
-    """Draws an index at the points of these cases, which differ in the load only, or in what `over` says."""
-    found = [(over(case), points[case]) for case in sorted(cases, key=over)]
-    axis.errorbar(
-        [at for at, _ in found],
-        [index(point.mean) for _, point in found],
-        yerr=[index(point.spread) for _, point in found],
-        label=label,
-        linestyle="--" if dashed else "-",
-        markerfacecolor="white" if dashed else None,
-        **marked(look),
-        linewidth=1.1,
-        capsize=2,
-    )
-    axis.set_xlabel("Traffic load")
+    save(drawing, path)

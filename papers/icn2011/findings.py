@@ -8,6 +8,7 @@ from groupflow.study.claims import BEYOND, Claim
 from papers.icn2011.claims import (
     MORE,
     NEVER_ZERO,
+    Measured,
     effective_of,
     more_than_split,
     one_cache,
@@ -15,7 +16,6 @@ from papers.icn2011.claims import (
     reception_of,
     stays,
 )
-from papers.icn2011.judge import Measured
 from papers.icn2011.outcome import Points
 from papers.icn2011.paper import DELAYS_MS, SPLIT
 

@@ -26,7 +26,7 @@ import yaml
 from groupflow import sim
 from groupflow.data import TOPOLOGIES
 from groupflow.files.repetition import expand
-from groupflow.files.topology import parse
+from groupflow.files.topology import read_form
 from groupflow.model.topology import Topology
 from groupflow.sim.model import Kind
 from papers.icn2011 import paper
@@ -47,7 +47,7 @@ def scenario(case: paper.Case, *, seconds: float = paper.SECONDS, seed: int = 1)
     """The scenario of one run of the case."""
     stays = sim.TcpTraffic(
         case.tcp,
-        case.window,
+        paper.WINDOW,
         packet=paper.PACKET_BYTES,
         profile="ns2",
         messages=sim.Messages(paper.MESSAGE_BYTES, case.period_ns),
@@ -64,7 +64,6 @@ def scenario(case: paper.Case, *, seconds: float = paper.SECONDS, seed: int = 1)
                 load=0.0,
                 tcp="sack",
                 agent_pps=None,
-                acks="",
                 diffusion=None,
                 each_message=False,
             )
@@ -74,14 +73,7 @@ def scenario(case: paper.Case, *, seconds: float = paper.SECONDS, seed: int = 1)
         sample_ns=duration_ns,
         seed=seed,
         kinds=_kinds(case),
-        agents=dict.fromkeys(
-            AGENTS,
-            sim.AgentOptions(
-                case.agent_pps,
-                acknowledgement_bytes=paper.MSS if "long" in case.acks else 0,
-                acknowledgements_first="first" in case.acks,
-            ),
-        ),
+        agents=dict.fromkeys(AGENTS, sim.AgentOptions(case.agent_pps)),
     )
     if case.method == "unicast":
         flows = tuple(
@@ -175,15 +167,15 @@ def topology(case: paper.Case) -> Topology:
     links = [link for link in form["links"] if kept | set(AGENTS) >= set(link["ends"])]
     links = [link for link in links if set(link["ends"]) != set(AGENTS)] + _between(case)
     for number in range(1, case.routers + 1):
-        form["switches"][f"r{number}"] = {"device_id": 20 + number, "grpc": 9600 + number}
-    for number, source in enumerate(case.buffered, 11):
+        form["switches"][f"r{number}"] = {}
+    for source in case.buffered:
         buffer = case.entry(source)
-        form["switches"][buffer] = {"device_id": number, "grpc": 9561 + number}
+        form["switches"][buffer] = {}
         (outer,) = (link for link in links if source in link["ends"])
         outer["ends"] = [buffer if end == source else end for end in outer["ends"]]
         links.append({"ends": [source, buffer], "rate": "unlimited", "delay": 0, "queue": 1_000_000})
     form["links"] = links
-    return parse(yaml.safe_dump(form, sort_keys=False), "fig5")
+    return read_form(form, "fig5")
 
 
 def _between(case: paper.Case) -> list[dict[str, Any]]:

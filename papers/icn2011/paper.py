@@ -8,7 +8,6 @@ from typing import Literal, TypeAlias
 from groupflow.sim.model import Variant
 
 Method: TypeAlias = Literal["unicast", "n2n", "e2e", "group", "members"]
-Acks: TypeAlias = Literal["", "first", "long", "long-first"]
 METHODS: tuple[Method, ...] = ("unicast", "n2n", "e2e")
 """the paper's"""
 SPLIT: tuple[Method, ...] = ("n2n", "e2e")
@@ -71,13 +70,10 @@ class Case:
     delay_ms: int = 10
     """delay of the link between the split agents"""
     tcp: Variant = "sack"
-    window: int = WINDOW
     sender_buffer: bool = True
     """whether a sender's TCP can overflow its output buffer (Table I), or is held back like an agent's"""
     agent_pps: int | None = None
     """packets that an agent handles in a second; None: any number"""
-    acks: Acks = ""
-    """acknowledgements of agents: as long as data packets, ahead of data, or both"""
     routers: int = 0
     """P4 switches between the split agents; their links share the delay, and the last one is narrow"""
     diffusion: float | None = None

@@ -7,7 +7,7 @@ from papers.icn2011 import claims, figures, findings
 from papers.icn2011.figures import Figure
 from papers.icn2011.outcome import SIMULATION, runs
 from papers.icn2011.paper import usual_loads
-from papers.icn2011.studies import agent_acks, agent_rate, cache_ratio, cubic, diffusion, fig7
+from papers.icn2011.studies import agent_rate, cache_ratio, cubic, diffusion, fig7
 
 
 def _study(figure: Figure) -> AnyStudy:
@@ -25,7 +25,7 @@ EXPERIMENT = Experiment(
     "split connections for group communication (Emina et al. 2011)",
     [
         *FIGURES,
-        *(cache_ratio.STUDY, fig7.CONNECTIONS, agent_acks.STUDY, agent_rate.STUDY, fig7.SENDER_BUFFER),
+        *(cache_ratio.STUDY, fig7.CONNECTIONS, agent_rate.STUDY, fig7.SENDER_BUFFER),
         *(cubic.STUDY, diffusion.STUDY),
     ],
     default=lambda quick: FIGURES,

@@ -12,18 +12,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import yaml
-
 from groupflow import sim
 from groupflow.control.gather.climber import Climber
 from groupflow.control.gather.comparison import Comparison
 from groupflow.control.gather.model import ROUND_S, Client, Limits, Policy, Readings, Setting, Settings
 from groupflow.control.gather.policies import Untuned
 from groupflow.control.gather.sakajiri import Sakajiri, Searches
-from groupflow.files.topology import parse
+from groupflow.files.topology import read_form
 from groupflow.sim.gather import Gathering
-from papers.sakajiri.paper import HIGH, LOW, Case, Method, Run
-from papers.sakajiri.situations import SITUATIONS
+from papers.sakajiri.paper import HIGH, LOW, SITUATIONS, Case, Method, Run
 
 SLOW_START_S = 10.0
 """time of a client that does not count as its steady state, as in the paper's figures here"""
@@ -90,7 +87,7 @@ def scenario(run: Run) -> sim.Scenario:
     duration_ns = round(run.seconds * NANOSECONDS)
     return sim.Scenario(
         name=f"{case.method}-{case.tcp}-{case.situation}-{run.seed}",
-        topology=parse(yaml.safe_dump(topology(case), sort_keys=False), "sakajiri"),
+        topology=read_form(topology(case), "sakajiri"),
         flows=rivals if case.interference else (),
         duration_ns=duration_ns,
         sample_ns=duration_ns,
@@ -136,12 +133,7 @@ def topology(case: Case) -> dict[str, Any]:
         *(_link(host, "r2", FAST, rival_ns, links.queue) for host in RIVALS),
         _link("r3", RIVAL_SERVER, FAST, rival_ns, links.queue),
     ]
-    return {
-        "name": "sakajiri",
-        "switches": {f"r{n}": {"device_id": n + 1, "grpc": 9600 + n} for n in range(4)},
-        "hosts": {name: {"ip": f"10.0.{n + 1}.1/24"} for n, name in enumerate(hosts)},
-        "links": wires,
-    }
+    return {"name": "sakajiri", "switches": {f"r{n}": {} for n in range(4)}, "hosts": hosts, "links": wires}
 
 
 EDGE_MS, CORE_MS = 1, 5

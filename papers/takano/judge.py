@@ -8,15 +8,11 @@ of one is compared with run i of the other, whose background starts at the same 
 runs is used again from its first. The criteria are beside the claims, the number of runs is in plan.py.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
 
 from groupflow.study.claims import Claim
-from papers.takano.outcome import Outcome
-
-Outcomes: TypeAlias = Mapping[str, Sequence[Outcome]]
-"""by label, repetitions in their order"""
+from papers.takano.outcome import Outcomes
 
 
 @dataclass(frozen=True)
@@ -26,13 +22,6 @@ class Rule:
     labels: tuple[str, ...]
     judge: Callable[..., list[Claim]]
     """makes the claims from one outcome for each label, in order; always the same claims"""
-
-
-def by_label(outcomes: Iterable[Outcome]) -> Outcomes:
-    found: dict[str, list[Outcome]] = {}
-    for outcome in outcomes:
-        found.setdefault(outcome.run.label, []).append(outcome)
-    return found
 
 
 def evaluate(rules: Iterable[Rule], outcomes: Outcomes) -> list[Claim]:

@@ -15,10 +15,8 @@ Parameters that the paper leaves open, as chosen here:
 
 from fractions import Fraction
 
-import yaml
-
 from groupflow import sim
-from groupflow.files.topology import parse
+from groupflow.files.topology import read_form
 from groupflow.sim.model import VARIANTS, Variant
 from papers.takano.paper import LINK_DELAY_NS, PACKET_BYTES, Case
 from papers.takano.plan import Run
@@ -34,7 +32,7 @@ def scenario(run: Run) -> sim.Scenario:
     case = run.case
     base = sim.Scenario(
         name=f"takano-{run.label}",
-        topology=parse(topology_text(case, paced=run.paced), f"takano-{case.name}"),
+        topology=read_form(topology(case, paced=run.paced), f"takano-{case.name}"),
         flows=tuple(
             sim.Flow(
                 name=source.flow,
@@ -84,7 +82,7 @@ def control(case: Case, *, shaped: bool = True) -> sim.Diffusion:
     )
 
 
-def topology_text(case: Case, *, paced: bool = False) -> str:
+def topology(case: Case, *, paced: bool = False) -> dict[str, object]:
     """The line, with a source and a sink for each flow."""
     rate = f"{case.bandwidth_bps}bit"
     inside: dict[str, object] = {"rate": "unlimited", "delay": 0, "queue": HOST_QUEUE}
@@ -99,12 +97,9 @@ def topology_text(case: Case, *, paced: bool = False) -> str:
         pace = {"rate": rate} if paced else {}
         links.append({"ends": [ends[0], switch(source.node)]} | inside | pace)
         links.append({"ends": [ends[1], switch(case.nodes)]} | inside)
-    return yaml.safe_dump(
-        {
-            "name": f"takano-{case.name}",
-            "switches": {switch(n): {"device_id": n, "grpc": 9600 + n} for n in range(1, case.nodes + 1)},
-            "hosts": {host: {"ip": f"10.0.{place}.1/24"} for place, host in enumerate(hosts, 1)},
-            "links": links,
-        },
-        sort_keys=False,
-    )
+    return {
+        "name": f"takano-{case.name}",
+        "switches": {switch(n): {} for n in range(1, case.nodes + 1)},
+        "hosts": hosts,
+        "links": links,
+    }

@@ -6,10 +6,10 @@ from pathlib import Path
 from groupflow.study.experiment import AnyStudy, Experiment
 from papers.takano import figures, influenced
 from papers.takano.claims import RULES
-from papers.takano.judge import Outcomes, by_label, evaluate
+from papers.takano.judge import evaluate
+from papers.takano.outcome import SIMULATION, Outcomes, by_label
 from papers.takano.paper import CASES, MEGABIT, QUICK_CASES, QUICK_SECONDS
 from papers.takano.plan import Run, label, scenario_runs
-from papers.takano.simulation import SIMULATION
 from papers.takano.studies import STUDIES, hosts
 
 

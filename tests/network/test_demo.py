@@ -1,5 +1,6 @@
 """`groupflow demo`, whole: its exit code, its report, and that Ctrl-C leaves nothing."""
 
+import hashlib
 import json
 import os
 import signal
@@ -7,7 +8,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.network.harness import ROOT, undisturbed_report
+from experiments.demo import baseline
+from groupflow.lab.measure import link_bytes, usage
+from tests.network.harness import MIB, ROOT, Lab, undisturbed_report
 
 DEMO = (sys.executable, "-m", "groupflow.cli.main", "demo", "--size", "4MiB", "--members", "1")
 
@@ -96,3 +99,19 @@ def switch_pid(parent: int) -> int:
             if int(fields[1]) == parent:
                 return int(entry.name)
     raise AssertionError("the demo runs no gfswitch")
+
+
+async def test_tcp_carries_a_file_to_several_hosts_at_once(pair: Lab) -> None:
+    file = pair.file(2 * MIB)
+    receivers = pair.receivers()
+    todo = baseline.plan(pair.topology, "ma1", receivers, 2 * MIB, paced=False)
+    before = link_bytes(pair.network)
+    seconds = await baseline.run(pair.network, "ma1", receivers, file, pair.folder, todo)
+    assert 0 < seconds < baseline.MAX_SECONDS and todo.file_bytes == 2 * MIB
+    links = usage(pair.topology, before, link_bytes(pair.network), 2 * MIB)
+    copies = {(use.source, use.target): use.copies for use in links}
+    assert copies["ma1", "s1"] > 3.0  # one for each receiver
+    assert copies["s1", "s2"] > 2.0
+    assert hashlib.sha256((pair.folder / "baseline.bin").read_bytes()).digest() == (
+        hashlib.sha256(file.read_bytes()).digest()
+    )

@@ -9,13 +9,13 @@ from typing import Any, cast
 
 import pytest
 
-from experiments.diffusion import on_bmv2
 from groupflow import units
 from groupflow.agents.programs import find_program
 from groupflow.control.diffusion.bmv2_agent import QUEUE_RATE
 from groupflow.control.diffusion.thrift_client import ThriftClient
 from groupflow.files import variants
 from groupflow.lab import bmv2
+from groupflow.lab.controller_process import start_rate_agents
 from groupflow.model.topology import Topology
 from groupflow.processes import Daemon
 from tests.network.harness import Lab, MakeLab, eventually, laboratory
@@ -49,7 +49,7 @@ def state(lab: Lab) -> list[dict[str, Any]]:
 async def test_rate_agents_carry_the_control_on_bmv2(tmp_path: Path) -> None:
     """Feedback goes from switch to switch, and the agents' rates let a burst through."""
     with laboratory(bottleneck(), tmp_path, "bmv2") as lab:
-        await asyncio.to_thread(on_bmv2.start_agents, lab.network, lab.controller, tmp_path)
+        await asyncio.to_thread(start_rate_agents, lab.network, lab.controller, tmp_path)
         request = {"kind": "flow", "src": "h1", "dst": "h2", "protocol": "udp", "dst_port": PORT, "d": "0.1"}
         made = cast(dict[str, Any], lab.controller.post("/diffusion", request))
         assert [hop["d_i"] for hop in made["hops"][:2]] == [5.0, 5.0]  # of the agents' period, 20 ms

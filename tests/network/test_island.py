@@ -17,8 +17,8 @@ from groupflow.agents.errors import AgentError
 from groupflow.agents.options import RecvOptions, SendOptions
 from groupflow.files import variants
 from groupflow.lab.measure import link_bytes, usage
-from groupflow.lab.trees import address, dispatchers
-from groupflow.lab.waiting import until
+from groupflow.lab.trees import address, served
+from groupflow.processes import until
 from groupflow.tree.island import Island
 from groupflow.tree.members import TreeRecvOptions, TreeSendOptions
 from tests.network.harness import MIB, Lab, MakeLab
@@ -42,8 +42,8 @@ def lab(make_lab: MakeLab) -> Any:
 async def a_tree(lab: Lab) -> AsyncGenerator[dict[str, Any]]:
     """Access to a tree, for its hosts."""
     token = secrets.token_hex(16)
-    async with dispatchers(lab.network.hosts[OUTSIDE].launcher(), token, plain=False) as pin:
-        yield {"to": address(lab.network, OUTSIDE), "token": token, "tls_pin": pin}
+    async with served(lab.network.hosts[OUTSIDE].launcher(), token, plain=False) as tree:
+        yield {"to": address(lab.network, OUTSIDE), "token": token, "tls_pin": tree.pin}
 
 
 @asynccontextmanager

@@ -13,8 +13,8 @@ import pytest
 from experiments.tree import repair
 from groupflow.agents.agent_process import AgentProcess
 from groupflow.files import variants
-from groupflow.lab.trees import Source, Subscriber, address, dispatchers
-from groupflow.lab.waiting import until
+from groupflow.lab.trees import Source, Subscriber, address, served
+from groupflow.processes import until
 from groupflow.tree.members import Edges, TreeRecvOptions, TreeSendOptions
 from tests.network.harness import Lab, MakeLab, undisturbed
 
@@ -69,7 +69,7 @@ async def rates(lab: Lab) -> tuple[float, float]:
     async with AsyncExitStack() as stack:
         at = {name: host.launcher() for name, host in lab.network.hosts.items()}
         token, to = secrets.token_hex(16), address(lab.network, repair.SOURCE)
-        await stack.enter_async_context(dispatchers(at[repair.SOURCE], token, plain=True))
+        await stack.enter_async_context(served(at[repair.SOURCE], token, plain=True))
         shared: dict[str, Any] = {"to": to, "token": token, "slow": "isolate"}
         sending = TreeSendOptions(name=repair.SOURCE, members=len(SUBSCRIBERS), **shared)
         source = AgentProcess(sending, launcher=at[repair.SOURCE], piped_input=True)

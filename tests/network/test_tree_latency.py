@@ -10,7 +10,7 @@ import pytest
 from groupflow.agents.agent_process import AgentProcess
 from groupflow.files import variants
 from groupflow.lab.trees import Source, Subscriber, address, finish, served
-from groupflow.lab.waiting import until
+from groupflow.processes import until
 from groupflow.tree.members import TreeRecvOptions, TreeSendOptions
 from tests.network.harness import MakeLab
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from groupflow.control.controller import Controller
+from groupflow.control.sessions.admission import token
 from groupflow.control.sessions.model import Session
 from groupflow.control.sessions.requests import Options
-from groupflow.control.sessions.tokens import token
 from groupflow.control.split.service import SplitOptions
 from groupflow.files import topology
 from groupflow.lab.frames import request_frame
@@ -19,8 +19,7 @@ from groupflow.model.session import NewSession
 from groupflow.model.topology import Switch
 from groupflow.p4rt.connection import Connection
 from groupflow.p4rt.program import Program
-from groupflow.store.interface import Store
-from groupflow.store.memory import MemoryStore
+from groupflow.store.interface import MemoryStore, Store
 from tests.support.fake_switch import FakeSwitch
 from tests.support.waiting import quiet, until
 from tests.support.wire import Received

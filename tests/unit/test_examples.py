@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from groupflow.store.memory import MemoryStore
+from groupflow.store.interface import MemoryStore
 from groupflow.tree.options import DispatchOptions
 from groupflow.tree.service import Dispatch
 from tests.support.tokens import token_file

@@ -84,7 +84,7 @@ async def _serve_alone(
     from groupflow.control.gather.gathering import Gathering
     from groupflow.control.gather.plugin import load_policies
     from groupflow.model.client import DEFAULT_POLICY
-    from groupflow.store.memory import MemoryStore
+    from groupflow.store.interface import MemoryStore
 
     policies, chosen = load_policies(policy_files), policy or DEFAULT_POLICY
     if chosen not in policies:

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from groupflow.model.fields import Help
 
 _FORMS = {
-    "topology": "groupflow.files.topology:TopologyForm",
+    "topology": "groupflow.files.topology_forms:TopologyForm",
     "scenario": "groupflow.sim.forms:ScenarioForm",
     "sweep": "groupflow.study.sweep.form:SweepForm",
     "clients": "groupflow.control.gather.clients:ClientListForm",

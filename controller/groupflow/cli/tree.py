@@ -133,7 +133,7 @@ def serve(
 
 async def _serve(options: DispatchOptions, file: Path | None, common: Common) -> None:
     from groupflow.agents.controller_link import registered
-    from groupflow.store.memory import MemoryStore
+    from groupflow.store.interface import MemoryStore
     from groupflow.store.sqlite import SqliteStore
     from groupflow.tree.service import Dispatch
 

@@ -13,20 +13,19 @@ from groupflow.control.events import Events
 from groupflow.control.gather.gathering import Gathering
 from groupflow.control.gather.policies import POLICIES, Policies
 from groupflow.control.gather.sharing import Sharing
+from groupflow.control.sessions.admission import new_secret
 from groupflow.control.sessions.fabric import Fabric
 from groupflow.control.sessions.manager import SessionManager
 from groupflow.control.sessions.packet_in import ControlPlane
 from groupflow.control.sessions.post import Post
 from groupflow.control.sessions.requests import Options
-from groupflow.control.sessions.tokens import new_secret
 from groupflow.control.sessions.watchdog import Watchdog
 from groupflow.control.split.service import SplitOptions, Splitting
 from groupflow.model.topology import Switch, Topology
 from groupflow.p4rt.connection import Connection, connect, election_id, sequence_of
 from groupflow.p4rt.device import Device, State
 from groupflow.p4rt.program import Program
-from groupflow.store.interface import Store, StoreError, Transaction
-from groupflow.store.memory import MemoryStore
+from groupflow.store.interface import MemoryStore, Store, StoreError, Transaction
 from groupflow.store.sqlite import SqliteStore
 
 _ELECTION, _SECRET = "controller/election", "controller/secret"

@@ -88,13 +88,6 @@ async def served(
         yield found
 
 
-@asynccontextmanager
-async def dispatchers(launcher: Sequence[str], token: str, *, plain: bool) -> AsyncGenerator[str | None]:
-    """The dispatchers of one tree; yields the fingerprint of its certificate, or None."""
-    async with served(launcher, token, plain=plain) as found:
-        yield found.pin
-
-
 _PERIOD = 65_521
 """bytes after which the stream repeats: a prime, so that no two blocks of a usual size look alike"""
 _BLOCK = random.Random(1).randbytes(_PERIOD)

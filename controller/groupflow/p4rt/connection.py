@@ -6,7 +6,7 @@ restarts has to be back in less.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from ipaddress import IPv4Address
 from typing import NamedTuple, Protocol
 
@@ -49,6 +49,22 @@ class PacketOut(NamedTuple):
     inject: bool
     """whether the frame runs through the pipeline, as a RESET does"""
     frame: bytes
+
+
+def metadata_of(program: Program, packet: PacketOut) -> list[tuple[int, bytes]]:
+    """Numbers and values of the fields that go to the switch with a packet."""
+    values = {"egress_port": packet.port, "inject": int(packet.inject)}
+    return [
+        (field.id, values.get(name, 0).to_bytes((field.bitwidth + 7) // 8, "big"))
+        for name, field in program.packet_out.items()
+    ]
+
+
+def packet_in(program: Program, metadata: Mapping[int, bytes], frame: bytes) -> PacketIn:
+    """A packet of a switch, with the fields that came with it, by number."""
+    fields = (program.packet_in[name].id for name in ("ingress_port", "reason"))
+    port, reason = (int.from_bytes(metadata.get(number, b""), "big") for number in fields)
+    return PacketIn(port, reason, frame)
 
 
 class Failure(NamedTuple):
@@ -148,25 +164,18 @@ class P4RuntimeConnection:
         return [entity async for reply in self._client.request_iter(request) for entity in reply.entities]
 
     async def send(self, packet: PacketOut) -> None:
-        fields = self._program.packet_out
-        values = {"egress_port": packet.port, "inject": int(packet.inject)}
         message = p4r.PacketOut(payload=packet.frame)
-        for name, field in fields.items():
-            size = (field.bitwidth + 7) // 8
-            message.metadata.add(metadata_id=field.id, value=values.get(name, 0).to_bytes(size, "big"))
+        for number, value in metadata_of(self._program, packet):
+            message.metadata.add(metadata_id=number, value=value)
         await self._client.send(p4r.StreamMessageRequest(packet=message))
 
     async def packets(self) -> AsyncIterator[PacketIn]:
         """Packet-ins, until the connection ends or another controller takes mastership."""
-        port_id = self._program.packet_in["ingress_port"].id
-        reason_id = self._program.packet_in["reason"].id
         while True:
             message = await self._client.receive()
             if message.HasField("packet"):
                 metadata = {item.metadata_id: item.value for item in message.packet.metadata}
-                port = int.from_bytes(metadata.get(port_id, b""), "big")
-                reason = int.from_bytes(metadata.get(reason_id, b""), "big")
-                yield PacketIn(port, reason, message.packet.payload)
+                yield packet_in(self._program, metadata, message.packet.payload)
             elif message.HasField("arbitration"):
                 if message.arbitration.status.code != GRPCStatusCode.OK:
                     primary = holder(U128.decode(message.arbitration.election_id))

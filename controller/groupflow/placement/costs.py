@@ -12,23 +12,19 @@ between the two is no link of the network. Headers, acknowledgements and retrans
 - A link serves the connections that cross it in one direction alike. A connection's rate [bit/s] is the
   smallest `rate / connections` of its path. All streams count, for all of the time.
 - End-to-end (E2E): an agent takes no more than every branch has acknowledged. So a stream moves at the pace
-  of its slowest connection. Node-to-node (N2N), with a cache that never fills: a member gets the slowest of
-  the connections between it and the sender.
+  of its slowest connection.
 - A connection is opened when the stream arrives: 1.5 round trips, or 3 one-way delays, pass from the first
   SYN until its first byte has arrived. These delays add up from connection to connection.
 
 A member's time is `8 size_bytes / rate + 3 * (one-way delays of its connections)`, the completion time the
-longest of these. Slow start, queues and loss are left out. N2N is never slower than E2E.
+longest of these. Slow start, queues and loss are left out.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
 
 from groupflow.placement.problem import Overlay, Problem
-
-Mode: TypeAlias = Literal["e2e", "n2n"]
 
 SET_UP_DELAYS = 3
 """one-way delays from a connection's SYN until its first byte has arrived: SYN, SYN-ACK, data"""
@@ -117,23 +113,18 @@ class Timing:
         return Timing(load, share)
 
 
-def completion_time(
-    problem: Problem, carried: Sequence[Connection], mode: Mode = "e2e", timing: Timing | None = None
-) -> float:
+def completion_time(problem: Problem, carried: Sequence[Connection], timing: Timing | None = None) -> float:
     """Completion time in s, as defined above; `timing`: that of `carried`, where it is known."""
     share = (timing or Timing.of(problem, carried)).share
     slowest = dict.fromkeys(problem.senders, 0.0)
-    pace: dict[tuple[int, int], float] = {}
     delay: dict[tuple[int, int], int] = {}
     for connection in carried:
         sender, above = connection.sender, (connection.sender, connection.start)
         here = sender, connection.end
         slowest[sender] = max(slowest[sender], share[connection])
-        pace[here] = max(share[connection], pace.get(above, 0.0))
         delay[here] = delay.get(above, 0) + path_delay(problem, connection)
     return max(
-        8 * problem.size_bytes * (slowest[sender] if mode == "e2e" else pace[sender, member])
-        + SET_UP_DELAYS * delay[sender, member] / 1e9
+        8 * problem.size_bytes * slowest[sender] + SET_UP_DELAYS * delay[sender, member] / 1e9
         for sender in problem.senders
         for member in problem.receivers(sender)
     )

@@ -147,7 +147,7 @@ def _check_hosts(topology: Topology, routes: Routes, names: Sequence[str]) -> No
             what = "a switch, not a host" if name in topology.switches else "no host of this network"
             raise InvalidError(f"{name!r} is {what}; there are {_some(sorted(topology.hosts))}")
         switch = routes.number[topology.hosts[name].switch]
-        reached = reached or routes.hops(switch)
+        reached = reached or routes.tree(switch).hops
         if reached[switch] < 0:
             raise InvalidError(f"no path from {names[0]} to {name}; link their switches")
 
@@ -158,7 +158,7 @@ def _candidates(routes: Routes, start: int, names: Iterable[str] | None) -> tupl
     for name in chosen:
         if name not in routes.number:
             raise InvalidError(f"no switch {name!r}; there are {_some(routes.names)}")
-    reached = routes.hops(start)
+    reached = routes.tree(start).hops
     return tuple(sorted({number for name in chosen if reached[number := routes.number[name]] >= 0}))
 
 

@@ -61,23 +61,6 @@ class Routes:
             known = self._paths[start, goal] = (start, *rest)
         return known
 
-    def hops(self, start: int) -> list[int]:
-        """Hops from `start` to every switch, -1 where there is no path."""
-        if start in self._trees:
-            return list(self._trees[start].hops)
-        hops = [-1] * len(self)
-        hops[start] = 0
-        layer = [start]
-        while layer:
-            below: list[int] = []
-            for switch in layer:
-                for neighbour in self.neighbours[switch]:
-                    if hops[neighbour] < 0:
-                        hops[neighbour] = hops[switch] + 1
-                        below.append(neighbour)
-            layer = below
-        return hops
-
     def _search(self, root: int) -> PathTree:
         """Breadth-first: a switch's parent is the one in the layer before with least delay, then name."""
         count = len(self)

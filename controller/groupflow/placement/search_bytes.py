@@ -34,7 +34,7 @@ class _Distances:
         for host, connections in problem.weights().items():
             switch = problem.switch_of(host)
             weights[switch] = weights.get(switch, 0) + connections
-        hops = np.array([problem.routes.hops(switch) for switch in self.candidates], np.float64)
+        hops = np.array([problem.routes.tree(switch).hops for switch in self.candidates], np.float64)
         homes = sorted(weights)
         self.between: Floats = len(problem.senders) * hops[:, list(self.candidates)]
         self.to_hosts: Floats = hops[:, homes]

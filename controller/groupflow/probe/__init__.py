@@ -5,8 +5,16 @@ probe.buffer, probe.connections
 """
 
 from groupflow.probe.client import measure
-from groupflow.probe.errors import BusyError, ProbeError, RefusedError
-from groupflow.probe.model import PORT, Cell, Probe, ProbeOptions, recommend
+from groupflow.probe.model import (
+    PORT,
+    BusyError,
+    Cell,
+    Probe,
+    ProbeError,
+    ProbeOptions,
+    RefusedError,
+    recommend,
+)
 from groupflow.probe.server import ServeOptions, Server
 
 __all__ = [

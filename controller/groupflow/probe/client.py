@@ -10,8 +10,19 @@ from typing import Any, TypeAlias
 
 from groupflow.errors import reason
 from groupflow.probe import wire
-from groupflow.probe.errors import BusyError, ProbeError, RefusedError
-from groupflow.probe.model import LEAST_BUFFER, PORT, WARM_UP, Cell, Probe, ProbeOptions, fewest, recommend
+from groupflow.probe.model import (
+    LEAST_BUFFER,
+    PORT,
+    WARM_UP,
+    BusyError,
+    Cell,
+    Probe,
+    ProbeError,
+    ProbeOptions,
+    RefusedError,
+    fewest,
+    recommend,
+)
 from groupflow.probe.sockets import CHUNK, RECEIVE_LIMIT, SEND_LIMIT, connect, granted, reset
 
 OnCell: TypeAlias = Callable[[int, int, Cell], None]

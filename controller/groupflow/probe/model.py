@@ -1,10 +1,31 @@
-"""Options of a probe, and its result."""
+"""Options of a probe, its result, and its errors, each one line: cause; cure."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from groupflow.errors import Error, Kind
 from groupflow.model import ports
-from groupflow.probe.errors import OptionsError
+
+
+class ProbeError(Error):
+    """A path could not be measured, or a server cannot serve."""
+
+
+class OptionsError(ProbeError):
+    """Options with which nothing can be measured."""
+
+    default = Kind.USAGE
+
+
+class RefusedError(ProbeError):
+    """The far side does not serve this client: trying again without a change will not help."""
+
+    default = Kind.INVALID
+
+
+class BusyError(ProbeError):
+    """The far side measures with another client."""
+
 
 PORT = ports.PROBE
 KIB, MIB = 1 << 10, 1 << 20

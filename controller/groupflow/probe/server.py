@@ -14,8 +14,15 @@ from typing import Any, Self
 
 from groupflow.errors import reason
 from groupflow.probe import wire
-from groupflow.probe.errors import ProbeError
-from groupflow.probe.model import LEAST_BUFFER, LEAST_CELL_S, MOST_BUFFER, MOST_CELL_S, MOST_CONNECTIONS, PORT
+from groupflow.probe.model import (
+    LEAST_BUFFER,
+    LEAST_CELL_S,
+    MOST_BUFFER,
+    MOST_CELL_S,
+    MOST_CONNECTIONS,
+    PORT,
+    ProbeError,
+)
 from groupflow.probe.sockets import BACKLOG, CHUNK, gives_way, granted, listen, reset
 
 log = logging.getLogger(__name__)

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
 from groupflow.errors import reason
-from groupflow.probe.errors import ProbeError
+from groupflow.probe.model import ProbeError
 
 Key = TypeVar("Key")
 

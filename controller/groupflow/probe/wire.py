@@ -22,7 +22,7 @@ import json
 import secrets
 from typing import Any, Literal
 
-from groupflow.probe.errors import ProbeError
+from groupflow.probe.model import ProbeError
 
 VERSION = 1
 LONGEST_LINE = 4096

@@ -15,17 +15,16 @@ from typing import TYPE_CHECKING
 from finsy.proto import p4r
 
 from groupflow.control.controller import Controller
+from groupflow.control.sessions.admission import token
 from groupflow.control.sessions.model import Session, SessionRecord
 from groupflow.control.sessions.requests import Options
-from groupflow.control.sessions.tokens import token
 from groupflow.model.session import NewSession
 from groupflow.model.topology import Switch
-from groupflow.p4rt.connection import Failure, PacketIn, PacketOut
+from groupflow.p4rt.connection import Failure, PacketIn, PacketOut, metadata_of, packet_in
 from groupflow.p4rt.entries import DELETE, Change, Entries, encode
 from groupflow.p4rt.program import Program
 from groupflow.sim.model import Scenario
-from groupflow.store.interface import Transaction
-from groupflow.store.memory import MemoryStore
+from groupflow.store.interface import MemoryStore, Transaction
 
 if TYPE_CHECKING:
     from groupflow._native import NativeSim
@@ -157,18 +156,10 @@ class _Connection:
         return []  # counters are read in running networks only
 
     async def send(self, packet: PacketOut) -> None:
-        values = {"egress_port": packet.port, "inject": int(packet.inject)}
-        metadata = [
-            (field.id, values.get(name, 0).to_bytes((field.bitwidth + 7) // 8, "big"))
-            for name, field in self._program.packet_out.items()
-        ]
-        self._sim.packet_out(self._name, packet.frame, metadata)
+        self._sim.packet_out(self._name, packet.frame, metadata_of(self._program, packet))
 
     def deliver(self, frame: bytes, metadata: dict[int, bytes]) -> None:
-        def value(name: str) -> int:
-            return int.from_bytes(metadata.get(self._program.packet_in[name].id, b""), "big")
-
-        self._packets.put_nowait(PacketIn(value("ingress_port"), value("reason"), frame))
+        self._packets.put_nowait(packet_in(self._program, metadata, frame))
 
     async def packets(self) -> AsyncIterator[PacketIn]:
         while True:

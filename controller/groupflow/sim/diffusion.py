@@ -1,16 +1,19 @@
 """Diffusion-type flow control in a scenario: puts the controller's entries into the switches."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
+from groupflow import units
+from groupflow.model.fields import DELAY, Range, Written
 from groupflow.model.topology import Host
 from groupflow.sim.model import (
     Flow,
     Generator,
+    InFile,
     QueueSetting,
     Scenario,
     ScenarioError,
@@ -28,20 +31,26 @@ if TYPE_CHECKING:
 _TCP, _UDP = 6, 17
 
 
+def _number(name: str, example: str) -> Written:
+    schema = {"type": ["number", "string"]}
+    return Written(lambda value: units.parse_number(str(value), name), f"a number such as {example}", schema)
+
+
 @dataclass(frozen=True)
 class Diffusion:
     """The controlled flows of a scenario, and the control's parameters."""
 
-    d: Fraction
+    d: Annotated[Fraction, _number("D", "0.1")]
     """D of eq. 3, without unit"""
-    flows: tuple[str, ...]
-    """names of the controlled flows; their numbers in feedback are their places here, from 1"""
-    alpha: Fraction = Fraction(1)
-    packet_bytes: int = 1514
+    flows: Annotated[tuple[str, ...] | None, InFile(cure="names of flows, as in [target, other]")] = None
+    """names of the controlled flows; their numbers in feedback are their places here, from 1; None: all of
+    the traffic"""
+    alpha: Annotated[Fraction, _number("alpha", "0.9")] = Fraction(1)
+    packet_bytes: Annotated[int, Range(64, 9216), InFile("packet")] = 1514
     """bytes of a full frame, which turn bit/s into packets/s"""
     queue_packets: int | None = None
     """bound of each controlled queue; None: that of the link's queue"""
-    host_delay_ns: int | None = None
+    host_delay_ns: Annotated[int | None, DELAY, InFile("hosts")] = None
     """d_0 of eq. 9, the period at which senders' hosts learn the rate to shape to; None: they do not"""
 
 
@@ -56,6 +65,7 @@ def with_diffusion(scenario: Scenario, control: Diffusion) -> Scenario:
     from groupflow.p4rt.program import Program
 
     program = Program.load(scenario.p4info, scenario.program)
+    names = control.flows if control.flows is not None else tuple(flow.name for flow in scenario.flows)
     flows = (*scenario.flows, *split_flows(scenario)[0])
     by_name = {flow.name: flow for flow in flows}
     ports = flow_ports(flows)
@@ -63,7 +73,7 @@ def with_diffusion(scenario: Scenario, control: Diffusion) -> Scenario:
     generators = Counter[str]()
     limits: set[tuple[str, int, int]] = set()
     controlled: dict[str, tuple[Part, ...]] = {}
-    for number, name in enumerate(control.flows, 1):
+    for number, name in enumerate(names, 1):
         if name not in by_name:
             raise ScenarioError(
                 f"diffusion.flows: no flow {name!r} in the traffic; name one of {', '.join(by_name)}"
@@ -85,7 +95,7 @@ def with_diffusion(scenario: Scenario, control: Diffusion) -> Scenario:
         setups[switch] = _setup(program, scenario, switch, held, queued, control)
     queues = max(scenario.queues, QUEUES)
     warning = stability.warning(control.d, control.alpha)
-    told = _told(scenario, control) if control.host_delay_ns is not None else scenario
+    told = _told(scenario, names) if control.host_delay_ns is not None else scenario
     return replace(
         told,
         setups=setups,
@@ -95,9 +105,9 @@ def with_diffusion(scenario: Scenario, control: Diffusion) -> Scenario:
     )
 
 
-def _told(scenario: Scenario, control: Diffusion) -> Scenario:
+def _told(scenario: Scenario, names: Sequence[str]) -> Scenario:
     """The scenario with hosts and agents that shape the controlled flows they send."""
-    number = {name: place for place, name in enumerate(control.flows, 1)}
+    number = {name: place for place, name in enumerate(names, 1)}
     flows = (replace(f, shaped_as=number[f.name]) if f.name in number else f for f in scenario.flows)
     splits = (
         replace(

@@ -1,207 +1,176 @@
-"""The form of a scenario file: a topology's YAML form, with traffic and simulator-only properties."""
+"""The form of a scenario file: a topology's YAML form, with traffic and simulator-only properties.
+
+Keys, bounds and cures are those of the values (`model`): a form is made of the annotations of their fields.
+"""
 # Forms are frozen, which pyright cannot see: a field may be narrower than the same field of a parent.
 # pyright: reportIncompatibleVariableOverride=false
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from fractions import Fraction
-from typing import Annotated, Any, Literal, TypeAlias, cast
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import MISSING, fields, is_dataclass, replace
+from types import UnionType
+from typing import Annotated, Any, Literal, TypeVar, cast, get_args, get_origin
 
-from pydantic import Field, PlainValidator
+from pydantic import Field, PlainValidator, create_model
 
 from groupflow import units
 from groupflow.files import forms
-from groupflow.files import topology as network
-from groupflow.files.forms import Form, default, number
-from groupflow.model.fields import (
-    BYTES,
-    DELAY,
-    LOSS,
-    PACKETS,
-    Bytes,
-    Delay,
-    FiniteRate,
-    Loss,
-    Packets,
-    Rate,
-    Written,
-)
+from groupflow.files import topology_forms as network
+from groupflow.files.forms import Form
+from groupflow.model.fields import BYTES, LOSS, Range, Written
 from groupflow.model.topology import LinkSpec
-from groupflow.sim.model import Pattern, Profile, Variant
+from groupflow.sim.diffusion import Diffusion
+from groupflow.sim.model import (
+    FLAT,
+    Downs,
+    FifoOptions,
+    Flow,
+    GilbertElliott,
+    InFile,
+    LinkExtra,
+    QueueSetting,
+    Scenario,
+    TcpTraffic,
+    Threshold,
+    UdpTraffic,
+)
+
+_T = TypeVar("_T")
+_F = TypeVar("_F", bound=Form)
 
 
-def _downs(value: object) -> tuple[tuple[int, int], ...]:
-    cure = "write pairs of times in order, such as [[1s, 1.5s]]"
-    downs: list[tuple[int, int]] = []
-    for item in cast(list[object], value) if isinstance(value, list) else [None]:
-        pair = cast(list[object], item) if isinstance(item, list) else []
-        if len(pair) != 2:
-            raise ValueError(f"{item!r} is no pair of times; {cure}")
-        start, end = (units.parse_delay(time) for time in pair)
-        if start >= end or (downs and start < downs[-1][1]):
-            raise ValueError(f"{item!r} is not in order; {cure}")
-        downs.append((start, end))
-    return tuple(downs)
+def _written(model: type) -> Iterator[tuple[str, object, Any, tuple[object, ...]]]:
+    """The fields that a file has: name, default, type and annotations."""
+    for field in fields(model):
+        if get_origin(field.type) is Annotated:
+            kind, *notes = get_args(field.type)
+            yield field.name, ... if field.default is MISSING else field.default, kind, tuple(notes)
 
 
-def _threshold(value: object) -> int:
-    """A number of packets, with its unit."""
-    if isinstance(value, int):
-        cure = f"write a number with its unit, as in '{max(value, 1)} packets'"
-        raise units.UnitError(f"{value!r} cannot be read; {cure}")
-    return units.parse_packets(value)
+def form_of(model: type, base: type[_F]) -> type[_F]:
+    """The form of a mapping that has the keys of a dataclass, beside those of `base`."""
+    own: dict[str, Any] = {}
+    for name, otherwise, kind, notes in _written(model):
+        if FLAT in notes:
+            base = form_of(kind, base)
+            continue
+        said = next((note for note in notes if isinstance(note, InFile)), InFile())
+        written = next((note for note in notes if isinstance(note, Written)), None)
+        rest = [note for note in notes if not isinstance(note, InFile)]
+        if otherwise is None and written is None:
+            rest.append(forms.GIVEN)
+        shown: Any = (
+            {"default": written.show(otherwise)} if written and otherwise not in (..., None, 0) else None
+        )
+        field = Field(
+            said.otherwise if otherwise is ... else otherwise,
+            alias=said.key or None,
+            description=said.cure or next((note.cure for note in notes if isinstance(note, Range)), None),
+            json_schema_extra=shown,
+        )
+        own[name] = (Annotated[_in_file(kind), *rest] if rest else _in_file(kind), field)
+    return create_model(f"{model.__name__}Form", __base__=base, __doc__=model.__doc__, **own)
 
 
-def _flag(*, otherwise: bool) -> Any:
-    return Field(otherwise, description="true or false")
+def _in_file(kind: Any) -> Any:
+    """The type that a file has in place of a value's: a list for a tuple, a mapping for a dataclass."""
+    if get_origin(kind) is UnionType:
+        one, other = map(_in_file, get_args(kind))
+        return one | other
+    if get_origin(kind) is tuple:
+        return list[_in_file(get_args(kind)[0])]
+    return Annotated[kind, reads(cast(type[object], kind))] if is_dataclass(kind) else kind
 
 
-def _packet(least: int) -> Any:
-    cure = f"{least} to 65535 bytes (an IP packet)"
-    return default("1500 bytes", ge=least, le=0xFFFF, description=cure)
+def reads(model: type[object]) -> PlainValidator:
+    """Makes a value of a mapping."""
+    form = form_of(model, Form)
+
+    def read(of: object) -> object:
+        return value_of(model, form.model_validate(of))
+
+    return PlainValidator(read, json_schema_input_type=form)
 
 
-_NUMBER = {"type": ["number", "string"]}
-_PAIR = {"type": "array", "items": DELAY.schema, "minItems": 2, "maxItems": 2}
-_DOWNS = Written(_downs, "pairs of times, such as [[1s, 1.5s]]", {"type": "array", "items": _PAIR})
-_THRESHOLD = Written(_threshold, "packets, as in '40 packets'", PACKETS.schema["anyOf"][1])
-_D = Written(lambda value: units.parse_number(str(value), "D"), "a number such as 0.1", _NUMBER)
-_ALPHA = Written(lambda value: units.parse_number(str(value), "alpha"), "a number such as 0.9", _NUMBER)
-_TIME = "a time such as 1ms"
-_HOST = "the name of a host"
-_AnyThreshold: TypeAlias = Annotated[int | None, _THRESHOLD]
-_AnyBytes: TypeAlias = Annotated[int | None, BYTES]
-_AnyTime: TypeAlias = Annotated[int | None, DELAY]
+def value_of(model: type[_T], form: Form, **more: Any) -> _T:
+    """The value whose fields a form has, but for those in `more`."""
+    values: dict[str, object] = {}
+    for name, _, kind, notes in _written(model):
+        if name not in more:
+            value: object = value_of(kind, form) if FLAT in notes else getattr(form, name)
+            values[name] = tuple(cast(list[object], value)) if isinstance(value, list) else value
+    return model(**values, **more)
 
 
-class BurstForm(Form):
-    to_bad: Loss
-    to_good: Loss
-    good_loss: Loss = default(0, alias="good")
-    bad_loss: Loss = default("100%", alias="bad")
+_BURSTS = form_of(GilbertElliott, Form)
 
 
-def _loss(value: object) -> int | BurstForm:
-    return BurstForm.model_validate(value) if isinstance(value, dict) else units.parse_loss(value)
+def _loss(value: object) -> int | GilbertElliott:
+    bursts = isinstance(value, dict)
+    return value_of(GilbertElliott, _BURSTS.model_validate(value)) if bursts else units.parse_loss(value)
 
 
-_LOSS_SCHEMA = {"anyOf": [LOSS.schema, BurstForm.model_json_schema()]}
-_LOSS = Written(_loss, f"{LOSS.cure}, or {{to_bad: 1%, to_good: 20%}}", _LOSS_SCHEMA)
+_LOSS = Written(
+    _loss,
+    f"{LOSS.cure}, or {{to_bad: 1%, to_good: 20%}}",
+    {"anyOf": [LOSS.schema, _BURSTS.model_json_schema()]},
+)
 
 
 class LinkForm(network.LinkForm):
-    loss: Annotated[int | BurstForm, _LOSS] = default(0)
-    queue_bytes: _AnyBytes = None
-    down: Annotated[tuple[tuple[int, int], ...], _DOWNS] = ()
+    loss: Annotated[int | GilbertElliott, _LOSS] = 0
+    queue_bytes: Annotated[int | None, BYTES] = None
+    down: Downs = ()
 
     def spec(self, others: network.LinkSpecForm) -> LinkSpec:
         spec = super().spec(others)
-        return replace(spec, loss=0) if isinstance(self.loss, BurstForm) else spec
+        return replace(spec, loss=0) if isinstance(self.loss, GilbertElliott) else spec
 
-
-class QueueForm(Form):
-    port: int = number(1, 511)
-    queue: int = number(0, 63)
-    settings: str = Field(alias="set", description="settings such as rate=1000pps")
+    @property
+    def extra(self) -> LinkExtra:
+        bursts = self.loss if isinstance(self.loss, GilbertElliott) else None
+        return LinkExtra(burst_loss=bursts, down_ns=self.down, queue_bytes=self.queue_bytes)
 
 
 class SwitchForm(network.SwitchForm):
     kind: Literal["p4", "fifo", "agent"] = "p4"
-    queues: list[QueueForm] = Field([], description="`- {port: 1, queue: 0, set: rate=1000pps}`")
-    ecn: _AnyThreshold = None
-    xoff: _AnyThreshold = None
-    xon: _AnyThreshold = None
-
-
-class MessagesForm(Form):
-    size: Bytes
-    period_ns: Delay = Field(alias="period", gt=0, description=_TIME)
-
-
-class TcpOptionsForm(Form):
-    variant: Variant = Field(description="one such as newreno")
-    window: Packets = default("1000 packets")
-    packet: Bytes = _packet(100)
-    profile: Profile = "rfc"
-    size: _AnyBytes = None
-    messages: Annotated[MessagesForm | None, forms.GIVEN] = None
-    delayed_ack_ns: _AnyTime = Field(None, alias="delayed_ack")
-    ecn: bool = _flag(otherwise=False)
-    initial_window: Annotated[int | None, PACKETS] = None
-    min_rto_ns: _AnyTime = Field(None, alias="min_rto")
-
-
-class FlowForm(Form):
-    kind: Literal["tcp", "udp"]
-    source: str = Field(alias="from", description=_HOST)
-    to: str = Field(description=_HOST)
-    start: Delay = default("0s")
-    stop: _AnyTime = None
-    shaped_as: Annotated[int | None, forms.GIVEN] = number(0, 0xFFFF, None)
-
-
-class TcpForm(TcpOptionsForm, FlowForm):
-    kind: Literal["tcp"]
-
-
-class UdpForm(FlowForm):
-    kind: Literal["udp"]
-    rate: FiniteRate
-    packet: Bytes = _packet(44)
-    arrivals: Pattern = "constant"
-    on_for: _AnyTime = Field(None, gt=0, description=_TIME)
-    off_for: _AnyTime = Field(None, gt=0, description=_TIME)
-    random: bool = _flag(otherwise=False)
-    sizes: Literal["constant", "exponential"] = "constant"
-
-
-def _flow(value: object) -> TcpForm | UdpForm:
-    fields = cast(dict[str, object], value) if isinstance(value, dict) else {"kind": "tcp"}
-    kind = fields.get("kind")
-    if kind not in ("tcp", "udp"):
-        problem = f"unknown kind {kind!r}" if "kind" in fields else "missing"
-        raise forms.refusal(f"{problem}; known are tcp, udp", "kind")
-    form = (TcpForm if kind == "tcp" else UdpForm).model_validate(value)
-    if form.stop is not None and form.stop <= form.start:
-        raise forms.refusal(f"{fields['stop']!r} is not after the start; write a later time", "stop")
-    return form
-
-
-class SessionForm(Form):
-    id: int = number(1, 0x7FFF)
-    source: str = Field(alias="from", description=_HOST)
-    to: list[str] = forms.some("to: [h2, h3]")
-    size: Bytes
-    mode: Literal["e2e", "n2n"] = "e2e"
-    policy: Literal["strict", "isolate"] = "strict"
-    rate: Rate = default("unlimited")
-    start: Delay = default("0s")
-
-
-class SplitForm(TcpOptionsForm):
-    name: str = Field("", description="a word")
-    source: str = Field(alias="from", description=_HOST)
-    to: list[str] = forms.some("to: [h2, h3]")
-    mode: Literal["e2e", "n2n"] = "n2n"
-    start: Delay = default("0s")
-    cache: _AnyBytes = None
-
-
-class DiffusionForm(Form):
-    d: Annotated[Fraction, _D]
-    alpha: Annotated[Fraction, _ALPHA] = default(1)
-    flows: Annotated[list[str] | None, forms.GIVEN] = Field(
-        None, description="names of flows, as in [target, other]"
+    queues: list[Annotated[QueueSetting, reads(QueueSetting)]] = Field(
+        [], description="`- {port: 1, queue: 0, set: rate=1000pps}`"
     )
-    packet: int = number(64, 9216, 1514)
-    hosts: _AnyTime = None
+    ecn: Threshold = None
+    xoff: Threshold = None
+    xon: Threshold = None
+
+    @property
+    def fifo(self) -> FifoOptions:
+        return FifoOptions(self.ecn, self.xoff, self.xon)
 
 
-_FLOW = PlainValidator(_flow, json_schema_input_type=TcpForm | UdpForm)
+class _KindForm(Form):
+    kind: Literal["tcp", "udp"]
 
 
-class ScenarioForm(network.NetworkForm):
-    """A scenario of `groupflow sim run`."""
+_TRAFFIC = {"tcp": TcpTraffic, "udp": UdpTraffic}
+_FLOWS = {kind: form_of(of, form_of(Flow, _KindForm)) for kind, of in _TRAFFIC.items()}
+
+
+def _flow(value: object) -> Flow:
+    given = cast(dict[str, object], value) if isinstance(value, dict) else {"kind": "tcp"}
+    kind = str(given.get("kind"))
+    if kind not in _FLOWS:
+        problem = f"unknown kind {given['kind']!r}" if "kind" in given else "missing"
+        raise forms.refusal(f"{problem}; known are tcp, udp", "kind")
+    form = _FLOWS[kind].model_validate(value)
+    flow = value_of(Flow, form, name="", traffic=value_of(_TRAFFIC[kind], form))
+    if flow.stop_ns is not None and flow.stop_ns <= flow.start_ns:
+        raise forms.refusal(f"{given['stop']!r} is not after the start; write a later time", "stop")
+    return flow
+
+
+_FLOW = PlainValidator(_flow, json_schema_input_type=_FLOWS["tcp"] | _FLOWS["udp"])
+
+
+class NetworkForm(network.NetworkForm):
+    """What a scenario's file has beside the fields of a `Scenario`."""
 
     name: str = Field("scenario", description="a word")
     switches: Annotated[Mapping[network.Name, SwitchForm], network.nodes(SwitchForm)] = Field(
@@ -214,15 +183,11 @@ class ScenarioForm(network.NetworkForm):
         (), description="`- [h1, s1]` for each link"
     )
     topology: str = Field("", description="the path of a topology's file, or a name like fig5")
-    traffic: Mapping[str, Annotated[TcpForm | UdpForm, _FLOW]] = Field({}, description="`a: {kind: tcp}`")
-    duration: Delay = Field(gt=0, description=_TIME)
-    sample: Delay = default("1ms", gt=0, description=_TIME)
-    seed: int = number(0, 2**64 - 1, 1)
+    traffic: Mapping[str, Annotated[Flow, _FLOW]] = Field({}, description="`a: {kind: tcp}`")
     program: str = Field("", description="the path of what p4c made")
     p4info: str = Field("", description="the path of the P4Info that p4c made")
-    routes: bool = _flag(otherwise=True)
-    queues: int = number(1, 64, 8)
-    trace: bool = _flag(otherwise=False)
-    diffusion: Annotated[DiffusionForm | None, forms.GIVEN] = None
-    sessions: list[SessionForm] = Field([], description="`- {id: 7, from: h1, to: [h2], size: 9 bytes}`")
-    splits: list[SplitForm] = Field([], description="`- {name: a, from: h1, to: [h2, h3], variant: sack}`")
+    diffusion: Annotated[Annotated[Diffusion, reads(Diffusion)] | None, forms.GIVEN] = None
+
+
+ScenarioForm = form_of(Scenario, NetworkForm)
+"""a scenario of `groupflow sim run`"""

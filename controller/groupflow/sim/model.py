@@ -1,15 +1,32 @@
 """A scenario as a value: a network, the programs of its switches, and the traffic.
 
-Quantities are integers in base units: nanoseconds, bit/s, bytes, parts per 10^9.
+Quantities are integers in base units: nanoseconds, bit/s, bytes, parts per 10^9. A field that a scenario file
+has, too, is `Annotated` with how it is written there; `forms` makes the forms of files of that.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, cast
 
+from groupflow import units
 from groupflow.data import P4_JSON, P4INFO
 from groupflow.errors import InvalidError
+from groupflow.model.fields import (
+    ANY_RATE,
+    BYTES,
+    DELAY,
+    PACKETS,
+    Bytes,
+    Delay,
+    FiniteRate,
+    Length,
+    Loss,
+    Packets,
+    Range,
+    Written,
+)
+from groupflow.model.session import Mode, Policy
 from groupflow.model.topology import Topology
 from groupflow.sim.bone import Bone
 
@@ -32,13 +49,81 @@ class ScenarioError(InvalidError):
 
 
 @dataclass(frozen=True)
+class InFile:
+    """How a scenario file has a field."""
+
+    key: str = ""
+    """the field's name there; empty: as here"""
+    cure: str = ""
+    """what to write there; empty: as the other annotations say"""
+    otherwise: object = ...
+    """default there, where the field has none"""
+
+
+FLAT = InFile("*")
+"""of a field whose own fields are keys beside the others"""
+FLAG = InFile(cure="true or false")
+_HOST = "the name of a host"
+_PAIR = {"type": "array", "items": DELAY.schema, "minItems": 2, "maxItems": 2}
+
+
+def _span(value: object) -> int:
+    if not (span := units.parse_delay(value)):
+        raise units.UnitError("is zero; write a time such as 1ms")
+    return span
+
+
+def _downs(value: object) -> tuple[tuple[int, int], ...]:
+    cure = "write pairs of times in order, such as [[1s, 1.5s]]"
+    downs: list[tuple[int, int]] = []
+    for item in cast(list[object], value) if isinstance(value, list) else [None]:
+        pair = cast(list[object], item) if isinstance(item, list) else []
+        if len(pair) != 2:
+            raise ValueError(f"{item!r} is no pair of times; {cure}")
+        start, end = (units.parse_delay(time) for time in pair)
+        if start >= end or (downs and start < downs[-1][1]):
+            raise ValueError(f"{item!r} is not in order; {cure}")
+        downs.append((start, end))
+    return tuple(downs)
+
+
+def _threshold(value: object) -> int:
+    """A number of packets, with its unit."""
+    if isinstance(value, int):
+        cure = f"write a number with its unit, as in '{max(value, 1)} packets'"
+        raise units.UnitError(f"{value!r} cannot be read; {cure}")
+    return units.parse_packets(value)
+
+
+_SPAN = Written(_span, "a time such as 1ms", DELAY.schema, show=units.format_delay)
+_RATE_OR_0 = Written(
+    lambda value: units.parse_rate(value) or 0,
+    ANY_RATE.cure,
+    ANY_RATE.schema,
+    show=lambda rate: units.format_rate(rate or None),
+)
+Downs: TypeAlias = Annotated[
+    tuple[tuple[int, int], ...],
+    Written(_downs, "pairs of times, such as [[1s, 1.5s]]", {"type": "array", "items": _PAIR}),
+]
+Threshold: TypeAlias = Annotated[
+    int | None, Written(_threshold, "packets, as in '40 packets'", PACKETS.schema["anyOf"][1])
+]
+Receivers: TypeAlias = Annotated[
+    tuple[str, ...], Length(1, 1 << 20), InFile("to", "at least one, as in `to: [h2, h3]`")
+]
+Source: TypeAlias = Annotated[str, InFile("from", _HOST)]
+Start: TypeAlias = Annotated[Delay, InFile("start")]
+
+
+@dataclass(frozen=True)
 class GilbertElliott:
     """Losses in bursts; proportions in parts per 10^9, for each frame."""
 
-    to_bad: int
-    to_good: int
-    good_loss: int = 0
-    bad_loss: int = SECOND
+    to_bad: Loss
+    to_good: Loss
+    good_loss: Annotated[Loss, InFile("good")] = 0
+    bad_loss: Annotated[Loss, InFile("bad")] = SECOND
 
 
 @dataclass(frozen=True)
@@ -49,7 +134,7 @@ class LinkExtra:
     """replaces the topology's independent losses"""
     policer: tuple[int, int] | None = None
     """rate (bit/s) and depth (bytes) of a token bucket: a frame for which it has no room is lost"""
-    down_ns: tuple[tuple[int, int], ...] = ()
+    down_ns: Downs = ()
     """times (from, until) when the link is down"""
     queue_bytes: int | None = None
     error_bytes: int | None = None
@@ -60,10 +145,10 @@ class LinkExtra:
 class Arrivals:
     """Times of the packets of a UDP source: at its rate, unless set otherwise."""
 
-    pattern: Pattern = "constant"
-    on_ns: int = 0
-    off_ns: int = 0
-    random: bool = False
+    pattern: Annotated[Pattern, InFile("arrivals")] = "constant"
+    on_ns: Annotated[int, _SPAN, InFile("on_for")] = 0
+    off_ns: Annotated[int, _SPAN, InFile("off_for")] = 0
+    random: Annotated[bool, FLAG] = False
     """whether on and off are means of exponential distributions"""
 
 
@@ -71,12 +156,12 @@ class Arrivals:
 class UdpTraffic:
     """UDP at its own pace, without congestion control."""
 
-    rate: int
+    rate: FiniteRate
     """bit/s of frames, Ethernet headers included; of an on-off source, while it is on"""
-    packet: int = 1500
+    packet: Annotated[int, Range(44, 0xFFFF), BYTES, InFile(cure="44 to 65535 bytes (an IP packet)")] = 1500
     """bytes of an IP packet; the mean, where they vary"""
-    arrivals: Arrivals = Arrivals()
-    sizes: Literal["constant", "exponential"] = "constant"
+    arrivals: Annotated[Arrivals, FLAT] = Arrivals()
+    sizes: Annotated[Literal["constant", "exponential"], InFile()] = "constant"
 
 
 @dataclass(frozen=True)
@@ -87,33 +172,33 @@ class Messages:
     every receiver. (Emina et al., ICN 2011, section IV.A)
     """
 
-    size: int
+    size: Bytes
     """bytes; rounded up to whole packets"""
-    period_ns: int
+    period_ns: Annotated[int, _SPAN, InFile("period")]
 
 
 @dataclass(frozen=True)
 class TcpTraffic:
     """A TCP connection, one way."""
 
-    variant: Variant
-    window: int = 1000
+    variant: Annotated[Variant, InFile(cure="one such as newreno")]
+    window: Packets = 1000
     """most segments in flight"""
-    packet: int = 1500
+    packet: Annotated[int, Range(100, 0xFFFF), BYTES, InFile(cure="100 to 65535 bytes (an IP packet)")] = 1500
     """bytes of a full IP packet"""
-    profile: Profile = "rfc"
+    profile: Annotated[Profile, InFile()] = "rfc"
     """source of the defaults: the RFCs and Linux, or ns-2"""
-    size: int | None = None
+    size: Annotated[int | None, BYTES] = None
     """bytes to send; None: without end"""
-    messages: Messages | None = None
+    messages: Annotated[Messages | None, InFile()] = None
     """messages to send instead"""
-    delayed_ack_ns: int | None = None
+    delayed_ack_ns: Annotated[int | None, DELAY, InFile("delayed_ack")] = None
     """delay after which a single segment is acknowledged; None: every segment at once"""
-    ecn: bool = False
+    ecn: Annotated[bool, FLAG] = False
     vegas_gamma: int | None = None
     """packets in queues that end Vegas' slow start; None: ns-2's 1"""
-    initial_window: int | None = None
-    min_rto_ns: int | None = None
+    initial_window: Annotated[int | None, PACKETS] = None
+    min_rto_ns: Annotated[int | None, DELAY, InFile("min_rto")] = None
     receive_window: int | None = None
     """bytes that the receiver advertises at first, where that changes during the run (`NativeSim`); the
     sender heeds them then, and both use timestamps"""
@@ -133,12 +218,12 @@ class Flow:
     """Traffic from one host to another."""
 
     name: str
-    source: str
-    destination: str
+    source: Source
+    destination: Annotated[str, InFile("to", _HOST)]
     traffic: UdpTraffic | TcpTraffic
-    start_ns: int = 0
-    stop_ns: int | None = None
-    shaped_as: int | None = None
+    start_ns: Start = 0
+    stop_ns: Annotated[int | None, DELAY, InFile("stop")] = None
+    shaped_as: Annotated[int | None, Range(0, 0xFFFF)] = None
     """the number by which feedback packets name the flow, if its host shapes it to their rate"""
 
 
@@ -146,16 +231,16 @@ class Flow:
 class GroupSession:
     """A stream from one host to several, by groupflow's protocol, set up by the controller."""
 
-    id: int
-    source: str
-    destinations: tuple[str, ...]
-    size: int
+    id: Annotated[int, Range(1, 0x7FFF)]
+    source: Source
+    destinations: Receivers
+    size: Bytes
     """bytes; 0 with messages"""
-    mode: Literal["e2e", "n2n"] = "e2e"
-    policy: Literal["strict", "isolate"] = "strict"
-    rate: int = 0
+    mode: Annotated[Mode, InFile()] = "e2e"
+    policy: Annotated[Policy, InFile()] = "strict"
+    rate: Annotated[int, _RATE_OR_0] = 0
     """highest rate, bit/s; 0: no bound"""
-    start_ns: int = 0
+    start_ns: Start = 0
     """time when the members join"""
     sender_after_ns: int = 0
     """how much later the sender joins: the controller tells it the slowest link of the tree as it is then"""
@@ -174,15 +259,15 @@ class SplitSession:
     Between the source, the agents and the members there is a TCP connection each; they carry the same bytes.
     """
 
-    name: str
-    source: str
-    destinations: tuple[str, ...]
-    traffic: TcpTraffic
+    name: Annotated[str, InFile(cure="a word", otherwise="")]
+    source: Source
+    destinations: Receivers
+    traffic: Annotated[TcpTraffic, FLAT]
     """the stream's size and TCP settings; all connections have the same"""
-    mode: Literal["e2e", "n2n"] = "n2n"
+    mode: Annotated[Mode, InFile()] = "n2n"
     """n2n: an agent acknowledges bytes once they are cached; e2e: once all its branches have acknowledged"""
-    start_ns: int = 0
-    cache_bytes: int | None = None
+    start_ns: Start = 0
+    cache_bytes: Annotated[int | None, BYTES, InFile("cache")] = None
     """n2n: bytes that an agent acknowledges beyond those of all its branches, and caches besides the bytes in
     flight then; None: all that arrive"""
     overlay: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -199,9 +284,9 @@ class SplitSession:
 class QueueSetting:
     """A queue of a switch, as gfswitch's command line sets it: `level=3,rate=1000pps`."""
 
-    port: int
-    queue: int
-    settings: str
+    port: Annotated[int, Range(1, 511)]
+    queue: Annotated[int, Range(0, 63)]
+    settings: Annotated[str, InFile("set", "settings such as rate=1000pps")]
 
 
 @dataclass(frozen=True)
@@ -233,24 +318,20 @@ class SwitchSetup:
 class FifoOptions:
     """Early actions of a router without P4, before a queue is full. Units are waiting packets."""
 
-    ecn: int | None = None
+    ecn: Threshold = None
     """a packet that finds so many is marked, if its sender understands marks"""
-    xoff: int | None = None
+    xoff: Threshold = None
     """a neighbour with more packets than this is told to pause"""
-    xon: int | None = None
+    xon: Threshold = None
     """a paused neighbour with so many packets or fewer is told to go on"""
 
 
 @dataclass(frozen=True)
 class AgentOptions:
-    """Limits of a split agent, and its acknowledgements."""
+    """Limits of a split agent."""
 
     packets_per_second: int | None = None
     """packets that the agent handles, received and sent; None: any number at once"""
-    acknowledgement_bytes: int = 0
-    """bytes behind the header of its acknowledgements; 0: they are bare, as TCP's are"""
-    acknowledgements_first: bool = False
-    """whether its acknowledgements leave before all data that waits for their link"""
 
 
 _NO_SETUP = SwitchSetup()
@@ -266,13 +347,17 @@ class Scenario:
     name: str
     topology: Topology
     flows: tuple[Flow, ...]
-    duration_ns: int
-    sessions: tuple[GroupSession, ...] = ()
+    duration_ns: Annotated[int, _SPAN, InFile("duration")]
+    sessions: Annotated[
+        tuple[GroupSession, ...], InFile(cure="`- {id: 7, from: h1, to: [h2], size: 9 bytes}`")
+    ] = ()
     """run by the controller; cache agents are at the topology's places"""
-    splits: tuple[SplitSession, ...] = ()
+    splits: Annotated[
+        tuple[SplitSession, ...], InFile(cure="`- {name: a, from: h1, to: [h2, h3], variant: sack}`")
+    ] = ()
     bones: tuple[Bone, ...] = ()
-    sample_ns: int = 10**6
-    seed: int = 1
+    sample_ns: Annotated[int, _SPAN, InFile("sample")] = 10**6
+    seed: Annotated[int, Range(0, 2**64 - 1)] = 1
     kinds: Mapping[str, Kind] = field(default_factory=dict[str, Kind])
     """kind of each switch; default p4. An agent is a switch and its agent host in one: the link between
     the two is no link of the network. TCP connections of `splits` end at it; nothing else passes. A broadcast
@@ -285,12 +370,12 @@ class Scenario:
     """properties by the link's place in the topology"""
     p4info: Path = P4INFO
     program: Path = P4_JSON
-    routes: bool = True
+    routes: Annotated[bool, FLAG] = True
     """whether switches get groupflow's routes; turn it off for another program"""
-    queues: int = 8
+    queues: Annotated[int, Range(1, 64)] = 8
     """queues of a port"""
     setups: Mapping[str, SwitchSetup] = field(default_factory=dict[str, SwitchSetup])
-    trace: bool = False
+    trace: Annotated[bool, FLAG] = False
     controlled: Mapping[str, "tuple[Part, ...]"] = field(default_factory=dict[str, "tuple[Part, ...]"])
     """flows under diffusion-type flow control, each with its switches' parts"""
     warnings: tuple[str, ...] = ()

@@ -11,7 +11,6 @@ from groupflow.study.experiment import Experiment
 
 ROOT = Path(__file__).resolve().parents[3]
 Parent: TypeAlias = Literal["papers", "experiments"]
-PARENTS: tuple[Parent, ...] = ("papers", "experiments")
 _MODULES: dict[Parent, str] = {"papers": "reproduction", "experiments": "run"}
 """of a folder, the module that has its EXPERIMENT"""
 

@@ -42,6 +42,10 @@ Switch: TypeAlias = Literal["gfswitch", "bmv2"]
 Option: TypeAlias = Literal["only", "quick", "seed", "jobs", "dask", "switch"]
 
 
+def nothing(path: Path, found: object) -> None:
+    """Draws no figure."""
+
+
 @dataclass(frozen=True)
 class StudyOptions:
     """Options of papers and experiments. Behind `json`, each takes some of them: `Experiment.takes`."""
@@ -98,7 +102,7 @@ class Simulation(Generic[Run, Measured, Grouped]):
         about: str,
         runs: Runs[Run],
         judge: Callable[[Grouped], Iterable[Claim]],
-        draw: Callable[[Path, Grouped], None],
+        draw: Callable[[Path, Grouped], None] = nothing,
     ) -> "Study[Run, Measured, Grouped]":
         """A study beyond the paper, whose files have their own names."""
         return self.study(f"study-{name}", about, runs, judge, draw)
@@ -121,7 +125,7 @@ class Study(Generic[Run, Measured, Grouped]):
     """None: the experiment measures the runs, judges and draws them in its own way"""
     judge: Callable[[Grouped], Iterable[Claim]] = lambda _: ()
     """claims, by rules that were stated before any run"""
-    draw: Callable[[Path, Grouped], None] = lambda _, __: None
+    draw: Callable[[Path, Grouped], None] = nothing
     figures: tuple[str, ...] = ()
     """further ids: those of the paper's figures that it draws"""
 

@@ -19,7 +19,7 @@ from rich.console import Console, RenderableType
 from groupflow.errors import foreseen
 from groupflow.study import report
 from groupflow.study.claims import Claim
-from groupflow.study.errors import StoppedError, StudyError, expected
+from groupflow.study.errors import StoppedError, StudyError
 from groupflow.study.experiment import AnyStudy, Experiment, Simulation, StudyOptions
 from groupflow.study.files import into, write_json, write_rows
 from groupflow.study.pool import run_all
@@ -161,7 +161,7 @@ def run(experiment: Experiment, options: StudyOptions) -> None:
 
 def _expected(error: Exception) -> Exception | None:
     """The cause, where it is no mistake of the experiment's."""
-    return foreseen(error) or expected(error, (CalledProcessError, BrokenProcessPool))
+    return error if isinstance(error, CalledProcessError | BrokenProcessPool) else foreseen(error)
 
 
 def _tell(frame: Frame[Any], findings: Findings) -> None:

@@ -5,12 +5,10 @@ The rule: they fit better if the mean factor between the figures and the paper's
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from statistics import fmean
 
 from groupflow.sim.bone import Method
 from groupflow.study.claims import Claim, finding
-from groupflow.study.drawing import marked, save, subplots
 from papers.amcb.claims import MORE
 from papers.amcb.outcome import SIMULATION, Outcome, Outcomes, again, latency, runs
 from papers.amcb.paper import METHODS, QUICK_SIZES, SIZES, TABLE, Case, Cell
@@ -55,27 +53,4 @@ def _off(found: Outcomes, sizes: Sequence[int], method: Method, quantity: Quanti
     return math.exp(fmean(logs))
 
 
-def _draw(path: Path, found: Outcomes) -> None:
-    sizes = sorted({case.size for case in found})
-    drawing, axes = subplots(1, 2, figsize=(9.6, 3.8))
-    labels = ("Latency over the paper's", "Sent again over the paper's")
-    for axis, (_, measured, paper), label in zip(axes, QUANTITIES, labels, strict=True):
-        for number, method in enumerate(METHODS):
-            for forgets, style in ((False, ":"), (True, "-")):
-                ratios = [
-                    measured(found[Case(size, method, forgets=forgets)]) / paper(TABLE[size][method])
-                    for size in sizes
-                ]
-                name = f"{method}, rims {'forget' if forgets else 'remember'}"
-                axis.plot(sizes, ratios, style, label=name, **marked(number))
-        axis.axhline(1, color="black", linewidth=0.6)
-        axis.set_xscale("log")
-        axis.set_xlabel("Size of the file [bytes]")
-        axis.set_ylabel(label)
-    axes[1].legend(loc="upper right")
-    save(drawing, path)
-
-
-STUDY = SIMULATION.beyond(
-    NAME, "rims that forget packets when the hub goes back", runs(_cases), _judge, _draw
-)
+STUDY = SIMULATION.beyond(NAME, "rims that forget packets when the hub goes back", runs(_cases), _judge)

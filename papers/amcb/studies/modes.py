@@ -4,11 +4,9 @@ The rule: selective repeat sends less again if Go-Back-N sends a twentieth more 
 """
 
 from collections.abc import Iterator
-from pathlib import Path
 
 from groupflow.study.claims import Claim, finding
 from papers.amcb.claims import MORE
-from papers.amcb.figures import bars
 from papers.amcb.outcome import SIMULATION, Outcomes, again, latency, runs
 from papers.amcb.paper import METHODS, REPAIRS, Case
 
@@ -34,14 +32,4 @@ def _judge(found: Outcomes) -> Iterator[Claim]:
                       ratio, "times less than Go-Back-N", ratio >= MORE, note)  # fmt: skip
 
 
-def _draw(path: Path, found: Outcomes) -> None:
-    size = next(iter(found)).size
-    named = {
-        f"{method}, {name}": Case(size, method, repair)
-        for method in METHODS
-        for repair, name in REPAIRS.items()
-    }
-    bars(path, f"{size:,} bytes: what is sent again", named, found)
-
-
-STUDY = SIMULATION.beyond(NAME, "selective repeat beside Go-Back-N", runs(_cases), _judge, _draw)
+STUDY = SIMULATION.beyond(NAME, "selective repeat beside Go-Back-N", runs(_cases), _judge)

@@ -5,11 +5,9 @@ round, and the time grows less than the number of rims does, by a twentieth at l
 """
 
 from collections.abc import Iterator
-from pathlib import Path
 
 from groupflow.study.claims import Claim, finding
 from papers.amcb.claims import MORE
-from papers.amcb.figures import bars
 from papers.amcb.outcome import SIMULATION, Outcomes, again, latency, runs
 from papers.amcb.paper import Case
 
@@ -47,9 +45,4 @@ def _judge(found: Outcomes) -> Iterator[Claim]:
     ]  # fmt: skip
 
 
-def _draw(path: Path, found: Outcomes) -> None:
-    named = {f"{case.rims}{', all answer' if case.crowd == EVERYONE else ''}": case for case in found}
-    bars(path, f"Scheduled, {SIZE:,} bytes: rims", named, found)
-
-
-STUDY = SIMULATION.beyond(NAME, "hundreds of rims: the cost of selective repeat", runs(_cases), _judge, _draw)
+STUDY = SIMULATION.beyond(NAME, "hundreds of rims: the cost of selective repeat", runs(_cases), _judge)

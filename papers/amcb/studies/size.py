@@ -8,10 +8,8 @@ the fastest on every link is no finding of its own, as the links decide it one b
 """
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from groupflow.study.claims import Claim, finding
-from groupflow.study.drawing import marked, save, subplots
 from papers.amcb.claims import MORE
 from papers.amcb.outcome import SIMULATION, Outcome, Outcomes, again, latency, runs
 from papers.amcb.paper import Case, Link
@@ -85,22 +83,6 @@ def _everywhere(found: Outcomes) -> Claim:
     )  # fmt: skip
 
 
-def _draw(path: Path, found: Outcomes) -> None:
-    size = next(iter(found)).size
-    drawing, axis = subplots(figsize=(7.2, 4.4))
-    for number, link in enumerate(LINKS):
-        look = marked(number)
-        times = [latency(found[Case(size, fixed=fixed, link=link)]) for fixed in FIXED]
-        axis.plot(FIXED, times, label=link, **look)
-        adapted = found[Case(size, link=link)]
-        mean = sum(outcome.packet for outcome in adapted) / len(adapted)
-        axis.plot(mean, latency(adapted), "*", color=look["color"], markersize=15, markeredgecolor="black")
-    axis.set(xlabel="Payload of packets [bytes]; star: adapted, mean", ylabel="Latency [s]", yscale="log",
-             title=f"Scheduled, {size:,} bytes: sizes of packets")  # fmt: skip
-    axis.legend(title="link")
-    save(drawing, path)
-
-
 STUDY = SIMULATION.beyond(
-    NAME, "packets of adapted size against fixed sizes, on four links", runs(_cases), _judge, _draw
+    NAME, "packets of adapted size against fixed sizes, on four links", runs(_cases), _judge
 )

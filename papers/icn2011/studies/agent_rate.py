@@ -6,14 +6,11 @@ paper's claims' (`claims.MORE`).
 """
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 from groupflow.study.claims import Claim, finding
-from groupflow.study.drawing import save, subplots
 from papers.icn2011.claims import DEGRADED, LARGE_CACHE, MORE
-from papers.icn2011.figures import curve
 from papers.icn2011.outcome import SIMULATION, Indices, Points, runs
-from papers.icn2011.paper import NAMES, SPLIT, Case, Method, high_loads
+from papers.icn2011.paper import SPLIT, Case, Method, high_loads
 
 NAME = "agent-rate"
 RATES = (20_000, 30_000, 40_000, 50_000, None)
@@ -84,21 +81,4 @@ def _said(rate: int | None) -> str:
     return "any" if rate is None else f"{rate:,}/s"
 
 
-def _draw(path: Path, points: Points) -> None:
-    rates = list(dict.fromkeys(case.agent_pps for case in points))
-    loads = sorted({case.load for case in points})
-    figure, axes = subplots(1, 3, figsize=(13, 3.8))
-    for place, rate in enumerate(rates):
-        for axis, method in zip(axes, SPLIT, strict=False):
-            cases = [_case(method, load, rate) for load in loads]
-            curve(axis, points, cases, lambda i: i.received_mbps, _said(rate), place)
-        cached = [_case("n2n", load, rate) for load in loads]
-        curve(axes[2], points, cached, lambda i: i.cache_ratio, _said(rate), place)
-    for axis, method in zip(axes, SPLIT, strict=False):
-        axis.set(title=NAMES[method], ylabel="Reception throughput [Mb/s]", ylim=(0, 104))
-    axes[2].set(title="Node-Node", ylabel="Cache ratio", ylim=(0, 1.04))
-    axes[2].legend(title="packets of an agent")
-    save(figure, path)
-
-
-STUDY = SIMULATION.beyond(NAME, "agents that handle a bounded number of packets", runs(_cases), _judge, _draw)
+STUDY = SIMULATION.beyond(NAME, "agents that handle a bounded number of packets", runs(_cases), _judge)

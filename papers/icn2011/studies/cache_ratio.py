@@ -6,10 +6,8 @@ Dmax is what all senders transmitted, or what those beside SA1 did, whose packet
 
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 from groupflow.study.claims import Claim, finding, restated
-from groupflow.study.drawing import save, subplots
 from papers.icn2011 import claims, figures
 from papers.icn2011.outcome import SIMULATION, Point, Points, runs
 from papers.icn2011.paper import usual_loads
@@ -40,19 +38,9 @@ def _judge(points: Points) -> Iterator[Claim]:
         )  # fmt: skip
 
 
-def _draw(path: Path, points: Points) -> None:
-    figure, axes = subplots(1, 2, figsize=(10, 4.0), sharey=True)
-    for axis, (reading, said) in zip(axes, READINGS.items(), strict=True):
-        figures.panel(axis, FIG12, _read(reading, points))
-        axis.set_title(f"Fig. 12, Dmax of {said}")
-    save(figure, path)
-
-
-RUNS = runs(lambda quick: FIG12.cases(usual_loads(quick)))
 STUDY = SIMULATION.beyond(
     NAME,
     "two readings of the cache ratio's divisor",
     runs(lambda quick: FIG12.cases(usual_loads(quick))),
     _judge,
-    _draw,
 )

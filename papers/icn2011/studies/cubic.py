@@ -4,12 +4,10 @@ The rule: a claim of the paper holds with CUBIC if it does by the bounds that th
 """
 
 from dataclasses import replace
-from pathlib import Path
 
 from groupflow.study.claims import Claim
-from groupflow.study.drawing import save, subplots
 from papers.icn2011 import claims
-from papers.icn2011.figures import FIGURES, panel
+from papers.icn2011.figures import FIGURES
 from papers.icn2011.outcome import SIMULATION, Points, runs
 from papers.icn2011.paper import METHODS, Case, usual_loads
 
@@ -38,14 +36,4 @@ def _judge(points: Points) -> list[Claim]:
     ]
 
 
-def _draw(path: Path, points: Points) -> None:
-    loads = tuple(sorted({case.load for case in points}))
-    drawing, axes = subplots(2, 4, figsize=(20, 7.6))
-    for axis, figure in zip(axes.flat, FIGURES, strict=False):
-        panel(axis, figure, _of(frozenset(figure.cases(loads)), points))
-    axes.flat[-1].set_axis_off()
-    drawing.suptitle("The paper's figures with CUBIC")
-    save(drawing, path)
-
-
-STUDY = SIMULATION.beyond(NAME, "the paper's figures with CUBIC", runs(_cases), _judge, _draw)
+STUDY = SIMULATION.beyond(NAME, "the paper's figures with CUBIC", runs(_cases), _judge)

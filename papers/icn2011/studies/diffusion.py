@@ -9,12 +9,9 @@ each point, by a fiftieth at least, members receive more of each stream, and SA1
 """
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 from groupflow.sim.model import Variant
 from groupflow.study.claims import Claim, finding
-from groupflow.study.drawing import save, subplots
-from papers.icn2011.figures import LOOKS, curve
 from papers.icn2011.outcome import SIMULATION, Indices, Points, runs
 from papers.icn2011.paper import NAMES, QUICK_LOADS, SPLIT, Case, Method
 
@@ -104,28 +101,4 @@ def _ratio(
     )  # fmt: skip
 
 
-def _draw(path: Path, points: Points) -> None:
-    tcps: list[Variant] = list(dict.fromkeys(case.tcp for case in points))
-    loads = sorted({case.load for case in points})
-    indices: tuple[tuple[str, str, Callable[[Indices], float]], ...] = (
-        ("reception of a stream", "Mb/s", lambda i: i.reception_mbps),
-        ("cache of SA1", "Cache ratio", lambda i: i.cache_ratio),
-        ("lost between the agents", "Packets", lambda i: i.lost_in_network),
-    )
-    figure, axes = subplots(len(tcps), 3, figsize=(12, 0.7 + 3.0 * len(tcps)), sharey="col", squeeze=False)
-    for row, tcp in zip(axes, tcps, strict=True):
-        for axis, (title, unit, index) in zip(row, indices, strict=True):
-            for method in SPLIT:
-                for d in (None, D):
-                    cases = [_case(method, load, tcp, d) for load in loads]
-                    label = f"{NAMES[method]}, {'alone' if d is None else 'with diffusion'}"
-                    curve(axis, points, cases, index, label, LOOKS[method], dashed=d is None)
-            axis.set(ylabel=unit, title=f"{TCPS[tcp]}: {title}")
-    for axis in axes[0]:  # last, because it fixes the axis
-        axis.set_ylim(bottom=0)
-    handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=len(handles))
-    save(figure, path)
-
-
-STUDY = SIMULATION.beyond(NAME, "diffusion-type flow control between the agents", runs(_cases), _judge, _draw)
+STUDY = SIMULATION.beyond(NAME, "diffusion-type flow control between the agents", runs(_cases), _judge)

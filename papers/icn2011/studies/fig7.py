@@ -11,13 +11,11 @@ output buffer: the other reading of Table I's "output buffer". The rule is the s
 
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from groupflow.study.claims import Claim, restated
-from groupflow.study.drawing import save, subplots
 from groupflow.study.experiment import Study
-from papers.icn2011 import claims, figures
+from papers.icn2011 import claims
 from papers.icn2011.outcome import SIMULATION, Outcome, Points, runs
 from papers.icn2011.paper import (
     DELAYS_MS,
@@ -31,7 +29,7 @@ from papers.icn2011.paper import (
     high_loads,
 )
 
-FIG7 = next(figure for figure in figures.FIGURES if figure.number == 7)
+FIGURE = 7
 
 
 def _cases(loads: tuple[float, ...], **assumption: Any) -> list[Case]:
@@ -50,7 +48,7 @@ def _connections(quick: bool, seed: int) -> list[Run]:
 
 
 def _study(
-    name: str, about: str, runs: Callable[[bool, int], list[Run]], usual: Callable[[Case], Case], title: str
+    name: str, about: str, runs: Callable[[bool, int], list[Run]], usual: Callable[[Case], Case]
 ) -> Study[Run, Outcome, Points]:
     """`usual` turns a case of the study into the paper's, which the figure and its claims look for."""
 
@@ -58,28 +56,17 @@ def _study(
         return {usual(case): point for case, point in points.items()}
 
     def judge(points: Points) -> list[Claim]:
-        return [restated(claim, name) for claim in claims.evaluate(FIG7.number, as_the_papers(points))]
+        return [restated(claim, name) for claim in claims.evaluate(FIGURE, as_the_papers(points))]
 
-    def draw(path: Path, points: Points) -> None:
-        figure, axis = subplots(figsize=(5.6, 4.0))
-        figures.panel(axis, FIG7, as_the_papers(points))
-        axis.set_title(title)
-        save(figure, path)
-
-    return SIMULATION.beyond(name, about, runs, judge, draw)
+    return SIMULATION.beyond(name, about, runs, judge)
 
 
 CONNECTIONS = _study(
-    "connections",
-    "a connection a message",
-    _connections,
-    lambda case: replace(case, each_message=False),
-    "Fig. 7 with a connection a message",
+    "connections", "a connection a message", _connections, lambda case: replace(case, each_message=False)
 )
 SENDER_BUFFER = _study(
     "sender-buffer",
     "senders that are held back by their link",
     runs(lambda quick: _cases(high_loads(quick), sender_buffer=False)),
     lambda case: replace(case, sender_buffer=True),
-    "Fig. 7 with senders held back by their links",
 )

@@ -11,7 +11,7 @@ from groupflow.study.claims import Claim, finding
 from papers.sakajiri.claims import over, whole
 from papers.sakajiri.outcome import SIMULATION, Outcomes, runs
 from papers.sakajiri.paper import HIGH, LOW, NAMES, TARGETS, Case, Links
-from papers.sakajiri.studies.study import CLIENTS, METHODS, bars, listed, mean
+from papers.sakajiri.studies.targets import CLIENTS, METHODS, listed, mean
 
 NAME = "narrow"
 NARROW_MBPS = 3.6
@@ -64,10 +64,4 @@ def _judge(outcomes: Outcomes) -> list[Claim]:
     return claims
 
 
-STUDY = SIMULATION.beyond(
-    NAME,
-    "a link that is too narrow for all targets",
-    runs(_cases),
-    _judge,
-    bars(f"{NARROW_MBPS:g} Mb/s between Router 2 and 3, 4.5 wanted", {"": whole}),
-)
+STUDY = SIMULATION.beyond(NAME, "a link that is too narrow for all targets", runs(_cases), _judge)

@@ -6,13 +6,10 @@ explains the order if CUBIC and Compound TCP get more than Vegas and Reno (the c
 clients have their targets; "patient" tunes connections after 10 s, "buffer" never does.
 """
 
-from pathlib import Path
-
 from groupflow.study.claims import Claim, restated
-from groupflow.study.drawing import bar, save, subplots
-from papers.sakajiri.claims import over, table_2
+from papers.sakajiri.claims import table_2
 from papers.sakajiri.outcome import SIMULATION, Outcomes, runs
-from papers.sakajiri.paper import HIGH, NAMES, TABLE_II, TCPS, Case, Method
+from papers.sakajiri.paper import NAMES, TCPS, Case, Method
 
 NAME = "start"
 METHODS: tuple[Method, ...] = ("both", "patient", "buffer")
@@ -31,26 +28,9 @@ def _judge(outcomes: Outcomes) -> list[Claim]:
     return found
 
 
-def _draw(path: Path, outcomes: Outcomes) -> None:
-    figure, axis = subplots(figsize=(6.4, 3.6))
-    for number, method in enumerate(METHODS):
-        rates = [over(outcomes[Case(method, tcp)], HIGH) for tcp in TCPS]
-        places = [place + 0.28 * (number - 1) for place in range(len(TCPS))]
-        axis.bar(places, rates, 0.26, label=NAMES[method], **bar(number))
-    for place, tcp in enumerate(TCPS):
-        axis.hlines(TABLE_II[tcp][0], place - 0.42, place + 0.42, color="black", linewidth=1)
-    axis.set_xticks(range(len(TCPS)), list(TCPS.values()))
-    axis.set(
-        ylabel="High priority [Mb/s]", ylim=(0, 2.4), title="Table II (lines), by when connections are tuned"
-    )
-    axis.legend()
-    save(figure, path)
-
-
 STUDY = SIMULATION.beyond(
     NAME,
     "connections that are first tuned after slow start",
     runs(lambda _: [Case(method, tcp) for method in METHODS for tcp in TCPS]),
     _judge,
-    _draw,
 )

@@ -7,14 +7,37 @@ joined, beside the interference; in `loss` over the whole run.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from statistics import fmean
 
 from groupflow.study.claims import Claim, finding
 from groupflow.study.experiment import Study
 from papers.sakajiri.claims import When, during, whole
 from papers.sakajiri.outcome import SIMULATION, Outcome, Outcomes, Span, runs
-from papers.sakajiri.paper import NAMES, TARGETS, Case, Method, Run
-from papers.sakajiri.situations import FAR_MS, HEAVY_LOSS, JOINS, LEAVES, NEAR_MS
-from papers.sakajiri.studies.study import CLIENTS, METHODS, bars, listed, mean
+from papers.sakajiri.paper import (
+    FAR_MS,
+    HEAVY_LOSS,
+    JOINS,
+    LEAVES,
+    NAMES,
+    NEAR_MS,
+    TARGETS,
+    Case,
+    Method,
+    Run,
+)
+
+METHODS: tuple[Method, ...] = ("both", "buffer", "kernel-1", "kernel-4", "kernel-16")
+CLIENTS = tuple(TARGETS)
+
+
+def mean(outcomes: Sequence[Outcome], client: str, span: When) -> float:
+    """Mb/s of a client, the mean over the seeds."""
+    return fmean(outcome.series[client].mean(span(outcome)) for outcome in outcomes)
+
+
+def listed(values: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} {value:.2f}" for name, value in values.items())
+
 
 JOINED_S, JUMPED_S = 5.0, 10.0
 """times that do not count: after a client's join, and after the jump"""
@@ -29,12 +52,6 @@ def _there(client: str) -> When:
         return (max(outcome.whole[0], start + JOINED_S), LEAVES.get(client, 1.0) * seconds)
 
     return span
-
-
-def _all(outcome: Outcome) -> Span:
-    """The span in which all clients send."""
-    seconds = outcome.run.seconds
-    return (max(JOINS.values()) * seconds + JOINED_S, min(LEAVES.values()) * seconds)
 
 
 def _before(outcome: Outcome) -> Span:
@@ -61,15 +78,13 @@ def _judged(
 def _study(
     name: str,
     about: str,
-    title: str,
     judged: Mapping[str, tuple[str, Mapping[str, When]]],
-    shown: Mapping[str, When],
     *,
     interference: bool = False,
     situation: str = "paper",
     methods: Sequence[Method] = METHODS,
 ) -> Study[Run, Outcome, Outcomes]:
-    """`judged` has words and spans by a finding's name, `shown` a panel's span by its title."""
+    """`judged` has words and spans by a finding's name."""
     cases = [Case(m, interference=interference, situation=situation) for m in methods]
     return SIMULATION.beyond(
         name,
@@ -78,7 +93,6 @@ def _study(
         lambda found: [
             claim for key, (when, spans) in judged.items() for claim in _judged(name, key, when, spans, found)
         ],
-        bars(title, shown),
     )
 
 
@@ -91,38 +105,30 @@ STUDIES = [
     _study(
         "autotuning",
         "no tuning with 1, 4 and 16 connections for everyone",
-        "Model 2, under interference",
         {"targets": ("under interference", _each(during))},
-        {"": during},
         interference=True,
         methods=(*METHODS, "climber"),
     ),
     _study(
         "jump",
         f"a client whose {JUMPS}",
-        f"Terminal 3's {JUMPS}",
         {
             name: (f"{name} Terminal 3's round trip jumps", _each(span))
             for name, span in (("before", _before), ("after", _after))
         },
-        {"before": _before, "after": _after},
         situation="jump",
     ),
     _study(
         "churn",
         "clients that join and leave",
-        "Clients join and leave, with interference",
         {"targets": ("while it sends, under interference", {name: _there(name) for name in CLIENTS})},
-        {"while all send": _all},
         interference=True,
         situation="churn",
     ),
     _study(
         "loss",
         "5 % random loss",
-        "5 % random loss for everyone",
         {"targets": (f"with {HEAVY_LOSS:.0%} loss", _each(whole))},
-        {"": whole},
         situation="loss",
     ),
 ]

@@ -9,11 +9,9 @@ least than with the target alone.
 import math
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 from statistics import fmean
 
 from groupflow.study.claims import Claim
-from groupflow.study.drawing import COLOURS, marked, save, subplots
 from papers.sakajiri.claims import during, over
 from papers.sakajiri.outcome import SIMULATION, Outcome, Outcomes, runs
 from papers.sakajiri.paper import HIGH, Case
@@ -70,17 +68,4 @@ def _judge(outcomes: Outcomes) -> list[Claim]:
     ]  # fmt: skip
 
 
-def _draw(path: Path, outcomes: Outcomes) -> None:
-    figure, axes = subplots(1, 2, figsize=(9.6, 3.6))
-    for axis, (name, values) in zip(axes, VALUES.items(), strict=True):
-        places = range(len(values))
-        axis.bar(places, [_worst(outcomes, case) for case in values.values()], color=COLOURS[0])
-        axis.set_xticks(places, [f"{value:g}" for value in values])
-        axis.set(xlabel=name, ylabel="least high priority rate [Mb/s]")
-        beside = axis.twinx()
-        beside.plot(places, [_tunings(outcomes, case) for case in values.values()], **marked(3))
-        beside.set(ylabel="changes of connections a minute", ylim=(0, None))
-    save(figure, path)
-
-
-STUDY = SIMULATION.beyond(NAME, "gamma, xi and the frequency of tunings", runs(_cases), _judge, _draw)
+STUDY = SIMULATION.beyond(NAME, "gamma, xi and the frequency of tunings", runs(_cases), _judge)

@@ -11,13 +11,9 @@ import math
 import random
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
-
-import numpy as np
 
 from groupflow.study.claims import Claim, finding
-from groupflow.study.drawing import GREY, PALE, line, marked, save, subplots
-from papers.takano.judge import Outcomes, Rule
+from papers.takano.judge import Rule
 from papers.takano.outcome import Outcome
 from papers.takano.paper import CASES
 from papers.takano.plan import Run
@@ -83,36 +79,4 @@ def _rules(runs: Sequence[Run]) -> list[Rule]:
     ]
 
 
-def _draw(path: Path, outcomes: Outcomes) -> None:
-    from matplotlib.ticker import MaxNLocator
-
-    ran = [runs[0] for runs in outcomes.values()]
-    names = list(dict.fromkeys(outcome.case.name for outcome in ran))
-    figure, axes = subplots(len(names), 3, figsize=(11, 0.8 + 1.5 * len(names)), sharex="col", squeeze=False)
-    for name, (delays, efficiency, stored) in zip(names, axes, strict=True):
-        here = [outcome for outcome in ran if outcome.case.name == name]
-        links = here[0].case.link_delays_ns
-        delays.bar(np.arange(1, len(links) + 1), np.array(links) / 1000, color=PALE)
-        delays.set_ylabel(name)
-        delays.set_ylim(0, 1.15 * max(links) / 1000)
-        for outcome in here:
-            alone = outcome.run.control == "tcp"
-            said = "TCP alone" if alone else f"D = {outcome.case.diffusion:g}"
-            number = 1 if alone else 0 if outcome.case.diffusion == D else 2
-            efficiency.plot(outcome.time_s, outcome.efficiency, linewidth=0.8, label=said, **line(number))
-            if not alone:
-                means = outcome.queues[outcome.settled].mean(axis=0)
-                stored.plot(np.arange(1, len(means) + 1), means, label=said, **marked(number))
-        efficiency.set_ylim(0, 1.02)
-        efficiency.axhline(0.5, linewidth=0.6, color=GREY, linestyle=":")
-    for above, below, (title, across) in zip(axes[0], axes[-1], _COLUMNS, strict=True):
-        above.set_title(title)
-        below.set_xlabel(across)
-        below.xaxis.set_major_locator(MaxNLocator(4, integer=across != "time (s)"))
-    axes[0, 1].legend(loc="lower right")
-    save(figure, path)
-
-
-_COLUMNS = (("delay of each link (us)", "link"), ("efficiency", "time (s)"), ("mean packets stored", "node"))
-
-STUDY = study(NAME, "links of unequal delay", _runs, _rules, _draw)
+STUDY = study(NAME, "links of unequal delay", _runs, _rules)

@@ -6,14 +6,12 @@ each flow's share being one of as many, and the last link is used up to `NEAR`, 
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 
 from groupflow.study.claims import Claim, finding
-from groupflow.study.drawing import GREY, Axes, line, save, subplots
 from papers.takano.claims import NEAR
-from papers.takano.judge import Outcomes, Rule
+from papers.takano.judge import Rule
 from papers.takano.outcome import Outcome
 from papers.takano.paper import CASES, Case, Source
 from papers.takano.plan import Run
@@ -26,7 +24,6 @@ QUICK_COUNTS = (3,)
 APART_S, QUICK_APART_S = 0.06, 0.04
 """time between two joins; the last flow has three times that for itself"""
 WHERE = "with three and more flows"
-SMOOTHED_MS = 5
 
 
 def case_with(count: int, apart_s: float) -> Case:
@@ -73,37 +70,4 @@ def _rules(runs: Sequence[Run]) -> list[Rule]:
     ]
 
 
-def _draw(path: Path, outcomes: Outcomes) -> None:
-    ran = [runs[0] for runs in outcomes.values()]
-    names = list(dict.fromkeys(outcome.case.name for outcome in ran))
-    figure, axes = subplots(2, len(names), figsize=(1.4 + 2.6 * len(names), 4.6), sharey=True, squeeze=False)
-    for outcome in ran:
-        axis = axes[int(outcome.run.control == "dfc"), names.index(outcome.case.name)]
-        _shares(axis, outcome)
-        axis.set_title(f"{outcome.case.name}, {'with DFC' if outcome.run.control == 'dfc' else 'TCP alone'}")
-    for axis in axes[-1]:
-        axis.set_xlabel("time (s)")
-    for axis in axes[:, 0]:
-        axis.set_ylabel("share of the link's rate")
-    save(figure, path)
-
-
-def _shares(axis: Axes, outcome: Outcome) -> None:
-    kernel = np.ones(SMOOTHED_MS) / SMOOTHED_MS
-    for place, source in enumerate(outcome.case.sources):
-        share = outcome.throughput_bps[source.flow] / outcome.case.goodput_bps
-        smooth = np.convolve(share, kernel, mode="valid")
-        axis.plot(
-            outcome.time_s[SMOOTHED_MS - 1 :],
-            smooth,
-            linewidth=0.9,
-            label=f"from node {source.node}",
-            **line(place),
-        )
-    axis.axhline(1 / len(outcome.case.sources), linewidth=0.7, color=GREY, linestyle=":")
-    axis.set_ylim(0, 1.02)
-    if outcome.run.control == "dfc":  # of the panel above, too
-        axis.legend(loc="upper right")
-
-
-STUDY = study(NAME, "three and more flows that join at different nodes", _runs, _rules, _draw)
+STUDY = study(NAME, "three and more flows that join at different nodes", _runs, _rules)

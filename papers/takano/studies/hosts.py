@@ -13,18 +13,15 @@ Lines of 3.7 Gb/s and more run for 0.4 s: 50 round trips of 30 nodes after the b
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 from groupflow.study.claims import Claim, finding
-from groupflow.study.drawing import line, save, subplots
 from groupflow.study.experiment import AnyStudy
 from papers.takano import plan
 from papers.takano.claims import RULES
-from papers.takano.judge import Outcomes, evaluate
-from papers.takano.outcome import Outcome
+from papers.takano.judge import evaluate
+from papers.takano.outcome import SIMULATION, Outcome, Outcomes
 from papers.takano.paper import CASES, MEGABIT, Case
 from papers.takano.plan import Control, Run
-from papers.takano.simulation import SIMULATION
 from papers.takano.studies.study import label
 
 SHORT_BPS, SHORT_S, QUICK_S = 3_700 * MEGABIT, 0.4, 0.04
@@ -106,26 +103,10 @@ def _found(name: str, outcomes: Outcomes, hosts: str, gamma: int | None) -> Clai
     )  # fmt: skip
 
 
-def _draw(path: Path, outcomes: Outcomes) -> None:
-    names = list(dict.fromkeys(found[0].case.name for found in outcomes.values()))
-    rows = [(name, gamma) for name in names for gamma in _gammas(outcomes)]
-    figure, axes = subplots(len(rows), 2, figsize=(10, 1.0 + 1.6 * len(rows)), sharey=True, squeeze=False)
-    for number, (hosts, (words, _, _)) in enumerate(HOSTS.items()):
-        for row, (name, gamma) in zip(axes, rows, strict=True):
-            found = _of(outcomes, hosts, gamma)
-            title = name if gamma is None else f"{name}, gamma {gamma}"
-            for axis, control in zip(row, CONTROLS, strict=True):
-                for outcome in found.get(plan.label(name, control), ()):
-                    axis.plot(outcome.time_s, outcome.efficiency, linewidth=0.9, label=words, **line(number))
-                axis.set(title=f"{title}: {CONTROLS[control]}", ylim=(0, 1.02))
-    axes[0, 1].legend()
-    save(figure, path)
-
-
 STUDIES: list[AnyStudy] = [
     SIMULATION.beyond(
         name, f"hosts that pace and shape, or do not: {about}",
-        partial(_runs, names), partial(_judge, name), _draw,
+        partial(_runs, names), partial(_judge, name),
     )
     for name, (about, names) in SUBJECTS.items()
 ]  # fmt: skip

@@ -11,14 +11,10 @@ needs the smallest buffer if the largest queue of every other is longer by a twe
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
-
-import numpy as np
 
 from groupflow.study.claims import Claim, finding
-from groupflow.study.drawing import COLOURS, GREY, Axes, bar, blank, save
 from papers.takano.claims import FAIR, HALF, NEAR
-from papers.takano.judge import Outcomes, Rule
+from papers.takano.judge import Rule
 from papers.takano.outcome import Outcome
 from papers.takano.paper import CASES
 from papers.takano.plan import Control, Run, repeated
@@ -34,8 +30,6 @@ QUICK_THRESHOLDS = (200,)
 QUICK_SECONDS = 0.4
 REPEATS = 3
 """runs of routers, which are cheap"""
-SHOWN_THRESHOLD = 200
-SHOWN_TCP = "newreno"
 
 
 def methods(thresholds: Sequence[int]) -> list[tuple[Control, int | None]]:
@@ -149,67 +143,4 @@ def _rules(runs: Sequence[Run]) -> list[Rule]:
     ]
 
 
-def _draw(path: Path, outcomes: Outcomes) -> None:
-    ran = list(outcomes.values())
-    tcps = tuple(dict.fromkeys(runs[0].case.tcp for runs in ran))
-    figure = blank((11, 7.5))
-    upper, lower = figure.subfigures(2, 1, height_ratios=(2, 3))
-    tcp = SHOWN_TCP if SHOWN_TCP in tcps else tcps[0]
-    firsts = [runs[0] for runs in ran if runs[0].case.tcp == tcp]
-    shown = [outcome for outcome in firsts if outcome.run.ecn in (None, SHOWN_THRESHOLD)]
-    axes = list(upper.subplots(1, len(shown), sharex=True, sharey=True, squeeze=False)[0])
-    for axis, outcome in zip(axes, shown, strict=True):
-        _stored(axis, outcome)
-    axes[0].set_ylabel("packets stored")
-    upper.suptitle(f"{tcp}: mean (bars) and most (line) stored in each node; buffer 1800")
-    below = list(lower.subplots(1, len(_BARS), sharey=True, squeeze=False)[0])
-    for axis, (title, value, scale) in zip(below, _BARS, strict=True):
-        _bars(axis, ran, tcps, value)
-        axis.set_title(title)
-        if scale == "symlog":
-            axis.set_xscale("symlog", linthresh=1)
-    below[0].axvline(HALF, linewidth=0.7, color=COLOURS[6], linestyle=":")
-    below[0].invert_yaxis()
-    below[-1].legend()
-    save(figure, path)
-
-
-def _bars(
-    axis: Axes, ran: Sequence[Sequence[Outcome]], tcps: Sequence[str], value: Callable[[Outcome], float]
-) -> None:
-    """Draws means over the runs, with their range."""
-    names = list(dict.fromkeys(_method(runs[0]) for runs in ran))
-    height = 0.8 / len(tcps)
-    for place, tcp in enumerate(tcps):
-        rows = [runs for runs in ran if runs[0].case.tcp == tcp]
-        where = [names.index(_method(runs[0])) + (place - (len(tcps) - 1) / 2) * height for runs in rows]
-        values = [[value(outcome) for outcome in runs] for runs in rows]
-        means = [sum(each) / len(each) for each in values]
-        ends = [[mean - min(v), max(v) - mean] for mean, v in zip(means, values, strict=True)]
-        errors = np.maximum(np.array(ends).T, 0)
-        axis.barh(where, means, height=height, label=tcp, xerr=errors, ecolor=GREY, capsize=2, **bar(place))
-    axis.set_yticks(range(len(names)), names)
-
-
-_BARS: tuple[tuple[str, Callable[[Outcome], float], str], ...] = (
-    ("target's efficiency", lambda o: o.mean_efficiency, "linear"),
-    ("its standard deviation", lambda o: o.efficiency_spread, "linear"),
-    ("fairness", lambda o: o.fairness, "linear"),
-    ("packets lost", lambda o: o.dropped + o.early_drops, "symlog"),
-    ("largest queue", lambda o: o.fullest_queue, "linear"),
-)
-
-
-def _method(outcome: Outcome) -> str:
-    names = {"drop-tail": "drop-tail", "ecn": f"ECN at {outcome.run.ecn}", "xoff": "XOFF", "dfc": "DFC"}
-    return names[outcome.run.control]
-
-
-def _stored(axis: Axes, outcome: Outcome) -> None:
-    nodes = np.arange(1, outcome.case.nodes + 1)
-    axis.bar(nodes, outcome.queues[outcome.settled].mean(axis=0), width=0.8, color=COLOURS[0])
-    axis.step(nodes, outcome.queues.max(axis=0), where="mid", linewidth=0.8, color=COLOURS[6])
-    axis.set(title=f"{_method(outcome)}: at most {outcome.fullest_queue:.0f}", xlabel="node")
-
-
-STUDY = study(NAME, "drop-tail, ECN and hop-by-hop XOFF on the same line", _runs, _rules, _draw)
+STUDY = study(NAME, "drop-tail, ECN and hop-by-hop XOFF on the same line", _runs, _rules)

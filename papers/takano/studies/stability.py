@@ -26,8 +26,8 @@ import numpy as np
 from groupflow.control.diffusion.stability import growth
 from groupflow.study.claims import Claim, finding
 from groupflow.study.drawing import COLOURS, GREY, Axes, save, subplots
-from papers.takano.judge import Outcomes, Rule
-from papers.takano.outcome import Outcome
+from papers.takano.judge import Rule
+from papers.takano.outcome import Outcome, Outcomes
 from papers.takano.paper import CASES, LINK_DELAY_NS
 from papers.takano.plan import Run
 from papers.takano.studies.study import label, study

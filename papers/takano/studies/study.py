@@ -4,12 +4,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from groupflow.study.claims import Claim, finding
-from groupflow.study.experiment import Study
+from groupflow.study.experiment import Study, nothing
 from papers.takano.claims import FAIR, NEAR
-from papers.takano.judge import Outcomes, Rule, evaluate
-from papers.takano.outcome import Outcome
+from papers.takano.judge import Rule, evaluate
+from papers.takano.outcome import SIMULATION, Outcome, Outcomes
 from papers.takano.plan import Run
-from papers.takano.simulation import SIMULATION
 
 
 def study(
@@ -17,7 +16,7 @@ def study(
     about: str,
     runs: Callable[[bool, int], list[Run]],
     rules: Callable[[Sequence[Run]], list[Rule]],
-    draw: Callable[[Path, Outcomes], None],
+    draw: Callable[[Path, Outcomes], None] = nothing,
 ) -> Study[Run, Outcome, Outcomes]:
     """A study judged by the rules for its runs, which do not depend on the measurements."""
 

@@ -8,12 +8,10 @@ by more than `NEAR` in every run; and it loses packets if it does in each run.
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 from groupflow.study.claims import Claim, finding
-from groupflow.study.drawing import COLOURS, GREY, PALE, save, subplots
 from papers.takano.claims import NEAR
-from papers.takano.judge import Outcomes, Rule
+from papers.takano.judge import Rule
 from papers.takano.outcome import Outcome
 from papers.takano.paper import CASES
 from papers.takano.plan import Run, repeated
@@ -66,24 +64,4 @@ def _rules(runs: Sequence[Run]) -> list[Rule]:
     ]
 
 
-def _draw(path: Path, outcomes: Outcomes) -> None:
-    figure, axes = subplots(len(TCPS), 2, figsize=(10, 5.4), sharex=True, sharey=True)
-    for row, tcp in zip(axes, TCPS, strict=True):
-        for axis, control in zip(row, ("tcp", "dfc"), strict=True):
-            runs = outcomes.get(label(NAME, tcp, control), ())
-            for place, outcome in reversed(list(enumerate(runs))):
-                colour, width = (PALE, 0.5) if place else (COLOURS[0], 0.9)
-                axis.plot(outcome.time_s, outcome.efficiency, linewidth=width, color=colour)
-            axis.axhline(0.5, linewidth=0.6, color=GREY, linestyle=":")
-            more = f", {len(runs)} runs" if len(runs) > 1 else ""
-            axis.set(
-                title=f"{TCPS[tcp]}, {'with DFC' if control == 'dfc' else 'alone' + more}", ylim=(0, 1.02)
-            )
-    for axis in axes[-1]:
-        axis.set_xlabel("time (s)")
-    for axis in axes[:, 0]:
-        axis.set_ylabel("efficiency")
-    save(figure, path)
-
-
-STUDY = study(NAME, "CUBIC and SACK, with and without control", _runs, _rules, _draw)
+STUDY = study(NAME, "CUBIC and SACK, with and without control", _runs, _rules)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from groupflow.cli.tree import lines
-from groupflow.store.memory import MemoryStore
+from groupflow.store.interface import MemoryStore
 from groupflow.tree.service import Dispatch
 from tests.support.tokens import token_file
 from tests.support.tree import OPTIONS, TOKEN, grove, running

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 
 from hypothesis import strategies as st
 
-from experiments.placement import networks
 from groupflow.model.topology import Topology
-from groupflow.placement import Problem
+from groupflow.placement import Objective, Placement, Problem, curve
+from tests.unit.placement import networks
 
 
 @st.composite
@@ -54,3 +55,17 @@ def problems(
         candidates=allowed,
         size_bytes=draw(st.sampled_from((1_000, 100_000, 5_000_000))),
     )
+
+
+def question(topology: Topology, senders: int, agents: int) -> Problem:
+    """A problem in which the first hosts send, and every host receives."""
+    return Problem.read(topology, [f"h{number}" for number in range(senders)], sorted(topology.hosts), agents)
+
+
+def cost(placement: Placement) -> float:
+    return placement.link_bytes if placement.objective == "bytes" else placement.seconds
+
+
+def ratio(problem: Problem, objective: Objective, best: Callable[[Problem, Objective], float]) -> float:
+    """Cost found over least cost. With several senders, of the sets joined by the nearest rule for bytes."""
+    return cost(curve(problem, objective)[-1]) / best(problem, objective)

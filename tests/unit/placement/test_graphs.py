@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 
-from experiments.placement import exhaustive, networks
-from experiments.placement.study import cost, question, ratio
 from groupflow.placement import Problem, choose, curve
-from tests.unit.placement.questions import graphs, problems
+from tests.unit.placement import exhaustive, networks
+from tests.unit.placement.questions import cost, graphs, problems, question, ratio
 
 # Measured, not proved: so these draws are always the same.
 BYTES_BOUND = 1.1

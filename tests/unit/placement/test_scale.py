@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.placement import networks
-from experiments.placement.study import cost
 from groupflow.placement import Objective, choose
+from tests.unit.placement import networks
+from tests.unit.placement.questions import cost
 
 
 @pytest.mark.slow

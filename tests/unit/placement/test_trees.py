@@ -8,11 +8,10 @@ from itertools import combinations, product
 import pytest
 from hypothesis import given, settings
 
-from experiments.placement import exhaustive, networks
-from experiments.placement.study import cost, question
 from groupflow.placement import Objective, Problem, curve
 from groupflow.placement.problem import Overlay
-from tests.unit.placement.questions import problems, trees
+from tests.unit.placement import exhaustive, networks
+from tests.unit.placement.questions import cost, problems, question, trees
 
 
 @pytest.mark.slow

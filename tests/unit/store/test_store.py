@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from groupflow.control.sessions.model import MEMBERS, SESSIONS, Member, SessionRecord
-from groupflow.store.interface import Store, StoreError, Transaction
-from groupflow.store.memory import MemoryStore
+from groupflow.store.interface import MemoryStore, Store, StoreError, Transaction
 from groupflow.store.sqlite import SqliteStore
 
 

@@ -8,6 +8,7 @@ import sys
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -46,7 +47,8 @@ def test_help_lists_every_paper_and_only_takes_all_that_it_lists(capsys: pytest.
 
 
 @pytest.mark.parametrize(
-    ("parent", "name"), [(parent, name) for parent in checkout.PARENTS for name in checkout.names(parent)]
+    ("parent", "name"),
+    [(parent, name) for parent in get_args(checkout.Parent) for name in checkout.names(parent)],
 )
 def test_every_option_that_is_taken_changes_the_runs(parent: checkout.Parent, name: str) -> None:
     experiment = checkout.load(parent, name)
@@ -63,8 +65,8 @@ def test_every_option_that_is_taken_changes_the_runs(parent: checkout.Parent, na
 @pytest.mark.parametrize(
     ("command", "option"),
     [
-        ("experiment placement", "--seed 7"),
-        ("experiment placement", "--jobs 2"),
+        ("experiment tree", "--seed 7"),
+        ("experiment bone", "--jobs 2"),
         ("experiment diffusion", "--seed 7"),
         ("experiment tree", "--switch bmv2"),
         ("experiment bone", "--only bone"),
@@ -200,7 +202,7 @@ def test_the_experiments_are_all_listed(capsys: pytest.CaptureFixture[str]) -> N
     listed = " ".join(capsys.readouterr().out.split())
     own = {"bench", "demo", "validate"}
     names = set(checkout.names("experiments"))
-    assert own | {"gather", "placement"} <= names
+    assert own | {"gather", "split"} <= names
     for name in names - own:
         assert f"{name} {checkout.load('experiments', name).about}" in listed
     for name in own:  # these are commands, and not also experiments

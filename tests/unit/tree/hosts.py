@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from groupflow.agents.agent_process import AgentProcess
-from groupflow.store.memory import MemoryStore
+from groupflow.store.interface import MemoryStore
 from groupflow.tree.members import TreeRecvOptions, TreeSendOptions
 from groupflow.tree.options import DispatchOptions
 from groupflow.tree.service import Dispatch

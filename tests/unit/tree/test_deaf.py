@@ -11,7 +11,7 @@ import pytest
 
 from groupflow.agents.agent_process import AgentProcess
 from groupflow.agents.errors import AgentError
-from groupflow.store.memory import MemoryStore
+from groupflow.store.interface import MemoryStore
 from groupflow.tree.members import TreeRecvOptions, TreeSendOptions
 from groupflow.tree.options import DispatchOptions
 from groupflow.tree.service import Dispatch

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from groupflow.store.memory import MemoryStore
+from groupflow.store.interface import MemoryStore
 from groupflow.store.sqlite import SqliteStore
 from groupflow.tree.errors import TreeError
 from groupflow.tree.options import DispatchOptions

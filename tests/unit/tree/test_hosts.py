@@ -12,7 +12,7 @@ import pytest
 
 import groupflow
 from groupflow.agents.errors import AgentError, ClientError, RefusedError
-from groupflow.store.memory import MemoryStore
+from groupflow.store.interface import MemoryStore
 from groupflow.tree.members import TreeRecvOptions, TreeSendOptions
 from groupflow.tree.options import DispatchOptions
 from groupflow.tree.service import Dispatch

@@ -2,7 +2,7 @@
 
 import pytest
 
-from groupflow.store.memory import MemoryStore
+from groupflow.store.interface import MemoryStore
 from groupflow.tree.errors import TreeError
 from groupflow.tree.forest import Forest
 from groupflow.tree.options import DispatchOptions

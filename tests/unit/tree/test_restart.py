@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from groupflow.store.memory import MemoryStore
+from groupflow.store.interface import MemoryStore
 from groupflow.tree.errors import TreeError
 from groupflow.tree.forest import Forest
 from groupflow.tree.service import Dispatch

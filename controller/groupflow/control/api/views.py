@@ -7,10 +7,10 @@ from typing import Any
 from groupflow import units
 from groupflow.control.api import schemas
 from groupflow.control.controller import Controller
+from groupflow.control.sessions.admission import token
 from groupflow.control.sessions.model import Member, Session
 from groupflow.control.sessions.numbers import Stream
 from groupflow.control.sessions.replication import Node, lowest_rate
-from groupflow.control.sessions.tokens import token
 from groupflow.model.topology import Link
 from groupflow.p4rt.entries import GROUPS, Action, Entries, Key, Replicas, Value
 from groupflow.p4rt.program import Field, Program

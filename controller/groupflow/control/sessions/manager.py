@@ -13,6 +13,7 @@ from typing import Any
 from groupflow.control.caching import Caching
 from groupflow.control.events import Events
 from groupflow.control.sessions import admission
+from groupflow.control.sessions.admission import new_salt, token
 from groupflow.control.sessions.fabric import Fabric, Installation
 from groupflow.control.sessions.followers import Followers
 from groupflow.control.sessions.model import (
@@ -31,7 +32,6 @@ from groupflow.control.sessions.presence import Presence
 from groupflow.control.sessions.replication import stream_tree
 from groupflow.control.sessions.requests import JoinAnswer, JoinRequest, Options
 from groupflow.control.sessions.tcp import checked, lowest_free
-from groupflow.control.sessions.tokens import new_salt, token
 from groupflow.model.session import LAST_SESSION, NewSession, NewTcp
 from groupflow.p4rt.device import ApplyError
 from groupflow.p4rt.messages import NoticeKind

@@ -18,7 +18,7 @@ from groupflow.control.gather.clients import parse, token_hash
 from groupflow.control.gather.gathering import Gathering
 from groupflow.control.gather.policies import POLICIES
 from groupflow.control.gather.tuner import Tuner
-from groupflow.store.memory import MemoryStore
+from groupflow.store.interface import MemoryStore
 from tests.support import programs
 from tests.support.gather import GOOD
 from tests.support.tokens import token_file

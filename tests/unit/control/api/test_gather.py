@@ -23,8 +23,7 @@ from groupflow.control.events import Events
 from groupflow.control.gather.clients import token_hash
 from groupflow.control.gather.gathering import Gathering
 from groupflow.control.gather.policies import POLICIES
-from groupflow.store.interface import Store, StoreError
-from groupflow.store.memory import MemoryStore
+from groupflow.store.interface import MemoryStore, Store, StoreError
 from tests.support.api import command, served
 from tests.support.waiting import until
 from tests.support.world import Clock

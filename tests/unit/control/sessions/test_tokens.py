@@ -2,8 +2,8 @@
 
 import pytest
 
+from groupflow.control.sessions.admission import TokenRole, admits, new_salt, new_secret, token
 from groupflow.control.sessions.model import Role, SessionRecord
-from groupflow.control.sessions.tokens import TokenRole, admits, new_salt, new_secret, token
 
 SECRET = "ab" * 32
 

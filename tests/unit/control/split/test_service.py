@@ -14,7 +14,7 @@ from groupflow.errors import InvalidError
 from groupflow.files.topology import parse
 from groupflow.model.session import NewTcp
 from groupflow.p4rt.device import ApplyError
-from groupflow.store.memory import MemoryStore
+from groupflow.store.interface import MemoryStore
 from tests.support.split import REFUSED, TCP, lab
 from tests.support.waiting import until
 from tests.support.world import TOPOLOGY

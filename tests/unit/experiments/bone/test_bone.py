@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from experiments.bone import run, simulated
+from experiments.bone import run, transfers
 from experiments.bone.plan import FEW, RIMS, Case, Plan, Transfer, full, quick
 from groupflow.study.experiment import StudyOptions, always
 from groupflow.study.frame import Frame
@@ -23,7 +23,7 @@ def test_a_packet_leaves_as_often_as_the_hubs_rate_says() -> None:
 
 
 def test_every_case_ends_in_netsim_with_the_file_at_every_rim() -> None:
-    found = list(simulated.execute(SMALL))
+    found = list(transfers.simulate(SMALL))
     assert [each.case for each in found] == [case for case in FEW for _ in range(4)]
     assert all(each.complete == len(RIMS) and 1 < each.seconds < 60 for each in found)
     again = {case: sum(each.again for each in found if each.case == case) for case in FEW}

@@ -9,8 +9,8 @@ import pytest
 from rich.console import Console
 
 from experiments.demo.options import Options
-from experiments.demo.pace import measure
 from experiments.demo.results import Report
+from experiments.demo.run import paced
 from experiments.demo.scenario import Scenario
 from tests.unit.experiments.demo import canned
 
@@ -53,7 +53,7 @@ class Machine:
 )
 def test_half_the_rate_until_it_can(bearable: int, runs: list[int | None], problems: int) -> None:
     machine, screen = Machine(bearable), io.StringIO()
-    ((report, _),) = measure(Options(), Console(file=screen), machine.scenario)
+    ((report, _),) = paced(Options(), Console(file=screen), machine.scenario)
     assert machine.runs == runs
     assert len(report.problems()) == problems
     said = screen.getvalue().splitlines()
@@ -66,6 +66,6 @@ def test_half_the_rate_until_it_can(bearable: int, runs: list[int | None], probl
 @pytest.mark.parametrize("options", [Options(rate=100 * MBIT), Options(switch="bmv2")])
 def test_a_rate_that_was_asked_for_is_kept(options: Options) -> None:
     machine = Machine(1 * MBIT)
-    ((report, _),) = measure(options, Console(file=io.StringIO()), machine.scenario)
+    ((report, _),) = paced(options, Console(file=io.StringIO()), machine.scenario)
     assert machine.runs == [options.rate]
     assert report.problems()

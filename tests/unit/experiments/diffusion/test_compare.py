@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from experiments.common.beside import Comparison
-from experiments.diffusion.compare import compare
-from experiments.diffusion.result import Flow, Plan, Result
+from experiments.diffusion.result import Flow, Plan, Result, compare
 
 PLAN = Plan((Flow("one", "h1", "h2", 5001), Flow("two", "h3", "h2", 5002)), 4.0, 2.0, window_packets=10)
 KERNEL = Result(

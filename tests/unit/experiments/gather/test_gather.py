@@ -20,8 +20,7 @@ from groupflow.study.experiment import StudyOptions, by_case
 from groupflow.study.frame import Frame
 from papers.sakajiri.network import MSS
 from papers.sakajiri.outcome import Outcome, Series
-from papers.sakajiri.paper import HIGH, LOW, Case, Links, Method, Run, Scale
-from papers.sakajiri.situations import SITUATIONS
+from papers.sakajiri.paper import HIGH, LOW, SITUATIONS, Case, Links, Method, Run, Scale
 
 SHORT = Scale(30.0, (10.0, 20.0), 2.0)
 MODEL_2 = Run(Case("both", interference=True), 1, SHORT)

@@ -46,7 +46,7 @@ def test_flows_compared_before_ctrl_c_are_kept_and_the_tables_are_not_written(
     monkeypatch.setattr(run, "_rows", rows)
     for module, name in ((run.ns2, "install"), (run.netsim, "build")):
         monkeypatch.setattr(module, name, lambda: None)
-    monkeypatch.setattr(run.report, "write", written)
+    monkeypatch.setattr(run.compare, "write", written)
     assert main(["validate", "--json", "--out", str(tmp_path)]) == 130
     told = json.loads(capsys.readouterr().out)
     assert told == json.loads((tmp_path / "flows.json").read_text())

@@ -50,7 +50,7 @@ def test_a_study(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert {claim["figure"] for claim in claims} == {f"study {name}"}
     held = {claim["id"].removeprefix(f"study-{name}-") for claim in claims if claim["holds"]}
     assert held >= SURE.get(name, set()), claims
-    assert (tmp_path / f"study-{name}.png").stat().st_size > 0
+    assert (tmp_path / f"study-{name}.csv").stat().st_size > 0
 
 
 @pytest.mark.parametrize(("states", "number"), [(flowcharts.HUB, 0), (flowcharts.RIM, 1)])

@@ -10,9 +10,8 @@ import pytest
 
 from groupflow.study.files import write_rows
 from papers.icn2011 import findings
-from papers.icn2011.claims import LINK_MBPS, PAYLOAD_MBPS, evaluate
+from papers.icn2011.claims import LINK_MBPS, PAYLOAD_MBPS, at_every_load, evaluate
 from papers.icn2011.figures import FIGURES, Figure, draw
-from papers.icn2011.judge import at_every_load
 from papers.icn2011.outcome import Indices, Outcome, Point, points, row, runs
 from papers.icn2011.paper import DELAYS_MS, LOADS, SEEDS, Case, Run
 

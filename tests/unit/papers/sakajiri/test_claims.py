@@ -180,7 +180,7 @@ def test_the_range_of_a_claim_is_told() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in STUDIES if name not in ("range", "scarce", "narrow", "start", "thresholds")]
+    "name", [name for name in STUDIES if name not in ("range", "narrow", "start", "thresholds")]
 )
 def test_a_study_tells_who_has_the_target(name: str) -> None:
     """With everyone at 1.1 of the target all have it; with Terminal 5 below it, that is told."""
@@ -195,27 +195,6 @@ def test_a_study_tells_who_has_the_target(name: str) -> None:
     for rate, expected in ((all_have, True), (one_lacks, False)):
         claims = study.judge({case: [outcome(case, rate)] for case in cases(study)})
         assert claims and all(claim.holds is expected for claim in claims)
-
-
-def test_scarcity_is_as_the_policy_says() -> None:
-    """45 KB at 100 ms: 6.25 KB for all, then 6.25 to Terminal 5 and 1.25 to Terminal 4, in whole segments."""
-    expected = {"t0": 0.48, "t1": 0.48, "t2": 0.48, "t3": 0.48, "t4": 0.56, "t5": 0.96}
-    study = STUDIES["scarce"]
-    for factor, holds in ((1.0, True), (0.8, False)):
-        claims = study.judge(
-            {
-                case: [outcome(case, lambda _, client, __, f=factor: expected[client] * f)]
-                for case in cases(study)
-            }
-        )
-        assert [c.holds for c in claims if "as-said" in c.id] == [holds] * 2
-        # The highest lacks half a segment of its target.
-        assert all(c.holds for c in claims if "order" in c.id)
-        assert not any(c.holds for c in claims if "first" in c.id)
-    # Equal for all: nobody's priority counts.
-    equal = {case: [outcome(case, lambda _, __, ___: 1.2)] for case in cases(study)}
-    verdicts = {c.id.split("-")[2]: c.holds for c in study.judge(equal)}
-    assert verdicts == {"as": False, "order": False, "first": True}
 
 
 def test_a_narrow_link_is_divided_as_the_policy_says() -> None:

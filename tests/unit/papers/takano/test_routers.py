@@ -7,9 +7,9 @@ import pytest
 
 from groupflow import sim
 from papers.takano import routers
+from papers.takano.outcome import run_one
 from papers.takano.paper import CASES, Case
 from papers.takano.plan import Control, Run
-from papers.takano.simulation import run_one
 
 FOUR = CASES["4"]
 SMALL = replace(FOUR, name="small", nodes=6, background_at=3, bandwidth_bps=10**9, window=1000, buffer=200)

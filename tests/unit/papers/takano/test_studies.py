@@ -11,9 +11,8 @@ import pytest
 
 from groupflow.study.claims import BEYOND, Claim
 from groupflow.study.files import write_rows
-from papers.takano.outcome import Outcome
+from papers.takano.outcome import Outcome, row
 from papers.takano.plan import Run
-from papers.takano.simulation import row
 from papers.takano.studies.stability import limit, zone
 from tests.support.studies import beyond
 from tests.unit.papers.takano.outcomes import STEPS, outcome

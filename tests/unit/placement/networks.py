@@ -1,4 +1,4 @@
-"""Random networks, with each host at a switch, for tests and for the figure."""
+"""Random networks, with each host at a switch."""
 
 import random
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,5 @@
-"""Hub and rims in hosts of a Mininet network, whose P4 switches copy the hub's multicast in a session."""
+"""Transfers in hosts of a Mininet network, whose P4 switches copy the hub's multicast in a session; and the
+same in netsim, many times, because a single loss can change a transfer by rounds."""
 
 import asyncio
 import random
@@ -6,6 +7,7 @@ import shutil
 from collections.abc import Generator
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import cast
 
 from experiments.bone.plan import (
     GRACE_MS,
@@ -22,19 +24,21 @@ from experiments.bone.plan import (
     again,
     topology,
 )
+from groupflow import sim
 from groupflow.agents.agent_process import AgentProcess
 from groupflow.agents.bone.options import HubOptions, RimOptions
 from groupflow.lab.controller_process import ControllerProcess, SessionAccess
 from groupflow.lab.measure import HealthCheck
 from groupflow.lab.network import Network, running
+from groupflow.sim import bone
 from groupflow.study.errors import RunFailedError
 
 PORT = 26500
-LIMIT_S = 300.0
+PATIENCE_S = 300.0
 """time for one file"""
 
 
-def execute(plan: Plan, folder: Path, lagging: list[str]) -> Generator[Transfer]:
+def send(plan: Plan, folder: Path, lagging: list[str]) -> Generator[Transfer]:
     """Every case, as often as planned; lines about switches that lagged behind go to `lagging`.
 
     Needs root. Raises RunFailedError, ClientError and the errors of `running`.
@@ -74,10 +78,10 @@ async def _transfer(
         await hub.wait_for("joined" if session else "ready")
         (place / "outbox" / "file").write_bytes(data)
         try:
-            async with asyncio.timeout(LIMIT_S):
+            async with asyncio.timeout(PATIENCE_S):
                 sent = await hub.wait_for("sent")
         except TimeoutError:
-            raise RunFailedError(f"{case.title}: not sent within {LIMIT_S:g} s; see {place}") from None
+            raise RunFailedError(f"{case.title}: not sent within {PATIENCE_S:g} s; see {place}") from None
     wrong = [rim for rim in RIMS if not (f := place / rim / "file").exists() or f.read_bytes() != data]
     if wrong and case.method != "unscheduled":  # there, a lost report counts as silence, which means success
         raise RunFailedError(f"{case.title}: {', '.join(wrong)} did not get the file")
@@ -108,4 +112,58 @@ def hub_options(network: Network, case: Case, session: SessionAccess | None, fol
         result_ms=RESULT_MS,
         grace_ms=GRACE_MS,
         poll_ms=50,
+    )
+
+
+MS, SECOND = 10**6, 10**9
+LIMIT_S = 600
+SIZES = (64, 1344)
+"""bounds of the packet size of gfagent's hub"""
+
+
+def simulate(plan: Plan) -> Generator[Transfer]:
+    """Every case, as often as planned. Raises RunFailedError where a transfer does not end."""
+    for case in plan.cases:
+        for number in range(plan.simulated_runs):
+            results = sim.run(scenario(plan, case, plan.seed * 1000 + number))
+            sent = results.bones["bone"]
+            if not sent.done:
+                raise RunFailedError(f"{case.title}: not sent within {LIMIT_S} s of simulated time")
+            yield Transfer(
+                where="netsim",
+                case=case,
+                seconds=sent.duration_s,
+                again=again(case, plan.size, sent.sent_bytes),
+                rounds=sent.rounds,
+                complete=sum(bool(results.flows[f"bone-{rim}"].finished) for rim in RIMS),
+            )
+
+
+def scenario(plan: Plan, case: Case, seed: int) -> sim.Scenario:
+    """A scenario whose switches copy multicast to all their other ports, as a session does."""
+    return sim.Scenario(
+        name=case.title,
+        topology=topology(),
+        flows=(),
+        duration_ns=LIMIT_S * SECOND,
+        sample_ns=LIMIT_S * SECOND,
+        seed=seed,
+        kinds={"s1": "broadcast", "s2": "broadcast"},
+        bones=(
+            sim.Bone(
+                "bone",
+                HUB,
+                RIMS,
+                size=plan.size,
+                interval_ns=case.interval_ns,
+                result_wait_ns=RESULT_MS * MS,
+                join_wait_ns=JOIN_MS * MS,
+                grace_ns=GRACE_MS * MS,
+                method=case.method,
+                repair=cast(bone.Repair, case.repair.replace("-", "_")),
+                packet=PACKET,
+                packets=SIZES,
+                per_round=PER_ROUND,
+            ),
+        ),
     )
