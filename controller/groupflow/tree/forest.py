@@ -92,10 +92,7 @@ class Forest:
         if stored is not None:
             self._source = TreeSource(**json.loads(stored))
             states = list((await self._store.items(self._prefix + "clusters/")).values())
-            options = replace(self._options, delay_ms=self._source.delay_ms)
-            self._dispatchers = TreeDispatchers.resume(
-                options.policy(), options.token, states, secrets.randbits(64), self._clock()
-            )
+            self._dispatchers = TreeDispatchers.resume(states, self._clock())
 
     async def _write(self, writes: Writes) -> None:
         expect = {self._prefix + "process": json.dumps(self.process)}

@@ -15,24 +15,23 @@ pub(super) struct Receipts {
     told: (u64, u64),
     /// Since when the parent is to be told newer offsets.
     pub(super) untold: Option<Nanos>,
-    /// Hosts above were told that no host here needs bytes before this offset.
-    pub(super) promised: u64,
     pub(super) completed: bool,
 }
 
 impl Receipts {
     pub(super) fn at(offset: u64) -> Receipts {
-        Receipts { told: (offset, offset), untold: None, promised: offset, completed: false }
+        Receipts { told: (offset, offset), untold: None, completed: false }
     }
 
     /// Goes on with a stream that begins anew at the offset.
     pub(super) fn begin_at(&mut self, offset: u64) {
-        (self.told, self.promised) = ((offset, offset), offset);
+        self.told = (offset, offset);
     }
 
     /// Tells the parent everything again: the connection that carried it is lost, or the parent is a new one.
     pub(super) fn repeat(&mut self) {
-        (self.told, self.completed) = ((0, 0), false);
+        self.told = (0, 0);
+        self.completed = false;
     }
 
     /// When the parent is to be told offsets that were held back.
@@ -52,7 +51,8 @@ impl Receipts {
         if more < step && self.deadline() > Some(now) && !all {
             return None;
         }
-        (self.untold, self.told, self.promised) = (None, new, new.1);
+        self.untold = None;
+        self.told = new;
         Some(TreeFrame::Taken { taken: new.0, needed: new.1 })
     }
 }

@@ -112,8 +112,7 @@ impl TreeNode {
             self.receipts.untold = None;
             return;
         };
-        let needed = if self.children.awaits(now) { self.receipts.promised } else { self.needed() };
-        let (new, step) = ((taken, needed), self.config.window / 8);
+        let (new, step) = ((taken, self.needed()), self.config.window / 8);
         if let Some(frame) = self.receipts.taken(now, new, step, self.held.is_complete()) {
             self.conns.say(conn, &frame);
         }
