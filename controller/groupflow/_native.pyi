@@ -56,9 +56,8 @@ class TreeDispatchers:
     def on_time(self, now: int) -> list[tuple[str, str, str]]: ...
     def take_changed(self) -> dict[str, str | None]:
         """To be stored by cluster (None: deleted) before hosts are told what was returned last."""
-    @staticmethod
-    def hosts(stored: list[str]) -> str:
-        """All hosts of stored dispatchers, as a JSON list."""
+    def hosts(self) -> str:
+        """All hosts, as a JSON list."""
 
 class Control:
     """A message of a host to the controller, or a RESET that came back from a pipeline.

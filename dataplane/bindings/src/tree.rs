@@ -126,12 +126,10 @@ impl TreeDispatchers {
         changed.map(|(id, each)| Ok((digits(&id)?, each.map(text).transpose()?))).collect()
     }
 
-    /// All hosts in the stored states of dispatchers, as a JSON list.
-    #[staticmethod]
-    fn hosts(stored: Vec<String>) -> PyResult<String> {
-        let parsed = stored.iter().map(|each| parse::<Dispatcher>("stored", each));
+    /// All hosts, as a JSON list.
+    fn hosts(&self) -> PyResult<String> {
         let mut shown = Vec::new();
-        for dispatcher in parsed.collect::<PyResult<Vec<_>>>()? {
+        for dispatcher in self.0.iter() {
             let tree = dispatcher.tree();
             for (host, member) in tree.iter() {
                 let delay = dispatcher.delay(host);

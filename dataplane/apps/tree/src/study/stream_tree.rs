@@ -31,8 +31,6 @@ pub struct StreamHost {
     /// How often the host has joined: messages to an earlier join are ignored.
     joins: u32,
     timer: Nanos,
-    /// Whether the host is connected to the parent that it was ordered to have.
-    pub attached: bool,
     /// Bytes that the host's reader has.
     pub read: u64,
     /// Bytes that the reader was told it will not get: these and those that it has are the position in the
@@ -65,8 +63,6 @@ pub struct StreamTree {
     pub wires: Wires,
     /// Reports that data accumulate for a child: the time, the host and the child.
     pub reports: Vec<(Nanos, HostId, HostId)>,
-    /// How often a host reported that its parent lacks its next bytes.
-    pub behind: usize,
     dispatchers: Dispatchers,
     dispatchers_due: Nanos,
     heard: BTreeMap<HostId, u32>,
@@ -88,7 +84,6 @@ impl StreamTree {
             hosts: BTreeMap::new(),
             wires,
             reports: Vec::new(),
-            behind: 0,
             dispatchers: Dispatchers::new(policy, token(), &source, seed, Nanos::ZERO),
             dispatchers_due: Nanos::MAX,
             heard: BTreeMap::new(),
@@ -156,7 +151,6 @@ impl StreamTree {
             order: 0,
             joins: 0,
             timer: Nanos::MAX,
-            attached: false,
             read: 0,
             skipped: 0,
             moves: 0,
@@ -176,7 +170,8 @@ impl StreamTree {
     /// Lets a host join a cluster.
     fn ask(&mut self, host: HostId, cluster: ClusterId) {
         if let Some(found) = self.hosts.get_mut(&host) {
-            (found.cluster, found.order, found.attached) = (cluster, 0, false);
+            found.cluster = cluster;
+            found.order = 0;
             found.joins += 1;
             let join = join_message(host, self.wires.router(host), found.capacity);
             self.tell(host, Some(FromHost::Join(join)));
@@ -187,14 +182,8 @@ impl StreamTree {
     fn tell(&mut self, host: HostId, message: Option<FromHost>) {
         let now = self.now;
         let Some(found) = self.hosts.get_mut(&host) else { return };
-        match &message {
-            Some(FromHost::Attached { order, .. }) => found.attached = *order == found.order,
-            Some(FromHost::Lost { gone, .. }) => {
-                found.attached = false;
-                self.behind += usize::from(*gone);
-            }
-            Some(FromHost::Backlog { child }) => self.reports.push((now, host, *child)),
-            _ => {}
+        if let Some(FromHost::Backlog { child }) = &message {
+            self.reports.push((now, host, *child));
         }
         let what = StreamTreeEvent::FromHost(host, found.cluster, found.joins, message);
         self.at(now + self.to_dispatchers(host), what);
@@ -268,7 +257,7 @@ impl StreamTree {
         match &message {
             ToHost::Place { order, .. } => {
                 found.moves += u32::from(found.order > 0 || found.joins > 1);
-                (found.order, found.attached) = (*order, false);
+                found.order = *order;
             }
             ToHost::Refused { code, .. } => {
                 found.node.begin_again(now);
