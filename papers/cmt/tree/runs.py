@@ -30,7 +30,7 @@ class Run:
     seed: int
     churn_permille: int = CHURN_PERMILLE
 
-    def spec(self) -> dict[str, int | bool]:
+    def spec(self) -> dict[str, int]:
         """The run as the simulation reads it; times in ns."""
         return {
             "hosts": self.hosts,
@@ -39,9 +39,6 @@ class Run:
             "domains": DOMAINS,
             "routers": ROUTERS,
             "threshold_ns": round(THRESHOLD_MS * 1e6),
-            "max_members": 64,
-            "max_clusters": 16,
-            "takes_over": True,
             "churn_permille": self.churn_permille,
             "churn_ns": CHURN_S * 10**9,
             "silence_ns": round(SILENCE_S * 1e9),
@@ -68,17 +65,13 @@ class Shape:
     """One way to reach all hosts, over links between routers (dataplane/apps/tree/src/study/measure.rs)."""
 
     reached: int
-    stress_mean: float
-    """mean number of copies of a packet on a link that carries it"""
     stress_max: int
+    """most copies of a packet on one link"""
     copies: int
     """sum of copies over all links"""
     stretch_mean: float
     """mean ratio of the delay to that of unicast"""
-    stretch_p95: float
-    latest_ms: float
     depth_mean: float
-    depth_max: int
     depth_by_capacity: Mapping[str, float]
     """mean depth of hosts by the number of children that they offer to serve"""
 
@@ -109,8 +102,6 @@ class Outcome:
     waiting: int
     """hosts that find no parent with room"""
     clusters: int
-    cluster_depth: int
-    largest: int
     join_mean_ms: float
     join_p95_ms: float
     messages_a_join: float
@@ -128,7 +119,7 @@ class Outcome:
 Outcomes: TypeAlias = Sequence[Outcome]
 
 IN_TABLE = (
-    "waiting", "clusters", "cluster_depth", "join_mean_ms", "join_p95_ms", "messages_a_join", "probes_a_join",
+    "waiting", "clusters", "join_mean_ms", "join_p95_ms", "messages_a_join", "probes_a_join",
     "overloaded",
 )  # fmt: skip
 WAYS = ("tree", "chain", "unicast", "multicast")

@@ -39,7 +39,7 @@ pub fn send(command: &TreeSendArgs, reporter: &mut Reporter) -> Result<u8, Agent
     let (mut pending, mut finished, mut chunk) = (Vec::new(), false, vec![0; BATCH]);
     loop {
         host.pump()?;
-        run.tell(&host, reporter);
+        run.report(&host, reporter);
         let may_begin = host.dialogue.hosts >= command.members || run.bytes > 0;
         let mut turns = 0;
         while may_begin && !finished && turns < TURNS {
@@ -100,7 +100,7 @@ pub fn recv(command: &TreeRecvArgs, reporter: &mut Reporter) -> Result<u8, Agent
     let mut complete = false;
     loop {
         host.pump()?;
-        run.tell(&host, reporter);
+        run.report(&host, reporter);
         loop {
             taken.fill(&mut host, reporter)?;
             let before = taken.bytes.len();
@@ -243,7 +243,7 @@ fn add_quic(fields: &mut Value, host: &TreeHost<'_>) {
 struct TransferEvents {
     began: Option<Instant>,
     opened: Instant,
-    told: Instant,
+    reported: Instant,
     joined: bool,
     delay: Option<(Nanos, Nanos)>,
     bytes: u64,
@@ -256,7 +256,7 @@ impl TransferEvents {
         TransferEvents {
             began: None,
             opened: now,
-            told: now,
+            reported: now,
             joined: false,
             delay: None,
             bytes: 0,
@@ -265,10 +265,10 @@ impl TransferEvents {
     }
 
     fn next(&self) -> Instant {
-        self.told + PROGRESS
+        self.reported + PROGRESS
     }
 
-    fn tell(&mut self, host: &TreeHost<'_>, reporter: &mut Reporter) {
+    fn report(&mut self, host: &TreeHost<'_>, reporter: &mut Reporter) {
         let now = Instant::now();
         if self.bytes > 0 && self.began.is_none() {
             self.began = Some(now);
@@ -279,7 +279,7 @@ impl TransferEvents {
             let fields = json!({"host": host.dialogue.id(), "seconds": seconds});
             reporter.event("joined", Weight::Lasting, fields, Some(format!("{} is in the tree", self.name)));
         }
-        if let Some((delay, bound)) = host.dialogue.delay.filter(|&told| Some(told) != self.delay) {
+        if let Some((delay, bound)) = host.dialogue.delay.filter(|&reported| Some(reported) != self.delay) {
             self.delay = Some((delay, bound));
             let ([delay, bound], beyond) = ([delay, bound].map(|time| time.0 as f64 / 1e6), delay > bound);
             let fields = json!({"delay_ms": delay, "bound_ms": bound, "beyond": beyond});
@@ -288,7 +288,7 @@ impl TransferEvents {
             reporter.event("delay", Weight::Lasting, fields, Some(human));
         }
         if now >= self.next() {
-            self.told = now;
+            self.reported = now;
             let children: Vec<HostId> = host.drive.node.children().collect();
             let mut fields = json!({
                 "bytes": self.bytes, "parent": host.drive.node.parent(), "children": children,

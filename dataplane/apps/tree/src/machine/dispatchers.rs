@@ -125,54 +125,54 @@ impl Dispatchers {
     /// Handles the passing of time.
     pub fn on_time(&mut self, now: Nanos) -> Vec<HostMessage> {
         let due = self.clusters.values().filter(|dispatcher| dispatcher.deadline() <= now);
-        let mut told = Vec::new();
+        let mut messages = Vec::new();
         for id in due.map(Dispatcher::id).collect::<Vec<_>>() {
             if let Some(dispatcher) = self.clusters.get_mut(&id) {
                 dispatcher.on_time(now);
                 self.changed.insert(id);
-                told.extend(self.carry(now, id));
+                messages.extend(self.carry(now, id));
             }
         }
-        told
+        messages
     }
 
     /// Delivers messages among dispatchers until there are none left.
     fn carry(&mut self, now: Nanos, first: ClusterId) -> Vec<HostMessage> {
-        let (mut told, mut queue) = (Vec::new(), VecDeque::new());
-        self.collect(now, first, &mut told, &mut queue);
+        let (mut messages, mut queue) = (Vec::new(), VecDeque::new());
+        self.collect(now, first, &mut messages, &mut queue);
         while let Some((from, to, message)) = queue.pop_front() {
             let parent = || self.clusters.get(&from).and_then(Dispatcher::parent);
             let Some(to) = (if message.is_to_parent() { parent() } else { Some(to) }) else { continue };
             if let Some(dispatcher) = self.clusters.get_mut(&to) {
                 dispatcher.on_cluster(now, from, message);
                 self.changed.insert(to);
-                self.collect(now, to, &mut told, &mut queue);
+                self.collect(now, to, &mut messages, &mut queue);
             }
         }
-        told
+        messages
     }
 
     /// Carries out the actions of a dispatcher.
     fn collect(
-        &mut self, now: Nanos, id: ClusterId, told: &mut Vec<HostMessage>,
+        &mut self, now: Nanos, id: ClusterId, messages: &mut Vec<HostMessage>,
         queue: &mut VecDeque<(ClusterId, ClusterId, Between)>,
     ) {
         while let Some(output) = self.clusters.get_mut(&id).and_then(Dispatcher::poll) {
             self.changed.insert(id);
             match output {
                 DispatcherAction::Host(host, message) => {
-                    told.push(HostMessage { cluster: id, host, message })
+                    messages.push(HostMessage { cluster: id, host, message })
                 }
                 DispatcherAction::Cluster(to, message) => queue.push_back((id, to, message)),
                 DispatcherAction::Found(dispatcher) => self.insert(*dispatcher),
                 DispatcherAction::Move { cluster, below, to, may_pass_on } => {
                     if let Some(moved) = self.clusters.get_mut(&cluster) {
                         moved.on_moved(now, to);
-                        self.collect(now, cluster, told, queue);
+                        self.collect(now, cluster, messages, queue);
                     }
                     if let Some(taker) = self.clusters.get_mut(&to) {
                         taker.on_adopt(now, cluster, below, may_pass_on);
-                        self.collect(now, to, told, queue);
+                        self.collect(now, to, messages, queue);
                     }
                 }
                 DispatcherAction::Vanished(clusters) => {
@@ -180,12 +180,12 @@ impl Dispatchers {
                     for (cluster, _) in &clusters {
                         if let Some(moved) = self.clusters.get_mut(cluster) {
                             moved.on_moved(now, parent);
-                            self.collect(now, *cluster, told, queue);
+                            self.collect(now, *cluster, messages, queue);
                         }
                     }
                     if let Some(taker) = self.clusters.get_mut(&parent) {
                         taker.on_vanished(now, id, clusters);
-                        self.collect(now, parent, told, queue);
+                        self.collect(now, parent, messages, queue);
                     }
                 }
             }

@@ -160,6 +160,8 @@ pub enum Between {
     },
     /// To a child: the delay from the source of the host to which its head is connected.
     Delay(Nanos),
+    /// To the parent: the sender's head is to measure latencies again.
+    Review,
     /// To a child: its head is to measure the latencies to these hosts of the parent's cluster, which have room.
     Probe(Vec<Peer>),
     /// To the parent: the latencies that the sender's head measured again, one way.
@@ -180,7 +182,14 @@ pub enum Between {
 impl Between {
     /// Whether the message is for whichever cluster is the sender's parent.
     pub(super) fn is_to_parent(&self) -> bool {
-        matches!(self, Between::Head { .. } | Between::Measured(_) | Between::Settled(_) | Between::Lower)
+        matches!(
+            self,
+            Between::Head { .. }
+                | Between::Review
+                | Between::Measured(_)
+                | Between::Settled(_)
+                | Between::Lower
+        )
     }
 }
 

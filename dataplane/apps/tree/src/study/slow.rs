@@ -34,7 +34,7 @@ const CAPACITIES: [(u16, u32); 5] = [(0, 20), (1, 20), (2, 30), (4, 20), (8, 10)
 const TICK: Nanos = Nanos::from_millis(10);
 const LOOK: Nanos = Nanos::from_millis(100);
 /// Looks between two that are reported.
-const TOLD: usize = 5;
+const LOOKS_A_REPORT: usize = 5;
 
 /// The treatment of a slow host ([`Slow`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -297,9 +297,9 @@ impl Study<'_> {
         let last: Vec<Option<Nanos>> =
             kinds.iter_mut().map(|kind| kind.look(&self.stream, rate, at)).collect();
         if let &[below, others, slow] = last.as_slice() {
-            if at.0 % (TOLD as u64 * LOOK.0) == 0 {
-                let told = |lag: Option<Nanos>| lag.map(seconds);
-                let (below, others, slow) = (told(below), told(others), told(slow));
+            if at.0 % (LOOKS_A_REPORT as u64 * LOOK.0) == 0 {
+                let in_seconds = |lag: Option<Nanos>| lag.map(seconds);
+                let (below, others, slow) = (in_seconds(below), in_seconds(others), in_seconds(slow));
                 self.looks.push(StreamLag { at: seconds(at), below, others, slow });
             }
         }

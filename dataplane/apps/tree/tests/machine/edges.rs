@@ -119,7 +119,9 @@ fn a_distant_peer_may_be_silent_longer() {
         node.on_order(Nanos::ZERO, ToHost::Place { order: 1, parent, ticket: TICKET });
         assert!(matches!(actions(&mut node)[..], [.., NodeAction::Connect { .. }]));
         let lost = |node: &mut TreeNode| {
-            actions(node).into_iter().any(|action| matches!(action, NodeAction::Tell(FromHost::Lost { .. })))
+            actions(node)
+                .into_iter()
+                .any(|action| matches!(action, NodeAction::Report(FromHost::Lost { .. })))
         };
         node.on_time(Nanos(given_up.0 - 1));
         assert!(!lost(&mut node), "{far:?}");
@@ -147,7 +149,7 @@ fn a_parent_that_says_something_wrong_is_left() {
         let (mut node, conn) = if is_served { served() } else { below() };
         say(&mut node, Nanos::ZERO, conn, &frame);
         let told = actions(&mut node);
-        let lost = NodeAction::Tell(FromHost::Lost { order: 1, gone: is_gone });
+        let lost = NodeAction::Report(FromHost::Lost { order: 1, gone: is_gone });
         assert!(told.contains(&lost) && told.contains(&NodeAction::Close(conn)), "{name}: {told:?}");
         assert_eq!((node.parent(), node.failed()), (None, None), "{name}");
     }
@@ -172,7 +174,7 @@ fn a_host_without_connections_is_put_elsewhere() {
                 assert_eq!((actions(&mut node), node.parent()), (vec![], Some(HostId(0))));
             }
             say(&mut node, now, second, &TreeFrame::Refused(reason));
-            let lost = NodeAction::Tell(FromHost::Lost { order: 1, gone: false });
+            let lost = NodeAction::Report(FromHost::Lost { order: 1, gone: false });
             let told = actions(&mut node);
             assert_eq!(told.contains(&lost), breaks, "{reason:?}: {told:?}");
             assert_eq!(node.parent().is_none(), breaks, "{reason:?}");

@@ -131,7 +131,7 @@ proptest! {
             node.on_time(now);
             prop_assert!(node.held() <= 28_000);
             for action in actions(&mut node) {
-                if let NodeAction::Tell(FromHost::Lost { .. }) = action {
+                if let NodeAction::Report(FromHost::Lost { .. }) = action {
                     order += 1;
                     let parent = Peer { host: HostId(0), address: SocketAddr::from(([10, 0, 0, 1], 4000)) };
                     node.on_order(now, ToHost::Place { order, parent, ticket: TICKET });

@@ -96,6 +96,6 @@ pub fn served_with(config: NodeConfig) -> (TreeNode, ConnId) {
     let (mut node, conn) = below_with(config);
     say(&mut node, Nanos::ZERO, conn, &TreeFrame::Welcome { begin: 0 });
     let told = actions(&mut node);
-    assert!(matches!(told[..], [NodeAction::Tell(FromHost::Attached { order: 1, .. })]), "{told:?}");
+    assert!(matches!(told[..], [NodeAction::Report(FromHost::Attached { order: 1, .. })]), "{told:?}");
     (node, conn)
 }

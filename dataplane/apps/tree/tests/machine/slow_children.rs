@@ -100,8 +100,8 @@ fn a_child_that_lags_for_a_second_is_reported_until_it_has_caught_up() {
         let all = TreeFrame::Taken { taken: 10 * step, needed: 10 * step };
         say(&mut node, now, good, &all);
         say(&mut node, now, bad, if step < 40 { &TreeFrame::Alive } else { &all });
-        let slow = NodeAction::Tell(FromHost::Backlog { child: BAD });
-        let backlog = |action: &NodeAction| matches!(action, NodeAction::Tell(FromHost::Backlog { .. }));
+        let slow = NodeAction::Report(FromHost::Backlog { child: BAD });
+        let backlog = |action: &NodeAction| matches!(action, NodeAction::Report(FromHost::Backlog { .. }));
         for report in actions(&mut node).into_iter().filter(backlog) {
             assert_eq!(report, slow);
             reports.push(step);
@@ -200,7 +200,7 @@ fn a_child_that_catches_up_is_not_reported() {
                 let taken = (takes * (step - 99)).min(10 * step);
                 say(&mut node, now, late, &TreeFrame::Taken { taken, needed: 0 });
             }
-            let slow = NodeAction::Tell(FromHost::Backlog { child: BAD });
+            let slow = NodeAction::Report(FromHost::Backlog { child: BAD });
             reports.extend(actions(&mut node).contains(&slow).then_some(step));
         }
         assert_eq!(reports, expected, "{takes}");

@@ -39,7 +39,7 @@ impl Dispatcher {
     /// Tells a host that no host has its next bytes.
     fn give_up(&mut self, host: HostId) {
         self.set_behind(host, false);
-        self.tell(host, ToHost::Gone);
+        self.notify(host, ToHost::Gone);
     }
 
     /// Gives a host that must be connected to a host above, but cannot be the head of others, a cluster of

@@ -32,8 +32,16 @@ pub struct Below {
 impl Below {
     /// A cluster of which nothing else is known.
     pub fn found_again(head: Peer, latency: Nanos, behind: bool) -> Below {
-        let (router, from, awaited, delay) = (None, None, None, Nanos::ZERO);
-        Below { head, router, from, latency, awaited, behind, delay, review: Review::default() }
+        Below {
+            head,
+            router: None,
+            from: None,
+            latency,
+            awaited: None,
+            behind,
+            delay: Nanos::ZERO,
+            review: Review::default(),
+        }
     }
 
     /// The same cluster on its way to another one.
@@ -61,10 +69,10 @@ impl Dispatcher {
         let below = Below { router: join.router, from: Some(host), delay, ..new };
         self.below.insert(cluster, below);
         self.count_foreign();
-        self.tell(host, ToHost::Expect { child: join.peer.host, ticket });
+        self.notify(host, ToHost::Expect { child: join.peer.host, ticket });
         let founded = self.found(cluster, join.peer.host, Above::Attached(self.id, peer, ticket), delay);
         self.out.push_back(DispatcherAction::Found(Box::new(founded)));
-        self.tell(join.peer.host, ToHost::Redirect(cluster));
+        self.notify(join.peer.host, ToHost::Redirect(cluster));
         if self.policy.takes_over && join.capacity > 1 {
             self.let_take_over(cluster, usize::from(join.capacity) - 1, latency, measured);
         }
@@ -239,7 +247,7 @@ impl Dispatcher {
             return;
         }
         for host in self.tree.hosts() {
-            self.tell(host, ToHost::Redirect(self.root));
+            self.notify(host, ToHost::Redirect(self.root));
             self.tree.remove(host);
         }
         self.end();

@@ -74,14 +74,14 @@ impl Dispatcher {
         let elsewhere = self.below.iter().find(|(_, below)| there(below)).map(|(&cluster, _)| cluster);
         let shares = self.shares_router(&join) && self.has_place(join.capacity);
         if let Some(cluster) = elsewhere.filter(|_| !shares) {
-            return self.tell(from, ToHost::Redirect(cluster));
+            return self.notify(from, ToHost::Redirect(cluster));
         }
         let (stage, asked) = match shares {
             true => (JoinStage::Parent, self.candidates(join.router)),
             false => (JoinStage::Cluster, self.heads()),
         };
         self.joins.insert(from, Joining { join, since: self.now, measured: Vec::new(), stage, again: 0 });
-        self.tell(from, ToHost::Probe(asked));
+        self.notify(from, ToHost::Probe(asked));
     }
 
     /// Makes a host wait if the parent sent it here before the founder arrived, since the founder goes first.
@@ -135,7 +135,7 @@ impl Dispatcher {
         if let Some((_, cluster, _)) =
             nearest.filter(|&(latency, _, beyond)| latency < own && !nearest_is_worse(beyond))
         {
-            return self.tell(from, ToHost::Redirect(cluster));
+            return self.notify(from, ToHost::Redirect(cluster));
         }
         let fits = own < self.policy.threshold || self.shares_router(&joining.join);
         if fits && self.has_place(joining.join.capacity) {
@@ -146,22 +146,22 @@ impl Dispatcher {
             }
             joining.stage = JoinStage::Parent;
             self.joins.insert(from, joining);
-            return self.tell(from, ToHost::Probe(others));
+            return self.notify(from, ToHost::Probe(others));
         }
         let unknown = self.heads().into_iter().filter(|head| to(head.host).is_none()).collect::<Vec<Peer>>();
         if !unknown.is_empty() && joining.again < MEASURED_AGAIN {
             // A cluster was founded while the host measured; its head may be near, or behind the same router.
             joining.again += 1;
             self.joins.insert(from, joining);
-            return self.tell(from, ToHost::Probe(unknown));
+            return self.notify(from, ToHost::Probe(unknown));
         }
         let overflow = nearest.filter(|&(latency, ..)| fits && latency < self.policy.threshold);
         match (overflow, nearest) {
-            (Some((_, cluster, _)), _) => self.tell(from, ToHost::Redirect(cluster)),
+            (Some((_, cluster, _)), _) => self.notify(from, ToHost::Redirect(cluster)),
             (None, _) if self.below.len() < self.policy.max_clusters && self.attach_point(None).is_some() => {
                 self.let_found(&joining.join, own, &joining.measured);
             }
-            (None, Some((_, cluster, _))) => self.tell(from, ToHost::Redirect(cluster)),
+            (None, Some((_, cluster, _))) => self.notify(from, ToHost::Redirect(cluster)),
             (None, None) => {
                 let text = format!("no host of {} has room for another child", self.id);
                 self.refuse(from, RefusalCode::Full, text);

@@ -190,7 +190,7 @@ impl Dispatcher {
             FromHost::Back { order, attached } => self.on_back(from, order, attached),
             FromHost::Leave => {
                 self.remove(from);
-                self.tell(from, ToHost::Released);
+                self.notify(from, ToHost::Released);
             }
         }
     }
@@ -238,6 +238,7 @@ impl Dispatcher {
             Between::Gone => self.on_gone_above(from),
             Between::Attach { to, ticket, head, delay } => self.on_attach(from, (to, delay), ticket, head),
             Between::Delay(delay) => self.on_delay_above(from, delay),
+            Between::Review => self.probe_head(from),
             Between::Probe(others) => self.on_probe(from, others),
             Between::Measured(measured) => self.on_head_measured(from, &measured),
             Between::Settled(ticket) => self.on_settled(from, ticket),
@@ -288,12 +289,12 @@ impl Dispatcher {
     fn release(&mut self, releases: Vec<Release>) {
         for Release { parent, child } in releases {
             if self.tree.get(parent).is_some() {
-                self.tell(parent, ToHost::Forget { child });
+                self.notify(parent, ToHost::Forget { child });
             }
         }
     }
 
-    fn tell(&mut self, host: HostId, message: ToHost) {
+    fn notify(&mut self, host: HostId, message: ToHost) {
         self.out.push_back(DispatcherAction::Host(host, message));
     }
 
@@ -302,7 +303,7 @@ impl Dispatcher {
     }
 
     fn refuse(&mut self, host: HostId, code: RefusalCode, text: String) {
-        self.tell(host, ToHost::Refused { code, text });
+        self.notify(host, ToHost::Refused { code, text });
     }
 
     fn ticket(&mut self) -> Ticket {

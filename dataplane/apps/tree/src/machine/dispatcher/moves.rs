@@ -6,9 +6,9 @@ use super::*;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Rank {
     /// The parent is behind a slow host: the stream arrives late.
-    is_late: bool,
+    pub(super) is_late: bool,
     /// The host's delay would be beyond the bound.
-    is_beyond: bool,
+    pub(super) is_beyond: bool,
     /// The host must wait until other orders are carried out.
     waits: bool,
     /// The two do not share a router.
@@ -59,9 +59,9 @@ impl Dispatcher {
             _ => self.ticket(),
         };
         if let ParentOrder::Host(parent) = up {
-            self.tell(parent, ToHost::Expect { child: host, ticket });
+            self.notify(parent, ToHost::Expect { child: host, ticket });
         }
-        self.tell(host, ToHost::Place { order, parent, ticket });
+        self.notify(host, ToHost::Place { order, parent, ticket });
     }
 
     /// Orders a host below another of this cluster.
@@ -166,17 +166,19 @@ impl Dispatcher {
         self.end_if_empty();
     }
 
-    /// Chooses the orphan nearest to the lost head as the new head.
+    /// Chooses one of the hosts without a place as the new head.
     fn choose_head(&mut self, orphans: &mut Vec<HostId>) {
-        let waiting = || self.tree.iter().filter(|(_, m)| m.up == ParentOrder::Nothing).map(|(host, _)| host);
-        let room = |host: &HostId| self.tree.get(*host).map_or(0, |member| member.capacity.min(2));
-        let near = |host: &HostId| self.tree.get(*host).map_or(Nanos::MAX, |member| member.latency);
-        // A host that can serve one more child precedes one that cannot.
-        let best = waiting().min_by_key(|host| (std::cmp::Reverse(room(host)), near(host), *host));
-        if let Some(head) = best {
+        if let Some(head) = self.next_head(|member| member.up == ParentOrder::Nothing) {
             orphans.retain(|&orphan| orphan != head);
             self.make_head(head);
         }
+    }
+
+    /// Of such hosts, the nearest to the head before; one that can serve one more child precedes one that cannot.
+    pub(super) fn next_head(&self, may: impl Fn(&ClusterHost) -> bool) -> Option<HostId> {
+        let able = |member: &ClusterHost| std::cmp::Reverse(member.capacity.min(2));
+        let hosts = self.tree.iter().filter(|(_, member)| may(member));
+        hosts.min_by_key(|&(host, member)| (able(member), member.latency, host)).map(|(host, _)| host)
     }
 
     /// Makes a host the head, and asks for its parent.
@@ -229,7 +231,7 @@ impl Dispatcher {
 
     /// Sends a host to another cluster, where it begins again.
     pub(super) fn redirect(&mut self, host: HostId, to: ClusterId) {
-        self.tell(host, ToHost::Redirect(to));
+        self.notify(host, ToHost::Redirect(to));
         self.tree.note_redirected(host);
         self.remove(host);
     }
@@ -237,6 +239,10 @@ impl Dispatcher {
     /// The best parent with room: one that shares the host's router if possible, then the one over which the
     /// head is nearest; a host behind a slow one only if there is no other.
     pub(super) fn best_parent(&self, host: HostId, may: impl Fn(HostId, usize) -> bool) -> Option<HostId> {
+        self.best_rank(host, may).map(|rank| rank.parent)
+    }
+
+    pub(super) fn best_rank(&self, host: HostId, may: impl Fn(HostId, usize) -> bool) -> Option<Rank> {
         let router = self.tree.get(host).and_then(|member| member.router);
         let open = self.open().filter(|&parent| !self.tree.is_below(parent, host));
         let ranked = open.filter_map(|parent| {
@@ -249,7 +255,7 @@ impl Dispatcher {
             let rank = Rank { waits: self.tree.would_cycle(host, parent), ..rank };
             may(parent, rank.depth).then_some(rank)
         });
-        ranked.min().map(|rank| rank.parent)
+        ranked.min()
     }
 
     /// If no host has room: of all hosts that serve children, the one with the least load for its offer takes
@@ -375,6 +381,6 @@ impl Dispatcher {
         self.report_settled();
         let releases = self.tree.forget_departed();
         self.release(releases);
-        self.tell_delays();
+        self.report_delays();
     }
 }

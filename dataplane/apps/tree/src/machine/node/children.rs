@@ -149,8 +149,8 @@ impl Children {
     }
 
     pub(super) fn release_late(&mut self, now: Nanos, stream: &mut Fanout) {
-        let over = self.departed.iter().filter(|(_, &(_, until))| until <= now).map(|(&host, _)| host);
-        for host in over.collect::<Vec<_>>() {
+        let expired = self.departed.iter().filter(|(_, &(_, until))| until <= now).map(|(&host, _)| host);
+        for host in expired.collect::<Vec<_>>() {
             self.release(host, stream);
         }
     }
@@ -166,7 +166,7 @@ impl Children {
     pub(super) fn refuse(&mut self, host: HostId, reason: Reason, stream: &mut Fanout, conns: &mut Conns) {
         if let Some(gone) = self.present.remove(&host) {
             stream.remove_branch(gone.branch);
-            gone.conns.iter().for_each(|&conn| conns.say_last(conn, &TreeFrame::Refused(reason)));
+            gone.conns.iter().for_each(|&conn| conns.send_last(conn, &TreeFrame::Refused(reason)));
         }
     }
 
@@ -200,8 +200,8 @@ impl Children {
         }
     }
 
-    pub(super) fn tend(&mut self, now: Nanos, stream: &mut Fanout) {
-        self.present.values_mut().for_each(|child| child.tend(now, stream));
+    pub(super) fn update(&mut self, now: Nanos, stream: &mut Fanout) {
+        self.present.values_mut().for_each(|child| child.update(now, stream));
     }
 
     /// Children for which many bytes wait, or wait for long, in either case more than for the fastest child;
@@ -210,7 +210,7 @@ impl Children {
         let mut least = (u64::MAX, Nanos(u64::MAX));
         for child in self.present.values_mut() {
             let (waits, missed) = child.waits(stream);
-            child.pace.look(now, config.late_after, missed);
+            child.pace.sample(now, config.late_after, missed);
             least = (least.0.min(waits), least.1.min(child.pace.lag(now)));
         }
         let mut slow = Vec::new();
@@ -222,7 +222,7 @@ impl Children {
     }
 
     /// The children that are so.
-    pub(super) fn having(&self, is: impl Fn(&Child) -> bool) -> Vec<HostId> {
+    pub(super) fn matching(&self, is: impl Fn(&Child) -> bool) -> Vec<HostId> {
         self.present.iter().filter(|(_, child)| is(child)).map(|(&host, _)| host).collect()
     }
 

@@ -25,13 +25,13 @@ impl TreeNode {
             if let Err(reason) = taken {
                 // The peer is told the reason, and the connection is closed.
                 if let Some(role) = self.conns.role(conn) {
-                    self.conns.say_last(conn, &TreeFrame::Refused(reason));
+                    self.conns.send_last(conn, &TreeFrame::Refused(reason));
                     self.let_go_of(now, conn, role);
                 }
                 break;
             }
         }
-        self.tend(now);
+        self.update(now);
     }
 
     /// Appends the bytes that are to go over a connection now, until there are about `most`.
@@ -47,7 +47,7 @@ impl TreeNode {
         }
         if out.len() > before {
             self.conns.on_said(now, conn);
-            self.tend(now);
+            self.update(now);
         }
     }
 
@@ -66,7 +66,7 @@ impl TreeNode {
     pub fn on_closed(&mut self, now: Nanos, conn: ConnId) {
         if let Some(role) = self.conns.remove(conn) {
             self.let_go_of(now, conn, role);
-            self.tend(now);
+            self.update(now);
         }
     }
 
@@ -117,7 +117,7 @@ impl TreeNode {
             }
         };
         self.conns.set_role(conn, ConnRole::Child(child));
-        self.conns.say(conn, &TreeFrame::Welcome { begin });
+        self.conns.send(conn, &TreeFrame::Welcome { begin });
         if late {
             let to = self.middle();
             self.children.skip(child, to, &mut self.stream, &mut self.conns);

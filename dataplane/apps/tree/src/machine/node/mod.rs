@@ -14,7 +14,7 @@
 //! | `children`, `child` | the edges to the children |
 //! | `pace` | the pace of a child |
 //! | `reader` | the host's own reader |
-//! | `tend` | the work that any event may have made due |
+//! | `update` | the work that any event may have made due |
 //!
 //! Offsets, branches, the history and isolation are [`groupflow_transport::fanout::Fanout`]'s;
 //! [`groupflow_base::reassembly::Reassembly`] puts bytes that come over several connections in order.
@@ -75,7 +75,7 @@ mod presence;
 mod reader;
 mod receipts;
 mod reorder;
-mod tend;
+mod update;
 
 use groupflow_base::Nanos;
 use groupflow_transport::fanout::{Fanout, Mode};
@@ -226,7 +226,7 @@ impl TreeNode {
         };
         let deadline = self.conns.offered(conn);
         if let Some(ticket) = self.parents.on_hello(edge, (self.stream.received(), needed)) {
-            self.conns.say(conn, &TreeFrame::Hello { child, ticket, edge, begin, needed, room, deadline });
+            self.conns.send(conn, &TreeFrame::Hello { child, ticket, edge, begin, needed, room, deadline });
         }
     }
 
@@ -239,7 +239,7 @@ impl TreeNode {
         // A datagram is a sign of life.
         self.conns.on_heard(now, conn);
         let new = self.arrive(now, offset, bytes);
-        self.tend(now);
+        self.update(now);
         new
     }
 
@@ -254,7 +254,7 @@ impl TreeNode {
             return 0;
         }
         let taken = self.held.write(&mut self.stream, bytes);
-        self.tend(now);
+        self.update(now);
         taken
     }
 
@@ -262,7 +262,7 @@ impl TreeNode {
     pub fn finish(&mut self, now: Nanos) {
         if self.source {
             self.stream.on_upstream_end();
-            self.tend(now);
+            self.update(now);
         }
     }
 
@@ -278,7 +278,7 @@ impl TreeNode {
             return None;
         }
         let read = self.reader.read(&mut self.stream, &self.held, &self.config, most)?;
-        self.tend(now);
+        self.update(now);
         Some(read)
     }
 
@@ -311,11 +311,11 @@ impl TreeNode {
         }
         self.conns.sign(now);
         if self.presence.is_due(now, self.config.alive) {
-            self.conns.tell(FromHost::Alive);
+            self.conns.report(FromHost::Alive);
         }
         self.parents.try_again(now, &mut self.conns, self.config.sockets);
         self.children.release_late(now, &mut self.stream);
-        self.tend(now);
+        self.update(now);
     }
 
     /// The lowest offset that this node or a host below it may still ask the hosts above for.

@@ -38,7 +38,7 @@ pub(super) struct OwnReader {
     /// Since when bytes wait and the reader takes none; it is known with [`super::Slow::Wait`] only.
     pub(super) stuck: Option<Nanos>,
     /// Whether the reader has read the end: bytes that another parent sends again are not for it.
-    over: bool,
+    finished: bool,
     /// The offset at which the stream is broken off.
     pub(super) failed: Option<u64>,
 }
@@ -48,11 +48,15 @@ impl OwnReader {
         // A branch may always begin with a byte that is cached, or that comes next.
         let begin = BranchStart::Offset(from.clamp(stream.base(), stream.received()));
         let branch = stream.add_branch(begin).unwrap_or(BranchId(0));
-        OwnReader { branch, reads, from, skipped: None, stuck: None, over: false, failed: None }
+        OwnReader { branch, reads, from, skipped: None, stuck: None, finished: false, failed: None }
     }
 
     pub(super) fn begin_at(&mut self, stream: &mut Fanout, to: u64) {
-        *self = OwnReader { over: self.over, failed: self.failed, ..OwnReader::at(stream, to, self.reads) };
+        *self = OwnReader {
+            finished: self.finished,
+            failed: self.failed,
+            ..OwnReader::at(stream, to, self.reads)
+        };
     }
 
     /// Tells a reader that the stream goes on at `to`.
@@ -88,16 +92,16 @@ impl OwnReader {
         &mut self, stream: &mut Fanout, held: &HeldBytes, config: &NodeConfig, most: usize,
     ) -> Option<ReadItem> {
         let broken = self.failed.map(|at| ReadItem::Broken { at });
-        if self.over || !self.reads {
-            return broken.filter(|_| !self.over);
+        if self.finished || !self.reads {
+            return broken.filter(|_| !self.finished);
         }
         if let Some(to) = self.skipped.take() {
             return Some(ReadItem::Skipped { to });
         }
         let range = stream.sendable(self.branch);
         if range.is_empty() {
-            self.over = self.end(stream);
-            return if self.over { Some(ReadItem::End) } else { broken };
+            self.finished = self.end(stream);
+            return if self.finished { Some(ReadItem::End) } else { broken };
         }
         if range.start < self.from {
             return None;
@@ -151,7 +155,7 @@ impl OwnReader {
     }
 
     /// Cuts off a reader that takes nothing for as long as `stall`.
-    pub(super) fn tend(&mut self, now: Nanos, stream: &mut Fanout, stall: Nanos) {
+    pub(super) fn update(&mut self, now: Nanos, stream: &mut Fanout, stall: Nanos) {
         let waits = !stream.sendable(self.branch).is_empty();
         self.stuck = waits.then(|| self.stuck.unwrap_or(now));
         if self.stuck.is_some_and(|since| since + stall <= now) {

@@ -348,7 +348,7 @@ impl Grove {
                         self.wires[at].closing[side] = true;
                     }
                 }
-                NodeAction::Tell(message) => self.tell(host, message),
+                NodeAction::Report(message) => self.tell(host, message),
                 NodeAction::Measure(peers) => {
                     let place = self.nodes[&host].place;
                     let far = |to: &NodeReader| Nanos::from_millis(to.place.abs_diff(place).max(1));
