@@ -11,7 +11,7 @@ use groupflow_host::process::raise_descriptors;
 use groupflow_host::report::{Reporter, Weight};
 use serde_json::{json, Value};
 
-use super::args::{begin, SlowArg, TreeArgs, TreeRecvArgs, TreeSendArgs};
+use super::args::{begin, TreeArgs, TreeRecvArgs, TreeSendArgs};
 use super::host::TreeHost;
 use super::quic::QuicCounts;
 use super::tcp_link::BATCH;
@@ -96,22 +96,22 @@ pub fn recv(command: &TreeRecvArgs, reporter: &mut Reporter) -> Result<u8, Agent
     let mut host = TreeHost::open(args, id, TreeNode::new(args.config(id), begin(command.from)), false)?;
     host.watch(output.as_fd())?;
     let mut run = TransferEvents::new(args);
-    let mut taken = Taken::new(args);
+    let mut unwritten = Unwritten::default();
     let mut complete = false;
     loop {
         host.pump()?;
         run.report(&host, reporter);
         loop {
-            taken.fill(&mut host, reporter)?;
-            let before = taken.bytes.len();
-            output.write(&mut taken.bytes)?;
-            let written = (before - taken.bytes.len()) as u64;
+            unwritten.fill(&mut host, reporter)?;
+            let before = unwritten.bytes.len();
+            output.write(&mut unwritten.bytes)?;
+            let written = (before - unwritten.bytes.len()) as u64;
             run.bytes += written;
             if written == 0 {
                 break;
             }
         }
-        if taken.ended && taken.bytes.is_empty() && !complete {
+        if unwritten.ended && unwritten.bytes.is_empty() && !complete {
             output.finish()?;
             complete = true;
             run.complete(&host, reporter, "received");
@@ -142,62 +142,28 @@ pub fn recv(command: &TreeRecvArgs, reporter: &mut Reporter) -> Result<u8, Agent
     }
 }
 
-/// Bytes that the node gave and the output did not take yet: no more than a batch or two. If the stream may be
-/// skipped, the bytes are whole records: no byte goes on of a record that a skip cuts.
-struct Taken {
-    align: u64,
+/// Bytes that the node gave and the output did not take yet: no more than a batch or two, or a record.
+#[derive(Default)]
+struct Unwritten {
     bytes: Vec<u8>,
-    /// The bytes of a record that is not whole yet; they follow `bytes`.
-    begun: Vec<u8>,
-    /// The offset in the stream of the byte that follows `begun`.
-    next: u64,
     ended: bool,
 }
 
-impl Taken {
-    fn new(args: &TreeArgs) -> Taken {
-        Taken::of(if let SlowArg::Skip = args.slow { args.align } else { 1 })
-    }
-
-    fn of(align: u64) -> Taken {
-        Taken { align, bytes: Vec::new(), begun: Vec::new(), next: 0, ended: false }
-    }
-
+impl Unwritten {
     fn fill(&mut self, host: &mut TreeHost<'_>, reporter: &mut Reporter) -> Result<(), AgentError> {
         while !self.ended && self.bytes.len() < BATCH {
-            let position = host.drive.node.position();
             match host.drive.node.read(host.drive.nanos(), BATCH) {
-                Some(ReadItem::Bytes(bytes)) => self.push(&bytes, position),
+                Some(ReadItem::Bytes(bytes)) => self.bytes.extend(bytes),
                 Some(ReadItem::Skipped { to }) => {
                     let human = format!("goes on at byte {to}");
                     reporter.event("skipped", Weight::Lasting, json!({"to": to}), Some(human));
                 }
-                Some(ReadItem::End) => self.end(),
+                Some(ReadItem::End) => self.ended = true,
                 Some(ReadItem::Broken { at }) => return Err(broken(at)),
                 None => break,
             }
         }
         Ok(())
-    }
-
-    fn push(&mut self, bytes: &[u8], position: u64) {
-        if position != self.next {
-            self.begun.clear();
-        }
-        self.next = position + bytes.len() as u64;
-        let after = usize::try_from(self.next % self.align).unwrap_or(usize::MAX).min(bytes.len());
-        let (whole, rest) = bytes.split_at(bytes.len() - after);
-        if !whole.is_empty() {
-            self.bytes.append(&mut self.begun);
-            self.bytes.extend_from_slice(whole);
-        }
-        self.begun.extend_from_slice(rest);
-    }
-
-    /// Ends the bytes: the stream may end within a record.
-    fn end(&mut self) {
-        self.bytes.append(&mut self.begun);
-        self.ended = true;
     }
 }
 
@@ -308,7 +274,3 @@ impl TransferEvents {
         reporter.event("complete", Weight::Lasting, fields, Some(human));
     }
 }
-
-#[cfg(test)]
-#[path = "tests/run.rs"]
-mod tests;

@@ -53,7 +53,7 @@ pub mod policy;
 pub use cluster::{Cluster, ClusterHost, ParentOrder};
 pub use dispatcher::{Above, Below, Dispatcher};
 pub use dispatchers::{Dispatchers, HostMessage};
-pub use frame::{Reason, StartAt, TreeFrame};
+pub use frame::{Hello, Reason, StartAt, TreeFrame};
 pub use message::{Between, DispatcherAction, FromHost, RefusalCode, ToHost, TreeJoin};
 pub use names::{ClusterId, HostId, Peer, RouterId, Ticket};
 pub use node::{ConnId, Conns, DatagramRelay, NodeAction, NodeConfig, ReadItem, Slow, TreeNode};

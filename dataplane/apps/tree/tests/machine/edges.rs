@@ -10,7 +10,7 @@ use super::one_node::*;
 
 #[test]
 fn a_peer_with_a_wrong_frame_is_refused_and_told_why() {
-    let wrong = TreeFrame::Hello {
+    let wrong = TreeFrame::Hello(Hello {
         child: BAD,
         ticket: Ticket([8; 16]),
         edge: 1,
@@ -18,7 +18,7 @@ fn a_peer_with_a_wrong_frame_is_refused_and_told_why() {
         needed: 0,
         room: 1,
         deadline: None,
-    };
+    });
     let taken = TreeFrame::Taken { taken: 5, needed: 5 };
     let data = TreeFrame::Data { offset: 0, bytes: vec![1] };
     let good = hello(BAD, 1, StartAt::Now);

@@ -5,7 +5,7 @@ use groupflow_base::Nanos;
 use super::child::{Child, ChildRequest};
 use super::conns::ConnRole;
 use super::{ConnId, NodeAction, Slow, TreeNode};
-use crate::machine::frame::{Reason, StartAt, TreeFrame, DATA_HEADER, MAX_BLOCK};
+use crate::machine::frame::{Hello, Reason, StartAt, TreeFrame, DATA_HEADER, MAX_BLOCK};
 use crate::machine::names::HostId;
 
 impl TreeNode {
@@ -91,7 +91,7 @@ impl TreeNode {
     }
 
     fn on_strangers_frame(&mut self, now: Nanos, conn: ConnId, frame: TreeFrame) -> Result<(), Reason> {
-        let TreeFrame::Hello { child, ticket, edge, begin, needed, room, deadline } = frame else {
+        let TreeFrame::Hello(Hello { child, ticket, edge, begin, needed, room, deadline }) = frame else {
             return Err(Reason::BadFrame);
         };
         if !self.children.expects(child, ticket) {
@@ -201,7 +201,7 @@ impl TreeNode {
             }
             TreeFrame::Refused(reason) => self.on_refused(now, conn, edge, reason),
             TreeFrame::Alive => {}
-            TreeFrame::Hello { .. } | TreeFrame::Taken { .. } | TreeFrame::Complete | TreeFrame::Moved => {
+            TreeFrame::Hello(_) | TreeFrame::Taken { .. } | TreeFrame::Complete | TreeFrame::Moved => {
                 return Err(Reason::BadFrame);
             }
         }

@@ -80,7 +80,7 @@ mod update;
 use groupflow_base::Nanos;
 use groupflow_transport::fanout::{Fanout, Mode};
 
-use super::frame::{StartAt, TreeFrame};
+use super::frame::{Hello, StartAt, TreeFrame};
 use super::message::FromHost;
 use super::names::HostId;
 use children::Children;
@@ -226,7 +226,8 @@ impl TreeNode {
         };
         let deadline = self.conns.offered(conn);
         if let Some(ticket) = self.parents.on_hello(edge, (self.stream.received(), needed)) {
-            self.conns.send(conn, &TreeFrame::Hello { child, ticket, edge, begin, needed, room, deadline });
+            let hello = Hello { child, ticket, edge, begin, needed, room, deadline };
+            self.conns.send(conn, &TreeFrame::Hello(hello));
         }
     }
 
@@ -271,7 +272,7 @@ impl TreeNode {
         self.reader.position(&self.stream)
     }
 
-    /// The next item of the stream, at most `most` bytes; with datagrams whole records, and one at least.
+    /// The next item of the stream: at most `most` bytes, whole records, and one at least.
     /// `None`: nothing has come yet.
     pub fn read(&mut self, now: Nanos, most: usize) -> Option<ReadItem> {
         if self.source {

@@ -87,7 +87,7 @@ impl OwnReader {
         stream.sent(self.branch).unwrap_or(0).max(self.from)
     }
 
-    /// The next item of the stream, at most `most` bytes; with datagrams whole records, and one at least.
+    /// The next item of the stream: at most `most` bytes, whole records, and one at least.
     pub(super) fn read(
         &mut self, stream: &mut Fanout, held: &HeldBytes, config: &NodeConfig, most: usize,
     ) -> Option<ReadItem> {
@@ -111,13 +111,16 @@ impl OwnReader {
             self.pass(stream, to);
             return Some(ReadItem::Skipped { to });
         }
-        // Whichever bytes are skipped, a record is read whole or not at all.
-        let most = match (config.datagrams, usize::try_from(config.slow.align()).unwrap_or(usize::MAX)) {
-            (Some(_), align) => (most - most % align).max(align),
-            (None, _) => most,
-        };
-        let before = gap.map_or(u64::MAX, |gap| gap.start - range.start);
-        let (first, second) = held.read(range.start, most.min(usize::try_from(before).unwrap_or(usize::MAX)));
+        // Whichever bytes are skipped, a record is read whole or not at all; the stream may end within one.
+        let came = if stream.ended() { range.end } else { config.slow.last_record(range.end) };
+        let limit = config.slow.last_record(range.start.saturating_add(most as u64));
+        let end = came.min(limit.max(config.slow.next_record(range.start + 1)));
+        let end = gap.map_or(end, |gap| end.min(gap.start));
+        if end <= range.start {
+            return broken;
+        }
+        let count = usize::try_from(end - range.start).unwrap_or(usize::MAX);
+        let (first, second) = held.read(range.start, count);
         let bytes = [first, second].concat();
         self.stuck = None;
         self.pass(stream, range.start + bytes.len() as u64);
