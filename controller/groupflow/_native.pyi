@@ -48,7 +48,7 @@ class TreeDispatchers:
     """hosts that have a parent, and the source"""
     def __init__(self, policy: str, token: str, source: str, seed: int, now: int) -> None: ...
     @staticmethod
-    def resume(policy: str, token: str, stored: list[str], seed: int, now: int) -> TreeDispatchers:
+    def resume(stored: list[str], now: int) -> TreeDispatchers:
         """The dispatchers as `take_changed` gave them to be stored."""
     def on_host(self, now: int, cluster: str, host: str, message: str) -> list[tuple[str, str, str]]: ...
     def on_gone(self, now: int, cluster: str, host: str) -> list[tuple[str, str, str]]: ...
@@ -56,9 +56,8 @@ class TreeDispatchers:
     def on_time(self, now: int) -> list[tuple[str, str, str]]: ...
     def take_changed(self) -> dict[str, str | None]:
         """To be stored by cluster (None: deleted) before hosts are told what was returned last."""
-    @staticmethod
-    def hosts(stored: list[str]) -> str:
-        """All hosts of stored dispatchers, as a JSON list."""
+    def hosts(self) -> str:
+        """All hosts, as a JSON list."""
 
 class Control:
     """A message of a host to the controller, or a RESET that came back from a pipeline.

@@ -6,13 +6,10 @@ from papers.cmt.figure_1 import FIGURE_1
 from papers.cmt.slow import study as slow
 from papers.cmt.sockets.parts import TABLES
 from papers.cmt.sockets.studies import queue, range
-from papers.cmt.tree.study import THRESHOLD, TREE
+from papers.cmt.tree.study import TREE
 
 EXPERIMENT = Experiment(
     "socket buffers and parallel connections of the clustered multicast tree (Cui et al.)",
-    [
-        *(*TABLES, FIGURE_1, TREE, range.STUDY, queue.STUDY, queue.LOSSES, THRESHOLD),
-        *(*slow.STUDIES, children.STUDY),
-    ],
+    [*(*TABLES, FIGURE_1, TREE, range.STUDY, queue.STUDY), *(*slow.STUDIES, children.STUDY)],
     default=lambda quick: [*TABLES, FIGURE_1, TREE],
 )

@@ -116,7 +116,7 @@ async def running(*hosts: Host):
 
 async def names(service: Dispatch) -> set[str]:
     """Names of the hosts in the tree."""
-    return {host["host"] for host in await service.forest.hosts()}
+    return {host["host"] for host in service.forest.hosts()}
 
 
 async def has(service: Dispatch, count: int) -> bool:
@@ -124,7 +124,7 @@ async def has(service: Dispatch, count: int) -> bool:
 
 
 async def settled(service: Dispatch, count: int) -> bool:
-    found = await service.forest.hosts()
+    found = service.forest.hosts()
     return len(found) == count and all(host["attached"] for host in found)
 
 

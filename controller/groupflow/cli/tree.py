@@ -194,7 +194,7 @@ async def _ask(to: str, tls_pin: str | None, token: str) -> dict[str, Any]:
     """A snapshot of the tree, asked of the dispatchers. Raises TreeError."""
     from groupflow.tree.questions import ask
 
-    answer = await ask(to, tls_pin, token, "hosts")
+    answer = await ask(to, tls_pin, token)
     return answer["tree"]
 
 

@@ -9,7 +9,7 @@ source, the answer is `{"welcome": {"root": …, "identity": …, "alive_ms": �
 (dataplane/apps/tree/src/machine/message.rs). `joins` is how often the host has joined a cluster: messages to
 it with an older number do not count. The source is sent the number of hosts in the tree: `{"hosts": …}`.
 `{"refused": {"code": …, "text": …}}` is the last line. Programs that are not hosts begin with
-`{"ask": …}` instead (groupflow.tree.answers).
+`{"ask": …}` instead (groupflow.tree.questions).
 """
 
 import asyncio

@@ -92,10 +92,7 @@ class Forest:
         if stored is not None:
             self._source = TreeSource(**json.loads(stored))
             states = list((await self._store.items(self._prefix + "clusters/")).values())
-            options = replace(self._options, delay_ms=self._source.delay_ms)
-            self._dispatchers = TreeDispatchers.resume(
-                options.policy(), options.token, states, secrets.randbits(64), self._clock()
-            )
+            self._dispatchers = TreeDispatchers.resume(states, self._clock())
 
     async def _write(self, writes: Writes) -> None:
         expect = {self._prefix + "process": json.dumps(self.process)}
@@ -185,13 +182,12 @@ class Forest:
     async def forget_hosts(self) -> None:
         """Frees the names of hosts that are nowhere: else the store would grow as long as hosts come."""
         prefix = self._prefix + "hosts/"
-        there = {host["host"] for host in await self.hosts()}
+        there = {host["host"] for host in self.hosts()}
         stored = await self._store.items(prefix)
         gone = {key: None for key in stored if key.removeprefix(prefix) not in there}
         if gone:
             await self._write(gone)
 
-    async def hosts(self) -> list[dict[str, Any]]:
+    def hosts(self) -> list[dict[str, Any]]:
         """Every host with its address and parent."""
-        stored = await self._store.items(self._prefix + "clusters/")
-        return json.loads(TreeDispatchers.hosts(list(stored.values())))
+        return json.loads(self._dispatchers.hosts()) if self._dispatchers else []

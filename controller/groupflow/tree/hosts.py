@@ -1,9 +1,11 @@
-"""The connected hosts of a tree's dispatchers, by name, and the news for them."""
+"""The connected hosts of a tree's dispatchers, by name, the news for them, and reports on them."""
 
 import json
+import time
+from collections import OrderedDict
 from typing import Any
 
-from groupflow.tree.connection import Connection
+from groupflow.tree.connection import Connection, host_name
 from groupflow.tree.forest import Forest, Told
 
 
@@ -26,3 +28,26 @@ class Hosts(dict[str, Connection]):
             for cluster, name, message in told
             if (host := self.get(name)) is not None and host.welcome
         ]
+
+
+class SlowReports:
+    """Reports of parents that data wait for a child, of the `most` children reported last."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._reports: OrderedDict[str, tuple[int, float]] = OrderedDict()
+        """by child: number of reports, and time of the last report"""
+
+    def add(self, child: object) -> None:
+        """Counts a report. Raises ValueError for an invalid name."""
+        child = host_name(child)
+        count, _ = self._reports.pop(child, (0, 0.0))
+        self._reports[child] = count + 1, time.monotonic()
+        if len(self._reports) > self._most:
+            self._reports.popitem(last=False)
+
+    def of(self, host: str) -> dict[str, Any]:
+        """The fields of a host in the answer to a program that asks."""
+        count, last = self._reports.get(host, (0, 0.0))
+        ago = round(time.monotonic() - last, 1) if count else None
+        return {"slow_reports": count, "slow_seconds_ago": ago}

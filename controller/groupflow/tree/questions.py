@@ -1,7 +1,8 @@
 """Requests of programs to the dispatchers of a tree: `groupflow tree show`.
 
-The first line is `{"ask": {"token": …, "what": …}}`; the answer, one JSON object, is in
-groupflow.tree.answers. `{"refused": {"code": …, "text": …}}` is the last line.
+The first line is `{"ask": {"token": …, "what": "hosts"}}`; the answer is
+`{"tree": {"source": …, "root": …, "bound_ms": …, "hosts": [{…}, …]}}`, or
+`{"refused": {"code": …, "text": …}}`.
 """
 
 import asyncio
@@ -51,13 +52,11 @@ async def connect(
     return reader, writer
 
 
-async def ask(
-    to: str, tls_pin: str | None, token: str, what: str, *, patience: float = 10.0
-) -> dict[str, Any]:
+async def ask(to: str, tls_pin: str | None, token: str, *, patience: float = 10.0) -> dict[str, Any]:
     """The dispatchers' answer. `patience`: seconds for it. Raises TreeError, TreeRefusedError."""
     reader, writer = await connect(to, tls_pin, patience=patience)
     try:
-        writer.write(json.dumps({"ask": {"token": token, "what": what}}).encode() + b"\n")
+        writer.write(json.dumps({"ask": {"token": token, "what": "hosts"}}).encode() + b"\n")
         async with asyncio.timeout(patience):
             line = await reader.readline()
         if not line:

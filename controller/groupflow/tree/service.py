@@ -5,20 +5,19 @@ import json
 import logging
 import secrets
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 from groupflow.agents.controller_link import Standing
 from groupflow.probe.sockets import gives_way
 from groupflow.store.interface import Store
-from groupflow.tree.answers import Answers
 from groupflow.tree.connection import HELLO_SECONDS, NONSENSE, Connection, Line, address_of, host_name, listen
 from groupflow.tree.forest import Forest, Told
-from groupflow.tree.hosts import Hosts
+from groupflow.tree.hosts import Hosts, SlowReports
 from groupflow.tree.liveness import Absence, Pulse
 from groupflow.tree.options import DispatchOptions, check_time
-from groupflow.tree.turns import Event, Turns
 
 log = logging.getLogger(__name__)
 
@@ -26,6 +25,11 @@ _FORGETS_EVERY = 600.0
 _ENDED = "the tree that it was in has ended"
 _LOOKS_EVERY = 0.25
 """seconds between two looks for the source"""
+_WAITING = 1024
+"""events that wait to be carried out; who adds another one waits"""
+
+Event: TypeAlias = Callable[[], Awaitable[Told]]
+"""carries out the event, and returns the messages that follow"""
 
 
 class Dispatch:
@@ -49,8 +53,10 @@ class Dispatch:
         self._open: set[Connection] = set()
         self._silent: dict[Connection, str] = {}
         """those that have not shown the token yet, oldest first, and their sources"""
-        self._turns = Turns()
-        self._answers = Answers(options, lambda: self.forest)
+        self._events: asyncio.Queue[Event] = asyncio.Queue(_WAITING)
+        self._turn = asyncio.Lock()
+        """held by the one that uses the forest"""
+        self._slow = SlowReports(options.max_hosts)
         self._begun = asyncio.Event()
         self._absence = Absence(options.patience)
         self._pulse = Pulse(options.patience)
@@ -146,7 +152,7 @@ class Dispatch:
         async with asyncio.timeout(HELLO_SECONDS):
             form = await host.line()
         if form is not None and "ask" in form:
-            await self._answer(host, form["ask"])
+            self._answer(host, form["ask"])
             return
         if form is None or not await self._greet(host, form["hello"]):
             return
@@ -159,16 +165,19 @@ class Dispatch:
             if host.over:
                 continue
             if form.get("say") == "backlog":
-                self._answers.report(form["what"]["child"])
+                self._slow.add(form["what"]["child"])
             cluster, joins = str(form.pop("cluster")), int(form.pop("joins"))
             await self._tell(host, Line(cluster, joins, json.dumps(form)))
 
-    async def _answer(self, asker: Connection, ask: dict[str, Any]) -> None:
-        if self._is_token(ask["token"]):
-            self._silent.pop(asker, None)
-            await self._answers.answer(asker, ask)
-        else:
+    def _answer(self, asker: Connection, ask: dict[str, Any]) -> None:
+        if not self._is_token(ask["token"]):
             asker.refuse("wrong_token", "the token is wrong")
+            return
+        if ask["what"] != "hosts":
+            raise ValueError(f"what: {ask['what']!s:.40}: it is hosts")
+        hosts = [host | self._slow.of(host["host"]) for host in self.forest.hosts()]
+        tree = {"source": self.forest.source, "root": self.forest.root, "bound_ms": self.forest.delay_ms}
+        asker.say({"tree": tree | {"hosts": hosts}})
 
     def _is_token(self, given: object) -> bool:
         return secrets.compare_digest(str(given).lower().encode(), self.options.token.lower().encode())
@@ -203,13 +212,11 @@ class Dispatch:
         a bound that is no time."""
         bound = None if delay_ms is None else float(str(delay_ms))
         check_time("--delay", bound)
-
-        async def work() -> tuple[str | None, Told]:
+        async with self._turn:
             if self.forest.source is None:
                 await self.forest.begin(join, bound)
-            return self.forest.source, []
-
-        return await self._turns.result(work)
+                self._begun.set()
+            return self.forest.source
 
     def _welcome(self, host: Connection) -> None:
         forest = self.forest
@@ -223,7 +230,7 @@ class Dispatch:
         async def event() -> Told:
             return await self._hear(host, line)
 
-        await self._turns.put(event)
+        await self._events.put(event)
 
     async def _hear(self, host: Connection, line: Line) -> Told:
         if host.dropped:
@@ -247,16 +254,22 @@ class Dispatch:
             counts = here and host.name != self.forest.source
             return self.forest.lose(host.cluster, host.name) if counts else []
 
-        await self._turns.put(event)
+        await self._events.put(event)
 
     async def _work(self) -> None:
-        """Carries out events, in order."""
+        """Carries out events, in order, and the timers that are due."""
         while True:
-            batch = await self._turns.next(self.forest.pause())
-            if self._pulse.stood_still():
-                self._on_event("stood_still", {})
-                await self._begin_again()
-            await self._carry_out(batch)
+            batch: list[Event] = []
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self.forest.pause()):
+                    batch.append(await self._events.get())
+            while not self._events.empty():
+                batch.append(self._events.get_nowait())
+            async with self._turn:
+                if self._pulse.stood_still():
+                    self._on_event("stood_still", {})
+                    await self._begin_again()
+                await self._carry_out(batch)
 
     async def _begin_again(self) -> None:
         """Begins again from the store. All hosts have time to come back."""
@@ -306,7 +319,7 @@ class Dispatch:
 
         while True:
             await asyncio.sleep(min(_LOOKS_EVERY, self.options.patience / 4))
-            await self._turns.put(event)
+            await self._events.put(event)
 
     async def _forget_hosts(self) -> None:
         async def event() -> Told:
@@ -315,7 +328,7 @@ class Dispatch:
 
         while True:
             await asyncio.sleep(_FORGETS_EVERY)
-            await self._turns.put(event)
+            await self._events.put(event)
 
     def _end(self) -> None:
         """Ends the tree, because the source has left."""

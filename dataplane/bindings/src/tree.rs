@@ -71,12 +71,9 @@ impl TreeDispatchers {
 
     /// The dispatchers as `take_changed` gave them to be stored. Raises a ValueError if a state is malformed.
     #[staticmethod]
-    fn resume(
-        policy: &str, token: &str, stored: Vec<String>, seed: u64, now: u64,
-    ) -> PyResult<TreeDispatchers> {
-        let (policy, token): (Policy, Token) = (parse("policy", policy)?, name("token", token)?);
+    fn resume(stored: Vec<String>, now: u64) -> PyResult<TreeDispatchers> {
         let parsed = stored.iter().map(|each| parse::<Dispatcher>("stored", each));
-        let all = Dispatchers::resume(parsed.collect::<PyResult<_>>()?, policy, token, seed, Nanos(now));
+        let all = Dispatchers::resume(parsed.collect::<PyResult<_>>()?, Nanos(now));
         all.map(TreeDispatchers).ok_or_else(|| PyValueError::new_err("stored: the root is missing"))
     }
 
@@ -129,12 +126,10 @@ impl TreeDispatchers {
         changed.map(|(id, each)| Ok((digits(&id)?, each.map(text).transpose()?))).collect()
     }
 
-    /// All hosts in the stored states of dispatchers, as a JSON list.
-    #[staticmethod]
-    fn hosts(stored: Vec<String>) -> PyResult<String> {
-        let parsed = stored.iter().map(|each| parse::<Dispatcher>("stored", each));
+    /// All hosts, as a JSON list.
+    fn hosts(&self) -> PyResult<String> {
         let mut shown = Vec::new();
-        for dispatcher in parsed.collect::<PyResult<Vec<_>>>()? {
+        for dispatcher in self.0.iter() {
             let tree = dispatcher.tree();
             for (host, member) in tree.iter() {
                 let delay = dispatcher.delay(host);

@@ -134,7 +134,7 @@ class Look:
     slow: float | None
 
 
-GROUPS = ("below", "siblings", "others", "slow")
+GROUPS = ("below", "others", "slow")
 
 
 @dataclass(frozen=True)
@@ -143,24 +143,18 @@ class Outcome:
 
     run: Run
     groups: Mapping[str, Group]
-    """by kind: below the slow host, its siblings, all others (siblings among them), the slow host itself"""
+    """by kind: below the slow host, all others, the slow host itself"""
     clusters: int
     without: int
     """hosts that found no parent with room, and are in none of the groups"""
-    depth: int
     children: int
     moves: int
     slow_moves: int
     source_children: int
     """children of the source at the end; it offers to serve 4"""
-    overloaded: int
-    """hosts that serve more children than they offer, at the end"""
-    behind: int
-    """times that a host was told that its new parent lacks the next bytes"""
     reports: int
     reported: float | None
     """time until the slow host's parent reported it first, s"""
-    written: int
     looks: tuple[Look, ...]
     simulated_s: float
     packet_hops: int = 0

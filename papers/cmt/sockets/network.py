@@ -23,8 +23,6 @@ STEP_NS = MILLISECOND
 """resolution of the end of a transfer"""
 WALL_MS = 100
 ACCESS_NS = 100_000
-NARROW = 1
-"""place of the narrow link in the topology"""
 NO_LIMIT = 10_000
 """packets; the buffer limits a connection, not the window"""
 
@@ -92,7 +90,6 @@ def _scenario(case: Case, path: Path, seed: int) -> sim.Scenario:
         delayed_ack_ns=case.open.delayed_ack_ms * MILLISECOND or None,
         receive_window=case.buffer,
     )
-    bucket = case.open.bucket
     return sim.Scenario(
         name=f"{case.buffer}-{case.connections}-{seed}",
         topology=parse(yaml.safe_dump(_topology(case, path), sort_keys=False), "cmt"),
@@ -103,7 +100,6 @@ def _scenario(case: Case, path: Path, seed: int) -> sim.Scenario:
         sample_ns=LONGEST_S * SECOND,
         seed=seed,
         kinds={"r0": "fifo", "r1": "fifo"},
-        extras={} if bucket is None else {NARROW: sim.LinkExtra(policer=(round(path.rate_bps), bucket))},
     )
 
 
@@ -115,7 +111,7 @@ def _topology(case: Case, path: Path) -> dict[str, Any]:
     delay_ns = max(0, round(path.rtt_s / 2 * SECOND) - 2 * ACCESS_NS)
     access = {"rate": "1gbit", "delay": f"{ACCESS_NS}ns", "queue": 5000}
     narrow = {
-        "rate": "1gbit" if case.open.bucket else f"{round(path.rate_bps)}bit",
+        "rate": f"{round(path.rate_bps)}bit",
         "delay": f"{delay_ns}ns",
         "queue": case.open.queue or path.packets,
         "loss": f"{path.loss:.9f}",

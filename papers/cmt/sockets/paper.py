@@ -42,8 +42,6 @@ class Open:
 
     queue: int | None = None
     """packets at the narrowest link; None: the bandwidth-delay product, the rule of the time"""
-    bucket: int | None = None
-    """bytes of the bucket of a policer in place of the queue; None: there is no policer"""
     tcp: Variant = "newreno"
     delayed_ack_ms: int = 40
     """delay after which a single segment is acknowledged; 0: every segment at once"""

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from statistics import fmean
 from typing import Any, TypeAlias, TypeVar
 
@@ -18,9 +18,8 @@ CHURN_PERMILLE, CHURN_S = 100, 60
 """hosts of a thousand that leave while as many join, and the seconds for it; half of those that leave fail"""
 SILENCE_S = 0.6
 """silence after which a failure is noticed, as in `gfagent tree-recv`"""
-THRESHOLDS_MS = (1.0, 2.0, 5.0, 10.0, 20.0, 40.0)
-OF_THRESHOLD = 1_000
-"""number of hosts with which the threshold is varied"""
+THRESHOLD_MS = 5.0
+"""latency from which on hosts are in different clusters, the default of `groupflow tree serve`"""
 
 
 @dataclass(frozen=True)
@@ -29,10 +28,9 @@ class Run:
 
     hosts: int
     seed: int
-    threshold_ms: float = 5.0
     churn_permille: int = CHURN_PERMILLE
 
-    def spec(self) -> dict[str, int | bool]:
+    def spec(self) -> dict[str, int]:
         """The run as the simulation reads it; times in ns."""
         return {
             "hosts": self.hosts,
@@ -40,10 +38,7 @@ class Run:
             "transit": TRANSIT,
             "domains": DOMAINS,
             "routers": ROUTERS,
-            "threshold_ns": round(self.threshold_ms * 1e6),
-            "max_members": 64,
-            "max_clusters": 16,
-            "takes_over": True,
+            "threshold_ns": round(THRESHOLD_MS * 1e6),
             "churn_permille": self.churn_permille,
             "churn_ns": CHURN_S * 10**9,
             "silence_ns": round(SILENCE_S * 1e9),
@@ -54,13 +49,6 @@ class Run:
 def by_size(quick: bool, seed: int) -> list[Run]:
     sizes, seeds = (QUICK_SIZES, QUICK_SEEDS) if quick else (SIZES, SEEDS)
     return [Run(hosts, number) for hosts in sizes for number in range(seed, seed + seeds)]
-
-
-def by_threshold(quick: bool, seed: int) -> list[Run]:
-    seeds = range(seed, seed + QUICK_SEEDS)
-    runs = [Run(OF_THRESHOLD, number, churn_permille=0) for number in seeds]
-    thresholds = THRESHOLDS_MS[1::2] if quick else THRESHOLDS_MS
-    return [replace(run, threshold_ms=threshold) for threshold in thresholds for run in runs]
 
 
 Kind = TypeVar("Kind")
@@ -77,17 +65,13 @@ class Shape:
     """One way to reach all hosts, over links between routers (dataplane/apps/tree/src/study/measure.rs)."""
 
     reached: int
-    stress_mean: float
-    """mean number of copies of a packet on a link that carries it"""
     stress_max: int
+    """most copies of a packet on one link"""
     copies: int
     """sum of copies over all links"""
     stretch_mean: float
     """mean ratio of the delay to that of unicast"""
-    stretch_p95: float
-    latest_ms: float
     depth_mean: float
-    depth_max: int
     depth_by_capacity: Mapping[str, float]
     """mean depth of hosts by the number of children that they offer to serve"""
 
@@ -118,8 +102,6 @@ class Outcome:
     waiting: int
     """hosts that find no parent with room"""
     clusters: int
-    cluster_depth: int
-    largest: int
     join_mean_ms: float
     join_p95_ms: float
     messages_a_join: float
@@ -137,7 +119,7 @@ class Outcome:
 Outcomes: TypeAlias = Sequence[Outcome]
 
 IN_TABLE = (
-    "waiting", "clusters", "cluster_depth", "join_mean_ms", "join_p95_ms", "messages_a_join", "probes_a_join",
+    "waiting", "clusters", "join_mean_ms", "join_p95_ms", "messages_a_join", "probes_a_join",
     "overloaded",
 )  # fmt: skip
 WAYS = ("tree", "chain", "unicast", "multicast")
@@ -164,7 +146,7 @@ def means(
 def rows(outcome: Outcome) -> Iterator[dict[str, Any]]:
     """Rows of a table, one for each way."""
     run = outcome.run
-    common = {"hosts": run.hosts, "seed": run.seed, "threshold_ms": run.threshold_ms}
+    common = {"hosts": run.hosts, "seed": run.seed}
     tree = {name: getattr(outcome, name) for name in IN_TABLE}
     churn = outcome.churn
     lasting = {

@@ -6,7 +6,7 @@ from statistics import fmean
 from typing import TypeAlias
 
 from groupflow.study.claims import Claim, finding
-from groupflow.study.drawing import COLOURS, marked, save, subplots
+from groupflow.study.drawing import marked, save, subplots
 from groupflow.study.experiment import Simulation
 from papers.cmt.tree.runs import (
     CHURN_PERMILLE,
@@ -16,7 +16,6 @@ from papers.cmt.tree.runs import (
     Run,
     Shape,
     by_size,
-    by_threshold,
     means,
     rows,
     run_one,
@@ -72,24 +71,6 @@ def judge_sizes(outcomes: Outcomes) -> list[Claim]:
               overloaded, "hosts", overloaded == 0,
               "a stream of 4 Mbit/s; links of 2, 4, 8, 16 and 32 Mbit/s up; in all runs"),
         *_churn([outcome for outcome in outcomes if outcome.run.hosts == most]),
-    ]  # fmt: skip
-
-
-def judge_thresholds(outcomes: Outcomes) -> list[Claim]:
-    """The finding on the threshold of a cluster, for which the paper gives no value.
-
-    The rule: the best is inside the range if it needs a twentieth fewer copies than either end.
-    """
-    copies = means(outcomes, lambda o: o.ways["tree"].copies / o.ways["multicast"].copies, _threshold)
-    stretch = means(outcomes, lambda o: o.ways["tree"].stretch_mean, _threshold)
-    best = min(copies, key=lambda threshold: copies[threshold])
-    listed = ", ".join(f"{key:g} ms: {copies[key]:.2f} and {stretch[key]:.2f}" for key in copies)
-    ends = min(copies[min(copies)], copies[max(copies)])
-    return [
-        finding("threshold", "inner",
-        "the best threshold of nearness is neither the smallest nor the largest",
-                best, "ms, with the fewest copies", copies[best] * MORE <= ends,
-                f"at most 1/{MORE:g} of the copies at both ends; over IP multicast's, and stretch; {listed}"),
     ]  # fmt: skip
 
 
@@ -154,10 +135,6 @@ def _hosts(run: Run) -> float:
     return run.hosts
 
 
-def _threshold(run: Run) -> float:
-    return run.threshold_ms
-
-
 def draw_sizes(path: Path, outcomes: Outcomes) -> None:
     """Draws four panels over the number of hosts: copies, delay, joins, churn."""
     drawing, ((copies, stretch), (joins, churn)) = subplots(2, 2, figsize=(9.6, 6.4))
@@ -198,23 +175,6 @@ def draw_sizes(path: Path, outcomes: Outcomes) -> None:
     save(drawing, path)
 
 
-def draw_thresholds(path: Path, outcomes: Outcomes) -> None:
-    """Draws copies and delay over the threshold."""
-    drawing, copies = subplots(figsize=(5.6, 3.6))
-    stretch = copies.twinx()
-    values = means(
-        outcomes, lambda o: o.ways["tree"].copies / o.ways["multicast"].copies, lambda r: r.threshold_ms
-    )
-    copies.plot(list(values), list(values.values()), **marked(0))
-    copies.set(xscale="log", xlabel="Threshold of a cluster [ms]", ylim=(0, None))
-    copies.set_ylabel("Copies over IP multicast's", color=COLOURS[0])
-    values = means(outcomes, lambda o: o.ways["tree"].stretch_mean, lambda run: run.threshold_ms)
-    stretch.plot(list(values), list(values.values()), **marked(1))
-    stretch.set(ylim=(0, None))
-    stretch.set_ylabel("Delay over unicast's, mean", color=COLOURS[1])
-    save(drawing, path)
-
-
 SIMULATION: Simulation[Run, Outcome, Outcomes] = Simulation(
     simulate=run_one,
     group=lambda outcomes: outcomes,
@@ -224,7 +184,4 @@ SIMULATION: Simulation[Run, Outcome, Outcomes] = Simulation(
 )
 TREE = SIMULATION.study(
     "tree", "trees of up to 10,000 hosts over networks of routers", by_size, judge_sizes, draw_sizes
-)
-THRESHOLD = SIMULATION.beyond(
-    "threshold", "the threshold of nearness in a cluster", by_threshold, judge_thresholds, draw_thresholds
 )

@@ -26,7 +26,7 @@ async def test_hosts_are_put_below_each_other() -> None:
             await until(lambda: all(host.parent for host in hosts[1:]))
             parents = [host.parent for host in hosts[1:]]
             assert parents.count("1") == 2, "as many as it takes"
-            shown = {host["host"]: host for host in await service.forest.hosts()}
+            shown = {host["host"]: host for host in service.forest.hosts()}
             assert [shown[host.name]["parent"] for host in hosts] == [None, *parents]
 
 
@@ -58,12 +58,12 @@ async def test_a_service_that_dies_is_replaced_from_the_store(tmp_path: Path) ->
         hosts = await grove(service, 3)
         async with running(*hosts):
             await until(lambda: settled(service, 4))
-            before = await service.forest.hosts()
+            before = service.forest.hosts()
     await store.close()
 
     store = await SqliteStore.open(tmp_path / "store")
     async with Dispatch(OPTIONS, store) as again:
-        assert await again.forest.hosts() == before
+        assert again.forest.hosts() == before
         for host in hosts:
             assert (await host.connect(again.port))["welcome"]["root"] == hosts[0].cluster
             host.say("back", {"order": host.order, "attached": True})

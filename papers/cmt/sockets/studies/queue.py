@@ -1,10 +1,7 @@
-"""The narrowest link's losses: the largest queue with which twenty connections interfere (figure 2); and
-losses by a policer, for the largest buffer of Table 1.
+"""The largest queue of the narrowest link with which twenty connections interfere (figure 2).
 
-The rule of "queue": a queue explains Fig. 2 if the paper's claims about the figure, on the best number and on
-twenty connections, hold with it. The rule of "policer": it explains Table 1 if all of the paper's claims on
-that hold on the path that is inferred anew with it. Losses in bursts of packets do not: a window of 8,192
-bytes meets one retry after the other, and timeouts double.
+The rule: a queue explains Fig. 2 if the paper's claims about the figure, on the best number and on twenty
+connections, hold with it.
 """
 
 from pathlib import Path
@@ -48,46 +45,6 @@ def _draw(path: Path, outcomes: Outcomes) -> None:
     save(drawing, path)
 
 
-BUCKETS = [paper.Open(bucket=kb * paper.KB) for kb in (32, 512)]
-
-
-def _losses(quick: bool) -> list[paper.Case]:
-    return [
-        paper.Case(buffer, 1, each)
-        for each in (BUCKETS[1:2] if quick else BUCKETS)
-        for buffer in paper.BUFFERS
-    ]
-
-
-def _said(chosen: paper.Open) -> str:
-    return f"bucket of {(chosen.bucket or 0) // paper.KB} KB"
-
-
-def _judge_losses(outcomes: Outcomes) -> list[Claim]:
-    return [
-        restated(claim, "policer", _said(chosen).replace(" ", "-"), said=_said(chosen))
-        for chosen, found in outcomes.items()
-        for claim in claims.table_1(found)
-    ]
-
-
-def _draw_losses(path: Path, outcomes: Outcomes) -> None:
-    drawing, axis = subplots(figsize=(5.6, 3.6))
-    axis.plot(paper.BUFFERS, list(paper.TABLE_1_S.values()), color="black", marker="x", label="the paper")
-    for number, (chosen, found) in enumerate(outcomes.items()):
-        figures.times(axis, found.column(1), _said(chosen), number)
-    axis.set(xscale="log", xlabel="Buffer, one connection [bytes]", ylabel="Time [s]", ylim=(0, None))
-    axis.legend()
-    save(drawing, path)
-
-
-LOSSES = SIMULATION.beyond(
-    "policer",
-    "a policer in place of the queue",
-    runs(_losses, paper.QUICK_SEEDS),
-    _judge_losses,
-    _draw_losses,
-)
 STUDY = SIMULATION.beyond(
     NAME, "the largest queue at the narrowest link", runs(_cases, paper.QUICK_SEEDS), _judge, _draw
 )

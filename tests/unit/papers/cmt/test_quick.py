@@ -22,7 +22,6 @@ from papers.cmt.sockets.paper import (
     BEST,
     BUFFERS,
     FILE,
-    KB,
     MIDDLE,
     QUICK_CONNECTIONS,
     QUICK_SEEDS,
@@ -69,15 +68,6 @@ def test_a_study(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = {claim["id"]: claim for claim in json.loads((tmp_path / "claims.json").read_text())}
     assert {claim["figure"] for claim in found.values()} == {"study queue"}
     assert found["study-queue-5-interference-beyond"]["holds"], "a short queue makes twenty interfere"
-
-
-@pytest.mark.slow
-def test_losses_by_a_policer() -> None:
-    path = Wire(0.017, 0.005, 21e6)
-    alone, policed = (
-        transfer(Case(1 << 20, 1, choice), path, 1) for choice in (Open(), Open(bucket=32 * KB))
-    )
-    assert policed.lost > alone.lost, "the policer loses what is beyond the rate"
 
 
 @pytest.mark.slow

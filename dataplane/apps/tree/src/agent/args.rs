@@ -109,6 +109,16 @@ impl TreeArgs {
         if self.edges == EdgesArg::Datagrams {
             self.check_datagrams()?;
         }
+        // A record is read whole, and comes within a quarter of the bytes that are held, or of the window.
+        let held = if self.edges == EdgesArg::Datagrams { self.config(HostId(0)).window } else { self.cache };
+        if self.slow == SlowArg::Skip && self.align > held / 4 {
+            let cause = format!("--align {} is too much for this --cache", self.align);
+            let cure = format!(
+                "{} bytes at most: a quarter of the cache; with datagrams, of its quarter, or of 1 MiB",
+                held / 4
+            );
+            return Err(AgentError::usage(cause, cure));
+        }
         if self.edges.is_over_udp() && self.secure.plain {
             let cause = "--edges quic and datagrams are always encrypted, and --plain is not";
             let cure = "leave out --edges, or name the dispatchers' certificate with --tls-pin";
@@ -125,13 +135,6 @@ impl TreeArgs {
         if self.parallel > 1 {
             let cause = "--edges datagrams has one connection to the parent, which carries no data";
             return Err(AgentError::usage(cause, "leave --parallel out"));
-        }
-        let most = self.config(HostId(0)).window / 4;
-        if self.align > most {
-            let cause = format!("--align {} is too much to be put together from datagrams", self.align);
-            let cure =
-                format!("{most} bytes at most with this --cache: a quarter of its quarter, or of 1 MiB");
-            return Err(AgentError::usage(cause, cure));
         }
         Ok(())
     }

@@ -54,7 +54,7 @@ struct Open {
 }
 
 #[derive(Debug, PartialEq)]
-pub enum Said {
+pub enum LinkEvent {
     /// The connection is made, and this host must introduce itself.
     Connected,
     Lost,
@@ -176,7 +176,7 @@ impl DispatcherLink {
 
     /// Queues a line; without a connection it is lost. The first line of each connection introduces
     /// this host.
-    pub fn say(&mut self, line: &Value) {
+    pub fn send(&mut self, line: &Value) {
         if let Some(open) = &mut self.open {
             if open.link.waiting() < WAITING {
                 open.link.batch().extend(format!("{line}\n").bytes());
@@ -192,16 +192,18 @@ impl DispatcherLink {
     }
 
     /// Writes and reads as much as possible. The error means that another attempt is useless.
-    pub fn work<T: Copy>(&mut self, now: Instant, poller: &mut Poller<T>) -> Result<Vec<Said>, AgentError> {
-        let mut said = Vec::new();
-        match self.converse(now, poller, &mut said) {
+    pub fn work<T: Copy>(
+        &mut self, now: Instant, poller: &mut Poller<T>,
+    ) -> Result<Vec<LinkEvent>, AgentError> {
+        let mut events = Vec::new();
+        match self.converse(now, poller, &mut events) {
             Ok(()) => {
-                if said.iter().any(|said| matches!(said, Said::Line(_))) {
+                if events.iter().any(|event| matches!(event, LinkEvent::Line(_))) {
                     (self.pause, self.heard) = (PAUSE.0, now);
                 }
                 // A process may accept connections and then say nothing, or only that it is of no use.
-                let of_use = |said: &Said| matches!(said, Said::Line(line) if line.get("refused").is_none());
-                if said.iter().any(of_use) {
+                let of_use = |event: &LinkEvent| matches!(event, LinkEvent::Line(line) if line.get("refused").is_none());
+                if events.iter().any(of_use) {
                     self.lost = now;
                 }
             }
@@ -211,19 +213,19 @@ impl DispatcherLink {
                 }
                 self.trouble = plain(&error);
                 self.lose(poller);
-                said.push(Said::Lost);
+                events.push(LinkEvent::Lost);
             }
         }
-        Ok(said)
+        Ok(events)
     }
 
     fn converse<T: Copy>(
-        &mut self, now: Instant, poller: &mut Poller<T>, said: &mut Vec<Said>,
+        &mut self, now: Instant, poller: &mut Poller<T>, events: &mut Vec<LinkEvent>,
     ) -> io::Result<()> {
         if self.is_connected(now, poller)? {
-            said.push(Said::Connected);
+            events.push(LinkEvent::Connected);
         }
-        self.open.as_mut().map_or(Ok(()), |open| open.work(said))
+        self.open.as_mut().map_or(Ok(()), |open| open.work(events))
     }
 
     /// Closes a connection that is of no use.
@@ -238,7 +240,7 @@ impl DispatcherLink {
 }
 
 impl Open {
-    fn work(&mut self, said: &mut Vec<Said>) -> io::Result<()> {
+    fn work(&mut self, events: &mut Vec<LinkEvent>) -> io::Result<()> {
         self.link.flush()?;
         let mut chunk = vec![0; 16 << 10];
         while self.link.readable {
@@ -246,21 +248,21 @@ impl Open {
                 ReadOutcome::Bytes(count) => self.came.extend_from_slice(&chunk[..count]),
                 ReadOutcome::Nothing => break,
                 ReadOutcome::End => {
-                    self.lines(said)?;
+                    self.lines(events)?;
                     return Err(io::Error::other("the dispatchers closed the connection"));
                 }
             }
-            self.lines(said)?;
+            self.lines(events)?;
         }
         // TLS may have an answer to send, and lines may still wait.
         self.link.flush()
     }
 
-    fn lines(&mut self, said: &mut Vec<Said>) -> io::Result<()> {
+    fn lines(&mut self, events: &mut Vec<LinkEvent>) -> io::Result<()> {
         while let Some(end) = self.came.iter().position(|&byte| byte == b'\n') {
             let line: Vec<u8> = self.came.drain(..=end).collect();
             let line = serde_json::from_slice(&line).map_err(|_| io::Error::other("a line is malformed"))?;
-            said.push(Said::Line(line));
+            events.push(LinkEvent::Line(line));
         }
         match self.came.len() {
             0..=LINE => Ok(()),

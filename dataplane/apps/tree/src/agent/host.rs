@@ -20,7 +20,7 @@ use groupflow_host::tcp;
 use nix::errno::Errno;
 
 use super::args::TreeArgs;
-use super::dispatcher_link::Said;
+use super::dispatcher_link::LinkEvent;
 use super::probes::Probes;
 use super::quic::Quic;
 use super::shared::{CertifiedKey, TreeIdentity};
@@ -123,7 +123,7 @@ impl<'a> TreeHost<'a> {
         let measured = self.probes.take(now, &mut self.drive.poller);
         if let Some(measured) = measured.filter(|_| !self.drive.node.is_leaving()) {
             self.drive.node.conns.on_measured(&measured);
-            self.dialogue.tell(&FromHost::Measured(measured));
+            self.dialogue.report(&FromHost::Measured(measured));
         }
         self.dialogue.try_again(&self.drive);
         Ok(())
@@ -177,7 +177,7 @@ impl<'a> TreeHost<'a> {
                 NodeAction::Connect { conn, to } => self.connect(conn, to)?,
                 NodeAction::Datagrams { conn, deadline } => self.serve_datagrams(conn, deadline),
                 NodeAction::Close(conn) => self.end(conn),
-                NodeAction::Tell(message) => self.dialogue.tell(&message),
+                NodeAction::Report(message) => self.dialogue.report(&message),
                 NodeAction::Measure(peers) => {
                     self.probes.begin(self.drive.now, &peers, &mut self.drive.poller, HostPollKey::Probe)
                 }
@@ -196,15 +196,15 @@ impl<'a> TreeHost<'a> {
 
     /// Takes the dispatchers' messages.
     fn hear(&mut self) -> Result<(), AgentError> {
-        for said in self.dialogue.link.work(self.drive.now, &mut self.drive.poller)? {
-            let line = match said {
-                Said::Connected => {
+        for event in self.dialogue.link.work(self.drive.now, &mut self.drive.poller)? {
+            let line = match event {
+                LinkEvent::Connected => {
                     self.dialogue.greet();
                     self.dialogue.link.work(self.drive.now, &mut self.drive.poller)?;
                     continue;
                 }
-                Said::Lost => continue,
-                Said::Line(line) => line,
+                LinkEvent::Lost => continue,
+                LinkEvent::Line(line) => line,
             };
             match self.dialogue.on_line(&mut self.drive, line, !self.dials.is_empty())? {
                 DispatcherWord::Nothing => {}

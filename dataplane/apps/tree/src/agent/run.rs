@@ -10,7 +10,7 @@ use groupflow_host::process::raise_descriptors;
 use groupflow_host::report::{Reporter, Weight};
 use serde_json::{json, Value};
 
-use super::args::{begin, SlowArg, TreeArgs, TreeRecvArgs, TreeSendArgs};
+use super::args::{begin, TreeArgs, TreeRecvArgs, TreeSendArgs};
 use super::host::TreeHost;
 use super::quic::QuicCounts;
 use super::tcp_link::BATCH;
@@ -38,7 +38,7 @@ pub fn send(command: &TreeSendArgs, reporter: &mut Reporter) -> Result<u8, Agent
     let (mut pending, mut finished, mut chunk) = (Vec::new(), false, vec![0; BATCH]);
     loop {
         host.pump()?;
-        run.tell(&host, reporter);
+        run.report(&host, reporter);
         let may_begin = host.dialogue.hosts >= command.members || run.bytes > 0;
         let mut turns = 0;
         while may_begin && !finished && turns < TURNS {
@@ -95,22 +95,22 @@ pub fn recv(command: &TreeRecvArgs, reporter: &mut Reporter) -> Result<u8, Agent
     let mut host = TreeHost::open(args, id, TreeNode::new(args.config(id), begin(command.from)), false)?;
     host.watch(output.as_fd())?;
     let mut run = TransferEvents::new(args);
-    let mut taken = Taken::new(args);
+    let mut unwritten = Unwritten::default();
     let mut complete = false;
     loop {
         host.pump()?;
-        run.tell(&host, reporter);
+        run.report(&host, reporter);
         loop {
-            taken.fill(&mut host, reporter)?;
-            let before = taken.bytes.len();
-            output.write(&mut taken.bytes)?;
-            let written = (before - taken.bytes.len()) as u64;
+            unwritten.fill(&mut host, reporter)?;
+            let before = unwritten.bytes.len();
+            output.write(&mut unwritten.bytes)?;
+            let written = (before - unwritten.bytes.len()) as u64;
             run.bytes += written;
             if written == 0 {
                 break;
             }
         }
-        if taken.ended && taken.bytes.is_empty() && !complete {
+        if unwritten.ended && unwritten.bytes.is_empty() && !complete {
             output.finish()?;
             complete = true;
             run.complete(&host, reporter, "received");
@@ -141,62 +141,28 @@ pub fn recv(command: &TreeRecvArgs, reporter: &mut Reporter) -> Result<u8, Agent
     }
 }
 
-/// Bytes that the node gave and the output did not take yet: no more than a batch or two. If the stream may be
-/// skipped, the bytes are whole records: no byte goes on of a record that a skip cuts.
-struct Taken {
-    align: u64,
+/// Bytes that the node gave and the output did not take yet: no more than a batch or two, or a record.
+#[derive(Default)]
+struct Unwritten {
     bytes: Vec<u8>,
-    /// The bytes of a record that is not whole yet; they follow `bytes`.
-    begun: Vec<u8>,
-    /// The offset in the stream of the byte that follows `begun`.
-    next: u64,
     ended: bool,
 }
 
-impl Taken {
-    fn new(args: &TreeArgs) -> Taken {
-        Taken::of(if let SlowArg::Skip = args.slow { args.align } else { 1 })
-    }
-
-    fn of(align: u64) -> Taken {
-        Taken { align, bytes: Vec::new(), begun: Vec::new(), next: 0, ended: false }
-    }
-
+impl Unwritten {
     fn fill(&mut self, host: &mut TreeHost<'_>, reporter: &mut Reporter) -> Result<(), AgentError> {
         while !self.ended && self.bytes.len() < BATCH {
-            let position = host.drive.node.position();
             match host.drive.node.read(host.drive.nanos(), BATCH) {
-                Some(ReadItem::Bytes(bytes)) => self.push(&bytes, position),
+                Some(ReadItem::Bytes(bytes)) => self.bytes.extend(bytes),
                 Some(ReadItem::Skipped { to }) => {
                     let human = format!("goes on at byte {to}");
                     reporter.event("skipped", Weight::Lasting, json!({"to": to}), Some(human));
                 }
-                Some(ReadItem::End) => self.end(),
+                Some(ReadItem::End) => self.ended = true,
                 Some(ReadItem::Broken { at }) => return Err(broken(at)),
                 None => break,
             }
         }
         Ok(())
-    }
-
-    fn push(&mut self, bytes: &[u8], position: u64) {
-        if position != self.next {
-            self.begun.clear();
-        }
-        self.next = position + bytes.len() as u64;
-        let after = usize::try_from(self.next % self.align).unwrap_or(usize::MAX).min(bytes.len());
-        let (whole, rest) = bytes.split_at(bytes.len() - after);
-        if !whole.is_empty() {
-            self.bytes.append(&mut self.begun);
-            self.bytes.extend_from_slice(whole);
-        }
-        self.begun.extend_from_slice(rest);
-    }
-
-    /// Ends the bytes: the stream may end within a record.
-    fn end(&mut self) {
-        self.bytes.append(&mut self.begun);
-        self.ended = true;
     }
 }
 
@@ -242,7 +208,7 @@ fn add_quic(fields: &mut Value, host: &TreeHost<'_>) {
 struct TransferEvents {
     began: Option<Instant>,
     opened: Instant,
-    told: Instant,
+    reported: Instant,
     joined: bool,
     delay: Option<(Nanos, Nanos)>,
     bytes: u64,
@@ -255,7 +221,7 @@ impl TransferEvents {
         TransferEvents {
             began: None,
             opened: now,
-            told: now,
+            reported: now,
             joined: false,
             delay: None,
             bytes: 0,
@@ -264,10 +230,10 @@ impl TransferEvents {
     }
 
     fn next(&self) -> Instant {
-        self.told + PROGRESS
+        self.reported + PROGRESS
     }
 
-    fn tell(&mut self, host: &TreeHost<'_>, reporter: &mut Reporter) {
+    fn report(&mut self, host: &TreeHost<'_>, reporter: &mut Reporter) {
         let now = Instant::now();
         if self.bytes > 0 && self.began.is_none() {
             self.began = Some(now);
@@ -278,7 +244,7 @@ impl TransferEvents {
             let fields = json!({"host": host.dialogue.id(), "seconds": seconds});
             reporter.event("joined", Weight::Lasting, fields, Some(format!("{} is in the tree", self.name)));
         }
-        if let Some((delay, bound)) = host.dialogue.delay.filter(|&told| Some(told) != self.delay) {
+        if let Some((delay, bound)) = host.dialogue.delay.filter(|&reported| Some(reported) != self.delay) {
             self.delay = Some((delay, bound));
             let ([delay, bound], beyond) = ([delay, bound].map(|time| time.0 as f64 / 1e6), delay > bound);
             let fields = json!({"delay_ms": delay, "bound_ms": bound, "beyond": beyond});
@@ -287,7 +253,7 @@ impl TransferEvents {
             reporter.event("delay", Weight::Lasting, fields, Some(human));
         }
         if now >= self.next() {
-            self.told = now;
+            self.reported = now;
             let children: Vec<HostId> = host.drive.node.children().collect();
             let mut fields = json!({
                 "bytes": self.bytes, "parent": host.drive.node.parent(), "children": children,
@@ -307,7 +273,3 @@ impl TransferEvents {
         reporter.event("complete", Weight::Lasting, fields, Some(human));
     }
 }
-
-#[cfg(test)]
-#[path = "tests/run.rs"]
-mod tests;

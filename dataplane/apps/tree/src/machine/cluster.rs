@@ -4,13 +4,11 @@
 //! earlier one. A host is put below another only if this makes no cycle over all ordered edges and all edges
 //! that may still exist. So the connections never have a cycle, in whatever order messages arrive.
 
-use std::collections::BTreeSet;
-
 use groupflow_base::{Nanos, SortedMap};
 use serde::{Deserialize, Serialize};
 
 use super::dispatcher::Review;
-use super::names::{ClusterId, HostId, Peer, RouterId, Ticket};
+use super::names::{HostId, Peer, RouterId};
 
 /// The parent that a host was ordered to have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,7 +23,7 @@ pub enum ParentOrder {
 }
 
 /// A host of the cluster.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClusterHost {
     /// The host and its address.
     pub peer: Peer,
@@ -43,10 +41,10 @@ pub struct ClusterHost {
     pub order: u32,
     /// Whether its last order is carried out.
     pub attached: bool,
-    /// Other parents to which it may still be connected until its last order is carried out.
-    pub was: Vec<HostId>,
-    /// Parents that it lost; they keep the bytes that it did not get until it has another parent.
-    pub left: Vec<HostId>,
+    /// Earlier parents, until its last order is carried out: it may still be connected to them, or they keep
+    /// bytes for it.
+    #[serde(default)]
+    pub earlier: Vec<HostId>,
     /// A parent lacked its next bytes; the head may have them.
     pub behind: bool,
     /// How many heads of other clusters are connected to it.
@@ -76,8 +74,7 @@ impl ClusterHost {
             latency: Nanos::ZERO,
             order: 0,
             attached: false,
-            was: Vec::new(),
-            left: Vec::new(),
+            earlier: Vec::new(),
             behind: false,
             foreign: 0,
             slow_until: Nanos::ZERO,
@@ -88,13 +85,11 @@ impl ClusterHost {
         }
     }
 
-    /// Leaves the parent, to which the host may stay connected when it has another one.
+    /// Leaves the parent, to which the host may stay connected until it has another one.
     fn leave_parent(&mut self) {
         let outside = self.outside.take();
-        if let Some(before) = self.parent().or(outside) {
-            if !self.was.contains(&before) {
-                self.was.push(before);
-            }
+        if let Some(parent) = self.parent().or(outside).filter(|parent| !self.earlier.contains(parent)) {
+            self.earlier.push(parent);
         }
     }
 
@@ -106,48 +101,34 @@ impl ClusterHost {
         }
     }
 
-    /// All hosts to which it is or may be connected as a child.
-    fn may_be_below(&self) -> impl Iterator<Item = HostId> + '_ {
-        self.parent().into_iter().chain(self.outside).chain(self.was.iter().copied())
+    /// All hosts to which it is or may be connected as a child, or that keep bytes for it.
+    fn parents(&self) -> impl Iterator<Item = HostId> + '_ {
+        self.parent().into_iter().chain(self.outside).chain(self.earlier.iter().copied())
     }
 }
 
-/// Bytes that a host of this cluster keeps for the head of another cluster, and for hosts below that head.
-/// They may be freed when the other's dispatcher says so.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Hold {
-    /// The other cluster.
-    pub(super) cluster: ClusterId,
-    /// The head of that cluster, which may be gone.
-    pub(super) head: HostId,
-    /// The host to which the head was connected.
-    pub(super) parent: HostId,
-    /// The ticket by which the other dispatcher knows the connection.
-    pub(super) ticket: Ticket,
-}
-
 /// The members of a cluster, at most as many as the policy allows.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cluster {
     members: SortedMap<HostId, ClusterHost>,
-    /// Hosts that left or failed, to which members may still be connected.
-    ghosts: SortedMap<HostId, Ghost>,
-    /// Departed hosts to which no member can be connected any more, each with a host that may keep bytes for
-    /// it.
-    buried: Vec<(HostId, HostId)>,
-    /// Bytes that are kept for the heads of other clusters.
-    holds: Vec<Hold>,
-    /// Hosts that were sent to another cluster, and until when the bytes that they need are kept here.
-    sent_away: SortedMap<HostId, Nanos>,
+    /// Hosts that left or failed, and to which members may still be connected.
+    #[serde(default)]
+    departed: SortedMap<HostId, Departed>,
 }
 
 /// A host that left or failed.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-struct Ghost {
-    /// Hosts to which it may still be connected as a child.
-    ups: Vec<HostId>,
-    /// Parents that it had lost, which keep bytes that hosts below it may need.
-    left: Vec<HostId>,
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Departed {
+    parents: Vec<HostId>,
+    /// The host goes to another cluster, and still needs what its parents keep for it.
+    is_redirected: bool,
+}
+
+/// A parent that need not keep bytes for a child any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Release {
+    pub(super) parent: HostId,
+    pub(super) child: HostId,
 }
 
 impl Cluster {
@@ -198,100 +179,40 @@ impl Cluster {
         let orphans: Vec<HostId> = self.children(host).collect();
         orphans.iter().for_each(|&orphan| self.unplace(orphan));
         // The host may have been here before, and departed.
-        let ghost = self.ghosts.entry(host).or_default();
-        ghost.ups.extend(gone.may_be_below());
-        ghost.left.extend(&gone.left);
-        self.forget_ghosts();
+        self.departed.entry(host).or_default().parents.extend(gone.parents());
         Some((gone, orphans))
     }
 
-    /// Takes out departed hosts to which no member is connected any more, each with its parents, present and
-    /// past: these need no longer keep bytes for it.
-    pub(super) fn take_buried(&mut self) -> Vec<(HostId, HostId)> {
-        std::mem::take(&mut self.buried)
+    /// Notes that a host which is about to be removed goes to another cluster.
+    pub(super) fn note_redirected(&mut self, host: HostId) {
+        self.departed.entry(host).or_default().is_redirected = true;
     }
 
-    /// Forgets departed hosts to which no member can be connected, and whose bytes no member needs.
-    fn forget_ghosts(&mut self) {
-        let of_members = self.members.values().flat_map(|member| member.was.iter().chain(&member.left));
-        let of_others = self.holds.iter().map(|hold| &hold.parent).chain(self.sent_away.keys());
-        let (mut named, mut next) =
-            (BTreeSet::new(), of_members.chain(of_others).copied().collect::<Vec<_>>());
-        while let Some(name) = next.pop() {
-            if let Some(ghost) = self.ghosts.get(&name).filter(|_| named.insert(name)) {
-                next.extend(ghost.ups.iter().chain(&ghost.left));
+    /// Forgets departed hosts to which no member can be connected, directly or over others. Their parents need
+    /// not keep bytes for them any more; if one of them goes to another cluster, they do so for as long as they
+    /// would without a word.
+    pub(super) fn forget_departed(&mut self) -> Vec<Release> {
+        let mut next: Vec<HostId> = self.members.values().flat_map(|m| m.earlier.iter().copied()).collect();
+        let mut kept = SortedMap::new();
+        while let Some(host) = next.pop() {
+            if let Some(departed) = self.departed.remove(&host) {
+                next.extend(&departed.parents);
+                kept.insert(host, departed);
             }
         }
-        for (name, ghost) in std::mem::take(&mut self.ghosts) {
-            if named.contains(&name) {
-                self.ghosts.insert(name, ghost);
-            } else {
-                let parents = ghost.ups.into_iter().chain(ghost.left);
-                self.buried.extend(parents.map(|parent| (name, parent)));
-            }
+        let forgotten = std::mem::replace(&mut self.departed, kept);
+        if forgotten.values().any(|departed| departed.is_redirected) {
+            return Vec::new();
         }
+        let releases = |(child, departed): (HostId, Departed)| {
+            departed.parents.into_iter().map(move |parent| Release { parent, child })
+        };
+        forgotten.into_iter().flat_map(releases).filter(|r| !self.keeps(r.parent, r.child)).collect()
     }
 
-    /// Whether no member can need bytes kept for departed hosts any more.
-    pub(super) fn all_is_buried(&self) -> bool {
-        self.ghosts.is_empty()
-    }
-
-    /// Whether a host, or one below it that has no other parent yet, may need bytes that `parent`, here or in
-    /// another cluster, keeps for it.
-    pub(super) fn may_need(&self, host: HostId, parent: HostId) -> bool {
-        let member =
-            self.get(host).is_some_and(|m| m.may_be_below().any(|p| p == parent) || m.left.contains(&parent));
-        let ghost = self.ghosts.get(&host);
-        member || ghost.is_some_and(|ghost| ghost.ups.contains(&parent) || ghost.left.contains(&parent))
-    }
-
-    /// Notes that a host serves the head of another cluster. That cluster may not have received this ticket,
-    /// and may rely on an earlier one.
-    pub(super) fn hold(&mut self, hold: Hold) {
-        self.holds.push(hold);
-    }
-
-    /// The hold that another cluster got together with a ticket.
-    pub(super) fn held(&self, cluster: ClusterId, ticket: Ticket) -> Option<Hold> {
-        self.holds.iter().copied().find(|hold| hold.cluster == cluster && hold.ticket == ticket)
-    }
-
-    /// Frees what is kept for that cluster under this ticket. Returns the head for which nothing is kept any more,
-    /// with the host that kept it.
-    pub(super) fn free(&mut self, cluster: ClusterId, ticket: Ticket) -> Option<(HostId, HostId)> {
-        let at = self.holds.iter().position(|hold| hold.cluster == cluster && hold.ticket == ticket)?;
-        let hold = self.holds.remove(at);
-        self.forget_ghosts();
-        Some((hold.head, hold.parent))
-    }
-
-    /// Whether a member keeps bytes for a host of any cluster, or for those below it.
-    pub(super) fn keeps(&self, parent: HostId, host: HostId) -> bool {
-        self.holds.iter().any(|hold| (hold.head, hold.parent) == (host, parent))
-            || self.may_need(host, parent)
-    }
-
-    /// Notes that a member is sent to another cluster: bytes that it and the hosts below it need are kept
-    /// here until it has a place there.
-    pub(super) fn send_away(&mut self, host: HostId, until: Nanos) {
-        self.sent_away.insert(host, until);
-    }
-
-    /// The earliest time until which a host that was sent away is waited for.
-    pub(super) fn waits_until(&self) -> Option<Nanos> {
-        self.sent_away.values().min().copied()
-    }
-
-    /// Shortens all waits for hosts that were sent away.
-    pub(super) fn wait_at_most(&mut self, until: Nanos) {
-        self.sent_away.values_mut().for_each(|due| *due = (*due).min(until));
-    }
-
-    /// Ends the waits for hosts that have a place by now, or are gone.
-    pub(super) fn wait_no_longer(&mut self, over: impl Fn(HostId, Nanos) -> bool) {
-        self.sent_away.retain(|&host, until| !over(host, *until));
-        self.forget_ghosts();
+    /// Whether a parent still keeps bytes for a host, or serves it.
+    fn keeps(&self, parent: HostId, child: HostId) -> bool {
+        self.get(child).is_some_and(|member| member.parents().any(|each| each == parent))
     }
 
     /// The direct children of a host.
@@ -353,8 +274,7 @@ impl Cluster {
     }
 
     /// Whether `host` below `parent` would make a cycle. This counts edges that were ordered or may still
-    /// exist, and lost edges whose upper end keeps bytes for the lower one: otherwise two hosts might come to
-    /// rely on each other for bytes that neither has.
+    /// exist, and lost edges whose upper end keeps bytes for the lower one.
     pub fn would_cycle(&self, host: HostId, parent: HostId) -> bool {
         let (mut seen, mut next) = (vec![parent], vec![parent]);
         while let Some(at) = next.pop() {
@@ -362,8 +282,8 @@ impl Cluster {
                 return true;
             }
             let above: Vec<HostId> = match self.get(at) {
-                Some(member) => member.may_be_below().chain(member.left.iter().copied()).collect(),
-                None => self.ghosts.get(&at).map_or(Vec::new(), |g| [&g.ups[..], &g.left[..]].concat()),
+                Some(member) => member.parents().collect(),
+                None => self.departed.get(&at).map_or(Vec::new(), |departed| departed.parents.clone()),
             };
             for above in above {
                 if !seen.contains(&above) {
@@ -387,50 +307,34 @@ impl Cluster {
         }
         let member = self.members.get_mut(&host)?;
         member.leave_parent();
-        (member.up, member.outside) = (up, outside);
+        member.up = up;
+        member.outside = outside;
         member.latency = latency;
         member.attached = false;
         member.order = member.order.wrapping_add(1);
         Some(member.order)
     }
 
-    /// Notes that a host carried out an order; returns the parents that it left. `None`: it was not the
-    /// host's last order.
-    pub(super) fn confirm(&mut self, host: HostId, order: u32) -> Option<Vec<HostId>> {
-        let member =
-            self.members.get_mut(&host).filter(|m| m.order == order && m.up != ParentOrder::Nothing)?;
+    /// Notes that a host carried out an order; returns its earlier parents, which need not keep bytes for it any
+    /// more. `None`: it was not the host's last order.
+    pub(super) fn confirm(&mut self, host: HostId, order: u32) -> Option<Vec<Release>> {
+        let is_last = |m: &&mut ClusterHost| m.order == order && m.up != ParentOrder::Nothing;
+        let member = self.members.get_mut(&host).filter(is_last)?;
         member.attached = true;
         member.behind = false;
-        self.sent_away.remove(&host);
-        let mut left = std::mem::take(&mut member.was);
-        left.append(&mut member.left);
-        left.retain(|&was| member.up != ParentOrder::Host(was) && member.outside != Some(was));
-        self.forget_ghosts();
-        Some(left)
+        let mut earlier = std::mem::take(&mut member.earlier);
+        earlier.retain(|&parent| member.up != ParentOrder::Host(parent) && member.outside != Some(parent));
+        Some(earlier.into_iter().map(|parent| Release { parent, child: host }).collect())
     }
 
-    /// Takes a host's place away; until it has another one, it stays connected as it is.
+    /// Takes a host's place away; until it has another one, it stays connected as it is, or its parent keeps
+    /// bytes for it.
     pub(super) fn unplace(&mut self, host: HostId) {
         if let Some(member) = self.members.get_mut(&host) {
             member.leave_parent();
             member.up = ParentOrder::Nothing;
             member.attached = false;
         }
-    }
-
-    /// Notes that a host is connected to no parent. It may have said so when it lost an earlier parent, and
-    /// may still carry out its last order.
-    pub(super) fn detach(&mut self, host: HostId) {
-        if let Some(member) = self.members.get_mut(&host) {
-            let under_way = member.parent().filter(|_| !member.attached);
-            member.attached = false;
-            member.leave_parent();
-            let lost = std::mem::replace(&mut member.was, under_way.into_iter().collect());
-            let fresh: Vec<HostId> = lost.into_iter().filter(|host| !member.left.contains(host)).collect();
-            member.left.extend(fresh);
-            member.up = ParentOrder::Nothing;
-        }
-        self.forget_ghosts();
     }
 
     /// Whether one of two members has reached the other.
@@ -453,32 +357,17 @@ impl Cluster {
         known.iter().find(|(host, _)| *host == to).map(|&(_, latency)| latency)
     }
 
-    /// The latency between two members, one way: as measured, or over the head, or `else_`.
-    pub fn latency(&self, a: HostId, b: HostId, else_: Nanos) -> Nanos {
+    /// The latency between two members, one way: as measured, or over the head, or `default`.
+    pub fn latency(&self, a: HostId, b: HostId, default: Nanos) -> Nanos {
         let either = |a, b| match a == b {
             true => Some(Nanos::ZERO),
             false => self.measured(a, b).or_else(|| self.measured(b, a)),
         };
         let over_head = || self.head().and_then(|head| Some(either(a, head)? + either(head, b)?));
-        either(a, b).or_else(over_head).unwrap_or(else_)
+        either(a, b).or_else(over_head).unwrap_or(default)
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A state from the store may be damaged: the walk up ends although two hosts are below each other.
-    #[test]
-    fn a_cycle_in_a_stored_state_ends_the_walk_up() {
-        let mut cluster = Cluster::default();
-        for (host, parent) in [(1, 2), (2, 1)] {
-            let peer = Peer { host: HostId(host), address: ([127, 0, 0, 1], 1).into() };
-            let mut member = ClusterHost::new(peer, None, 1, Nanos::ZERO);
-            member.up = ParentOrder::Host(HostId(parent));
-            cluster.members.insert(peer.host, member);
-        }
-        assert_eq!(cluster.depth(HostId(1)), None);
-        assert!(!cluster.is_behind_slow(HostId(1), Nanos::ZERO) && !cluster.is_below(HostId(1), HostId(3)));
-    }
-}
+#[path = "tests/cluster.rs"]
+mod tests;

@@ -30,12 +30,7 @@ pub struct HostMessage {
 pub struct Dispatchers {
     clusters: BTreeMap<ClusterId, Dispatcher>,
     root: ClusterId,
-    policy: Policy,
-    token: Token,
     changed: BTreeSet<ClusterId>,
-    /// The source of seeds, which hosts must not be able to guess from the names of clusters.
-    seeds: ChaCha8Rng,
-    ended: bool,
 }
 
 impl Dispatchers {
@@ -43,15 +38,10 @@ impl Dispatchers {
     pub fn new(policy: Policy, token: Token, source: &TreeJoin, seed: u64, now: Nanos) -> Dispatchers {
         let mut seeds = ChaCha8Rng::seed_from_u64(seed);
         let root = ClusterId(seeds.next_u64());
-        let first = Dispatcher::root(root, policy, token.clone(), source, seeds.next_u64(), now);
-        let mut all = Dispatchers::none(root, policy, token, seeds);
+        let first = Dispatcher::root(root, policy, token, source, seeds.next_u64(), now);
+        let mut all = Dispatchers { clusters: BTreeMap::new(), root, changed: BTreeSet::new() };
         all.insert(first);
         all
-    }
-
-    fn none(root: ClusterId, policy: Policy, token: Token, seeds: ChaCha8Rng) -> Dispatchers {
-        let (clusters, changed) = (BTreeMap::new(), BTreeSet::new());
-        Dispatchers { clusters, root, policy, token, changed, seeds, ended: false }
     }
 
     fn insert(&mut self, dispatcher: Dispatcher) {
@@ -60,11 +50,9 @@ impl Dispatchers {
     }
 
     /// The dispatchers as they were stored. `None`: the root's is not among them.
-    pub fn resume(
-        stored: Vec<Dispatcher>, policy: Policy, token: Token, seed: u64, now: Nanos,
-    ) -> Option<Dispatchers> {
+    pub fn resume(stored: Vec<Dispatcher>, now: Nanos) -> Option<Dispatchers> {
         let root = stored.iter().find(|dispatcher| dispatcher.parent().is_none())?.id();
-        let mut all = Dispatchers::none(root, policy, token, ChaCha8Rng::seed_from_u64(seed));
+        let mut all = Dispatchers { clusters: BTreeMap::new(), root, changed: BTreeSet::new() };
         for mut dispatcher in stored {
             dispatcher.resume(now);
             all.insert(dispatcher);
@@ -89,7 +77,7 @@ impl Dispatchers {
 
     /// Whether the source has left: then the tree no longer exists.
     pub fn has_ended(&self) -> bool {
-        self.ended
+        !self.clusters.contains_key(&self.root)
     }
 
     /// Clusters that changed since the last call, each with its dispatcher (`None`: the cluster no longer
@@ -137,102 +125,73 @@ impl Dispatchers {
     /// Handles the passing of time.
     pub fn on_time(&mut self, now: Nanos) -> Vec<HostMessage> {
         let due = self.clusters.values().filter(|dispatcher| dispatcher.deadline() <= now);
-        let mut told = Vec::new();
+        let mut messages = Vec::new();
         for id in due.map(Dispatcher::id).collect::<Vec<_>>() {
             if let Some(dispatcher) = self.clusters.get_mut(&id) {
                 dispatcher.on_time(now);
                 self.changed.insert(id);
-                told.extend(self.carry(now, id));
+                messages.extend(self.carry(now, id));
             }
         }
-        told
+        messages
     }
 
     /// Delivers messages among dispatchers until there are none left.
     fn carry(&mut self, now: Nanos, first: ClusterId) -> Vec<HostMessage> {
-        let (mut told, mut queue) = (Vec::new(), VecDeque::new());
-        self.collect(now, first, &mut told, &mut queue);
+        let (mut messages, mut queue) = (Vec::new(), VecDeque::new());
+        self.collect(now, first, &mut messages, &mut queue);
         while let Some((from, to, message)) = queue.pop_front() {
-            let sender = self.clusters.get(&from).filter(|sender| !sender.has_ended());
-            let to = if message.is_to_parent() { sender.and_then(Dispatcher::parent) } else { Some(to) };
-            let Some(to) = to else { continue };
-            let is_free = matches!(message, Between::Free(_));
-            match self.clusters.get_mut(&to).filter(|dispatcher| is_free || !dispatcher.has_ended()) {
-                Some(dispatcher) => {
-                    dispatcher.on_cluster(now, from, message);
-                    self.changed.insert(to);
-                    self.collect(now, to, &mut told, &mut queue);
-                }
-                None => {
-                    if let Some(sender) = self.clusters.get_mut(&from) {
-                        sender.on_undelivered(now, to, &message);
-                        self.collect(now, from, &mut told, &mut queue);
-                    }
-                }
+            let parent = || self.clusters.get(&from).and_then(Dispatcher::parent);
+            let Some(to) = (if message.is_to_parent() { parent() } else { Some(to) }) else { continue };
+            if let Some(dispatcher) = self.clusters.get_mut(&to) {
+                dispatcher.on_cluster(now, from, message);
+                self.changed.insert(to);
+                self.collect(now, to, &mut messages, &mut queue);
             }
         }
-        told
-    }
-
-    /// The cluster, or the nearest above it whose hosts are not gone.
-    fn living(&self, cluster: ClusterId) -> ClusterId {
-        let mut at = cluster;
-        while let Some(above) = self.clusters.get(&at).filter(|each| each.has_ended()) {
-            at = above.parent().unwrap_or(self.root);
-            if at == self.root {
-                break;
-            }
-        }
-        at
+        messages
     }
 
     /// Carries out the actions of a dispatcher.
     fn collect(
-        &mut self, now: Nanos, id: ClusterId, told: &mut Vec<HostMessage>,
+        &mut self, now: Nanos, id: ClusterId, messages: &mut Vec<HostMessage>,
         queue: &mut VecDeque<(ClusterId, ClusterId, Between)>,
     ) {
         while let Some(output) = self.clusters.get_mut(&id).and_then(Dispatcher::poll) {
             self.changed.insert(id);
             match output {
                 DispatcherAction::Host(host, message) => {
-                    told.push(HostMessage { cluster: id, host, message })
+                    messages.push(HostMessage { cluster: id, host, message })
                 }
                 DispatcherAction::Cluster(to, message) => queue.push_back((id, to, message)),
-                DispatcherAction::Found(founding) => {
-                    let seed = self.seeds.next_u64();
-                    let dispatcher = Dispatcher::found(&founding, self.policy, self.token.clone(), seed, now);
-                    self.insert(dispatcher);
-                }
+                DispatcherAction::Found(dispatcher) => self.insert(*dispatcher),
                 DispatcherAction::Move { cluster, below, to, may_pass_on } => {
-                    let to = self.living(to);
                     if let Some(moved) = self.clusters.get_mut(&cluster) {
                         moved.on_moved(now, to);
-                        self.collect(now, cluster, told, queue);
+                        self.collect(now, cluster, messages, queue);
                     }
                     if let Some(taker) = self.clusters.get_mut(&to) {
                         taker.on_adopt(now, cluster, below, may_pass_on);
-                        self.collect(now, to, told, queue);
+                        self.collect(now, to, messages, queue);
                     }
                 }
                 DispatcherAction::Vanished(clusters) => {
                     let Some(parent) = self.clusters.get(&id).and_then(Dispatcher::parent) else { continue };
-                    let parent = self.living(parent);
                     for (cluster, _) in &clusters {
                         if let Some(moved) = self.clusters.get_mut(cluster) {
                             moved.on_moved(now, parent);
-                            self.collect(now, *cluster, told, queue);
+                            self.collect(now, *cluster, messages, queue);
                         }
                     }
                     if let Some(taker) = self.clusters.get_mut(&parent) {
                         taker.on_vanished(now, id, clusters);
-                        self.collect(now, parent, told, queue);
+                        self.collect(now, parent, messages, queue);
                     }
                 }
-                DispatcherAction::Ended => {
-                    self.clusters.remove(&id);
-                    self.ended |= id == self.root;
-                }
             }
+        }
+        if self.clusters.get(&id).is_some_and(Dispatcher::has_ended) {
+            self.clusters.remove(&id);
         }
     }
 }

@@ -37,12 +37,6 @@ pub struct LargeStudySpec {
     pub routers: usize,
     /// [`Policy::threshold`].
     pub threshold_ns: u64,
-    /// [`Policy::max_members`].
-    pub max_members: usize,
-    /// [`Policy::max_clusters`].
-    pub max_clusters: usize,
-    /// [`Policy::takes_over`].
-    pub takes_over: bool,
     /// Of a thousand hosts, how many leave, and how many others come, in a minute; half of those that leave
     /// fail.
     pub churn_permille: u64,
@@ -55,12 +49,8 @@ pub struct LargeStudySpec {
 
 #[derive(Debug, Clone, Serialize)]
 pub struct LargeStudyOutcome {
-    /// Links between routers.
-    pub links: usize,
     /// Clusters, when all hosts have joined.
     pub clusters: usize,
-    /// Clusters above the lowest one.
-    pub cluster_depth: usize,
     /// Hosts in the largest cluster.
     pub largest: usize,
     /// The shape of the tree, when all hosts have joined.
@@ -78,8 +68,6 @@ pub struct LargeStudyOutcome {
     pub messages_a_join: f64,
     /// Probes per join, there and back, besides these messages.
     pub probes_a_join: f64,
-    /// Joins that were refused and tried again.
-    pub refused: u64,
     /// Hosts that find no room after all have had time to.
     pub waiting: usize,
     /// Hosts that are to send more than their links carry.
@@ -117,9 +105,6 @@ pub fn run(spec: &LargeStudySpec) -> LargeStudyOutcome {
     let mut rng = ChaCha8Rng::seed_from_u64(spec.seed ^ 0x7472_6565);
     let policy = Policy {
         threshold: Nanos(spec.threshold_ns),
-        max_members: spec.max_members,
-        max_clusters: spec.max_clusters,
-        takes_over: spec.takes_over,
         demotion: Demotion::Never,
         patience: Nanos::from_secs(6),
         review: Nanos::ZERO,
@@ -137,9 +122,7 @@ pub fn run(spec: &LargeStudySpec) -> LargeStudyOutcome {
     let joins = milliseconds(&overlay.counts.joins);
     let count = joins.len().max(1) as f64;
     let mut outcome = LargeStudyOutcome {
-        links: routers.links(),
         clusters: overlay.clusters().count(),
-        cluster_depth: cluster_depth(&overlay),
         largest: overlay.clusters().map(|d| d.tree().len()).max().unwrap_or(0),
         tree: tree(&overlay, &routers),
         chain: chain(&overlay, &routers),
@@ -149,7 +132,6 @@ pub fn run(spec: &LargeStudySpec) -> LargeStudyOutcome {
         join_p95_ms: part(&joins, 95),
         messages_a_join: overlay.counts.messages as f64 / count,
         probes_a_join: overlay.counts.probes as f64 / count,
-        refused: overlay.counts.refused,
         waiting: overlay.hosts.len() - 1 - overlay.members().len(),
         overloaded: overloaded(&overlay),
         simulated_s: 0.0,
@@ -226,19 +208,6 @@ fn churn(overlay: &mut Overlay<'_>, routers: &Routers, spec: &LargeStudySpec, rn
         waiting: overlay.hosts.len() - 1 - overlay.members().len(),
         tree: last,
     }
-}
-
-fn cluster_depth(overlay: &Overlay<'_>) -> usize {
-    let parents: std::collections::BTreeMap<_, _> =
-        overlay.clusters().map(|d| (d.id(), d.parent())).collect();
-    let depth = |id| {
-        let (mut at, mut depth) = (id, 0);
-        while let Some(Some(parent)) = parents.get(&at).filter(|_| depth <= parents.len()) {
-            (at, depth) = (*parent, depth + 1);
-        }
-        depth
-    };
-    parents.keys().map(|&id| depth(id)).max().unwrap_or(0)
 }
 
 /// Times in milliseconds, in order.

@@ -14,22 +14,14 @@ use crate::machine::HostId;
 pub struct TreeShape {
     /// Hosts that the stream reaches, not counting the source.
     pub reached: usize,
-    /// Mean number of copies of a packet on a link between routers, over the links that carry it.
-    pub stress_mean: f64,
-    /// The most copies on one link.
+    /// The most copies of a packet on one link between routers.
     pub stress_max: u32,
     /// Copies over all links.
     pub copies: u64,
     /// Mean over hosts of the ratio of a packet's delay to its delay by unicast.
     pub stretch_mean: f64,
-    /// 95th percentile of this ratio.
-    pub stretch_p95: f64,
-    /// The latest host's delay, ms.
-    pub latest_ms: f64,
     /// Mean number of edges from the source to a host.
     pub depth_mean: f64,
-    /// The most edges from the source to a host.
-    pub depth_max: usize,
     /// Mean number of edges to hosts by the number of children that they offer to serve.
     pub depth_by_capacity: BTreeMap<u16, f64>,
 }
@@ -65,7 +57,7 @@ pub fn multicast(overlay: &Overlay<'_>, routers: &Routers) -> TreeShape {
             carries[link] = 1;
         }
     }
-    (found.stress_mean, found.stress_max, found.copies) = stress(&carries);
+    (found.stress_max, found.copies) = stress(&carries);
     found
 }
 
@@ -73,7 +65,7 @@ fn shape(overlay: &Overlay<'_>, routers: &Routers, parent: impl Fn(HostId) -> Op
     let mut carries = vec![0_u32; routers.links()];
     let mut delays: BTreeMap<HostId, Option<(Nanos, usize)>> =
         BTreeMap::from([(SOURCE, Some((Nanos::ZERO, 0)))]);
-    let (mut stretches, mut depths, mut latest) = (Vec::new(), Vec::new(), Nanos::ZERO);
+    let (mut stretches, mut depths) = (Vec::new(), Vec::new());
     let mut by_capacity: BTreeMap<u16, (usize, usize)> = BTreeMap::new();
     for (&id, host) in overlay.hosts.iter().filter(|(&id, _)| id != SOURCE) {
         let Some((delay, depth)) = delay(overlay, &parent, id, &mut delays) else { continue };
@@ -85,22 +77,17 @@ fn shape(overlay: &Overlay<'_>, routers: &Routers, parent: impl Fn(HostId) -> Op
         depths.push(depth);
         let (sum, count) = by_capacity.entry(host.capacity).or_default();
         (*sum, *count) = (*sum + depth, *count + 1);
-        latest = latest.max(delay);
     }
     stretches.sort_by(f64::total_cmp);
-    let (stress_mean, stress_max, copies) = stress(&carries);
+    let (stress_max, copies) = stress(&carries);
     let reached = stretches.len();
     let mean = |sum: f64| if reached > 0 { sum / reached as f64 } else { 0.0 };
     TreeShape {
         reached,
-        stress_mean,
         stress_max,
         copies,
         stretch_mean: mean(stretches.iter().sum()),
-        stretch_p95: stretches.get(reached * 95 / 100).copied().unwrap_or(0.0),
-        latest_ms: latest.0 as f64 / 1e6,
         depth_mean: mean(depths.iter().sum::<usize>() as f64),
-        depth_max: depths.into_iter().max().unwrap_or(0),
         depth_by_capacity: by_capacity
             .into_iter()
             .map(|(capacity, (sum, count))| (capacity, sum as f64 / count as f64))
@@ -137,8 +124,8 @@ fn delay(
     known.get(&host).copied().flatten()
 }
 
-fn stress(carries: &[u32]) -> (f64, u32, u64) {
-    let used = carries.iter().filter(|&&copies| copies > 0).count().max(1);
-    let copies: u64 = carries.iter().map(|&copies| u64::from(copies)).sum();
-    (copies as f64 / used as f64, carries.iter().copied().max().unwrap_or(0), copies)
+/// The most copies on one link, and the copies on all.
+fn stress(carries: &[u32]) -> (u32, u64) {
+    let most = carries.iter().copied().max().unwrap_or(0);
+    (most, carries.iter().map(|&copies| u64::from(copies)).sum())
 }

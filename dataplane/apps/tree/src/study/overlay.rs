@@ -70,8 +70,6 @@ pub struct Counts {
     pub moves: u64,
     /// Hosts that left.
     pub gone: u64,
-    /// Joins that were refused.
-    pub refused: u64,
 }
 
 /// The hosts and dispatchers of one tree over a network of routers.
@@ -143,7 +141,7 @@ impl<'a> Overlay<'a> {
     /// Lets a host leave, which serves its children for a while.
     pub fn leave(&mut self, host: HostId) {
         if self.hosts.contains_key(&host) {
-            self.say(host, FromHost::Leave);
+            self.send(host, FromHost::Leave);
             self.at(self.now + LINGER, host, OverlayEvent::Ended);
         }
     }
@@ -151,7 +149,7 @@ impl<'a> Overlay<'a> {
     pub fn run_until(&mut self, end: Nanos) {
         while let Some((time, (host, what))) = self.events.pop_due(end) {
             self.now = time;
-            self.happen(host, what);
+            self.handle(host, what);
         }
         self.now = end;
     }
@@ -200,7 +198,7 @@ impl<'a> Overlay<'a> {
     }
 
     /// Sends a host's message to its dispatcher.
-    fn say(&mut self, host: HostId, message: FromHost) {
+    fn send(&mut self, host: HostId, message: FromHost) {
         let Some(found) = self.hosts.get(&host) else { return };
         let (cluster, joins, way) = (found.cluster, found.joins, self.to_cluster(found));
         self.counts.messages += 1;
@@ -212,7 +210,7 @@ impl<'a> Overlay<'a> {
         at.map_or(Nanos::ZERO, |&router| self.routers.latency(host.router, router) + host.access)
     }
 
-    fn happen(&mut self, host: HostId, what: OverlayEvent) {
+    fn handle(&mut self, host: HostId, what: OverlayEvent) {
         match what {
             OverlayEvent::Begin => self.begin(host, self.dispatchers.root()),
             OverlayEvent::FromHost(from, cluster, joins, message) => {
@@ -220,8 +218,8 @@ impl<'a> Overlay<'a> {
                     return self.begin_again(from);
                 }
                 self.joined.insert((cluster, from), joins);
-                let told = self.dispatchers.on_host(self.now, cluster, from, message);
-                self.collect(told);
+                let messages = self.dispatchers.on_host(self.now, cluster, from, message);
+                self.collect(messages);
             }
             OverlayEvent::ToHost(from, joins, message) => {
                 if self.hosts.get(&host).is_some_and(|found| found.joins == joins) {
@@ -231,8 +229,8 @@ impl<'a> Overlay<'a> {
             OverlayEvent::Connected { order, parent } => self.connected(host, order, parent),
             OverlayEvent::ParentGone(parent) => self.parent_gone(host, parent),
             OverlayEvent::Silent(cluster) => {
-                let told = self.dispatchers.on_gone(self.now, cluster, host);
-                self.collect(told);
+                let messages = self.dispatchers.on_gone(self.now, cluster, host);
+                self.collect(messages);
             }
             OverlayEvent::Ended => self.go(host, Nanos::ZERO),
             OverlayEvent::Tick => self.tick(),
@@ -245,13 +243,13 @@ impl<'a> Overlay<'a> {
             self.hosts.iter().map(|(&id, host)| (id, host.cluster)).collect();
         for (host, cluster) in alive {
             if self.dispatchers.get(cluster).is_some_and(|each| each.tree().get(host).is_some()) {
-                let told = self.dispatchers.on_host(self.now, cluster, host, FromHost::Alive);
-                self.collect(told);
+                let messages = self.dispatchers.on_host(self.now, cluster, host, FromHost::Alive);
+                self.collect(messages);
             }
         }
         if self.dispatchers.deadline() <= self.now {
-            let told = self.dispatchers.on_time(self.now);
-            self.collect(told);
+            let messages = self.dispatchers.on_time(self.now);
+            self.collect(messages);
         }
         self.at(self.now + ALIVE, SOURCE, OverlayEvent::Tick);
     }
@@ -280,7 +278,7 @@ impl<'a> Overlay<'a> {
             self.parent_gone(child, host);
         }
         let join = self.join_message(host);
-        self.say(host, FromHost::Join(join));
+        self.send(host, FromHost::Join(join));
     }
 
     fn obey(&mut self, host: HostId, from: ClusterId, message: ToHost) {
@@ -314,13 +312,8 @@ impl<'a> Overlay<'a> {
                     OverlayEvent::Connected { order, parent: parent.host },
                 );
             }
-            ToHost::Refused { code, .. } => {
-                self.counts.refused += 1;
-                match code {
-                    RefusalCode::Ended => self.begin_again(host),
-                    _ => self.at(self.now + RETRY, host, OverlayEvent::Begin),
-                }
-            }
+            ToHost::Refused { code: RefusalCode::Ended, .. } => self.begin_again(host),
+            ToHost::Refused { .. } => self.at(self.now + RETRY, host, OverlayEvent::Begin),
             ToHost::Expect { .. } | ToHost::Forget { .. } | ToHost::Delay { .. } => {}
             ToHost::Gone | ToHost::Released => {}
         }
@@ -333,7 +326,7 @@ impl<'a> Overlay<'a> {
         let Some(latency) = latency else {
             found.lost = found.lost.or(Some(now)).filter(|_| found.joined);
             found.parent = None;
-            return self.say(host, FromHost::Lost { order, gone: false });
+            return self.send(host, FromHost::Lost { order, gone: false });
         };
         found.parent = Some(parent);
         if let Some(lost) = found.lost.take() {
@@ -342,7 +335,7 @@ impl<'a> Overlay<'a> {
         if !std::mem::replace(&mut found.joined, true) {
             self.counts.joins.push(now - found.began);
         }
-        self.say(host, FromHost::Attached { order, latency });
+        self.send(host, FromHost::Attached { order, latency });
     }
 
     fn parent_gone(&mut self, host: HostId, parent: HostId) {
@@ -353,7 +346,7 @@ impl<'a> Overlay<'a> {
         found.parent = None;
         found.lost = found.lost.or(Some(now));
         let order = found.order;
-        self.say(host, FromHost::Lost { order, gone: false });
+        self.send(host, FromHost::Lost { order, gone: false });
     }
 
     /// Removes a host; others notice after `silence`.
@@ -374,8 +367,8 @@ impl<'a> Overlay<'a> {
     }
 
     /// Carries the messages of dispatchers to hosts.
-    fn collect(&mut self, told: Vec<HostMessage>) {
-        for HostMessage { cluster, host, message } in told {
+    fn collect(&mut self, messages: Vec<HostMessage>) {
+        for HostMessage { cluster, host, message } in messages {
             let Some(found) = self.hosts.get(&host) else { continue };
             if let ToHost::Redirect(to) = &message {
                 // The founder of a cluster is the first that is sent there.

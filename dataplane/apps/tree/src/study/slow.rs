@@ -34,7 +34,7 @@ const CAPACITIES: [(u16, u32); 5] = [(0, 20), (1, 20), (2, 30), (4, 20), (8, 10)
 const TICK: Nanos = Nanos::from_millis(10);
 const LOOK: Nanos = Nanos::from_millis(100);
 /// Looks between two that are reported.
-const TOLD: usize = 5;
+const LOOKS_A_REPORT: usize = 5;
 
 /// The treatment of a slow host ([`Slow`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -109,9 +109,7 @@ pub struct StreamLag {
 pub struct SlowStudyOutcome {
     /// The hosts that were below the slow host when it became slow.
     pub below: GroupGoodput,
-    /// The other children of its parent at that time.
-    pub siblings: GroupGoodput,
-    /// All other hosts except those below it; its siblings are among them.
+    /// All other hosts.
     pub others: GroupGoodput,
     /// The slow host itself.
     pub slow: GroupGoodput,
@@ -119,8 +117,6 @@ pub struct SlowStudyOutcome {
     pub clusters: usize,
     /// Hosts that found no room, and belong to none of these groups.
     pub without: usize,
-    /// Edges from the source to the slow host at that time.
-    pub depth: usize,
     /// Children of the slow host at that time.
     pub children: usize,
     /// Orders to another parent since then.
@@ -129,16 +125,10 @@ pub struct SlowStudyOutcome {
     pub slow_moves: u32,
     /// Children of the source when the stream ended; it offers to serve 4.
     pub source_children: usize,
-    /// Hosts, including the source, that then had more children than they offered to serve.
-    pub overloaded: usize,
-    /// How often a host reported since then that its new parent lacks its next bytes.
-    pub behind: usize,
     /// How often hosts reported since then that data accumulate for a child.
     pub reports: usize,
     /// Time from when the host became slow until the first report about it, s.
     pub reported: Option<f64>,
-    /// Bytes that the source could write.
-    pub written: u64,
     /// The lags, every half second.
     pub looks: Vec<StreamLag>,
     pub simulated_s: f64,
@@ -161,18 +151,15 @@ pub fn run(spec: &SlowStudySpec) -> SlowStudyOutcome {
     study.go_on(slow_at, &mut []);
     let slow = study.choose(&mut rng);
     let below: BTreeSet<HostId> = study.all().filter(|&host| study.is_below(host, slow)).collect();
-    let parent = study.stream.parent(slow);
     let placed = |host: &HostId| study.stream.parent(*host).is_some();
     let without = study.all().filter(|host| !placed(host)).count();
     let others = study.all().filter(|host| *host != slow && !below.contains(host));
     let others: Vec<HostId> = others.filter(placed).collect();
-    let siblings = others.iter().copied().filter(|&host| study.stream.parent(host) == parent);
-    let kinds = [below.into_iter().collect(), siblings.collect(), others, vec![slow]];
+    let kinds = [below.into_iter().collect(), others, vec![slow]];
     let mut kinds = kinds.map(|hosts| Kind::begin(hosts, &study.stream));
     let children = study.children(slow);
-    let depth = std::iter::successors(Some(slow), |&at| study.stream.parent(at)).count() - 1;
     let moves = |study: &Study<'_>| study.all().map(|host| study.stream.hosts[&host].moves).sum::<u32>();
-    let (moves_before, reports, behind) = (moves(&study), study.stream.reports.len(), study.stream.behind);
+    let (moves_before, reports) = (moves(&study), study.stream.reports.len());
     let clusters = study.stream.clusters();
     let slow_moves = study.stream.hosts[&slow].moves;
     if let Some(rate) = spec.slow_bps {
@@ -184,25 +171,20 @@ pub fn run(spec: &SlowStudySpec) -> SlowStudyOutcome {
     study.go_on(end, &mut kinds);
     let reports = &study.stream.reports[reports..];
     let first = reports.iter().find(|(_, _, child)| *child == slow).map(|&(when, ..)| when);
-    let [below, siblings, others, own] =
+    let [below, others, own] =
         kinds.map(|kind| kind.end(&study.stream, BitRate(spec.rate_bps), (slow_at, end)));
     SlowStudyOutcome {
         clusters,
         without,
         below,
-        siblings,
         others,
         slow: own,
-        depth,
         children,
         moves: moves(&study) - moves_before,
         slow_moves: study.stream.hosts[&slow].moves - slow_moves,
         source_children: study.children(SOURCE),
-        overloaded: study.overloaded(),
-        behind: study.stream.behind - behind,
         reports: reports.len(),
         reported: first.map(|when| seconds(when - began - slow_at)),
-        written: study.written,
         looks: study.looks,
         simulated_s: seconds(study.stream.now),
     }
@@ -279,11 +261,6 @@ impl Study<'_> {
         self.all().filter(|&child| self.stream.parent(child) == Some(host)).count()
     }
 
-    fn overloaded(&self) -> usize {
-        let offers = self.stream.hosts.iter().map(|(&host, found)| (host, usize::from(found.capacity)));
-        offers.filter(|&(host, offer)| self.children(host) > offer).count()
-    }
-
     /// Chooses a host that serves at least two others and is not its parent's only child; if there is none,
     /// any host that serves one.
     fn choose(&self, rng: &mut ChaCha8Rng) -> HostId {
@@ -319,10 +296,10 @@ impl Study<'_> {
         let rate = BitRate(self.spec.rate_bps);
         let last: Vec<Option<Nanos>> =
             kinds.iter_mut().map(|kind| kind.look(&self.stream, rate, at)).collect();
-        if let &[below, _, others, slow] = last.as_slice() {
-            if at.0 % (TOLD as u64 * LOOK.0) == 0 {
-                let told = |lag: Option<Nanos>| lag.map(seconds);
-                let (below, others, slow) = (told(below), told(others), told(slow));
+        if let &[below, others, slow] = last.as_slice() {
+            if at.0 % (LOOKS_A_REPORT as u64 * LOOK.0) == 0 {
+                let in_seconds = |lag: Option<Nanos>| lag.map(seconds);
+                let (below, others, slow) = (in_seconds(below), in_seconds(others), in_seconds(slow));
                 self.looks.push(StreamLag { at: seconds(at), below, others, slow });
             }
         }

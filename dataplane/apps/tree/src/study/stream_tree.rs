@@ -31,8 +31,6 @@ pub struct StreamHost {
     /// How often the host has joined: messages to an earlier join are ignored.
     joins: u32,
     timer: Nanos,
-    /// Whether the host is connected to the parent that it was ordered to have.
-    pub attached: bool,
     /// Bytes that the host's reader has.
     pub read: u64,
     /// Bytes that the reader was told it will not get: these and those that it has are the position in the
@@ -65,8 +63,6 @@ pub struct StreamTree {
     pub wires: Wires,
     /// Reports that data accumulate for a child: the time, the host and the child.
     pub reports: Vec<(Nanos, HostId, HostId)>,
-    /// How often a host reported that its parent lacks its next bytes.
-    pub behind: usize,
     dispatchers: Dispatchers,
     dispatchers_due: Nanos,
     heard: BTreeMap<HostId, u32>,
@@ -88,7 +84,6 @@ impl StreamTree {
             hosts: BTreeMap::new(),
             wires,
             reports: Vec::new(),
-            behind: 0,
             dispatchers: Dispatchers::new(policy, token(), &source, seed, Nanos::ZERO),
             dispatchers_due: Nanos::MAX,
             heard: BTreeMap::new(),
@@ -138,7 +133,7 @@ impl StreamTree {
                 let event = self.wires.step();
                 event.into_iter().for_each(|event| self.on_wire(event));
             } else if let Some((_, what)) = self.steps.pop() {
-                self.happen(what);
+                self.handle(what);
             }
         }
         self.now = end;
@@ -156,7 +151,6 @@ impl StreamTree {
             order: 0,
             joins: 0,
             timer: Nanos::MAX,
-            attached: false,
             read: 0,
             skipped: 0,
             moves: 0,
@@ -176,25 +170,20 @@ impl StreamTree {
     /// Lets a host join a cluster.
     fn ask(&mut self, host: HostId, cluster: ClusterId) {
         if let Some(found) = self.hosts.get_mut(&host) {
-            (found.cluster, found.order, found.attached) = (cluster, 0, false);
+            found.cluster = cluster;
+            found.order = 0;
             found.joins += 1;
             let join = join_message(host, self.wires.router(host), found.capacity);
-            self.tell(host, Some(FromHost::Join(join)));
+            self.report(host, Some(FromHost::Join(join)));
         }
     }
 
     /// Sends a host's message to its dispatcher; `None`: the connection between them is lost.
-    fn tell(&mut self, host: HostId, message: Option<FromHost>) {
+    fn report(&mut self, host: HostId, message: Option<FromHost>) {
         let now = self.now;
         let Some(found) = self.hosts.get_mut(&host) else { return };
-        match &message {
-            Some(FromHost::Attached { order, .. }) => found.attached = *order == found.order,
-            Some(FromHost::Lost { gone, .. }) => {
-                found.attached = false;
-                self.behind += usize::from(*gone);
-            }
-            Some(FromHost::Backlog { child }) => self.reports.push((now, host, *child)),
-            _ => {}
+        if let Some(FromHost::Backlog { child }) = &message {
+            self.reports.push((now, host, *child));
         }
         let what = StreamTreeEvent::FromHost(host, found.cluster, found.joins, message);
         self.at(now + self.to_dispatchers(host), what);
@@ -205,7 +194,7 @@ impl StreamTree {
         self.wires.access(host) + self.wires.between(host, SOURCE) + TO_DISPATCHERS
     }
 
-    fn happen(&mut self, what: StreamTreeEvent) {
+    fn handle(&mut self, what: StreamTreeEvent) {
         let now = self.now;
         match what {
             StreamTreeEvent::Timer(host) => {
@@ -221,36 +210,36 @@ impl StreamTree {
             StreamTreeEvent::Again(host) => self.ask(host, self.dispatchers.root()),
             StreamTreeEvent::Measured(host, joins, measured) => {
                 if self.hosts.get(&host).is_some_and(|found| found.joins == joins) {
-                    self.tell(host, Some(FromHost::Measured(measured)));
+                    self.report(host, Some(FromHost::Measured(measured)));
                 }
             }
             StreamTreeEvent::FromHost(host, cluster, joins, message) => {
-                let told = match message {
+                let messages = match message {
                     Some(message) => {
                         self.heard.insert(host, joins);
                         self.dispatchers.on_host(now, cluster, host, message)
                     }
                     None => self.dispatchers.on_gone(now, cluster, host),
                 };
-                self.carry(told);
+                self.carry(messages);
             }
-            StreamTreeEvent::ToHost(joins, told) => self.obey(joins, told),
+            StreamTreeEvent::ToHost(joins, message) => self.obey(joins, message),
             StreamTreeEvent::Dispatchers => {
                 if self.dispatchers_due <= now {
                     self.dispatchers_due = Nanos::MAX;
                     let due = self.dispatchers.deadline() <= now;
-                    let told = if due { self.dispatchers.on_time(now) } else { Vec::new() };
-                    self.carry(told);
+                    let messages = if due { self.dispatchers.on_time(now) } else { Vec::new() };
+                    self.carry(messages);
                 }
             }
         }
     }
 
     /// Sends the dispatchers' messages.
-    fn carry(&mut self, told: Vec<HostMessage>) {
-        for told in told {
-            let joins = self.heard.get(&told.host).copied().unwrap_or(0);
-            self.at(self.now + self.to_dispatchers(told.host), StreamTreeEvent::ToHost(joins, told));
+    fn carry(&mut self, messages: Vec<HostMessage>) {
+        for message in messages {
+            let joins = self.heard.get(&message.host).copied().unwrap_or(0);
+            self.at(self.now + self.to_dispatchers(message.host), StreamTreeEvent::ToHost(joins, message));
         }
         let due = self.dispatchers.deadline();
         if due < self.dispatchers_due {
@@ -268,7 +257,7 @@ impl StreamTree {
         match &message {
             ToHost::Place { order, .. } => {
                 found.moves += u32::from(found.order > 0 || found.joins > 1);
-                (found.order, found.attached) = (*order, false);
+                found.order = *order;
             }
             ToHost::Refused { code, .. } => {
                 found.node.begin_again(now);
@@ -347,7 +336,7 @@ impl StreamTree {
                 self.wires.connect(self.now, (host, conn), to.host);
             }
             NodeAction::Close(conn) => drop(self.closing.insert((host, conn))),
-            NodeAction::Tell(message) => self.tell(host, Some(message)),
+            NodeAction::Report(message) => self.report(host, Some(message)),
             NodeAction::Measure(peers) => {
                 let there = |peer: &&Peer| self.hosts.get(&peer.host).is_some_and(|f| f.broken.is_none());
                 let far = |peer: &Peer| (peer.host, self.wires.latency(host, peer.host));
@@ -402,7 +391,7 @@ impl StreamTree {
         for conn in self.wires.of(host) {
             self.wires.finish(self.now, (host, conn));
         }
-        self.tell(host, None);
+        self.report(host, None);
     }
 
     fn wake(&mut self, host: HostId, due: Nanos) {

@@ -3,7 +3,7 @@
 
 use groupflow_base::Nanos;
 use groupflow_tree::machine::{
-    Demotion, HostId, NodeConfig, Policy, ReadItem, Slow, StartAt, TreeFrame, TreeNode,
+    Demotion, Hello, HostId, NodeConfig, Policy, ReadItem, Slow, StartAt, TreeFrame, TreeNode,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -206,7 +206,7 @@ fn a_hole_does_not_hold_up_those_below() {
 #[test]
 fn a_child_that_takes_datagrams_holds_nothing_up() {
     let deadline = Nanos::from_millis(50);
-    let hello = TreeFrame::Hello {
+    let hello = TreeFrame::Hello(Hello {
         child: GOOD,
         ticket: TICKET,
         edge: 1,
@@ -214,7 +214,7 @@ fn a_child_that_takes_datagrams_holds_nothing_up() {
         needed: 0,
         room: 10,
         deadline: Some(deadline),
-    };
+    });
     let mut node =
         TreeNode::source(NodeConfig { slow: Slow::Skip { align: 100 }, ..super::one_node::config() });
     expect(&mut node, GOOD);

@@ -234,7 +234,7 @@ fn a_leaving_host_is_not_sent_elsewhere() {
     found.node.leave(Nanos::ZERO);
     found.node.on_order(Nanos::ZERO, ToHost::Redirect(found.cluster));
     let said: Vec<NodeAction> = std::iter::from_fn(|| found.node.conns.poll()).collect();
-    assert!(said.contains(&NodeAction::Tell(FromHost::Leave)), "{said:?}");
+    assert!(said.contains(&NodeAction::Report(FromHost::Leave)), "{said:?}");
     assert!(!said.iter().any(|action| matches!(action, NodeAction::Join(_))), "{said:?}");
 }
 

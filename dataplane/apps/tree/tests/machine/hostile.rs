@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use groupflow_base::Nanos;
 use groupflow_tree::machine::frame::MAX_BLOCK;
 use groupflow_tree::machine::{
-    FromHost, HostId, NodeAction, NodeConfig, Peer, Reason, Slow, StartAt, ToHost, TreeFrame, TreeNode,
+    FromHost, Hello, HostId, NodeAction, NodeConfig, Peer, Reason, Slow, StartAt, ToHost, TreeFrame, TreeNode,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -28,7 +28,7 @@ fn frame() -> impl Strategy<Value = TreeFrame> {
         (begin, 1..4_u32, 0..20_000_u64, any::<bool>()).prop_map(|(begin, edge, room, datagrams)| {
             let needed = if let StartAt::Offset(offset) = begin { offset / 2 } else { 0 };
             let deadline = datagrams.then_some(Nanos::from_millis(200));
-            TreeFrame::Hello { child: BAD, ticket: TICKET, edge, begin, needed, room, deadline }
+            TreeFrame::Hello(Hello { child: BAD, ticket: TICKET, edge, begin, needed, room, deadline })
         }),
         (offset(), offset()).prop_map(|(x, y)| TreeFrame::Taken { taken: x.max(y), needed: x.min(y) }),
         Just(TreeFrame::Complete),
@@ -131,7 +131,7 @@ proptest! {
             node.on_time(now);
             prop_assert!(node.held() <= 28_000);
             for action in actions(&mut node) {
-                if let NodeAction::Tell(FromHost::Lost { .. }) = action {
+                if let NodeAction::Report(FromHost::Lost { .. }) = action {
                     order += 1;
                     let parent = Peer { host: HostId(0), address: SocketAddr::from(([10, 0, 0, 1], 4000)) };
                     node.on_order(now, ToHost::Place { order, parent, ticket: TICKET });

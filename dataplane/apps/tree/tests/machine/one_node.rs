@@ -24,7 +24,7 @@ pub fn config() -> NodeConfig {
 
 pub fn hello(child: HostId, edge: u32, begin: StartAt) -> TreeFrame {
     let needed = if let StartAt::Offset(offset) = begin { offset } else { 0 };
-    TreeFrame::Hello { child, ticket: TICKET, edge, begin, needed, room: 8_000, deadline: None }
+    TreeFrame::Hello(Hello { child, ticket: TICKET, edge, begin, needed, room: 8_000, deadline: None })
 }
 
 pub fn expect(node: &mut TreeNode, child: HostId) {
@@ -78,7 +78,10 @@ pub fn below_with(config: NodeConfig) -> (TreeNode, ConnId) {
     node.on_connected(Nanos::ZERO, conn);
     let said = hear(&mut node, Nanos::ZERO, conn);
     assert!(
-        matches!(said[..], [TreeFrame::Hello { begin: StartAt::Offset(0), needed: 0, room: 8_000, .. }]),
+        matches!(
+            said[..],
+            [TreeFrame::Hello(Hello { begin: StartAt::Offset(0), needed: 0, room: 8_000, .. })]
+        ),
         "{said:?}"
     );
     (node, conn)
@@ -96,6 +99,6 @@ pub fn served_with(config: NodeConfig) -> (TreeNode, ConnId) {
     let (mut node, conn) = below_with(config);
     say(&mut node, Nanos::ZERO, conn, &TreeFrame::Welcome { begin: 0 });
     let told = actions(&mut node);
-    assert!(matches!(told[..], [NodeAction::Tell(FromHost::Attached { order: 1, .. })]), "{told:?}");
+    assert!(matches!(told[..], [NodeAction::Report(FromHost::Attached { order: 1, .. })]), "{told:?}");
     (node, conn)
 }

@@ -100,8 +100,8 @@ fn a_child_that_lags_for_a_second_is_reported_until_it_has_caught_up() {
         let all = TreeFrame::Taken { taken: 10 * step, needed: 10 * step };
         say(&mut node, now, good, &all);
         say(&mut node, now, bad, if step < 40 { &TreeFrame::Alive } else { &all });
-        let slow = NodeAction::Tell(FromHost::Backlog { child: BAD });
-        let backlog = |action: &NodeAction| matches!(action, NodeAction::Tell(FromHost::Backlog { .. }));
+        let slow = NodeAction::Report(FromHost::Backlog { child: BAD });
+        let backlog = |action: &NodeAction| matches!(action, NodeAction::Report(FromHost::Backlog { .. }));
         for report in actions(&mut node).into_iter().filter(backlog) {
             assert_eq!(report, slow);
             reports.push(step);
@@ -200,9 +200,34 @@ fn a_child_that_catches_up_is_not_reported() {
                 let taken = (takes * (step - 99)).min(10 * step);
                 say(&mut node, now, late, &TreeFrame::Taken { taken, needed: 0 });
             }
-            let slow = NodeAction::Tell(FromHost::Backlog { child: BAD });
+            let slow = NodeAction::Report(FromHost::Backlog { child: BAD });
             reports.extend(actions(&mut node).contains(&slow).then_some(step));
         }
         assert_eq!(reports, expected, "{takes}");
     }
+}
+
+/// A stream that may be skipped is read by whole records, however its bytes come; it may end within one.
+#[test]
+fn a_reader_gets_whole_records() {
+    let (mut node, conn) = served_with(NodeConfig { slow: Slow::Skip { align: 100 }, ..config() });
+    let mut read = |offset, count, most| {
+        say(&mut node, Nanos::ZERO, conn, &TreeFrame::Data { offset, bytes: vec![1; count] });
+        let read = |node: &mut TreeNode| match node.read(Nanos::ZERO, most) {
+            Some(ReadItem::Bytes(bytes)) => Some(bytes.len()),
+            other => panic!("{other:?}"),
+        };
+        let counts = |node: &mut TreeNode| {
+            let more = |node: &TreeNode| node.position() + 100 <= node.received();
+            std::iter::from_fn(|| more(node).then(|| read(node)).flatten()).collect::<Vec<usize>>()
+        };
+        (counts(&mut node), node.read(Nanos::ZERO, most))
+    };
+    assert_eq!(read(0, 99, 1000), (vec![], None));
+    assert_eq!(read(99, 151, 1000), (vec![200], None));
+    assert_eq!(read(250, 350, 150), (vec![100; 4], None));
+    assert_eq!(read(600, 130, 10), (vec![100], None));
+    say(&mut node, Nanos::ZERO, conn, &TreeFrame::End { length: 730 });
+    assert_eq!(node.read(Nanos::ZERO, 1000), Some(ReadItem::Bytes(vec![1; 30])));
+    assert_eq!(node.read(Nanos::ZERO, 1000), Some(ReadItem::End));
 }

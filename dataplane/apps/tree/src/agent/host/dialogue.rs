@@ -168,7 +168,7 @@ impl Dialogue {
         Ok(())
     }
 
-    pub(super) fn tell(&mut self, message: &FromHost) {
+    pub(super) fn report(&mut self, message: &FromHost) {
         match message {
             FromHost::Attached { order, .. } if *order == self.order => {
                 (self.attached, self.attempts) = (true, 0);
@@ -182,14 +182,14 @@ impl Dialogue {
         };
         line.insert("cluster".to_owned(), json!(cluster));
         line.insert("joins".to_owned(), json!(self.joins));
-        self.link.say(&Value::Object(line));
+        self.link.send(&Value::Object(line));
     }
 
     pub(super) fn join(&mut self, cluster: Option<ClusterId>) {
         if cluster.is_some() {
             (self.cluster, self.order, self.attached) = (cluster, 0, false);
             self.joins += 1;
-            self.tell(&FromHost::Join(self.card()));
+            self.report(&FromHost::Join(self.card()));
         }
     }
 
@@ -207,7 +207,7 @@ impl Dialogue {
             "join": self.card(), "key": format!("{:032x}", self.key), "source": self.is_source,
             "delay_ms": self.delay_bound_ms, "root": self.root,
         });
-        self.link.say(&json!({"hello": hello}));
+        self.link.send(&json!({"hello": hello}));
     }
 
     pub(super) fn on_line(
@@ -272,18 +272,18 @@ impl Dialogue {
         let (order, attached) = (self.order, self.attached);
         if self.is_source {
             self.cluster = Some(root);
-            self.tell(&FromHost::Back { order: 0, attached: true });
+            self.report(&FromHost::Back { order: 0, attached: true });
         }
         if drive.node.is_leaving() {
-            self.tell(&FromHost::Leave);
+            self.report(&FromHost::Leave);
         } else if !self.is_source && order == 0 {
             // The host may have been sent to another cluster before the connection was lost.
             self.again = None;
             self.join(self.cluster.or(self.root));
         } else if !self.is_source {
-            self.tell(&FromHost::Back { order, attached });
+            self.report(&FromHost::Back { order, attached });
             if drive.node.parent().is_none() && !is_dialling {
-                self.tell(&FromHost::Lost { order, gone: false });
+                self.report(&FromHost::Lost { order, gone: false });
             }
         }
         Ok(())

@@ -24,7 +24,7 @@ const LAST_WORDS: Duration = Duration::from_secs(10);
 
 /// The news of an event, for the connection's owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Says {
+pub(super) enum LinkChange {
     Nothing,
     Connected,
     Closed,
@@ -104,25 +104,25 @@ impl QuicLink {
         self.ends.map(|(ends, _)| ends).into_iter().chain(self.connection.poll_timeout()).min()
     }
 
-    pub(super) fn on_event(&mut self, now: Instant, event: &Event) -> Says {
+    pub(super) fn on_event(&mut self, now: Instant, event: &Event) -> LinkChange {
         match event {
             Event::Connected => {
                 if self.connection.side() == Side::Client {
                     self.stream = self.connection.streams().open(Dir::Bi);
                 }
-                Says::Connected
+                LinkChange::Connected
             }
             Event::Stream(StreamEvent::Opened { dir: Dir::Bi }) => {
                 self.stream = self.stream.or_else(|| self.connection.streams().accept(Dir::Bi));
-                Says::Nothing
+                LinkChange::Nothing
             }
             // The peer has all bytes of the stream, or does not read it.
             Event::Stream(StreamEvent::Finished { .. } | StreamEvent::Stopped { .. }) => {
                 self.close(now);
-                Says::Closed
+                LinkChange::Closed
             }
-            Event::ConnectionLost { .. } => Says::Closed,
-            _ => Says::Nothing,
+            Event::ConnectionLost { .. } => LinkChange::Closed,
+            _ => LinkChange::Nothing,
         }
     }
 

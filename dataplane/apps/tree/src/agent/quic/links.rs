@@ -17,7 +17,7 @@ use quinn_proto::{
 };
 
 use super::congestion::Bounded;
-use super::link::{QuicLink, Says};
+use super::link::{LinkChange, QuicLink};
 use crate::machine::ConnId;
 
 /// Handshakes of unknown peers at one time; more are refused, so that forged addresses cost no more. A child
@@ -236,10 +236,10 @@ impl Links {
             let mut closed = false;
             while let Some(event) = link.connection().poll() {
                 match (link.on_event(now, &event), link.conn) {
-                    (Says::Connected, Some(conn)) => self.happened.push_back(Happened::Connected(conn)),
-                    (Says::Connected, None) => self.happened.push_back(Happened::Came(handle)),
-                    (Says::Closed, _) => closed = true,
-                    (Says::Nothing, _) => {}
+                    (LinkChange::Connected, Some(conn)) => self.happened.push_back(Happened::Connected(conn)),
+                    (LinkChange::Connected, None) => self.happened.push_back(Happened::Came(handle)),
+                    (LinkChange::Closed, _) => closed = true,
+                    (LinkChange::Nothing, _) => {}
                 }
             }
             link.give(now);

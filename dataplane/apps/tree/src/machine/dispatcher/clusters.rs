@@ -4,6 +4,10 @@
 use super::*;
 use crate::machine::RouterId;
 
+/// Former heads of clusters below for which hosts here keep bytes until those have settled; for others they
+/// keep bytes for a limited time.
+const MAX_FORMER_HEADS: usize = 256;
+
 /// A cluster below this one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Below {
@@ -28,8 +32,16 @@ pub struct Below {
 impl Below {
     /// A cluster of which nothing else is known.
     pub fn found_again(head: Peer, latency: Nanos, behind: bool) -> Below {
-        let (router, from, awaited, delay) = (None, None, None, Nanos::ZERO);
-        Below { head, router, from, latency, awaited, behind, delay, review: Review::default() }
+        Below {
+            head,
+            router: None,
+            from: None,
+            latency,
+            awaited: None,
+            behind,
+            delay: Nanos::ZERO,
+            review: Review::default(),
+        }
     }
 
     /// The same cluster on its way to another one.
@@ -56,19 +68,11 @@ impl Dispatcher {
         let new = Below::found_again(join.peer, latency, false);
         let below = Below { router: join.router, from: Some(host), delay, ..new };
         self.below.insert(cluster, below);
-        self.tree.hold(Hold { cluster, head: join.peer.host, parent: host, ticket });
         self.count_foreign();
-        self.tell(host, ToHost::Expect { child: join.peer.host, ticket });
-        let founding = Founding {
-            cluster,
-            parent: self.id,
-            root: self.root,
-            founder: join.peer.host,
-            attach: Some((peer, ticket)),
-            delay,
-        };
-        self.out.push_back(DispatcherAction::Found(founding));
-        self.tell(join.peer.host, ToHost::Redirect(cluster));
+        self.notify(host, ToHost::Expect { child: join.peer.host, ticket });
+        let founded = self.found(cluster, join.peer.host, Above::Attached(self.id, peer, ticket), delay);
+        self.out.push_back(DispatcherAction::Found(Box::new(founded)));
+        self.notify(join.peer.host, ToHost::Redirect(cluster));
         if self.policy.takes_over && join.capacity > 1 {
             self.let_take_over(cluster, usize::from(join.capacity) - 1, latency, measured);
         }
@@ -97,6 +101,7 @@ impl Dispatcher {
     }
 
     fn give(&mut self, cluster: ClusterId, below: Below, to: ClusterId, may_pass_on: bool) {
+        self.former_heads.retain(|&(of, _)| of != cluster);
         self.count_foreign();
         let below = below.given();
         self.out.push_back(DispatcherAction::Move { cluster, below, to, may_pass_on });
@@ -108,6 +113,9 @@ impl Dispatcher {
     pub fn on_adopt(&mut self, now: Nanos, cluster: ClusterId, below: Below, may_pass_on: bool) {
         self.now = now;
         self.below.insert(cluster, below);
+        if self.ended {
+            return self.pass_up(cluster);
+        }
         self.count_foreign();
         let many = may_pass_on && self.below.len() > self.policy.max_clusters;
         if let Some(other) = self.nearest_settled(cluster).filter(|_| many) {
@@ -136,12 +144,13 @@ impl Dispatcher {
         self.attach_waiting();
     }
 
-    /// Asks the parent for another host to which the head can be connected.
-    pub(super) fn ask_above(&mut self, head: HostId) {
+    /// Asks the parent for another host to which the head can be connected. `gone`: the present one lacks the
+    /// head's next bytes.
+    pub(super) fn ask_above(&mut self, head: HostId, gone: bool) {
         if let (Some(parent), Some(member)) = (self.parent(), self.tree.get(head)) {
             let (head, behind) = (member.peer, member.behind);
             self.above = Above::Asked(parent);
-            self.send(parent, Between::Head { head, behind, tried: self.tried.filter(|_| behind) });
+            self.send(parent, Between::Head { head, behind, gone });
         }
     }
 
@@ -151,37 +160,53 @@ impl Dispatcher {
         let head = self.tree.head().or(self.founder.map(|(founder, _)| founder));
         // A ticket for an earlier head is of no use to this one, which the named host does not expect; its
         // own will follow.
-        let Some(head) = head.filter(|&head| head == given && self.parent() == Some(from)) else {
-            return self.send(from, Between::Free(ticket));
-        };
-        (self.above, self.delay_above) = (Above::Attached(from, to, ticket), delay);
-        self.note_outside(head);
+        let Some(head) = head.filter(|&head| head == given && self.parent() == Some(from)) else { return };
+        self.above = Above::Attached(from, to, ticket);
+        self.delay_above = delay;
         if self.tree.head().is_some() {
             self.order(head, ParentOrder::Outside, Nanos::ZERO);
         }
-        self.settle_debts();
     }
 
     /// Handles a cluster whose head has changed, has lost its parent, or does not get its next bytes.
-    pub(super) fn on_head(&mut self, from: ClusterId, head: Peer, behind: bool, tried: Option<Ticket>) {
+    pub(super) fn on_head(&mut self, from: ClusterId, head: Peer, behind: bool, gone: bool) {
         let Some(below) = self.below.get_mut(&from) else { return };
-        let not = (below.head == head).then_some(below.from).flatten();
-        (below.head, below.behind) = (head, behind);
-        match tried.filter(|&ticket| behind && self.is_from_head(from, ticket)) {
-            Some(ticket) => self.raise_cluster(from, ticket),
-            None => {
-                // A host that was tried could be reached; another could not.
-                not.filter(|_| tried.is_none()).into_iter().for_each(|host| self.suspect(host));
-                self.attach(from, not, true);
-            }
+        let tried = below.from.filter(|_| below.head == head);
+        let former = below.from.filter(|_| below.head != head);
+        let former = former.map(|parent| (from, Release { parent, child: below.head.host }));
+        below.head = head;
+        below.behind = behind;
+        self.former_heads.extend(former);
+        if self.former_heads.len() > MAX_FORMER_HEADS {
+            self.former_heads.remove(0);
+        }
+        if gone && tried.is_some() && tried == self.tree.head() {
+            return self.raise_cluster(from);
+        }
+        // A host that lacks the bytes could be reached; another could not.
+        if let Some(host) = tried.filter(|_| !gone) {
+            self.suspect(host);
+        }
+        self.attach(from, tried, true);
+    }
+
+    /// Notes that a cluster has carried out an [`Between::Attach`]: no host of it needs what was kept for its
+    /// former heads.
+    pub(super) fn on_settled(&mut self, from: ClusterId, ticket: Ticket) {
+        if let Some(below) = self.below.get_mut(&from).filter(|below| below.awaited == Some(ticket)) {
+            below.awaited = None;
+            below.behind = false;
+            self.release_former_heads(from);
         }
     }
 
-    /// Notes that a cluster has carried out an [`Between::Attach`].
-    pub(super) fn on_settled(&mut self, from: ClusterId, ticket: Ticket) {
-        if let Some(below) = self.below.get_mut(&from).filter(|below| below.awaited == Some(ticket)) {
-            (below.awaited, below.behind) = (None, false);
-        }
+    fn release_former_heads(&mut self, of: ClusterId) {
+        let (released, kept): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.former_heads).into_iter().partition(|&(cluster, _)| cluster == of);
+        self.former_heads = kept;
+        let present = self.below.get(&of).map(|below| (below.head.host, below.from));
+        let is_present = |r: &Release| present == Some((r.child, Some(r.parent)));
+        self.release(released.into_iter().map(|(_, release)| release).filter(|r| !is_present(r)).collect());
     }
 
     /// Tells the parent, once for each [`Between::Attach`], that all hosts have carried out their orders.
@@ -204,6 +229,7 @@ impl Dispatcher {
     /// Passes a cluster to this cluster's parent; at the root, the cluster's hosts begin again.
     pub(super) fn pass_up(&mut self, cluster: ClusterId) {
         let Some(parent) = self.parent() else {
+            self.former_heads.retain(|&(of, _)| of != cluster);
             if self.below.remove(&cluster).is_some() {
                 self.count_foreign();
                 self.send(cluster, Between::Dissolve);
@@ -221,8 +247,7 @@ impl Dispatcher {
             return;
         }
         for host in self.tree.hosts() {
-            self.tell(host, ToHost::Redirect(self.root));
-            self.tree.send_away(host, self.now + self.policy.patience);
+            self.notify(host, ToHost::Redirect(self.root));
             self.tree.remove(host);
         }
         self.end();
@@ -232,6 +257,10 @@ impl Dispatcher {
     pub fn on_vanished(&mut self, now: Nanos, from: ClusterId, clusters: Vec<(ClusterId, Below)>) {
         self.now = now;
         let before = self.below.remove(&from);
+        if let Some((parent, below)) = before.and_then(|below| Some((below.from?, below))) {
+            self.former_heads.push((from, Release { parent, child: below.head.host }));
+        }
+        self.release_former_heads(from);
         let latency = before.map_or(self.policy.threshold, |below| below.latency);
         self.count_foreign();
         self.retry();
@@ -257,6 +286,5 @@ impl Dispatcher {
         for (host, _) in std::mem::take(&mut self.joins) {
             self.refuse(host, RefusalCode::Ended, "the cluster is no more".to_owned());
         }
-        self.settle_debts();
     }
 }

@@ -7,8 +7,8 @@
 //! now are not moved.
 //!
 //! The parent of a cluster's head is a host of the cluster above, whose dispatcher alone knows which of them
-//! have room. It hears what the head measured ([`Between::Measured`]), names those hosts
-//! ([`Between::Probe`]), and decides by the same rule.
+//! have room. It names those hosts ([`Between::Probe`]) when the head is to measure ([`Between::Review`]), hears
+//! what the head measured ([`Between::Measured`]), and decides by the same rule.
 
 use super::*;
 use crate::machine::RouterId;
@@ -42,6 +42,17 @@ impl Review {
         let doubled = self.moves.min(DOUBLED);
         self.rest = now + Nanos(review.0.saturating_mul(1 << doubled));
         self.moves = self.moves.saturating_add(1);
+    }
+
+    /// Notes the better parent that a measurement found, if it found one. Returns that parent if the measurement
+    /// before found one, too: the host moves there.
+    fn note(&mut self, better: Option<HostId>, now: Nanos, review: Nanos) -> Option<HostId> {
+        let target = better.filter(|_| self.better);
+        self.better = better.is_some() && target.is_none();
+        if target.is_some() {
+            self.begin_rest(now, review);
+        }
+        target
     }
 }
 
@@ -83,24 +94,28 @@ impl Dispatcher {
         };
         let next = self.tree.iter().filter(|(_, member)| self.has_parent(member)).min_by_key(after);
         let Some((host, member)) = next else { return };
-        let own = match (member.up, self.above) {
-            (ParentOrder::Host(parent), _) => self.tree.get(parent).map(|parent| parent.peer),
-            (ParentOrder::Outside, Above::Attached(_, peer, _)) => Some(peer),
-            _ => None,
-        };
-        let others =
-            if member.up == ParentOrder::Outside { Vec::new() } else { self.candidates(member.router) };
-        let others =
-            others.into_iter().filter(|&peer| Some(peer) != own && !self.tree.is_below(peer.host, host));
-        let asked = own.into_iter().chain(others).collect();
         self.reviewed = (self.now, host);
-        self.ask_to_measure(host, asked);
+        if let (ParentOrder::Outside, Some(above)) = (member.up, self.parent()) {
+            return self.send(above, Between::Review);
+        }
+        let own = member.parent().and_then(|parent| self.tree.get(parent)).map(|parent| parent.peer);
+        let others = self.candidates(member.router).into_iter();
+        let others = others.filter(|&peer| Some(peer) != own && !self.tree.is_below(peer.host, host));
+        self.ask_to_measure(host, own.into_iter().chain(others).collect());
+    }
+
+    /// Has the head of a cluster below measure hosts with room.
+    pub(super) fn probe_head(&mut self, cluster: ClusterId) {
+        let Some(below) = self.below.get(&cluster).filter(|below| below.has_settled()) else { return };
+        let others = self.candidates(below.router).into_iter();
+        let others = others.filter(|peer| Some(peer.host) != below.from).collect();
+        self.send(cluster, Between::Probe(others));
     }
 
     fn ask_to_measure(&mut self, host: HostId, asked: Vec<Peer>) {
         if let Some(member) = self.tree.get_mut(host) {
             member.review.asked = member.review.asked.saturating_add(1);
-            self.tell(host, ToHost::Probe(asked));
+            self.notify(host, ToHost::Probe(asked));
         }
     }
 
@@ -129,94 +144,72 @@ impl Dispatcher {
         let parent = member.parent().or(member.outside);
         let now = measured.iter().find(|&&(to, _)| Some(to) == parent).map(|&(_, latency)| latency);
         member.latency = now.unwrap_or(member.latency);
-        let twice = std::mem::take(&mut member.review.better);
         if member.up == ParentOrder::Outside {
             let slow = member.slow_until > self.now;
             if let (Above::Attached(above, ..), false) = (self.above, slow) {
                 self.send(above, Between::Measured(measured.to_vec()));
             }
-            return self.tell_delays();
+            return self.report_delays();
         }
         // A parent that does not answer is soon known to be gone.
-        match (now.and_then(|_| self.better_parent(host, measured)), twice) {
-            (Some(better), true) => {
-                self.rest(host);
-                self.order_below(host, better);
-            }
-            (better, _) => {
-                let found = self.tree.get_mut(host).map(|member| &mut member.review);
-                found.into_iter().for_each(|review| review.better = better.is_some());
-            }
+        let better = now.and_then(|_| self.better_parent(host, measured));
+        let (now, review) = (self.now, self.policy.review);
+        let target = self.tree.get_mut(host).and_then(|member| member.review.note(better, now, review));
+        if let Some(target) = target {
+            self.order_below(host, target);
         }
-        self.tell_delays();
+        self.report_delays();
+    }
+
+    /// Whether a host that rests until then may be moved to a better parent.
+    fn may_move(&self, rest: Nanos) -> bool {
+        rest <= self.now && self.tree.iter().all(|(_, member)| member.attached)
     }
 
     /// A parent over which the host's delay is shorter by the margin, or within the bound at last.
     fn better_parent(&self, host: HostId, measured: &[(HostId, Nanos)]) -> Option<HostId> {
         let member = self.tree.get(host)?;
         let (parent, before) = (member.parent()?, self.delay(host)?);
-        if member.review.rest.max(member.slow_until) > self.now
-            || self.tree.iter().any(|(_, member)| !member.attached)
-        {
-            return None;
-        }
         let is_new = |other: HostId| measured.iter().any(|&(to, _)| to == other) && other != parent;
-        let better =
-            self.best_parent(host, |other, _| is_new(other) && !self.tree.would_cycle(host, other))?;
-        let after = self.delay(better)? + self.tree.measured(host, better)?;
-        self.is_better((parent, before), (better, after), member.router).then_some(better)
+        let best = self.best_rank(host, |other, _| is_new(other) && !self.tree.would_cycle(host, other))?;
+        let is_better = self.may_move(member.review.rest.max(member.slow_until))
+            && self.is_better(&best, parent, before, member.router);
+        is_better.then_some(best.parent)
     }
 
-    /// Whether a host behind that router is to go from one parent to another, over which the host's delay is
-    /// `after`.
-    fn is_better(
-        &self, (parent, before): (HostId, Nanos), (better, after): (HostId, Nanos), router: Option<RouterId>,
-    ) -> bool {
+    /// Whether a host behind that router, whose delay over its present parent is `before`, is to go to another.
+    fn is_better(&self, best: &Rank, parent: HostId, before: Nanos, router: Option<RouterId>) -> bool {
         let margin = self.policy.margin.max(Nanos(before.0 / PART));
-        let (was_beyond, is_beyond) = (self.is_beyond(before), self.is_beyond(after));
+        let was_beyond = self.is_beyond(before);
         // The stream is to reach a router only once, and no host is to wait for a slow one.
-        let leaves_router = self.tree.is_behind(parent, router) && !self.tree.is_behind(better, router);
-        let late = self.tree.is_behind_slow(better, self.now);
-        let nearer = after + margin <= before && !leaves_router && (was_beyond || !is_beyond);
-        !late && (nearer || was_beyond && !is_beyond)
+        let leaves_router = self.tree.is_behind(parent, router) && !self.tree.is_behind(best.parent, router);
+        let nearer = best.delay + margin <= before && !leaves_router && (was_beyond || !best.is_beyond);
+        !best.is_late && (nearer || was_beyond && !best.is_beyond)
     }
 
-    /// Handles the latencies that the head of a cluster below measured: the latency to its parent alone (the
-    /// head is then to measure other hosts with room), or those to other hosts, too.
+    /// Handles the latencies that the head of a cluster below measured: those to its parent and to other hosts.
+    /// If one of these is better, the head measures once more.
     pub(super) fn on_head_measured(&mut self, from: ClusterId, measured: &[(HostId, Nanos)]) {
-        let Some(below) = self.below.get_mut(&from).filter(|below| below.has_settled()) else { return };
-        // An answer without a better parent ends the review: no head is asked on and on.
-        let asked = std::mem::take(&mut below.review.asked) > 0;
-        let twice = std::mem::take(&mut below.review.better);
-        let (below, Some(parent)) = (*below, below.from) else { return };
-        let Some(&(_, latency)) = measured.iter().find(|(to, _)| *to == parent) else { return };
-        if below.review.rest > self.now || self.tree.iter().any(|(_, member)| !member.attached) {
-            return;
-        }
-        let Some(before) = self.delay(parent).map(|delay| delay + latency) else { return };
-        let open = measured.iter().filter(|&&(host, _)| host != parent && self.tree.room(host, self.now) > 0);
-        let ranked = open.filter_map(|&(host, latency)| self.rank(host, latency, false));
-        let is_better =
-            |rank: &Rank| self.is_better((parent, before), (rank.parent, rank.delay), below.router);
-        let better = ranked.filter(is_better).min_by_key(|rank| (rank.delay, rank.parent));
-        let better = better.map(|rank| rank.parent);
+        let Some(&below) = self.below.get(&from).filter(|below| below.has_settled()) else { return };
+        let better = self.better_for_head(&below, measured);
         let (now, review) = (self.now, self.policy.review);
-        let Some(known) = self.below.get_mut(&from) else { return };
-        match better {
-            Some(host) if twice => {
-                known.review.begin_rest(now, review);
-                self.attach_to(from, host);
-            }
-            None if asked => {}
-            _ => {
-                (known.review.better, known.review.asked) = (better.is_some(), 1);
-                let others = self.candidates(below.router).into_iter();
-                let others: Vec<Peer> = others.filter(|peer| peer.host != parent).collect();
-                if !others.is_empty() {
-                    self.send(from, Between::Probe(others));
-                }
-            }
+        let target = self.below.get_mut(&from).and_then(|below| below.review.note(better, now, review));
+        match target {
+            Some(host) => self.attach_to(from, host),
+            None if better.is_some() => self.probe_head(from),
+            None => {}
         }
+    }
+
+    fn better_for_head(&self, below: &Below, measured: &[(HostId, Nanos)]) -> Option<HostId> {
+        let parent = below.from?;
+        let (_, latency) = measured.iter().find(|(to, _)| *to == parent)?;
+        let before = self.delay(parent)? + *latency;
+        let open = measured.iter().filter(|&&(host, _)| host != parent && self.tree.room(host, self.now) > 0);
+        let best = open.filter_map(|&(host, latency)| self.rank(host, latency, false)).min()?;
+        let is_better =
+            self.may_move(below.review.rest) && self.is_better(&best, parent, before, below.router);
+        is_better.then_some(best.parent)
     }
 
     /// Lets a host that is moved rest, after each move twice as long.
@@ -231,13 +224,13 @@ impl Dispatcher {
     pub(super) fn on_delay_above(&mut self, from: ClusterId, delay: Nanos) {
         if self.parent() == Some(from) {
             self.delay_above = delay;
-            self.tell_delays();
+            self.report_delays();
         }
     }
 
     /// Tells hosts that have come to be beyond the bound, or within it, and clusters below whose delay has
     /// changed.
-    pub(super) fn tell_delays(&mut self) {
+    pub(super) fn report_delays(&mut self) {
         let is_settled = |member: &ClusterHost| member.attached;
         if !self.tree.head().and_then(|head| self.tree.get(head)).is_some_and(is_settled) {
             return;
@@ -247,7 +240,7 @@ impl Dispatcher {
                 let Some(delay) = self.delay(host) else { continue };
                 let Some(member) = self.tree.get_mut(host).filter(|member| member.attached) else { continue };
                 if std::mem::replace(&mut member.review.beyond, delay > bound) != (delay > bound) {
-                    self.tell(host, ToHost::Delay { delay, bound });
+                    self.notify(host, ToHost::Delay { delay, bound });
                 }
             }
         }

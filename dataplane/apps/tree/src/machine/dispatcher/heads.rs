@@ -40,11 +40,12 @@ impl Dispatcher {
         let ticket = self.ticket();
         let delay = self.delay(host).unwrap_or(Nanos::ZERO);
         let (Some(below), Some(member)) = (self.below.get_mut(&cluster), self.tree.get(host)) else { return };
-        (below.from, below.awaited, below.delay) = (Some(host), Some(ticket), delay);
+        below.from = Some(host);
+        below.awaited = Some(ticket);
+        below.delay = delay;
         let (child, to) = (below.head.host, member.peer);
-        self.tree.hold(Hold { cluster, head: child, parent: host, ticket });
         self.count_foreign();
-        self.tell(host, ToHost::Expect { child, ticket });
+        self.notify(host, ToHost::Expect { child, ticket });
         self.send(cluster, Between::Attach { to, ticket, head: child, delay });
     }
 
@@ -103,16 +104,9 @@ impl Dispatcher {
     /// connected to a lower host.
     pub(super) fn on_head_slow(&mut self, from: ClusterId) {
         let Some(slow) = self.tree.head().filter(|_| self.parent() == Some(from)) else { return };
+        let serves = |member: &ClusterHost| member.up == ParentOrder::Host(slow) && member.capacity > 0;
+        let Some(head) = self.next_head(serves) else { return self.send(from, Between::Lower) };
         let children: Vec<HostId> = self.tree.children(slow).collect();
-        let serving = children.iter().filter(|&&host| self.tree.get(host).is_some_and(|m| m.capacity > 0));
-        // A host that can serve one more child precedes one that cannot, as after the loss of a head.
-        let rated = |host: &&HostId| {
-            let member = self.tree.get(**host);
-            member.map(|member| (std::cmp::Reverse(member.capacity.min(2)), member.latency))
-        };
-        let Some(&head) = serving.min_by_key(rated) else {
-            return self.send(from, Between::Lower);
-        };
         if let Some(member) = self.tree.get_mut(slow) {
             member.slow_until = self.now + self.policy.slow_for;
         }

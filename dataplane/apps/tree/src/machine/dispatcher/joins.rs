@@ -9,7 +9,7 @@
 use super::*;
 
 /// A host that is joining.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Joining {
     join: TreeJoin,
     /// When the host was heard of last.
@@ -52,12 +52,8 @@ impl Dispatcher {
             return self.refuse(from, RefusalCode::BadMessage, text);
         }
         join.capacity = join.capacity.min(self.policy.max_children);
-        // A host that is a member already has begun again, and still needs its next bytes.
-        if self.tree.get(from).is_some() {
-            self.tree.send_away(from, self.now + self.policy.patience);
-            self.remove(from);
-        }
-        self.joins.remove(&from);
+        // A host that is a member already has begun again.
+        self.remove(from);
         if self.ended {
             return self.refuse(from, RefusalCode::Ended, "the cluster is no more".to_owned());
         }
@@ -78,14 +74,14 @@ impl Dispatcher {
         let elsewhere = self.below.iter().find(|(_, below)| there(below)).map(|(&cluster, _)| cluster);
         let shares = self.shares_router(&join) && self.has_place(join.capacity);
         if let Some(cluster) = elsewhere.filter(|_| !shares) {
-            return self.tell(from, ToHost::Redirect(cluster));
+            return self.notify(from, ToHost::Redirect(cluster));
         }
         let (stage, asked) = match shares {
             true => (JoinStage::Parent, self.candidates(join.router)),
             false => (JoinStage::Cluster, self.heads()),
         };
         self.joins.insert(from, Joining { join, since: self.now, measured: Vec::new(), stage, again: 0 });
-        self.tell(from, ToHost::Probe(asked));
+        self.notify(from, ToHost::Probe(asked));
     }
 
     /// Makes a host wait if the parent sent it here before the founder arrived, since the founder goes first.
@@ -139,7 +135,7 @@ impl Dispatcher {
         if let Some((_, cluster, _)) =
             nearest.filter(|&(latency, _, beyond)| latency < own && !nearest_is_worse(beyond))
         {
-            return self.tell(from, ToHost::Redirect(cluster));
+            return self.notify(from, ToHost::Redirect(cluster));
         }
         let fits = own < self.policy.threshold || self.shares_router(&joining.join);
         if fits && self.has_place(joining.join.capacity) {
@@ -150,22 +146,22 @@ impl Dispatcher {
             }
             joining.stage = JoinStage::Parent;
             self.joins.insert(from, joining);
-            return self.tell(from, ToHost::Probe(others));
+            return self.notify(from, ToHost::Probe(others));
         }
         let unknown = self.heads().into_iter().filter(|head| to(head.host).is_none()).collect::<Vec<Peer>>();
         if !unknown.is_empty() && joining.again < MEASURED_AGAIN {
             // A cluster was founded while the host measured; its head may be near, or behind the same router.
             joining.again += 1;
             self.joins.insert(from, joining);
-            return self.tell(from, ToHost::Probe(unknown));
+            return self.notify(from, ToHost::Probe(unknown));
         }
         let overflow = nearest.filter(|&(latency, ..)| fits && latency < self.policy.threshold);
         match (overflow, nearest) {
-            (Some((_, cluster, _)), _) => self.tell(from, ToHost::Redirect(cluster)),
+            (Some((_, cluster, _)), _) => self.notify(from, ToHost::Redirect(cluster)),
             (None, _) if self.below.len() < self.policy.max_clusters && self.attach_point(None).is_some() => {
                 self.let_found(&joining.join, own, &joining.measured);
             }
-            (None, Some((_, cluster, _))) => self.tell(from, ToHost::Redirect(cluster)),
+            (None, Some((_, cluster, _))) => self.notify(from, ToHost::Redirect(cluster)),
             (None, None) => {
                 let text = format!("no host of {} has room for another child", self.id);
                 self.refuse(from, RefusalCode::Full, text);
@@ -235,7 +231,7 @@ impl Dispatcher {
         self.tree.add(member);
         self.order(join.peer.host, ParentOrder::Outside, Nanos::ZERO);
         if let Above::Asked(_) = self.above {
-            self.ask_above(join.peer.host);
+            self.ask_above(join.peer.host, false);
         }
     }
 

@@ -6,9 +6,9 @@ use super::*;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Rank {
     /// The parent is behind a slow host: the stream arrives late.
-    is_late: bool,
+    pub(super) is_late: bool,
     /// The host's delay would be beyond the bound.
-    is_beyond: bool,
+    pub(super) is_beyond: bool,
     /// The host must wait until other orders are carried out.
     waits: bool,
     /// The two do not share a router.
@@ -59,9 +59,9 @@ impl Dispatcher {
             _ => self.ticket(),
         };
         if let ParentOrder::Host(parent) = up {
-            self.tell(parent, ToHost::Expect { child: host, ticket });
+            self.notify(parent, ToHost::Expect { child: host, ticket });
         }
-        self.tell(host, ToHost::Place { order, parent, ticket });
+        self.notify(host, ToHost::Place { order, parent, ticket });
     }
 
     /// Orders a host below another of this cluster.
@@ -71,19 +71,14 @@ impl Dispatcher {
     }
 
     pub(super) fn on_attached(&mut self, host: HostId, order: u32, latency: Nanos) {
-        let Some(left) = self.tree.confirm(host, order) else { return };
+        let Some(earlier) = self.tree.confirm(host, order) else { return };
         // The time to connect is longer than the way, which the host may have measured.
         let parent = self.tree.get(host).and_then(|member| member.parent().or(member.outside));
         let measured = parent.and_then(|parent| self.tree.measured(host, parent));
         if let Some(member) = self.tree.get_mut(host) {
             member.latency = measured.unwrap_or(latency);
         }
-        // Hosts of other clusters are told by their own dispatcher.
-        for parent in left {
-            if !self.is_outside(parent) {
-                self.tell(parent, ToHost::Forget { child: host });
-            }
-        }
+        self.release(earlier);
         self.retry();
     }
 
@@ -127,14 +122,13 @@ impl Dispatcher {
         self.set_behind(host, behind);
         match up {
             ParentOrder::Outside => {
-                self.note_tried(gone);
-                self.ask_above(host);
+                self.ask_above(host, gone);
             }
             ParentOrder::Host(parent) => {
                 if !gone {
                     self.suspect(parent);
                 }
-                self.tree.detach(host);
+                self.tree.unplace(host);
                 let head = self.tree.head();
                 match head.filter(|&head| behind && !self.is_suspect(head)) {
                     Some(head) if gone && head == parent => self.on_behind_head(host, head),
@@ -172,27 +166,28 @@ impl Dispatcher {
         self.end_if_empty();
     }
 
-    /// Chooses the orphan nearest to the lost head as the new head.
+    /// Chooses one of the hosts without a place as the new head.
     fn choose_head(&mut self, orphans: &mut Vec<HostId>) {
-        let waiting = || self.tree.iter().filter(|(_, m)| m.up == ParentOrder::Nothing).map(|(host, _)| host);
-        let room = |host: &HostId| self.tree.get(*host).map_or(0, |member| member.capacity.min(2));
-        let near = |host: &HostId| self.tree.get(*host).map_or(Nanos::MAX, |member| member.latency);
-        // A host that can serve one more child precedes one that cannot.
-        let best = waiting().min_by_key(|host| (std::cmp::Reverse(room(host)), near(host), *host));
-        if let Some(head) = best {
+        if let Some(head) = self.next_head(|member| member.up == ParentOrder::Nothing) {
             orphans.retain(|&orphan| orphan != head);
             self.make_head(head);
         }
     }
 
+    /// Of such hosts, the nearest to the head before; one that can serve one more child precedes one that cannot.
+    pub(super) fn next_head(&self, may: impl Fn(&ClusterHost) -> bool) -> Option<HostId> {
+        let able = |member: &ClusterHost| std::cmp::Reverse(member.capacity.min(2));
+        let hosts = self.tree.iter().filter(|(_, member)| may(member));
+        hosts.min_by_key(|&(host, member)| (able(member), member.latency, host)).map(|(host, _)| host)
+    }
+
     /// Makes a host the head, and asks for its parent.
     pub(super) fn make_head(&mut self, host: HostId) {
-        self.tried = None;
         if let Some(parent) = self.parent() {
             self.above = Above::Asked(parent);
         }
         self.order(host, ParentOrder::Outside, Nanos::ZERO);
-        self.ask_above(host);
+        self.ask_above(host, false);
     }
 
     /// Puts a host without a place below the host over which the head is nearest.
@@ -207,7 +202,11 @@ impl Dispatcher {
         match best.or_else(|| self.overloaded_parent(Some(host))) {
             Some(parent) => self.order_below(host, parent),
             None if self.may_serve(Some(host)) => {}
-            None => self.send_away(host),
+            None => {
+                if let Some(above) = self.parent() {
+                    self.redirect(host, above);
+                }
+            }
         }
     }
 
@@ -230,16 +229,20 @@ impl Dispatcher {
         serving.any(|(parent, _)| self.tree.depth(parent).is_some())
     }
 
-    /// Sends a host away to begin again above, because no host here can serve it.
-    fn send_away(&mut self, host: HostId) {
-        if let Some(parent) = self.parent() {
-            self.redirect(host, parent);
-        }
+    /// Sends a host to another cluster, where it begins again.
+    pub(super) fn redirect(&mut self, host: HostId, to: ClusterId) {
+        self.notify(host, ToHost::Redirect(to));
+        self.tree.note_redirected(host);
+        self.remove(host);
     }
 
     /// The best parent with room: one that shares the host's router if possible, then the one over which the
     /// head is nearest; a host behind a slow one only if there is no other.
     pub(super) fn best_parent(&self, host: HostId, may: impl Fn(HostId, usize) -> bool) -> Option<HostId> {
+        self.best_rank(host, may).map(|rank| rank.parent)
+    }
+
+    pub(super) fn best_rank(&self, host: HostId, may: impl Fn(HostId, usize) -> bool) -> Option<Rank> {
         let router = self.tree.get(host).and_then(|member| member.router);
         let open = self.open().filter(|&parent| !self.tree.is_below(parent, host));
         let ranked = open.filter_map(|parent| {
@@ -252,7 +255,7 @@ impl Dispatcher {
             let rank = Rank { waits: self.tree.would_cycle(host, parent), ..rank };
             may(parent, rank.depth).then_some(rank)
         });
-        ranked.min().map(|rank| rank.parent)
+        ranked.min()
     }
 
     /// If no host has room: of all hosts that serve children, the one with the least load for its offer takes
@@ -376,7 +379,8 @@ impl Dispatcher {
         }
         self.attach_waiting();
         self.report_settled();
-        self.settle_debts();
-        self.tell_delays();
+        let releases = self.tree.forget_departed();
+        self.release(releases);
+        self.report_delays();
     }
 }

@@ -157,7 +157,7 @@ impl Child {
     }
 
     /// Moves the child's branch on, and notes how it keeps up.
-    pub(super) fn tend(&mut self, now: Nanos, stream: &mut Fanout) {
+    pub(super) fn update(&mut self, now: Nanos, stream: &mut Fanout) {
         self.advance(stream);
         let has = self.datagrams.is_none().then_some(self.has);
         self.pace.on_has(now, stream.received(), has);
@@ -220,8 +220,12 @@ impl Child {
             return false;
         };
         let skip = Some(to).filter(|_| self.datagrams.is_none());
-        (self.branch, self.skip, self.skip_told, self.end_told) = (branch, skip, false, false);
-        (self.has, self.needed) = (to, to);
+        self.branch = branch;
+        self.skip = skip;
+        self.skip_told = false;
+        self.end_told = false;
+        self.has = to;
+        self.needed = to;
         true
     }
 }

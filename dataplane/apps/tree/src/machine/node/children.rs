@@ -22,8 +22,6 @@ const MAX_DEPARTED: usize = 256;
 struct Expected {
     host: HostId,
     ticket: Ticket,
-    /// Until when bytes that it may need are kept above; none if it has come, or is late.
-    until: Option<Nanos>,
 }
 
 /// All children of a node.
@@ -37,11 +35,10 @@ pub(super) struct Children {
 }
 
 impl Children {
-    /// Lets a child connect that shows this ticket. A child that comes from a farther parent is behind: until
-    /// it is here, or that time, this node tells its parent no higher need, which the child then reaches.
-    pub(super) fn expect(&mut self, child: HostId, ticket: Ticket, until: Nanos, most: usize) {
+    /// Lets a child connect that shows this ticket.
+    pub(super) fn expect(&mut self, child: HostId, ticket: Ticket, most: usize) {
         self.expect_no_more(child);
-        self.expected.push_back(Expected { host: child, ticket, until: Some(until) });
+        self.expected.push_back(Expected { host: child, ticket });
         if self.expected.len() > most + EXPECTED {
             self.expected.pop_front();
         }
@@ -49,11 +46,6 @@ impl Children {
 
     pub(super) fn expect_no_more(&mut self, child: HostId) {
         self.expected.retain(|expected| expected.host != child);
-    }
-
-    /// Whether a child is on its way.
-    pub(super) fn awaits(&self, now: Nanos) -> bool {
-        self.expected.iter().filter_map(|expected| expected.until).any(|until| now < until)
     }
 
     pub(super) fn expects(&self, child: HostId, ticket: Ticket) -> bool {
@@ -111,7 +103,6 @@ impl Children {
     pub(super) fn add(&mut self, host: HostId, child: Child, stream: &mut Fanout, conns: &mut Conns) {
         self.forget(host, stream, conns);
         self.release(host, stream);
-        self.wait_no_longer(|expected| expected.host == host);
         self.present.insert(host, child);
     }
 
@@ -152,22 +143,16 @@ impl Children {
         }
     }
 
-    /// When bytes for a departed or an expected child are kept no longer.
+    /// When bytes for a departed child are kept no longer.
     pub(super) fn deadline(&self) -> Option<Nanos> {
-        let kept = self.departed.values().map(|&(_, until)| until);
-        kept.chain(self.expected.iter().filter_map(|expected| expected.until)).min()
+        self.departed.values().map(|&(_, until)| until).min()
     }
 
     pub(super) fn release_late(&mut self, now: Nanos, stream: &mut Fanout) {
-        self.wait_no_longer(|expected| expected.until.is_some_and(|until| until <= now));
-        let over = self.departed.iter().filter(|(_, &(_, until))| until <= now).map(|(&host, _)| host);
-        for host in over.collect::<Vec<_>>() {
+        let expired = self.departed.iter().filter(|(_, &(_, until))| until <= now).map(|(&host, _)| host);
+        for host in expired.collect::<Vec<_>>() {
             self.release(host, stream);
         }
-    }
-
-    fn wait_no_longer(&mut self, is_over: impl Fn(&Expected) -> bool) {
-        self.expected.iter_mut().filter(|expected| is_over(expected)).for_each(|over| over.until = None);
     }
 
     pub(super) fn forget(&mut self, host: HostId, stream: &mut Fanout, conns: &mut Conns) {
@@ -181,7 +166,7 @@ impl Children {
     pub(super) fn refuse(&mut self, host: HostId, reason: Reason, stream: &mut Fanout, conns: &mut Conns) {
         if let Some(gone) = self.present.remove(&host) {
             stream.remove_branch(gone.branch);
-            gone.conns.iter().for_each(|&conn| conns.say_last(conn, &TreeFrame::Refused(reason)));
+            gone.conns.iter().for_each(|&conn| conns.send_last(conn, &TreeFrame::Refused(reason)));
         }
     }
 
@@ -215,8 +200,8 @@ impl Children {
         }
     }
 
-    pub(super) fn tend(&mut self, now: Nanos, stream: &mut Fanout) {
-        self.present.values_mut().for_each(|child| child.tend(now, stream));
+    pub(super) fn update(&mut self, now: Nanos, stream: &mut Fanout) {
+        self.present.values_mut().for_each(|child| child.update(now, stream));
     }
 
     /// Children for which many bytes wait, or wait for long, in either case more than for the fastest child;
@@ -225,7 +210,7 @@ impl Children {
         let mut least = (u64::MAX, Nanos(u64::MAX));
         for child in self.present.values_mut() {
             let (waits, missed) = child.waits(stream);
-            child.pace.look(now, config.late_after, missed);
+            child.pace.sample(now, config.late_after, missed);
             least = (least.0.min(waits), least.1.min(child.pace.lag(now)));
         }
         let mut slow = Vec::new();
@@ -237,7 +222,7 @@ impl Children {
     }
 
     /// The children that are so.
-    pub(super) fn having(&self, is: impl Fn(&Child) -> bool) -> Vec<HostId> {
+    pub(super) fn matching(&self, is: impl Fn(&Child) -> bool) -> Vec<HostId> {
         self.present.iter().filter(|(_, child)| is(child)).map(|(&host, _)| host).collect()
     }
 

@@ -30,6 +30,11 @@ impl Slow {
         }
     }
 
+    /// The start of the last record that begins at the offset or before.
+    pub(super) fn last_record(self, offset: u64) -> u64 {
+        offset - offset % self.align()
+    }
+
     /// The start of the first record that begins at the offset or after.
     pub(super) fn next_record(self, offset: u64) -> u64 {
         offset.div_ceil(self.align()).saturating_mul(self.align())

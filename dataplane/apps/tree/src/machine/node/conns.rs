@@ -42,7 +42,7 @@ pub enum NodeAction {
     /// [`super::TreeNode::on_closed`].
     Close(ConnId),
     /// Send a message to the dispatcher.
-    Tell(FromHost),
+    Report(FromHost),
     /// Measure the delays to these hosts; then send `FromHost::Measured` to the dispatcher.
     Measure(Vec<Peer>),
     /// Send `FromHost::Join` to the dispatcher of that cluster, which is the node's cluster from now on.
@@ -118,8 +118,8 @@ impl Conns {
     }
 
     /// Asks the owner to send a message to the dispatcher.
-    pub(super) fn tell(&mut self, message: FromHost) {
-        self.ask(NodeAction::Tell(message));
+    pub(super) fn report(&mut self, message: FromHost) {
+        self.ask(NodeAction::Report(message));
     }
 
     /// The next action for the owner.
@@ -134,9 +134,17 @@ impl Conns {
     fn add(&mut self, now: Nanos, role: ConnRole, connected: bool) -> ConnId {
         let id = ConnId(self.next);
         self.next += 1;
-        let (decoder, round_trip) = (EdgeDecoder::default(), Nanos::ZERO);
-        let (deadline, out, heard, said) = (None, Vec::new(), now, now);
-        self.conns.insert(id, Conn { role, connected, decoder, deadline, out, heard, said, round_trip });
+        let conn = Conn {
+            role,
+            connected,
+            decoder: EdgeDecoder::default(),
+            deadline: None,
+            out: Vec::new(),
+            heard: now,
+            said: now,
+            round_trip: Nanos::ZERO,
+        };
+        self.conns.insert(id, conn);
         id
     }
 
@@ -180,7 +188,9 @@ impl Conns {
 
     pub(super) fn on_connected(&mut self, now: Nanos, conn: ConnId) {
         if let Some(found) = self.conns.get_mut(&conn) {
-            (found.connected, found.heard, found.said) = (true, now, now);
+            found.connected = true;
+            found.heard = now;
+            found.said = now;
         }
     }
 
@@ -285,15 +295,15 @@ impl Conns {
         }
     }
 
-    pub(super) fn say(&mut self, conn: ConnId, frame: &TreeFrame) {
+    pub(super) fn send(&mut self, conn: ConnId, frame: &TreeFrame) {
         if let Some(found) = self.conns.get_mut(&conn) {
             frame.encode(&mut found.out);
         }
     }
 
     /// Sends a last frame and closes the connection.
-    pub(super) fn say_last(&mut self, conn: ConnId, frame: &TreeFrame) {
-        self.say(conn, frame);
+    pub(super) fn send_last(&mut self, conn: ConnId, frame: &TreeFrame) {
+        self.send(conn, frame);
         self.set_role(conn, ConnRole::Closing);
         self.ask(NodeAction::Close(conn));
     }
@@ -331,7 +341,7 @@ impl Conns {
         let told = self.accepted(edge).filter(|_| moved);
         for (conn, _) in self.of_edge(edge).collect::<Vec<_>>() {
             match told == Some(conn) {
-                true => self.say_last(conn, &TreeFrame::Moved),
+                true => self.send_last(conn, &TreeFrame::Moved),
                 false => self.drop(conn),
             }
         }

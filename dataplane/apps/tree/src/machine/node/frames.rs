@@ -5,7 +5,7 @@ use groupflow_base::Nanos;
 use super::child::{Child, ChildRequest};
 use super::conns::ConnRole;
 use super::{ConnId, NodeAction, Slow, TreeNode};
-use crate::machine::frame::{Reason, StartAt, TreeFrame, DATA_HEADER, MAX_BLOCK};
+use crate::machine::frame::{Hello, Reason, StartAt, TreeFrame, DATA_HEADER, MAX_BLOCK};
 use crate::machine::names::HostId;
 
 impl TreeNode {
@@ -25,13 +25,13 @@ impl TreeNode {
             if let Err(reason) = taken {
                 // The peer is told the reason, and the connection is closed.
                 if let Some(role) = self.conns.role(conn) {
-                    self.conns.say_last(conn, &TreeFrame::Refused(reason));
+                    self.conns.send_last(conn, &TreeFrame::Refused(reason));
                     self.let_go_of(now, conn, role);
                 }
                 break;
             }
         }
-        self.tend(now);
+        self.update(now);
     }
 
     /// Appends the bytes that are to go over a connection now, until there are about `most`.
@@ -47,7 +47,7 @@ impl TreeNode {
         }
         if out.len() > before {
             self.conns.on_said(now, conn);
-            self.tend(now);
+            self.update(now);
         }
     }
 
@@ -66,7 +66,7 @@ impl TreeNode {
     pub fn on_closed(&mut self, now: Nanos, conn: ConnId) {
         if let Some(role) = self.conns.remove(conn) {
             self.let_go_of(now, conn, role);
-            self.tend(now);
+            self.update(now);
         }
     }
 
@@ -91,7 +91,7 @@ impl TreeNode {
     }
 
     fn on_strangers_frame(&mut self, now: Nanos, conn: ConnId, frame: TreeFrame) -> Result<(), Reason> {
-        let TreeFrame::Hello { child, ticket, edge, begin, needed, room, deadline } = frame else {
+        let TreeFrame::Hello(Hello { child, ticket, edge, begin, needed, room, deadline }) = frame else {
             return Err(Reason::BadFrame);
         };
         if !self.children.expects(child, ticket) {
@@ -117,7 +117,7 @@ impl TreeNode {
             }
         };
         self.conns.set_role(conn, ConnRole::Child(child));
-        self.conns.say(conn, &TreeFrame::Welcome { begin });
+        self.conns.send(conn, &TreeFrame::Welcome { begin });
         if late {
             let to = self.middle();
             self.children.skip(child, to, &mut self.stream, &mut self.conns);
@@ -153,16 +153,7 @@ impl TreeNode {
             StartAt::Now => (received, self.config.slow.next_record(received), false),
             StartAt::Offset(offset) => (asked.needed, offset, offset < base),
         };
-        // Nodes above may have dropped bytes that this node did not need. With `Wait` a child that needs them
-        // is refused, so that no host depends on this one alone. Otherwise this node serves what it has: the
-        // child may come from a slow parent, and no other host would take it.
-        let promised = !self.source && needed < self.receipts.promised;
-        let refused = match self.config.slow {
-            Slow::Wait => late || promised && !asked.datagrams,
-            Slow::Isolate => late,
-            Slow::Skip { .. } => false,
-        };
-        if refused {
+        if late && !matches!(self.config.slow, Slow::Skip { .. }) {
             return Err(Reason::Gone);
         }
         let new = Child::new(now, conn, ChildRequest { has, needed, ..asked }, &mut self.stream)?;
@@ -210,7 +201,7 @@ impl TreeNode {
             }
             TreeFrame::Refused(reason) => self.on_refused(now, conn, edge, reason),
             TreeFrame::Alive => {}
-            TreeFrame::Hello { .. } | TreeFrame::Taken { .. } | TreeFrame::Complete | TreeFrame::Moved => {
+            TreeFrame::Hello(_) | TreeFrame::Taken { .. } | TreeFrame::Complete | TreeFrame::Moved => {
                 return Err(Reason::BadFrame);
             }
         }

@@ -14,7 +14,7 @@
 //! | `children`, `child` | the edges to the children |
 //! | `pace` | the pace of a child |
 //! | `reader` | the host's own reader |
-//! | `tend` | the work that any event may have made due |
+//! | `update` | the work that any event may have made due |
 //!
 //! Offsets, branches, the history and isolation are [`groupflow_transport::fanout::Fanout`]'s;
 //! [`groupflow_base::reassembly::Reassembly`] puts bytes that come over several connections in order.
@@ -44,23 +44,21 @@
 //! returns `None` if not), and a source room for more. The owner hands a connection no more than its socket
 //! takes: bytes that were given to a connection that stands still cannot go over another.
 //!
-//! # Nothing is lost
+//! # Bytes that are kept
 //!
 //! The *need* of a host is the lowest offset that the host or any host below it may still ask for. The host
-//! tells it to its parent. For all hosts but those that are cut off or skip:
+//! tells it to its parent. A node keeps
 //!
-//! 1. A node keeps all bytes from the least need that its children told it. Departed children count, until
-//!    the dispatcher says that all hosts below them have other parents.
-//! 2. The need that a node told its parent never goes back, and with [`Slow::Wait`] the node accepts no child
-//!    that needs an earlier byte. With [`Slow::Isolate`] it accepts one if it has the bytes itself: hosts
-//!    below a slow host are better served by it than not at all.
+//! 1. all bytes from the least need that its children told it;
+//! 2. those that a departed child needed, until the dispatcher says that the hosts below it have other
+//!    parents, at most for [`NodeConfig::keep`];
+//! 3. a history, [`NodeConfig::history`] bytes as far as the cache has room for them.
 //!
-//! So all hosts above a host keep the bytes that it and the hosts below it need. When hosts die, those below
-//! them go to a host above, which has these bytes, or to another host. That one serves them if by rule 2 it
-//! keeps the bytes that they need; then so do all hosts above it. Otherwise it refuses them, and the
-//! dispatchers send them to the head, which is above all hosts of the cluster, then to heads of clusters
-//! above, in the end to the source. The room for kept bytes is bounded by the cache; when it is full,
-//! `NodeConfig::slow` says whether the others wait.
+//! So when a host dies, all hosts above it have the bytes that those below it need. Another parent serves them
+//! if it has the bytes, too. Otherwise it refuses them, and the dispatchers send them to the head, which is
+//! above all hosts of the cluster, then to heads of clusters above, in the end to the source. If several hosts
+//! die within a short time, the bytes may be in no history any more: then the stream is broken off. The room
+//! for kept bytes is bounded by the cache; when it is full, `NodeConfig::slow` says whether the others wait.
 
 mod byte_queue;
 mod child;
@@ -77,12 +75,12 @@ mod presence;
 mod reader;
 mod receipts;
 mod reorder;
-mod tend;
+mod update;
 
 use groupflow_base::Nanos;
 use groupflow_transport::fanout::{Fanout, Mode};
 
-use super::frame::{StartAt, TreeFrame};
+use super::frame::{Hello, StartAt, TreeFrame};
 use super::message::FromHost;
 use super::names::HostId;
 use children::Children;
@@ -228,8 +226,8 @@ impl TreeNode {
         };
         let deadline = self.conns.offered(conn);
         if let Some(ticket) = self.parents.on_hello(edge, (self.stream.received(), needed)) {
-            self.receipts.promised = self.receipts.promised.max(needed);
-            self.conns.say(conn, &TreeFrame::Hello { child, ticket, edge, begin, needed, room, deadline });
+            let hello = Hello { child, ticket, edge, begin, needed, room, deadline };
+            self.conns.send(conn, &TreeFrame::Hello(hello));
         }
     }
 
@@ -242,7 +240,7 @@ impl TreeNode {
         // A datagram is a sign of life.
         self.conns.on_heard(now, conn);
         let new = self.arrive(now, offset, bytes);
-        self.tend(now);
+        self.update(now);
         new
     }
 
@@ -257,7 +255,7 @@ impl TreeNode {
             return 0;
         }
         let taken = self.held.write(&mut self.stream, bytes);
-        self.tend(now);
+        self.update(now);
         taken
     }
 
@@ -265,7 +263,7 @@ impl TreeNode {
     pub fn finish(&mut self, now: Nanos) {
         if self.source {
             self.stream.on_upstream_end();
-            self.tend(now);
+            self.update(now);
         }
     }
 
@@ -274,14 +272,14 @@ impl TreeNode {
         self.reader.position(&self.stream)
     }
 
-    /// The next item of the stream, at most `most` bytes; with datagrams whole records, and one at least.
+    /// The next item of the stream: at most `most` bytes, whole records, and one at least.
     /// `None`: nothing has come yet.
     pub fn read(&mut self, now: Nanos, most: usize) -> Option<ReadItem> {
         if self.source {
             return None;
         }
         let read = self.reader.read(&mut self.stream, &self.held, &self.config, most)?;
-        self.tend(now);
+        self.update(now);
         Some(read)
     }
 
@@ -314,17 +312,16 @@ impl TreeNode {
         }
         self.conns.sign(now);
         if self.presence.is_due(now, self.config.alive) {
-            self.conns.tell(FromHost::Alive);
+            self.conns.report(FromHost::Alive);
         }
         self.parents.try_again(now, &mut self.conns, self.config.sockets);
         self.children.release_late(now, &mut self.stream);
-        self.tend(now);
+        self.update(now);
     }
 
     /// The lowest offset that this node or a host below it may still ask the hosts above for.
     fn needed(&self) -> u64 {
-        let received = self.stream.received();
-        self.children.needed(&self.stream).unwrap_or(received).max(self.receipts.promised)
+        self.children.needed(&self.stream).unwrap_or(self.stream.received())
     }
 }
 

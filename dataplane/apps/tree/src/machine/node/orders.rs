@@ -6,9 +6,6 @@ use super::presence::LeaveProgress;
 use super::{NodeAction, Slow, TreeNode};
 use crate::machine::message::{FromHost, ToHost};
 
-/// Signs of life to the dispatcher for which bytes are kept for a child that is on its way.
-const AWAITED: u64 = 3;
-
 impl TreeNode {
     /// Carries out an order of the dispatcher.
     pub fn on_order(&mut self, now: Nanos, order: ToHost) {
@@ -20,18 +17,17 @@ impl TreeNode {
                 }
             }
             ToHost::Expect { child, ticket } => {
-                let until = now + Nanos(AWAITED * self.config.alive.0);
-                self.children.expect(child, ticket, until, self.config.max_children);
+                self.children.expect(child, ticket, self.config.max_children);
             }
             ToHost::Forget { child } => {
                 self.children.expect_no_more(child);
                 self.children.release(child, &mut self.stream);
-                self.tend(now);
+                self.update(now);
             }
             ToHost::Gone => self.give_up_what_is_gone(now),
             ToHost::Released => {
                 self.presence.departure = LeaveProgress::Released;
-                self.tend(now);
+                self.update(now);
             }
             // A host that leaves needs no other parent.
             ToHost::Probe(_) if self.is_leaving() => {}
@@ -53,7 +49,7 @@ impl TreeNode {
         self.children.leave_all(&mut self.stream, &mut self.conns);
         self.parents.leave(&mut self.conns, false);
         self.parents.kept = false;
-        self.tend(now);
+        self.update(now);
     }
 
     /// Begins to leave: the dispatcher finds other parents for this host's children, and the host serves them
@@ -61,9 +57,9 @@ impl TreeNode {
     pub fn leave(&mut self, now: Nanos) {
         if !self.is_leaving() {
             self.presence.departure = LeaveProgress::Asked;
-            self.conns.tell(FromHost::Leave);
+            self.conns.report(FromHost::Leave);
             self.reader.stop(&mut self.stream);
-            self.tend(now);
+            self.update(now);
         }
     }
 
@@ -79,7 +75,7 @@ impl TreeNode {
     }
 
     /// Lets go of the parents once this host is released and its children have other parents.
-    pub(super) fn go_if_over(&mut self) {
+    pub(super) fn go_if_released(&mut self) {
         if self.presence.is_released() && self.children.count() == 0 {
             // If this node keeps bytes for hosts below a departed child, its parent must keep them, too: then
             // the parent is not told MOVED.
@@ -107,6 +103,6 @@ impl TreeNode {
         self.reader.failed = self.reader.failed.or(Some(self.stream.received()));
         self.begin_again(now);
         self.presence.departure = LeaveProgress::Released;
-        self.conns.tell(FromHost::Leave);
+        self.conns.report(FromHost::Leave);
     }
 }

@@ -44,7 +44,7 @@ impl Pace {
         now - self.mark.1
     }
 
-    pub(super) fn look(&mut self, now: Nanos, every: Nanos, missed: u64) {
+    pub(super) fn sample(&mut self, now: Nanos, every: Nanos, missed: u64) {
         let [_, last] = self.missed;
         if last.0 + every <= now {
             self.missed = [last, (now, missed)];

@@ -51,10 +51,19 @@ impl Parents {
             conns.close_edge(next.edge, false);
         }
         self.edges += 1;
-        let (edge, serves, again, said) = (self.edges, false, None, (0, 0));
-        let (wait, since, asked) = (FIRST_AGAIN, now, now);
-        self.next = Some(ParentEdge { order, peer, ticket, edge, serves, again, wait, since, said, asked });
-        conns.connect(now, edge, peer);
+        self.next = Some(ParentEdge {
+            order,
+            peer,
+            ticket,
+            edge: self.edges,
+            serves: false,
+            again: None,
+            wait: FIRST_AGAIN,
+            since: now,
+            said: (0, 0),
+            asked: now,
+        });
+        conns.connect(now, self.edges, peer);
     }
 
     /// Leaves all parents; one of them is told MOVED if another host serves this one.
@@ -94,7 +103,7 @@ impl Parents {
         (next.serves, self.kept) = (true, true);
         let known = conns.accepted(edge).map(|conn| conns.round_trip(conn)).filter(|way| *way > Nanos::ZERO);
         let latency = Nanos(known.unwrap_or(now - next.asked).0 / 2);
-        conns.tell(FromHost::Attached { order: next.order, latency });
+        conns.report(FromHost::Attached { order: next.order, latency });
         (1..sockets).for_each(|_| conns.connect(now, edge, next.peer));
         self.present = Some(next);
         true
@@ -153,7 +162,7 @@ impl Parents {
             return;
         }
         if self.next.is_none() {
-            conns.tell(FromHost::Lost { order, gone });
+            conns.report(FromHost::Lost { order, gone });
         }
     }
 

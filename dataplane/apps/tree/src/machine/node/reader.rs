@@ -38,7 +38,7 @@ pub(super) struct OwnReader {
     /// Since when bytes wait and the reader takes none; it is known with [`super::Slow::Wait`] only.
     pub(super) stuck: Option<Nanos>,
     /// Whether the reader has read the end: bytes that another parent sends again are not for it.
-    over: bool,
+    finished: bool,
     /// The offset at which the stream is broken off.
     pub(super) failed: Option<u64>,
 }
@@ -48,11 +48,15 @@ impl OwnReader {
         // A branch may always begin with a byte that is cached, or that comes next.
         let begin = BranchStart::Offset(from.clamp(stream.base(), stream.received()));
         let branch = stream.add_branch(begin).unwrap_or(BranchId(0));
-        OwnReader { branch, reads, from, skipped: None, stuck: None, over: false, failed: None }
+        OwnReader { branch, reads, from, skipped: None, stuck: None, finished: false, failed: None }
     }
 
     pub(super) fn begin_at(&mut self, stream: &mut Fanout, to: u64) {
-        *self = OwnReader { over: self.over, failed: self.failed, ..OwnReader::at(stream, to, self.reads) };
+        *self = OwnReader {
+            finished: self.finished,
+            failed: self.failed,
+            ..OwnReader::at(stream, to, self.reads)
+        };
     }
 
     /// Tells a reader that the stream goes on at `to`.
@@ -83,21 +87,21 @@ impl OwnReader {
         stream.sent(self.branch).unwrap_or(0).max(self.from)
     }
 
-    /// The next item of the stream, at most `most` bytes; with datagrams whole records, and one at least.
+    /// The next item of the stream: at most `most` bytes, whole records, and one at least.
     pub(super) fn read(
         &mut self, stream: &mut Fanout, held: &HeldBytes, config: &NodeConfig, most: usize,
     ) -> Option<ReadItem> {
         let broken = self.failed.map(|at| ReadItem::Broken { at });
-        if self.over || !self.reads {
-            return broken.filter(|_| !self.over);
+        if self.finished || !self.reads {
+            return broken.filter(|_| !self.finished);
         }
         if let Some(to) = self.skipped.take() {
             return Some(ReadItem::Skipped { to });
         }
         let range = stream.sendable(self.branch);
         if range.is_empty() {
-            self.over = self.end(stream);
-            return if self.over { Some(ReadItem::End) } else { broken };
+            self.finished = self.end(stream);
+            return if self.finished { Some(ReadItem::End) } else { broken };
         }
         if range.start < self.from {
             return None;
@@ -107,13 +111,16 @@ impl OwnReader {
             self.pass(stream, to);
             return Some(ReadItem::Skipped { to });
         }
-        // Whichever bytes are skipped, a record is read whole or not at all.
-        let most = match (config.datagrams, usize::try_from(config.slow.align()).unwrap_or(usize::MAX)) {
-            (Some(_), align) => (most - most % align).max(align),
-            (None, _) => most,
-        };
-        let before = gap.map_or(u64::MAX, |gap| gap.start - range.start);
-        let (first, second) = held.read(range.start, most.min(usize::try_from(before).unwrap_or(usize::MAX)));
+        // Whichever bytes are skipped, a record is read whole or not at all; the stream may end within one.
+        let came = if stream.ended() { range.end } else { config.slow.last_record(range.end) };
+        let limit = config.slow.last_record(range.start.saturating_add(most as u64));
+        let end = came.min(limit.max(config.slow.next_record(range.start + 1)));
+        let end = gap.map_or(end, |gap| end.min(gap.start));
+        if end <= range.start {
+            return broken;
+        }
+        let count = usize::try_from(end - range.start).unwrap_or(usize::MAX);
+        let (first, second) = held.read(range.start, count);
         let bytes = [first, second].concat();
         self.stuck = None;
         self.pass(stream, range.start + bytes.len() as u64);
@@ -151,7 +158,7 @@ impl OwnReader {
     }
 
     /// Cuts off a reader that takes nothing for as long as `stall`.
-    pub(super) fn tend(&mut self, now: Nanos, stream: &mut Fanout, stall: Nanos) {
+    pub(super) fn update(&mut self, now: Nanos, stream: &mut Fanout, stall: Nanos) {
         let waits = !stream.sendable(self.branch).is_empty();
         self.stuck = waits.then(|| self.stuck.unwrap_or(now));
         if self.stuck.is_some_and(|since| since + stall <= now) {

@@ -12,47 +12,47 @@ const TELL_AFTER: Nanos = Nanos::from_millis(20);
 pub(super) struct Receipts {
     /// The offsets that this parent was last told: everything before the first is taken, nothing before the
     /// second is needed.
-    told: (u64, u64),
+    reported: (u64, u64),
     /// Since when the parent is to be told newer offsets.
-    pub(super) untold: Option<Nanos>,
-    /// Hosts above were told that no host here needs bytes before this offset.
-    pub(super) promised: u64,
+    pub(super) unreported: Option<Nanos>,
     pub(super) completed: bool,
 }
 
 impl Receipts {
     pub(super) fn at(offset: u64) -> Receipts {
-        Receipts { told: (offset, offset), untold: None, promised: offset, completed: false }
+        Receipts { reported: (offset, offset), unreported: None, completed: false }
     }
 
     /// Goes on with a stream that begins anew at the offset.
     pub(super) fn begin_at(&mut self, offset: u64) {
-        (self.told, self.promised) = ((offset, offset), offset);
+        self.reported = (offset, offset);
     }
 
     /// Tells the parent everything again: the connection that carried it is lost, or the parent is a new one.
     pub(super) fn repeat(&mut self) {
-        (self.told, self.completed) = ((0, 0), false);
+        self.reported = (0, 0);
+        self.completed = false;
     }
 
     /// When the parent is to be told offsets that were held back.
     pub(super) fn deadline(&self) -> Option<Nanos> {
-        self.untold.map(|since| since + TELL_AFTER)
+        self.unreported.map(|since| since + TELL_AFTER)
     }
 
     /// The frame that tells the offsets: at once if they are `step` further, or if all is taken, else after
     /// a while.
     pub(super) fn taken(&mut self, now: Nanos, new: (u64, u64), step: u64, all: bool) -> Option<TreeFrame> {
-        let since = self.untold.take();
-        if self.told == new {
+        let since = self.unreported.take();
+        if self.reported == new {
             return None;
         }
-        let more = new.0.saturating_sub(self.told.0).max(new.1.saturating_sub(self.told.1));
-        self.untold = Some(since.unwrap_or(now));
+        let more = new.0.saturating_sub(self.reported.0).max(new.1.saturating_sub(self.reported.1));
+        self.unreported = Some(since.unwrap_or(now));
         if more < step && self.deadline() > Some(now) && !all {
             return None;
         }
-        (self.untold, self.told, self.promised) = (None, new, new.1);
+        self.unreported = None;
+        self.reported = new;
         Some(TreeFrame::Taken { taken: new.0, needed: new.1 })
     }
 }

@@ -5,7 +5,7 @@ fn frame() -> impl Strategy<Value = TreeFrame> {
     let begin = prop_oneof![Just(StartAt::Now), (0..u64::MAX / 2).prop_map(StartAt::Offset)];
     prop_oneof![
         (any::<u64>(), any::<[u8; 16]>(), any::<u32>(), begin, 0..u64::MAX / 2, any::<Option<u32>>())
-            .prop_map(|(child, ticket, edge, begin, room, deadline)| TreeFrame::Hello {
+            .prop_map(|(child, ticket, edge, begin, room, deadline)| TreeFrame::Hello(Hello {
                 child: HostId(child),
                 ticket: Ticket(ticket),
                 edge,
@@ -13,7 +13,7 @@ fn frame() -> impl Strategy<Value = TreeFrame> {
                 needed: 0,
                 room,
                 deadline: deadline.map(|millis| Nanos::from_millis(millis.into())),
-            }),
+            })),
         (any::<u32>(), any::<u32>()).prop_map(|(more, needed)| TreeFrame::Taken {
             taken: u64::from(needed) + u64::from(more),
             needed: needed.into()
@@ -116,14 +116,16 @@ fn a_malformed_frame_is_refused_and_named() {
 
 #[test]
 fn frames_are_these_bytes() {
-    let hello = |begin| TreeFrame::Hello {
-        child: HostId(0x0102_0304),
-        ticket: Ticket([0xee; 16]),
-        edge: 5,
-        begin,
-        needed: 6,
-        room: 7,
-        deadline: None,
+    let hello = |begin| {
+        TreeFrame::Hello(Hello {
+            child: HostId(0x0102_0304),
+            ticket: Ticket([0xee; 16]),
+            edge: 5,
+            begin,
+            needed: 6,
+            room: 7,
+            deadline: None,
+        })
     };
     let cases = [
         (

@@ -271,9 +271,7 @@ impl Grove {
         let stored = |dispatcher: &Dispatcher| serde_json::to_string(dispatcher).expect("JSON");
         let restored = |state: String| serde_json::from_str(&state).expect("the same");
         let states = self.dispatchers.iter().map(stored).map(restored).collect();
-        // Else there would be two of each name.
-        let seed = 1 + self.replaced as u64;
-        let again = Dispatchers::resume(states, self.policy, token(), seed, self.now);
+        let again = Dispatchers::resume(states, self.now);
         self.dispatchers = again.expect("with the root");
         let lost: Vec<Upward> = self.told.drain(..).filter(|up| up.message.is_none()).collect();
         self.told.extend(lost);
@@ -350,7 +348,7 @@ impl Grove {
                         self.wires[at].closing[side] = true;
                     }
                 }
-                NodeAction::Tell(message) => self.tell(host, message),
+                NodeAction::Report(message) => self.tell(host, message),
                 NodeAction::Measure(peers) => {
                     let place = self.nodes[&host].place;
                     let far = |to: &NodeReader| Nanos::from_millis(to.place.abs_diff(place).max(1));

@@ -10,8 +10,8 @@ use crate::machine::message::FromHost;
 
 impl TreeNode {
     /// Does the work that any event may have made due.
-    pub(super) fn tend(&mut self, now: Nanos) {
-        self.take_arrived(now);
+    pub(super) fn update(&mut self, now: Nanos) {
+        self.put_in_order(now);
         self.held.drain(&mut self.stream);
         let to = self.children.datagrams();
         self.datagrams.relay_taken(&to, &self.stream, &self.held, self.config.slow.align());
@@ -22,11 +22,11 @@ impl TreeNode {
             _ => self.stream.received(),
         };
         self.reader.read_nothing(&mut self.stream, self.source, read);
-        self.children.tend(now, &mut self.stream);
-        self.tend_slow(now);
+        self.children.update(now, &mut self.stream);
+        self.handle_slow(now);
         self.held.discard_below(self.stream.base());
-        self.tell_parent(now);
-        self.go_if_over();
+        self.report_to_parent(now);
+        self.go_if_released();
     }
 
     /// Takes a datagram that came, and relays it.
@@ -39,7 +39,7 @@ impl TreeNode {
     }
 
     /// Moves bytes that came in datagrams on in order, as the cache has room for them.
-    fn take_arrived(&mut self, now: Nanos) {
+    fn put_in_order(&mut self, now: Nanos) {
         let far = self.config.capacity / 2;
         while let Some(piece) = self.datagrams.next_piece(now, self.stream.intake(), far) {
             let done = match piece {
@@ -60,16 +60,17 @@ impl TreeNode {
 
     /// Reports slow children, and deals with children and a reader that would hold up the others: they are
     /// waited for, cut off, or skip.
-    fn tend_slow(&mut self, now: Nanos) {
+    fn handle_slow(&mut self, now: Nanos) {
         for child in self.children.slow(now, &self.config, &self.stream) {
-            self.conns.tell(FromHost::Backlog { child });
+            self.conns.report(FromHost::Backlog { child });
         }
         if self.config.slow == Slow::Wait {
-            self.reader.tend(now, &mut self.stream, self.config.stall);
+            self.reader.update(now, &mut self.stream, self.config.stall);
         }
         if !matches!(self.config.slow, Slow::Skip { .. }) {
             let stall = self.config.stall;
-            for child in self.children.having(|child| child.pace.stall_at(stall).is_some_and(|at| at <= now))
+            for child in
+                self.children.matching(|child| child.pace.stall_at(stall).is_some_and(|at| at <= now))
             {
                 self.children.refuse(child, Reason::Stalled, &mut self.stream, &mut self.conns);
             }
@@ -84,7 +85,7 @@ impl TreeNode {
         self.stream.take_back();
         let overtaken = self.stream.overtaken();
         let (isolates, to) = (self.config.slow == Slow::Isolate, self.middle());
-        for child in self.children.having(|child| overtaken.contains(&child.branch)) {
+        for child in self.children.matching(|child| overtaken.contains(&child.branch)) {
             match isolates {
                 true => self.children.refuse(child, Reason::Overtaken, &mut self.stream, &mut self.conns),
                 false => self.children.skip(child, to, &mut self.stream, &mut self.conns),
@@ -106,20 +107,19 @@ impl TreeNode {
     }
 
     /// Tells the parent which bytes are taken and which are still needed, and the end.
-    fn tell_parent(&mut self, now: Nanos) {
+    fn report_to_parent(&mut self, now: Nanos) {
         let conn = self.parents.edge().and_then(|edge| self.conns.accepted(edge));
         let Some((taken, conn)) = self.held.delivered().zip(conn) else {
-            self.receipts.untold = None;
+            self.receipts.unreported = None;
             return;
         };
-        let needed = if self.children.awaits(now) { self.receipts.promised } else { self.needed() };
-        let (new, step) = ((taken, needed), self.config.window / 8);
+        let (new, step) = ((taken, self.needed()), self.config.window / 8);
         if let Some(frame) = self.receipts.taken(now, new, step, self.held.is_complete()) {
-            self.conns.say(conn, &frame);
+            self.conns.send(conn, &frame);
         }
         let ended = self.stream.ended() && self.children.have_all(&self.stream);
         if ended && !std::mem::replace(&mut self.receipts.completed, true) {
-            self.conns.say(conn, &TreeFrame::Complete);
+            self.conns.send(conn, &TreeFrame::Complete);
         }
     }
 }
