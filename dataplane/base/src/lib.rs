@@ -31,6 +31,3 @@ pub use machine::{Datagram, Dest, Machine, Transmit};
 pub use serde; // for `wire_enum!`
 pub use time::{BitRate, Nanos};
 pub use token::{gives_way, StreamId, Token};
-
-/// The former name of a map of `switch` and `tree`.
-pub use std::collections::BTreeMap as SortedMap;

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use groupflow_host::poller::Poller;
-use groupflow_tree::agent::dispatcher_link::{DispatcherLink, Said};
+use groupflow_tree::agent::dispatcher_link::{DispatcherLink, LinkEvent};
 use serde_json::{json, Value};
 
 use super::programs::{HostOptions, Receiver};
@@ -41,12 +41,12 @@ impl ControlLine {
     fn reach(&mut self, listener: &TcpListener) -> TcpStream {
         self.control.keep(self.now, &mut self.poller, ()).expect("it goes on");
         let (socket, _) = listener.accept().expect("it came");
-        assert_eq!(self.hear(1), [Said::Connected]);
+        assert_eq!(self.hear(1), [LinkEvent::Connected]);
         socket
     }
 
     /// So many things that happen.
-    fn hear(&mut self, count: usize) -> Vec<Said> {
+    fn hear(&mut self, count: usize) -> Vec<LinkEvent> {
         let mut said = Vec::new();
         let end = Instant::now() + Duration::from_secs(10);
         while said.len() < count {
@@ -70,7 +70,7 @@ fn silent_dispatchers_are_given_up_and_tried_again() {
     assert_eq!(line.control.deadline(), Some(line.now + Duration::from_secs(5)));
     line.now += Duration::from_millis(10);
     open.write_all(b"{\"welcome\": {}}\n").expect("written");
-    assert!(matches!(line.hear(1)[..], [Said::Line(_)]));
+    assert!(matches!(line.hear(1)[..], [LinkEvent::Line(_)]));
     line.control.expect_signs(Some(Duration::from_secs(2)));
     assert_eq!(line.control.deadline(), Some(line.now + Duration::from_secs(2)));
     line.now += SILENT;
@@ -108,7 +108,10 @@ fn what_comes_with_the_end_of_a_connection_is_heard() {
     open.write_all(b"{\"alive\": true}\n{\"hosts\": 3}\n").expect("written");
     drop(open);
     let said = line.hear(3);
-    assert_eq!(said, [Said::Line(json!({"alive": true})), Said::Line(json!({"hosts": 3})), Said::Lost]);
+    assert_eq!(
+        said,
+        [LinkEvent::Line(json!({"alive": true})), LinkEvent::Line(json!({"hosts": 3})), LinkEvent::Lost]
+    );
 }
 
 /// Says these lines to whoever comes first, and then ends the connection.

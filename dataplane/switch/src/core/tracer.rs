@@ -9,10 +9,10 @@
 //! it, a frame that leaves when the link does. What a capture says of a frame that came in is what happened to
 //! it at once.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::num::NonZeroU64;
 
-use groupflow_base::{Nanos, SortedMap};
+use groupflow_base::Nanos;
 use groupflow_pipeline::{FieldMatch, FieldMatchError, Instance, Port, Step};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -225,8 +225,8 @@ struct Open {
 /// The filters of a switch, its traces, and the frames at its ports.
 #[derive(Debug, Default)]
 pub struct Tracer {
-    armed: SortedMap<u64, Armed>,
-    open: SortedMap<u64, Open>,
+    armed: BTreeMap<u64, Armed>,
+    open: BTreeMap<u64, Open>,
     /// The number of filters, and of recorded packets, so far.
     filters: u64,
     traces: u64,

@@ -3,9 +3,7 @@
 //! P4Runtime specification, sections "Rules for Handling MasterArbitrationUpdate" and "Client
 //! Arbitration Notifications".
 
-use std::collections::BTreeSet;
-
-use groupflow_base::SortedMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::roles::Scope;
 use super::status::{Code, Status};
@@ -33,8 +31,8 @@ const NAME_LIMIT: usize = 256;
 #[derive(Debug)]
 pub struct Arbitration {
     device_id: u64,
-    clients: SortedMap<ClientId, Client>,
-    roles: SortedMap<String, RoleState>,
+    clients: BTreeMap<ClientId, Client>,
+    roles: BTreeMap<String, RoleState>,
     /// A client that gave way to another one, until its stream is ended.
     gone: Option<ClientId>,
 }
@@ -57,8 +55,8 @@ struct RoleState {
 impl Arbitration {
     /// A device without clients.
     pub fn new(device_id: u64) -> Arbitration {
-        let roles = SortedMap::from([(String::new(), RoleState::default())]);
-        Arbitration { device_id, clients: SortedMap::new(), roles, gone: None }
+        let roles = BTreeMap::from([(String::new(), RoleState::default())]);
+        Arbitration { device_id, clients: BTreeMap::new(), roles, gone: None }
     }
 
     /// The stream of the default role's primary.

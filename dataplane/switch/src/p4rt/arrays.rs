@@ -2,9 +2,9 @@
 //!
 //! P4Runtime specification, sections "RegisterEntry", "CounterEntry" and "MeterEntry".
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
-use groupflow_base::SortedMap;
 use groupflow_pipeline::StateError;
 
 use super::binding::BoundArray;
@@ -110,7 +110,7 @@ pub fn read_meter(
     })
 }
 
-type Arrays<Id> = SortedMap<u32, BoundArray<Id>>;
+type Arrays<Id> = BTreeMap<u32, BoundArray<Id>>;
 
 /// Adds an entity for each cell of the arrays that an id and an index ask for.
 fn read<Id, E: Into<entity::Entity>>(

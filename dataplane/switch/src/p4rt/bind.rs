@@ -1,9 +1,8 @@
 //! Compares P4Info with a program, object by object, and pairs their ids.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Display;
 
-use groupflow_base::SortedMap;
 use groupflow_pipeline::{DigestInfo, MatchKind, MeterKind, Program, RegisterId, TableInfo};
 
 use super::annotations;
@@ -132,7 +131,7 @@ fn bind_table(
         fields.map(|(field, key)| bind_field(name, field, key, context)).collect::<Result<_, _>>()?;
     distinct(name, fields.iter().map(|field| field.id))?;
     distinct(name, table.action_refs.iter().map(|reference| reference.id))?;
-    let mut bound_actions = SortedMap::new();
+    let mut bound_actions = BTreeMap::new();
     for reference in &table.action_refs {
         let action = actions.get(&reference.id);
         let action =

@@ -1,9 +1,9 @@
 //! P4Info bound to a program: the controller's ids on one side, the pipeline's on the other.
 
-use groupflow_base::SortedMap;
 use groupflow_pipeline::{
     ActionId, CounterId, DigestId, MatchKind, MeterId, MeterKind, RegisterId, TableId, ValueSetId,
 };
+use std::collections::BTreeMap;
 use thiserror::Error;
 
 use super::digest_type::DataType;
@@ -70,7 +70,7 @@ pub struct BoundTable {
     /// The table's key in the program's order.
     pub fields: Vec<BoundField>,
     /// The table's actions by P4Info's id.
-    pub actions: SortedMap<u32, BoundAction>,
+    pub actions: BTreeMap<u32, BoundAction>,
     /// Whether its entries have a priority.
     pub with_priority: bool,
     /// Whether its entries are constant.
@@ -188,27 +188,27 @@ pub type ControllerHeader = Vec<BoundValue>;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Binding {
     /// The tables.
-    pub tables: SortedMap<u32, BoundTable>,
+    pub tables: BTreeMap<u32, BoundTable>,
     /// The names of P4Info's tables that the program does not have.
-    pub absent: SortedMap<u32, String>,
+    pub absent: BTreeMap<u32, String>,
     /// Action profiles.
-    pub profiles: SortedMap<u32, BoundProfile>,
+    pub profiles: BTreeMap<u32, BoundProfile>,
     /// Value sets.
-    pub value_sets: SortedMap<u32, BoundValueSet>,
+    pub value_sets: BTreeMap<u32, BoundValueSet>,
     /// Registers.
-    pub registers: SortedMap<u32, BoundArray<RegisterId>>,
+    pub registers: BTreeMap<u32, BoundArray<RegisterId>>,
     /// Indirect counters.
-    pub counters: SortedMap<u32, BoundArray<CounterId>>,
+    pub counters: BTreeMap<u32, BoundArray<CounterId>>,
     /// Indirect meters.
-    pub meters: SortedMap<u32, BoundArray<MeterId>>,
+    pub meters: BTreeMap<u32, BoundArray<MeterId>>,
     /// Digests.
-    pub digests: SortedMap<u32, BoundDigest>,
+    pub digests: BTreeMap<u32, BoundDigest>,
     /// Registers that belong to queues.
     pub queues: QueueRegisters,
     /// The reasons that cells of counters stand for.
     pub reasons: Vec<(CounterId, Vec<String>)>,
     /// The strings of translated types, by their URI.
-    pub strings: SortedMap<String, Names>,
+    pub strings: BTreeMap<String, Names>,
     /// The header of packets to the controller.
     pub packet_in: ControllerHeader,
     /// The header of packets from the controller.

@@ -2,9 +2,9 @@
 //!
 //! P4Runtime specification, section "DigestEntry".
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{BTreeMap, HashSet, VecDeque};
 
-use groupflow_base::{Nanos, SortedMap};
+use groupflow_base::Nanos;
 use groupflow_pipeline::Digest;
 
 use super::binding::{Binding, BoundDigest};
@@ -23,7 +23,7 @@ pub const UNACKNOWLEDGED_LIMIT: usize = 65_536;
 /// The digests that the controller enabled.
 #[derive(Debug, Default)]
 pub struct Digests {
-    enabled: SortedMap<u32, Learner>,
+    enabled: BTreeMap<u32, Learner>,
     next_list: u64,
 }
 

@@ -2,8 +2,9 @@
 //!
 //! P4Runtime specification, section "TableEntry".
 
-use groupflow_base::{Nanos, SortedMap};
+use groupflow_base::Nanos;
 use groupflow_pipeline::{ActionCall, EntryKey, Pipeline, TableError};
+use std::collections::BTreeMap;
 
 use super::binding::{absent_table, ActionScope, BoundAction, BoundTable};
 use super::direct;
@@ -38,7 +39,7 @@ pub fn write(
 }
 
 /// The table with P4Info's id.
-pub fn find(tables: &SortedMap<u32, BoundTable>, id: u32) -> Result<&BoundTable, Refusal> {
+pub fn find(tables: &BTreeMap<u32, BoundTable>, id: u32) -> Result<&BoundTable, Refusal> {
     tables.get(&id).ok_or_else(|| Refusal::invalid(format!("table_id: the program has no table {id}")))
 }
 

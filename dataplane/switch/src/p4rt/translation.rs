@@ -4,10 +4,8 @@
 //! string stands for the lowest number, from 1 on, that stands for nothing yet. Only strings of accepted writes
 //! are kept. Translations to other widths need nothing: the number is the same.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-use groupflow_base::SortedMap;
 
 use super::bytestring;
 use super::status::{Code, Refusal};
@@ -119,12 +117,12 @@ impl Known {
 }
 
 /// The types of P4Info whose values the controller writes as strings. Types of one URI share their strings.
-pub struct Types<'a>(SortedMap<&'a str, Names>);
+pub struct Types<'a>(BTreeMap<&'a str, Names>);
 
 impl<'a> Types<'a> {
     /// The types of P4Info, whose strings are those of their URIs.
-    pub fn of(p4info: &'a info::P4Info, of_uri: &mut SortedMap<String, Names>) -> Types<'a> {
-        let mut strings = SortedMap::new();
+    pub fn of(p4info: &'a info::P4Info, of_uri: &mut BTreeMap<String, Names>) -> Types<'a> {
+        let mut strings = BTreeMap::new();
         for (name, kind) in p4info.type_info.iter().flat_map(|types| &types.new_types) {
             if let Some(Representation::TranslatedType(to)) = &kind.representation {
                 if matches!(to.sdn_type, Some(SdnType::SdnString(_))) {

@@ -1,9 +1,8 @@
 //! The answers to reads: as short as on the wire until their clients take them, message by message.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
-use groupflow_base::SortedMap;
 use prost::Message;
 
 use super::shared::lock;
@@ -25,7 +24,7 @@ pub struct Waiting {
     bytes: usize,
     next: u64,
     /// The messages of each, by a number that grows from take to take.
-    answers: SortedMap<u64, VecDeque<Box<[u8]>>>,
+    answers: BTreeMap<u64, VecDeque<Box<[u8]>>>,
 }
 
 impl Waiting {

@@ -1,6 +1,7 @@
 //! The clients' connections: so many at once. When all places are taken, one without a client of P4Runtime
 //! gives way. Nothing that a client does ends the listener.
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::io;
 use std::net::IpAddr;
@@ -10,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{ready, Context, Poll};
 use std::time::Duration;
 
-use groupflow_base::{gives_way, SortedMap};
+use groupflow_base::gives_way;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
@@ -63,7 +64,7 @@ struct Taken {
 }
 
 /// The places that are taken, the oldest first.
-type Places = SortedMap<u64, Taken>;
+type Places = BTreeMap<u64, Taken>;
 
 /// A connection, which has a place until it is dropped.
 pub struct Connection {

@@ -4,8 +4,9 @@
 //! earlier one. A host is put below another only if this makes no cycle over all ordered edges and all edges
 //! that may still exist. So the connections never have a cycle, in whatever order messages arrive.
 
-use groupflow_base::{Nanos, SortedMap};
+use groupflow_base::Nanos;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 use super::dispatcher::Review;
 use super::names::{HostId, Peer, RouterId};
@@ -110,10 +111,10 @@ impl ClusterHost {
 /// The members of a cluster, at most as many as the policy allows.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cluster {
-    members: SortedMap<HostId, ClusterHost>,
+    members: BTreeMap<HostId, ClusterHost>,
     /// Hosts that left or failed, and to which members may still be connected.
     #[serde(default)]
-    departed: SortedMap<HostId, Departed>,
+    departed: BTreeMap<HostId, Departed>,
 }
 
 /// A host that left or failed.
@@ -193,7 +194,7 @@ impl Cluster {
     /// would without a word.
     pub(super) fn forget_departed(&mut self) -> Vec<Release> {
         let mut next: Vec<HostId> = self.members.values().flat_map(|m| m.earlier.iter().copied()).collect();
-        let mut kept = SortedMap::new();
+        let mut kept = BTreeMap::new();
         while let Some(host) = next.pop() {
             if let Some(departed) = self.departed.remove(&host) {
                 next.extend(&departed.parents);

@@ -1,9 +1,9 @@
 //! Connections to parents that are being made.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddrV4;
 use std::time::Instant;
 
-use groupflow_base::SortedMap;
 use groupflow_host::error::AgentError;
 use groupflow_host::link::Channel;
 use groupflow_host::tcp;
@@ -29,7 +29,7 @@ enum Dialling {
 /// All connections that are being made.
 #[derive(Debug, Default)]
 pub(super) struct Dials {
-    dials: SortedMap<ConnId, Dialling>,
+    dials: BTreeMap<ConnId, Dialling>,
     /// Attempts over UDP since the last that was answered.
     unanswered: u32,
 }

@@ -1,9 +1,9 @@
 //! A host's connections over TCP: the listener, and the connections that are established.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, TcpListener, TcpStream};
 
-use groupflow_base::SortedMap;
 use groupflow_host::error::AgentError;
 use groupflow_host::link::{Channel, ReadOutcome};
 use groupflow_host::poller::Ready;
@@ -20,13 +20,13 @@ const TURNS: usize = 4;
 
 pub(super) struct TcpLinks {
     listener: TcpListener,
-    links: SortedMap<ConnId, TcpLink>,
+    links: BTreeMap<ConnId, TcpLink>,
     scratch: Box<[u8]>,
 }
 
 impl TcpLinks {
     pub(super) fn new(listener: TcpListener) -> TcpLinks {
-        TcpLinks { listener, links: SortedMap::new(), scratch: vec![0; BATCH].into_boxed_slice() }
+        TcpLinks { listener, links: BTreeMap::new(), scratch: vec![0; BATCH].into_boxed_slice() }
     }
 
     /// The next peer that waits.

@@ -16,9 +16,9 @@ mod heads;
 mod joins;
 mod moves;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
-use groupflow_base::{Nanos, SortedMap, Token};
+use groupflow_base::{Nanos, Token};
 use rand::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
@@ -54,12 +54,12 @@ pub struct Dispatcher {
     above: Above,
     founder: Option<(HostId, Nanos)>,
     tree: Cluster,
-    joins: SortedMap<HostId, Joining>,
-    below: SortedMap<ClusterId, Below>,
+    joins: BTreeMap<HostId, Joining>,
+    below: BTreeMap<ClusterId, Below>,
     /// Moves that would make a cycle before other orders are carried out.
-    deferred: SortedMap<HostId, HostId>,
+    deferred: BTreeMap<HostId, HostId>,
     /// Hosts below which no other host is demoted until the given time.
-    settling: SortedMap<HostId, Nanos>,
+    settling: BTreeMap<HostId, Nanos>,
     now: Nanos,
     /// The delay from the source of the host above to which the head is connected.
     #[serde(default)]
@@ -115,10 +115,10 @@ impl Dispatcher {
             above,
             founder: None,
             tree: Cluster::default(),
-            joins: SortedMap::new(),
-            below: SortedMap::new(),
-            deferred: SortedMap::new(),
-            settling: SortedMap::new(),
+            joins: BTreeMap::new(),
+            below: BTreeMap::new(),
+            deferred: BTreeMap::new(),
+            settling: BTreeMap::new(),
             now: Nanos::ZERO,
             delay_above: Nanos::ZERO,
             reviewed: (Nanos::ZERO, HostId(0)),

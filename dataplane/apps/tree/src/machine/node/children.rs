@@ -1,9 +1,9 @@
 //! The node's children: those that the dispatcher lets it expect, those that are connected, and departed ones
 //! for which bytes are kept.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
-use groupflow_base::{Nanos, SortedMap};
+use groupflow_base::Nanos;
 use groupflow_transport::fanout::Fanout;
 
 use super::child::Child;
@@ -28,10 +28,10 @@ struct Expected {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Children {
     expected: VecDeque<Expected>,
-    present: SortedMap<HostId, Child>,
+    present: BTreeMap<HostId, Child>,
     /// Children without connections, and until when bytes that they did not say to have are kept for them and
     /// for the hosts below them.
-    departed: SortedMap<HostId, (Child, Nanos)>,
+    departed: BTreeMap<HostId, (Child, Nanos)>,
 }
 
 impl Children {

@@ -1,10 +1,10 @@
 //! A node's connections: the peers at their other ends, bytes that come and go, signs of life. Most of the
 //! actions for the node's owner concern connections, and all of them wait here, in order.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use groupflow_base::codec::CodecError;
-use groupflow_base::{Nanos, SortedMap};
+use groupflow_base::Nanos;
 
 use super::NodeConfig;
 use crate::machine::frame::{EdgeDecoder, TreeFrame};
@@ -92,7 +92,7 @@ struct Conn {
 /// The connections of a node, and the actions for its owner.
 #[derive(Debug, Clone)]
 pub struct Conns {
-    conns: SortedMap<ConnId, Conn>,
+    conns: BTreeMap<ConnId, Conn>,
     next: u64,
     most: usize,
     silence: Nanos,
@@ -104,7 +104,7 @@ pub struct Conns {
 impl Conns {
     pub(super) fn new(config: &NodeConfig) -> Conns {
         Conns {
-            conns: SortedMap::new(),
+            conns: BTreeMap::new(),
             next: 0,
             most: config.max_children * usize::from(config.max_sockets) + STRANGERS,
             silence: config.silence,
