@@ -105,8 +105,7 @@ impl<P: Part> Machine for Endpoint<P> {
     type Error = CodecError;
 
     fn handle(&mut self, now: Nanos, datagram: Datagram<'_>) -> Result<(), CodecError> {
-        // The type, unless the packet turns out to be none.
-        let is_reply = datagram.bytes.get(1) == Some(&(Kind::Reply as u8));
+        let is_reply = GroupPacket::has_kind(datagram.bytes, Kind::Reply);
         if let (Some(transport), false) = (&mut self.seat.transport, is_reply) {
             let taken = transport.handle(now, datagram);
             self.part.on_transport(now, &mut self.seat);

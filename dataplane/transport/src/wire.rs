@@ -190,6 +190,11 @@ impl<'a> GroupPacket<'a> {
         Ok(GroupPacket { header, payload })
     }
 
+    /// Whether a UDP payload has this type, unless it turns out to be no packet.
+    pub fn has_kind(bytes: &[u8], kind: Kind) -> bool {
+        bytes.get(1) == Some(&(kind as u8))
+    }
+
     /// Parses a UDP payload; a packet of another session is refused.
     pub fn of_session(bytes: &'a [u8], session: SessionId) -> Result<GroupPacket<'a>, CodecError> {
         let packet = GroupPacket::parse(bytes)?;

@@ -27,9 +27,9 @@ const QUANTUM: Duration = Duration::from_millis(1);
 /// So many reports are taken at most before rates are set and signals are seen.
 const REPORTS: usize = 1000;
 /// Silence is noticed so late at most.
-const LOOK_MS: u16 = 100;
-/// The rates are told so often while they change.
-const TOLD: Nanos = Nanos::from_secs(1);
+const POLL_MS: u16 = 100;
+/// The rates are reported so often while they change.
+const REPORT_EVERY: Nanos = Nanos::from_secs(1);
 
 /// Shapes until a signal comes; returns the exit code.
 pub fn run(args: &ShapeArgs, reporter: &mut Reporter) -> Result<u8, AgentError> {
@@ -39,14 +39,14 @@ pub fn run(args: &ShapeArgs, reporter: &mut Reporter) -> Result<u8, AgentError> 
     let mut rates = Rates::new(args.flows.iter().map(|flow| flow.number), args.packet_bytes);
     let mut htb = Htb::new(&args.iface, &args.flows, args.packet_bytes)?;
     let mut set: Vec<Option<u64>> = vec![None; args.flows.len()];
-    let mut told = Nanos::ZERO;
+    let mut reported = Nanos::ZERO;
     reporter.event("ready", Weight::Lasting, json!({}), Some(format!("shaping on {}", args.iface)));
     loop {
         let mut fds = [
             PollFd::new(signals.as_fd(), PollFlags::POLLIN),
             PollFd::new(reports.as_fd(), PollFlags::POLLIN),
         ];
-        if poll(&mut fds, PollTimeout::from(LOOK_MS)).map_err(|error| system(&error.into()))? == 0 {
+        if poll(&mut fds, PollTimeout::from(POLL_MS)).map_err(|error| system(&error.into()))? == 0 {
             reports.check()?;
         }
         if fds[0].any().unwrap_or(false) {
@@ -65,8 +65,8 @@ pub fn run(args: &ShapeArgs, reporter: &mut Reporter) -> Result<u8, AgentError> 
         for change in changes {
             set[change.place] = change.rate;
         }
-        if now >= told + TOLD {
-            told = now;
+        if now >= reported + REPORT_EVERY {
+            reported = now;
             reporter.event("rates", Weight::Passing, fields(args, &set), None);
         }
         thread::sleep(QUANTUM);

@@ -12,13 +12,13 @@ const LEAST_PACKETS_PER_SECOND: u64 = 20;
 
 #[derive(Debug)]
 pub struct Rates {
-    flows: Vec<Told>,
+    flows: Vec<FlowRate>,
     packet: u32,
 }
 
 /// A flow's last report.
 #[derive(Debug)]
-struct Told {
+struct FlowRate {
     number: u16,
     heard: Nanos,
     /// Bytes a second; `None`: no limit.
@@ -38,7 +38,7 @@ pub struct Change {
 impl Rates {
     /// No limit for any flow, until reports come. `packet` is the size of the packets that reports count.
     pub fn new(numbers: impl IntoIterator<Item = u16>, packet: u32) -> Rates {
-        let flow = |number| Told { number, heard: Nanos::ZERO, rate: None, changed: false };
+        let flow = |number| FlowRate { number, heard: Nanos::ZERO, rate: None, changed: false };
         Rates { flows: numbers.into_iter().map(flow).collect(), packet }
     }
 
@@ -64,7 +64,7 @@ impl Rates {
     }
 }
 
-impl Told {
+impl FlowRate {
     fn set(&mut self, rate: Option<u64>) {
         self.changed |= rate != self.rate;
         self.rate = rate;

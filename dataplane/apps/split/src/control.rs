@@ -190,7 +190,7 @@ pub struct ControlClient {
     /// Whether the client gets events.
     pub watching: bool,
     /// Whether the client is to be closed.
-    pub over: bool,
+    pub closed: bool,
     connection: Socket,
     registration: Registration,
     input: LineBuffer,
@@ -203,7 +203,7 @@ impl ControlClient {
     pub fn new(connection: Socket, registration: Registration) -> ControlClient {
         ControlClient {
             watching: false,
-            over: false,
+            closed: false,
             connection,
             registration,
             input: LineBuffer::new(LINE),
@@ -220,18 +220,18 @@ impl ControlClient {
     /// Reads the bytes that are there; returns the complete lines.
     pub fn lines(&mut self, scratch: &mut [u8]) -> Vec<Vec<u8>> {
         let (mut lines, mut readable) = (Vec::new(), true);
-        while readable && !self.over {
+        while readable && !self.closed {
             match ReadOutcome::read(&mut self.connection, &mut readable, scratch) {
                 Ok(ReadOutcome::Bytes(count)) => match self.input.push(&scratch[..count]) {
                     Some(more) => lines.extend(more),
                     None => {
                         let text = format!("a request has at most {LINE} bytes");
                         self.tell(&answer(&Value::Null, Err(RequestError::new("too_long", text))));
-                        self.over = true;
+                        self.closed = true;
                     }
                 },
                 Ok(ReadOutcome::Nothing) => {}
-                Ok(ReadOutcome::End) | Err(_) => self.over = true,
+                Ok(ReadOutcome::End) | Err(_) => self.closed = true,
             }
         }
         lines
@@ -242,7 +242,7 @@ impl ControlClient {
         let line = format!("{value}\n");
         match line.len() <= self.out.room() {
             true => self.out.bytes().extend(line.bytes()),
-            false => self.over = true,
+            false => self.closed = true,
         }
     }
 
@@ -263,7 +263,7 @@ impl ControlClient {
     /// Writes as much as the socket takes.
     pub fn flush(&mut self) {
         if self.out.flush(&mut self.connection).is_err() {
-            self.over = true;
+            self.closed = true;
         }
     }
 }

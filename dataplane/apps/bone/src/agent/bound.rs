@@ -94,13 +94,13 @@ impl Note {
 }
 
 /// Reports the bound that holds now, and the files that it bounds.
-pub fn tell_holds(reporter: &mut Reporter, files: usize, bytes: u64, bound: u64) {
+pub fn report_holds(reporter: &mut Reporter, files: usize, bytes: u64, bound: u64) {
     let fields = json!({"files": files, "bytes": bytes, "bound": bound});
     reporter.event("holds", Weight::Passing, fields, None);
 }
 
 /// Reports a line that is no order.
-pub fn tell_refused(reporter: &mut Reporter, error: &FieldError) {
+pub fn report_refused(reporter: &mut Reporter, error: &FieldError) {
     let human = format!("an order is refused: {error}");
     let fields = json!({"field": error.field, "text": error.to_string()});
     reporter.event("order_refused", Weight::Lasting, fields, Some(human));

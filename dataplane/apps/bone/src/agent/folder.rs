@@ -91,7 +91,7 @@ pub struct Folder {
     /// Whether the files that the first scan finds are sent, too.
     all: bool,
     /// The number of scans taken in.
-    looks: u64,
+    scans: u64,
     pub files: BTreeMap<FileName, Listed>,
     /// The number of files that wait to be sent, or are being sent.
     waiting: usize,
@@ -108,7 +108,7 @@ impl Folder {
     pub fn new(path: PathBuf, all: bool, hasher: Sender<ToHash>) -> Folder {
         let (files, skipped, ready) = (BTreeMap::new(), BTreeSet::new(), VecDeque::new());
         let unhashed = Vec::new();
-        Folder { path, all, looks: 0, files, waiting: 0, skipped, ready, unhashed, hasher }
+        Folder { path, all, scans: 0, files, waiting: 0, skipped, ready, unhashed, hasher }
     }
 
     /// Takes in a part of a scan. Returns the entries that cannot be sent, each of them only once.
@@ -129,10 +129,10 @@ impl Folder {
     }
 
     /// Ends a scan that was taken in: a file that it did not find is gone.
-    pub fn looked(&mut self) {
-        let look = self.looks;
-        self.files.retain(|_, file| file.seen == look || file.waits());
-        self.looks += 1;
+    pub fn end_scan(&mut self) {
+        let scan = self.scans;
+        self.files.retain(|_, file| file.seen == scan || file.waits());
+        self.scans += 1;
     }
 
     fn skip(&mut self, file: &OsString, why: &'static str, news: &mut Vec<Skipped>) {
@@ -143,13 +143,13 @@ impl Folder {
     }
 
     fn see(&mut self, name: &FileName, stamp: Stamp) {
-        let (fresh, room) = (self.looks > 0 || self.all, self.waiting < MAX_WAITING);
+        let (fresh, room) = (self.scans > 0 || self.all, self.waiting < MAX_WAITING);
         let Some(file) = self.files.get_mut(name) else {
             let listed = Listed { fresh, ..self.listed(stamp) };
             self.files.insert(name.clone(), listed);
             return;
         };
-        file.seen = self.looks;
+        file.seen = self.scans;
         if file.stamp != stamp {
             (file.stamp, file.digest, file.fresh) = (stamp, None, true);
         } else if file.fresh && room && !file.waits() {
@@ -159,7 +159,7 @@ impl Folder {
     }
 
     fn listed(&self, stamp: Stamp) -> Listed {
-        let (state, digest, seen) = (FileState::Idle, None, self.looks);
+        let (state, digest, seen) = (FileState::Idle, None, self.scans);
         Listed { state, digest, done: 0, stamp, mode: 0, fresh: false, seen }
     }
 

@@ -43,8 +43,8 @@ pub fn run(args: &BoneHubArgs, reporter: &mut Reporter) -> Result<u8, AgentError
     let wake = Wake::new().map_err(|e| system(&e.into()))?;
     let desk = Desk::new(args.dir.clone(), args.all, wake)?;
     // Files that are put into the folder after "ready" is reported count as new.
-    tell_look(reporter, desk.look());
-    let looks = desk.keep_looking(Duration::from_millis(args.poll_ms))?;
+    report_scan(reporter, desk.scan());
+    let scans = desk.keep_scanning(Duration::from_millis(args.poll_ms))?;
     let shared = Arc::clone(&desk);
     http::serve(listener, http::STALLED, move |request| answer(Arc::clone(&shared), request))?;
     let mut orders = Orders::new(RATE, args.bone.orders);
@@ -61,7 +61,7 @@ pub fn run(args: &BoneHubArgs, reporter: &mut Reporter) -> Result<u8, AgentError
     loop {
         desk.wake.clear();
         let now = shell.clock.now();
-        looks.try_iter().for_each(|look| tell_look(reporter, look));
+        scans.try_iter().for_each(|scan| report_scan(reporter, scan));
         for order in orders.read() {
             obey(args, &mut sender, &desk, order, reporter);
         }
@@ -99,14 +99,14 @@ fn obey(args: &BoneHubArgs, sender: &mut HubDriver, desk: &Desk, order: Order, r
             }
             let folder = desk.folder();
             let bytes = folder.files.values().map(|file| file.size()).sum();
-            bound::tell_holds(reporter, folder.files.len(), bytes, rate);
+            bound::report_holds(reporter, folder.files.len(), bytes, rate);
         }
-        Err(error) => bound::tell_refused(reporter, &error),
+        Err(error) => bound::report_refused(reporter, &error),
     }
 }
 
-fn tell_look(reporter: &mut Reporter, look: ScanResult) {
-    match look {
+fn report_scan(reporter: &mut Reporter, scan: ScanResult) {
+    match scan {
         Ok(skipped) => {
             for (name, why) in skipped {
                 let human = format!("{name}: is not sent: {why}");

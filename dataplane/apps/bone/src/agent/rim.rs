@@ -122,9 +122,9 @@ fn obey(
                 receiver.set_limit(limit);
             }
             let store = shelf.store();
-            bound::tell_holds(reporter, store.files().count(), store.bytes(), limit);
+            bound::report_holds(reporter, store.files().count(), store.bytes(), limit);
         }
-        Err(error) => bound::tell_refused(reporter, &error),
+        Err(error) => bound::report_refused(reporter, &error),
     }
 }
 

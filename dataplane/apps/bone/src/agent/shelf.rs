@@ -162,26 +162,26 @@ impl Desk {
     }
 
     /// Scans the folder once. Returns the entries that cannot be sent, each of them only once.
-    pub fn look(&self) -> ScanResult {
+    pub fn scan(&self) -> ScanResult {
         let found = scan(&self.path)?;
         let skipped = found.chunks(PART).flat_map(|part| self.folder().take_in(part)).collect();
-        self.folder().looked();
+        self.folder().end_scan();
         Ok(skipped)
     }
 
     /// Scans the folder repeatedly, in a thread of its own: scanning many files takes longer than the
     /// interval between two packets. The channel delivers the result of each scan.
-    pub fn keep_looking(self: &Arc<Desk>, every: Duration) -> Result<Receiver<ScanResult>, AgentError> {
-        let (sender, looks) = channel();
+    pub fn keep_scanning(self: &Arc<Desk>, every: Duration) -> Result<Receiver<ScanResult>, AgentError> {
+        let (sender, scans) = channel();
         let desk = Arc::clone(self);
-        start("look", move || loop {
+        start("scan", move || loop {
             std::thread::sleep(every);
-            if sender.send(desk.look()).is_err() {
+            if sender.send(desk.scan()).is_err() {
                 return;
             }
             desk.wake.wake();
         })?;
-        Ok(looks)
+        Ok(scans)
     }
 
     /// The locked folder. A thread that panicked cannot have left it half changed.

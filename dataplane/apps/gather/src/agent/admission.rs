@@ -114,7 +114,7 @@ impl Server {
 
     /// Handles a connection that broke while it was read. If TLS kept the connection from its HELLO, the
     /// refusal is reported.
-    pub(super) fn break_off(&mut self, number: u64, error: &io::Error) {
+    pub(super) fn on_broken(&mut self, number: u64, error: &io::Error) {
         let Some(stripe) = self.stripes.get_mut(&number) else { return };
         let why = error.get_ref();
         if let Some(mismatch) = why.and_then(|why| why.downcast_ref::<TlsMismatch>()) {
@@ -164,7 +164,7 @@ const UNDER_WAY: usize = 64 << 20;
 
 impl Server {
     /// Tells clients how much is delivered; ends streams that are complete or cannot be written.
-    pub(super) fn tell_delivered(&mut self) {
+    pub(super) fn report_delivered(&mut self) {
         for client in std::mem::take(&mut self.touched) {
             let Some(flow) = self.flows.get_mut(&client) else { continue };
             if let Some(why) = flow.failure.take() {
@@ -182,7 +182,7 @@ impl Server {
                     let number = speaker.unwrap_or(flow.last);
                     self.say(number, &news);
                 }
-                None if flow.tell_at.is_some() => drop(self.touched.insert(client)),
+                None if flow.report_at.is_some() => drop(self.touched.insert(client)),
                 None => {}
             }
         }
@@ -253,10 +253,10 @@ impl Server {
 
     /// Counts bytes that arrived after the farewell. False: there were too many, and the connection was
     /// closed.
-    pub(super) fn throw_away(&mut self, number: u64, bytes: usize) -> bool {
+    pub(super) fn discard(&mut self, number: u64, bytes: usize) -> bool {
         let Some(stripe) = self.stripes.get_mut(&number) else { return false };
-        stripe.thrown_away += bytes;
-        let goes_on = stripe.thrown_away <= UNDER_WAY;
+        stripe.discarded += bytes;
+        let goes_on = stripe.discarded <= UNDER_WAY;
         if !goes_on {
             self.lose(number);
         }

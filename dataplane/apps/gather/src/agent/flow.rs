@@ -45,9 +45,9 @@ pub struct GatherFlow {
     pub before: u64,
     /// Segments sent and resent in this round.
     pub segments: (u64, u64),
-    told: u64,
+    reported: u64,
     /// When the client is to be told how much is delivered.
-    pub tell_at: Option<Instant>,
+    pub report_at: Option<Instant>,
     /// The connection that brought the last bytes: the news of delivered bytes goes back over it, as an
     /// acknowledgement does.
     pub last: u64,
@@ -71,8 +71,8 @@ impl GatherFlow {
             segment: 0,
             before: delivered,
             segments: (0, 0),
-            told: delivered,
-            tell_at: None,
+            reported: delivered,
+            report_at: None,
             last: 0,
         }
     }
@@ -103,16 +103,16 @@ impl GatherFlow {
     /// The frame, if one is due, that tells the client how much is delivered.
     pub fn news(&mut self, now: Instant) -> Option<GatherFrame> {
         let (delivered, limit) = (self.core.delivered(), self.core.limit());
-        if delivered == self.told {
+        if delivered == self.reported {
             return None;
         }
-        let much = delivered - self.told >= MUCH.min(self.core.room() / PART);
-        let due = *self.tell_at.get_or_insert(now + SOON);
+        let much = delivered - self.reported >= MUCH.min(self.core.room() / PART);
+        let due = *self.report_at.get_or_insert(now + SOON);
         if !much && now < due {
             return None;
         }
-        self.told = delivered;
-        self.tell_at = None;
+        self.reported = delivered;
+        self.report_at = None;
         Some(GatherFrame::Delivered { delivered, limit })
     }
 
@@ -139,7 +139,7 @@ pub struct ServerStripe {
     /// has closed; bytes that arrive are discarded.
     pub farewell: Option<Instant>,
     /// Bytes that arrived after the farewell.
-    pub thrown_away: usize,
+    pub discarded: usize,
     /// The client's last report on this connection.
     pub report: StripeReport,
     pub window: AdvertisedWindow,
@@ -154,7 +154,7 @@ impl ServerStripe {
             client: None,
             left: false,
             farewell: None,
-            thrown_away: 0,
+            discarded: 0,
             report: StripeReport::default(),
             window: AdvertisedWindow::default(),
         }

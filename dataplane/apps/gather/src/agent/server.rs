@@ -89,7 +89,7 @@ pub struct Server {
     pub(super) rounds: u64,
     pub(super) round_began: Instant,
     scratch: Box<[u8]>,
-    over: bool,
+    stopped: bool,
 }
 
 impl Server {
@@ -125,7 +125,7 @@ impl Server {
             rounds: 0,
             round_began: now,
             scratch: vec![0; SCRATCH].into_boxed_slice(),
-            over: false,
+            stopped: false,
             poller,
         };
         if let Some(clients) = clients {
@@ -146,7 +146,7 @@ impl Server {
 
     pub fn run(&mut self) -> io::Result<()> {
         let mut happened = Vec::new();
-        while !self.over {
+        while !self.stopped {
             self.events.flush();
             self.poller.wait(Some(self.timeout()), &mut happened)?;
             self.now = Instant::now();
@@ -154,7 +154,7 @@ impl Server {
                 self.dispatch(target, ready);
             }
             self.take_turns();
-            self.tell_delivered();
+            self.report_delivered();
             self.expire();
         }
         self.events.finish(1000);
@@ -166,7 +166,7 @@ impl Server {
             return Duration::ZERO;
         }
         let round = self.round_began + self.options.round;
-        let telling = self.touched.iter().filter_map(|client| self.flows.get(client)?.tell_at).min();
+        let telling = self.touched.iter().filter_map(|client| self.flows.get(client)?.report_at).min();
         let pending = self.pending.values().next().map(|&since| since + self.options.handshake);
         let farewell = self.farewells.values().next().copied();
         let next = [telling, pending, farewell].into_iter().flatten().fold(round, Instant::min);
@@ -175,7 +175,7 @@ impl Server {
 
     fn dispatch(&mut self, target: ServerPollKey, ready: Ready) {
         match target {
-            ServerPollKey::Signals => self.over |= matches!(self.signals.read_signal(), Ok(Some(_))),
+            ServerPollKey::Signals => self.stopped |= matches!(self.signals.read_signal(), Ok(Some(_))),
             ServerPollKey::Stdin => self.obey(),
             ServerPollKey::Stdout => {}
             ServerPollKey::Listener => self.accept(),
@@ -209,7 +209,7 @@ impl Server {
             match stripe.link.read(&mut scratch) {
                 Ok(ReadOutcome::Bytes(count)) if stripe.farewell.is_some() => {
                     brought += count;
-                    if !self.throw_away(number, count) {
+                    if !self.discard(number, count) {
                         break;
                     }
                 }
@@ -221,7 +221,7 @@ impl Server {
                 }
                 Ok(ReadOutcome::Nothing) => break,
                 Ok(ReadOutcome::End) => self.lose(number),
-                Err(error) => self.break_off(number, &error),
+                Err(error) => self.on_broken(number, &error),
             }
         }
         if brought >= TURN {

@@ -47,7 +47,7 @@ pub struct Agent {
     max_streams: usize,
     /// A spare descriptor, given up to accept, and so refuse, a connection when descriptors run out.
     spare: Option<File>,
-    over: bool,
+    stopped: bool,
 }
 
 impl Agent {
@@ -75,14 +75,14 @@ impl Agent {
             next: 0,
             max_streams,
             spare: File::open("/dev/null").ok(),
-            over: false,
+            stopped: false,
         })
     }
 
     /// Runs until a signal ends it; `tell` is called with each event.
     pub fn run(&mut self, mut tell: impl FnMut(&Value)) -> io::Result<()> {
         let mut events = Vec::new();
-        while !self.over {
+        while !self.stopped {
             self.resources.poller.wait(self.timeout(), &mut events)?;
             self.resources.now = Instant::now();
             for (target, ready) in events.drain(..) {
@@ -114,7 +114,7 @@ impl Agent {
 
     fn dispatch(&mut self, target: SplitPollKey, ready: Ready) {
         match target {
-            SplitPollKey::Signals => self.over |= matches!(self.signals.read_signal(), Ok(Some(_))),
+            SplitPollKey::Signals => self.stopped |= matches!(self.signals.read_signal(), Ok(Some(_))),
             SplitPollKey::Control => self.accept_clients(),
             SplitPollKey::Client(number) => self.serve(number),
             SplitPollKey::Peers => self.accept_peers(),
@@ -222,7 +222,7 @@ impl Agent {
             Turn::Aborted(Abort { fault, text }) => {
                 upstream.say(&SplitFrame::Failure { fault, member: 0, offset, text });
                 if upstream.is_agent && upstream.failure().is_none() {
-                    return self.see_off(upstream.link);
+                    return self.drain_out(upstream.link);
                 }
                 // Members' replies are sent before the reset; a sender that does not take them now loses them.
                 let _ = upstream.flush();

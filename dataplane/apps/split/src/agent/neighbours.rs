@@ -101,19 +101,19 @@ impl Agent {
     pub(super) fn refuse_peer(&mut self, greeting: Greeting, session: u32, text: &str) {
         let fields = json!({"code": "peer", "peer": greeting.peer.to_string(), "text": text});
         self.resources.event("refused", session, None, fields);
-        self.say_no(greeting.link, Fault::Refused, text);
+        self.refuse_stream(greeting.link, Fault::Refused, text);
     }
 
     /// Tells another agent why its stream is refused.
-    pub(super) fn say_no(&mut self, mut link: TcpLink, fault: Fault, text: &str) {
+    pub(super) fn refuse_stream(&mut self, mut link: TcpLink, fault: Fault, text: &str) {
         let out = link.out.bytes();
         out.clear();
         SplitFrame::Failure { fault, member: 0, offset: 0, text: text.to_owned() }.encode(out);
-        self.see_off(link);
+        self.drain_out(link);
     }
 
     /// Keeps a connection until its last frames have arrived.
-    pub(super) fn see_off(&mut self, link: TcpLink) {
+    pub(super) fn drain_out(&mut self, link: TcpLink) {
         tcp::set_graceful(link.socket());
         let number = self.number();
         link.rename(&mut self.resources.poller, SplitPollKey::Drain(number));
@@ -293,7 +293,7 @@ impl Agent {
             Err((upstream, abort)) => {
                 self.refused(session, abort.fault.word(), &abort.text);
                 match is_agent {
-                    true => self.say_no(upstream.link, abort.fault, &abort.text),
+                    true => self.refuse_stream(upstream.link, abort.fault, &abort.text),
                     false => upstream.link.close(&mut self.resources.poller),
                 }
             }

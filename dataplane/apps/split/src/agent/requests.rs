@@ -141,11 +141,11 @@ impl Agent {
         }
         self.clients.values_mut().for_each(ControlClient::flush);
         self.clients.retain(|_, client| {
-            if client.over {
+            if client.closed {
                 let (fd, registration) = client.registration();
                 self.resources.poller.remove(fd, registration);
             }
-            !client.over
+            !client.closed
         });
     }
 }

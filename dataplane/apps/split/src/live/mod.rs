@@ -69,7 +69,7 @@ pub struct Live {
     pub(super) cache: ByteCache,
     pub(super) starved: bool,
     next_key: u32,
-    reply_over: bool,
+    replies_done: bool,
     finished_at: Option<Instant>,
     /// The floor and completeness that upstream was last told.
     progress: (u64, bool),
@@ -97,7 +97,7 @@ impl Live {
             cache: ByteCache::new(offset),
             starved: false,
             next_key: 0,
-            reply_over: false,
+            replies_done: false,
             finished_at: None,
             progress: (offset, false),
             spec: Arc::clone(&spec),

@@ -137,7 +137,7 @@ impl Live {
         }
         let all = self.links.iter().all(|link| link.replies_ended);
         let over = match self.spec.replies {
-            Replies::Leader(_) => self.reply_over || all,
+            Replies::Leader(_) => self.replies_done || all,
             Replies::Merge => all,
             Replies::Drop => complete,
         };
@@ -275,7 +275,7 @@ impl Live {
     pub(super) fn reply_ended(&mut self, member: u32) {
         if self.wants_reply(member) {
             self.upstream.say(&SplitFrame::ReplyEnd { member });
-            self.reply_over |= matches!(self.spec.replies, Replies::Leader(_));
+            self.replies_done |= matches!(self.spec.replies, Replies::Leader(_));
         }
     }
 }

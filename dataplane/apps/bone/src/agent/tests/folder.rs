@@ -25,7 +25,7 @@ impl FolderBench {
         let found = scan(&self.path).expect("it is there");
         let (one, other) = found.split_at(found.len() / 2);
         let news = [self.folder.take_in(one), self.folder.take_in(other)].concat();
-        self.folder.looked();
+        self.folder.end_scan();
         news
     }
 
