@@ -57,7 +57,7 @@
 //! So when a host dies, all hosts above it have the bytes that those below it need. Another parent serves them
 //! if it has the bytes, too. Otherwise it refuses them, and the dispatchers send them to the head, which is
 //! above all hosts of the cluster, then to heads of clusters above, in the end to the source. If several hosts
-//! die within a short time, the bytes may be in no history any more: then the stream is broken off. The room
+//! die or move within a short time, the bytes may be in no history any more: then the stream is broken off. The room
 //! for kept bytes is bounded by the cache; when it is full, `NodeConfig::slow` says whether the others wait.
 
 mod byte_queue;
