@@ -151,7 +151,9 @@ impl Folder {
         };
         file.seen = self.scans;
         if file.stamp != stamp {
-            (file.stamp, file.digest, file.fresh) = (stamp, None, true);
+            file.stamp = stamp;
+            file.digest = None;
+            file.fresh = true;
         } else if file.fresh && room && !file.waits() {
             file.fresh = false;
             self.want(name);
@@ -207,7 +209,9 @@ impl Folder {
         let Some(file) = self.files.get_mut(name) else { return };
         match result {
             Ok((digest, stamp, mode)) => {
-                (file.digest, file.stamp, file.mode) = (Some(digest), stamp, mode);
+                file.digest = Some(digest);
+                file.stamp = stamp;
+                file.mode = mode;
                 self.queue(name, digest);
             }
             Err(error) => {
