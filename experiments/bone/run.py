@@ -10,8 +10,7 @@ from rich.table import Table
 from experiments.bone import plan as planned
 from experiments.bone import transfers
 from experiments.bone.plan import Comparison, Plan, Transfer
-from groupflow.study.experiment import Experiment, Study
-from groupflow.study.frame import Findings, Frame
+from groupflow.study.experiment import Experiment, Findings, Frame, Study
 
 
 def measure(frame: Frame[Transfer]) -> Generator[Transfer]:

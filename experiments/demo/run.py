@@ -20,8 +20,7 @@ from groupflow import units
 from groupflow.lab import kernel_link
 from groupflow.model.topology import Topology
 from groupflow.study.errors import RefusedError, StudyError
-from groupflow.study.experiment import Experiment, Study, always
-from groupflow.study.frame import Findings, Frame
+from groupflow.study.experiment import Experiment, Findings, Frame, Study, always
 
 ATTEMPTS = 3
 """number of runs at most: at the topology's rate, at half and at a quarter of it"""

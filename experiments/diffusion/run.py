@@ -13,8 +13,7 @@ from experiments.diffusion.result import METHODS, Flow, Plan, Result, compare, d
 from groupflow.files import variants
 from groupflow.lab.network import SwitchKind
 from groupflow.model.topology import Topology
-from groupflow.study.experiment import Experiment, Study, StudyOptions
-from groupflow.study.frame import Findings, Frame
+from groupflow.study.experiment import Experiment, Findings, Frame, Study, StudyOptions
 
 FLOWS = (Flow("target", "h1", "h6", 5001), Flow("background", "h3", "h7", 5002, start_s=2.0))
 FULL = Plan(FLOWS, seconds=20.0, settled_s=5.0, window_packets=200)

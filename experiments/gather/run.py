@@ -10,8 +10,8 @@ from experiments.common.beside import shown as beside_netsim
 from experiments.gather import beside, labs, plan
 from experiments.gather.measured import LabOutcome
 from groupflow.study.errors import StudyError
-from groupflow.study.experiment import Experiment
-from groupflow.study.frame import Findings, Frame, claims_of
+from groupflow.study.experiment import Experiment, Findings, Frame
+from groupflow.study.frame import claims_of
 from groupflow.study.report import shown
 from papers.sakajiri.outcome import Outcome
 from papers.sakajiri.paper import Run

@@ -13,8 +13,7 @@ from experiments.common.beside import Comparison, shown
 from experiments.split import group, kernel, simulated
 from experiments.split.compare import compare, draw
 from experiments.split.plan import CONTROLS, SENDER, Plan, Result, Where, form, title
-from groupflow.study.experiment import AnyStudy, Experiment, Study
-from groupflow.study.frame import Findings, Frame
+from groupflow.study.experiment import AnyStudy, Experiment, Findings, Frame, Study
 
 
 def _split(quick: bool, seed: int) -> list[Plan]:

@@ -14,8 +14,7 @@ from groupflow.files import variants
 from groupflow.lab.controller_process import ControllerProcess
 from groupflow.lab.measure import HealthCheck
 from groupflow.lab.network import running
-from groupflow.study.experiment import Experiment, Study
-from groupflow.study.frame import Findings, Frame
+from groupflow.study.experiment import Experiment, Findings, Frame, Study
 
 KILLS = 3
 """in one run; then too few are left that serve others"""

@@ -10,8 +10,7 @@ from rich.table import Table
 from experiments.validate import compare, netsim, ns2
 from experiments.validate.compare import Pair, Row, pairs
 from experiments.validate.scenarios import Scenario, scenarios
-from groupflow.study.experiment import Experiment, Study, always
-from groupflow.study.frame import Findings, Frame
+from groupflow.study.experiment import Experiment, Findings, Frame, Study, always
 
 
 def measure(frame: Frame[list[Row]]) -> Generator[list[Row]]:

@@ -2,19 +2,22 @@
 
 import os
 import pickle
+import time
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from contextlib import ExitStack
+from dataclasses import dataclass, field, fields
 from fnmatch import fnmatchcase
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, Protocol, TypeAlias, TypeVar
 
 from groupflow.model.fields import Help, Range
 from groupflow.study.claims import Claim
 from groupflow.study.errors import RefusedError, StudyError
+from groupflow.study.files import into, write_rows
 
 if TYPE_CHECKING:
-    from groupflow.study.frame import Findings, Frame
+    from rich.console import RenderableType
 
 
 class Outcome(Protocol):
@@ -34,6 +37,7 @@ class Outcome(Protocol):
 Case = TypeVar("Case")
 Run = TypeVar("Run")
 Measured = TypeVar("Measured", bound=Outcome)
+Done = TypeVar("Done")
 Grouped = TypeVar("Grouped")
 """the form of outcomes for a study's rules and figures, by the quantities that the study varies"""
 Runs: TypeAlias = Callable[[bool, int], list[Run]]
@@ -228,3 +232,94 @@ def by_case(outcomes: Iterable[Any]) -> dict[Any, list[Any]]:
     for outcome in outcomes:
         found.setdefault(outcome.run.case, []).append(outcome)
     return found
+
+
+@dataclass(frozen=True)
+class Findings:
+    """The results of the finished runs."""
+
+    files: Mapping[str, object]
+    """JSON documents to write, by file name"""
+    told: object
+    """printed with --json"""
+    shown: "Sequence[RenderableType]"
+    """printed to the terminal without --json"""
+    failed: str = ""
+    """a condition of the experiment that does not hold"""
+    mistake: Exception | None = None
+    """raised when all is written: some claims could not be judged"""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A study under way, whose files are written when the last of its runs is over; parts may share runs."""
+
+    study: AnyStudy
+    runs: list[Any]
+    measured: dict[Any, Any] = field(default_factory=dict[Any, Any])
+
+    @cached_property
+    def simulation(self) -> Simulation[Any, Any, Any]:
+        assert self.study.simulation, f"{self.study.name} groups no outcomes"
+        return self.study.simulation
+
+    @cached_property
+    def _wanted(self) -> frozenset[Any]:
+        return frozenset(self.runs)
+
+    def add(self, outcome: Any, options: StudyOptions) -> None:
+        """Takes an outcome; ignores outcomes of runs that are not its own."""
+        if outcome.run not in self._wanted:
+            return
+        self.measured[outcome.run] = outcome
+        if self.complete:
+            name, rows = (
+                self.study.name,
+                [row for each in self.outcomes for row in self.simulation.rows(each)],
+            )
+            write_rows(options.out / f"{name}.csv", rows)
+            self.study.draw(options.out / f"{name}.png", self.simulation.group(self.outcomes))
+
+    @property
+    def complete(self) -> bool:
+        return len(self.measured) == len(self.runs)
+
+    @property
+    def outcomes(self) -> list[Any]:
+        """Outcomes of the finished runs, in the order of the runs."""
+        return [self.measured[run] for run in self.runs if run in self.measured]
+
+    def claims(self) -> list[Claim]:
+        """The claims; none before all runs are over."""
+        return list(self.study.judge(self.simulation.group(self.outcomes))) if self.complete else []
+
+
+class Frame(Generic[Done]):
+    """An experiment under way."""
+
+    def __init__(self, experiment: Experiment, options: StudyOptions) -> None:
+        """Raises RefusedError for an option that the experiment does not have, and StudyError for a study
+        that cannot be run."""
+        from rich.console import Console
+
+        self.experiment = experiment
+        self.options = options
+        self.parts = [
+            Part(study, study.planned(options.quick, options.seed)) for study in experiment.chosen(options)
+        ]
+        self.console = Console(stderr=options.json)
+        self.lagging: list[str] = []
+        """a line for each switch that lagged behind; the runs add to it"""
+        self.started = time.monotonic()
+
+    @property
+    def runs(self) -> list[Any]:
+        """All runs, each once."""
+        return list(dict.fromkeys(run for part in self.parts for run in part.runs))
+
+    def take(self, outcome: Any) -> None:
+        """Gives the outcome to the parts, whose files may now be complete. A part that cannot be drawn does
+        not keep the outcome from the others."""
+        with into(self.options.out), ExitStack() as every:
+            for part in reversed(self.parts):
+                every.callback(part.add, outcome, self.options)

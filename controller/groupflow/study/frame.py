@@ -6,115 +6,23 @@ Where a run fails, or Ctrl-C comes, the finished runs are kept: their claims, ta
 
 import json
 import time
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import ExitStack, closing
-from dataclasses import dataclass, field
-from functools import cached_property, partial
+from contextlib import closing
+from functools import partial
 from subprocess import CalledProcessError
-from typing import Any, Generic, TypeVar
-
-from rich.console import Console, RenderableType
+from typing import Any, TypeVar
 
 from groupflow.errors import foreseen
 from groupflow.study import report
 from groupflow.study.claims import Claim
 from groupflow.study.errors import StoppedError, StudyError
-from groupflow.study.experiment import AnyStudy, Experiment, Simulation, StudyOptions
-from groupflow.study.files import into, write_json, write_rows
+from groupflow.study.experiment import Experiment, Findings, Frame, StudyOptions
+from groupflow.study.files import into, write_json
 from groupflow.study.pool import run_all
 
 Done = TypeVar("Done")
 NO_VERDICT = "short runs (--quick) are no verdict on the paper: leave --quick out to judge its claims"
-
-
-@dataclass(frozen=True)
-class Findings:
-    """The results of the finished runs."""
-
-    files: Mapping[str, object]
-    """JSON documents to write, by file name"""
-    told: object
-    """printed with --json"""
-    shown: Sequence[RenderableType]
-    """printed to the terminal without --json"""
-    failed: str = ""
-    """a condition of the experiment that does not hold"""
-    mistake: Exception | None = None
-    """raised when all is written: some claims could not be judged"""
-
-
-@dataclass(frozen=True)
-class Part:
-    """A study under way, whose files are written when the last of its runs is over; parts may share runs."""
-
-    study: AnyStudy
-    runs: list[Any]
-    measured: dict[Any, Any] = field(default_factory=dict[Any, Any])
-
-    @cached_property
-    def simulation(self) -> Simulation[Any, Any, Any]:
-        assert self.study.simulation, f"{self.study.name} groups no outcomes"
-        return self.study.simulation
-
-    @cached_property
-    def _wanted(self) -> frozenset[Any]:
-        return frozenset(self.runs)
-
-    def add(self, outcome: Any, options: StudyOptions) -> None:
-        """Takes an outcome; ignores outcomes of runs that are not its own."""
-        if outcome.run not in self._wanted:
-            return
-        self.measured[outcome.run] = outcome
-        if self.complete:
-            name, rows = (
-                self.study.name,
-                [row for each in self.outcomes for row in self.simulation.rows(each)],
-            )
-            write_rows(options.out / f"{name}.csv", rows)
-            self.study.draw(options.out / f"{name}.png", self.simulation.group(self.outcomes))
-
-    @property
-    def complete(self) -> bool:
-        return len(self.measured) == len(self.runs)
-
-    @property
-    def outcomes(self) -> list[Any]:
-        """Outcomes of the finished runs, in the order of the runs."""
-        return [self.measured[run] for run in self.runs if run in self.measured]
-
-    def claims(self) -> list[Claim]:
-        """The claims; none before all runs are over."""
-        return list(self.study.judge(self.simulation.group(self.outcomes))) if self.complete else []
-
-
-class Frame(Generic[Done]):
-    """An experiment under way."""
-
-    def __init__(self, experiment: Experiment, options: StudyOptions) -> None:
-        """Raises RefusedError for what the experiment does not take, and StudyError for a study that cannot
-        be run."""
-        self.experiment = experiment
-        self.options = options
-        self.parts = [
-            Part(study, study.planned(options.quick, options.seed)) for study in experiment.chosen(options)
-        ]
-        self.console = Console(stderr=options.json)
-        self.lagging: list[str] = []
-        """a line for each switch that lagged behind; the runs add to it"""
-        self.started = time.monotonic()
-
-    @property
-    def runs(self) -> list[Any]:
-        """All runs, each once."""
-        return list(dict.fromkeys(run for part in self.parts for run in part.runs))
-
-    def take(self, outcome: Any) -> None:
-        """Gives the outcome to the parts, whose files may now be complete. A part that cannot be drawn does
-        not keep the outcome from the others."""
-        with into(self.options.out), ExitStack() as every:
-            for part in reversed(self.parts):
-                every.callback(part.add, outcome, self.options)
 
 
 def run(experiment: Experiment, options: StudyOptions) -> None:

@@ -101,7 +101,7 @@ print(papers and "matplotlib" in sys.modules)
 
 TASTE = """
 from groupflow.study.experiment import Experiment, Study, always
-from groupflow.study.frame import Findings
+from groupflow.study.experiment import Findings
 
 def measure(frame):
     print(frame.options.only, frame.options.out)

@@ -10,8 +10,8 @@ import pytest
 
 from groupflow.errors import UnavailableError
 from groupflow.study.errors import RefusedError, RunFailedError, StoppedError, StudyError
-from groupflow.study.experiment import AnyStudy, Experiment, Study, StudyOptions, always
-from groupflow.study.frame import Findings, Frame, run
+from groupflow.study.experiment import AnyStudy, Experiment, Findings, Frame, Study, StudyOptions, always
+from groupflow.study.frame import run
 
 
 def find(_: Frame[int], done: Sequence[int]) -> Findings:

@@ -2,25 +2,34 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from statistics import fmean, stdev
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.table import Table
 
 from groupflow.study.drawing import marked, save, subplots
+from groupflow.study.experiment import Findings
 from groupflow.study.files import Row, whole, write_rows
-from groupflow.study.frame import Findings
 from groupflow.study.sweep.form import METRICS, OF_NETWORK, Metric, Run, Sweep, Value, quantity
-
-if TYPE_CHECKING:
-    from groupflow.study.sweep.runs import Outcome
 
 _MOST_PANELS = 4
 """with more flows, tables and plots show the mean of a run's flows"""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The outcome of a run: rows of metrics, one for each flow; or its error, one line."""
+
+    key: str
+    name: str
+    rows: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    error: str = ""
+    cpu_bound: str = ""
+    """the switches that lagged: the figures are about the machine"""
 
 
 @dataclass(frozen=True)
@@ -42,7 +51,7 @@ def missing() -> str:
     return f"{'; '.join(lacking)} (pip install 'groupflow[experiments]')" if lacking else ""
 
 
-def write(asked: Sweep, done: "Sequence[tuple[Run, Outcome]]", out: Path) -> Findings:
+def write(asked: Sweep, done: Sequence[tuple[Run, Outcome]], out: Path) -> Findings:
     """Writes all files, and shows the metrics of `show`. Runs that failed are only in the file of all
     runs."""
     _write_runs(asked, done, out)
@@ -69,7 +78,7 @@ def write(asked: Sweep, done: "Sequence[tuple[Run, Outcome]]", out: Path) -> Fin
 
 
 def points(
-    asked: Sweep, done: "Sequence[tuple[Run, Outcome]]", metric: Metric, *, each: bool = False
+    asked: Sweep, done: Sequence[tuple[Run, Outcome]], metric: Metric, *, each: bool = False
 ) -> list[Point]:
     """One for each value of the parameters and each flow, or for the mean of a run's flows, if there are
     many."""
@@ -113,7 +122,7 @@ def _within(t: float, freedom: int) -> float:
     return math.sin(angle) * total
 
 
-def _write_runs(asked: Sweep, done: "Sequence[tuple[Run, Outcome]]", out: Path) -> None:
+def _write_runs(asked: Sweep, done: Sequence[tuple[Run, Outcome]], out: Path) -> None:
     rows = list(_rows(asked, done))
     parameters = {name: _unit(values) for name, values in asked.form.vary.items()}
     if find_spec("pyarrow") is None:
@@ -136,7 +145,7 @@ def _write_runs(asked: Sweep, done: "Sequence[tuple[Run, Outcome]]", out: Path) 
         parquet.write_table(pyarrow.Table.from_pylist(rows, schema=schema), part)
 
 
-def _rows(asked: Sweep, done: "Sequence[tuple[Run, Outcome]]") -> Iterator[dict[str, Any]]:
+def _rows(asked: Sweep, done: Sequence[tuple[Run, Outcome]]) -> Iterator[dict[str, Any]]:
     """A row for each flow of each run; one for a run that failed."""
     for run, outcome in done:
         state = "failed" if outcome.error else "cpu-bound" if outcome.cpu_bound else "finished"

@@ -5,7 +5,7 @@ import json
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
@@ -16,25 +16,13 @@ from groupflow.files import variants
 from groupflow.sim import ScenarioError
 from groupflow.study import frame
 from groupflow.study.errors import StudyError
-from groupflow.study.experiment import AnyStudy, Experiment, Study, StudyOptions, always
-from groupflow.study.frame import Findings, Frame
+from groupflow.study.experiment import AnyStudy, Experiment, Findings, Frame, Study, StudyOptions, always
 from groupflow.study.pool import end_when_told, run_all
 from groupflow.study.sweep import results
 from groupflow.study.sweep.form import Run, Sweep
+from groupflow.study.sweep.results import Outcome
 
 JOURNAL = "runs.jsonl"
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """The outcome of a run: rows of metrics, one for each flow; or its error, one line."""
-
-    key: str
-    name: str
-    rows: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
-    error: str = ""
-    cpu_bound: str = ""
-    """the switches that lagged: the figures are about the machine"""
 
 
 def sweep(asked: Sweep, options: StudyOptions, *, again: bool = False) -> None:

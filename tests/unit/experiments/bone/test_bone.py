@@ -10,8 +10,7 @@ import pytest
 
 from experiments.bone import run, transfers
 from experiments.bone.plan import FEW, RIMS, Case, Plan, Transfer, full, quick
-from groupflow.study.experiment import StudyOptions, always
-from groupflow.study.frame import Frame
+from groupflow.study.experiment import Frame, StudyOptions, always
 
 SMALL = Plan(FEW, size=60_000, real_runs=1, simulated_runs=4, seed=1)
 

@@ -16,8 +16,7 @@ from experiments.gather.measured import LabOutcome, Recorder, total_mbps
 from experiments.gather.run import EXPERIMENT
 from groupflow.agents.events import Event
 from groupflow.cli.main import main
-from groupflow.study.experiment import StudyOptions, by_case
-from groupflow.study.frame import Frame
+from groupflow.study.experiment import Frame, StudyOptions, by_case
 from papers.sakajiri.network import MSS
 from papers.sakajiri.outcome import Outcome, Series
 from papers.sakajiri.paper import HIGH, LOW, SITUATIONS, Case, Links, Method, Run, Scale
