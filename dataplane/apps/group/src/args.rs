@@ -3,14 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use groupflow_host::error::AgentError;
-use groupflow_host::report::Reporter;
-use groupflow_host::subcommand::{
-    check_name, parse_bytes, parse_rate, parse_session, CommonArgs, StreamStart, Subcommand,
-};
+use groupflow_host::subcommand::{parse_bytes, parse_rate, parse_session, CommonArgs, StreamStart};
 use groupflow_transport::SessionId;
-
-use crate::{member, recv, send};
 
 /// Options of `send`.
 #[derive(Debug, Args)]
@@ -91,48 +85,4 @@ pub struct CacheArgs {
     /// Options common to all agents.
     #[command(flatten)]
     pub common: CommonArgs,
-}
-
-impl Subcommand for SendArgs {
-    fn reporter(&self) -> Reporter {
-        self.common.reporter("send", false, Some(self.session))
-    }
-
-    fn run(&self, reporter: &mut Reporter) -> Result<u8, AgentError> {
-        check_name(&self.common.name)?;
-        send::run(self, reporter)
-    }
-}
-
-impl Subcommand for RecvArgs {
-    fn reporter(&self) -> Reporter {
-        self.common.reporter("recv", self.output.as_os_str() == "-", Some(self.session))
-    }
-
-    fn run(&self, reporter: &mut Reporter) -> Result<u8, AgentError> {
-        check_name(&self.common.name)?;
-        recv::run(self, reporter)
-    }
-}
-
-impl Subcommand for MemberArgs {
-    fn reporter(&self) -> Reporter {
-        self.common.reporter("member", false, Some(self.session))
-    }
-
-    fn run(&self, reporter: &mut Reporter) -> Result<u8, AgentError> {
-        check_name(&self.common.name)?;
-        member::member(self, reporter)
-    }
-}
-
-impl Subcommand for CacheArgs {
-    fn reporter(&self) -> Reporter {
-        self.common.reporter("cache", false, None)
-    }
-
-    fn run(&self, reporter: &mut Reporter) -> Result<u8, AgentError> {
-        check_name(&self.common.name)?;
-        member::cache(self, reporter)
-    }
 }

@@ -6,6 +6,7 @@ use groupflow_host::error::AgentError;
 use groupflow_host::report::{Reporter, Weight};
 use groupflow_host::shell::Shell;
 use groupflow_host::socket::GroupSocket;
+use groupflow_host::subcommand::{check_name, Subcommand};
 use groupflow_session::control::LeaveReason;
 use groupflow_session::{Caching, Endpoint, Listening, MemberEvent};
 use groupflow_transport::cache::CacheStats;
@@ -13,6 +14,17 @@ use groupflow_transport::SessionId;
 use serde_json::json;
 
 use crate::args::{CacheArgs, MemberArgs};
+
+impl Subcommand for MemberArgs {
+    fn reporter(&self) -> Reporter {
+        self.common.reporter("member", false, Some(self.session))
+    }
+
+    fn run(&self, reporter: &mut Reporter) -> Result<u8, AgentError> {
+        check_name(&self.common.name)?;
+        member(self, reporter)
+    }
+}
 
 /// Stays in the session until a signal comes, or the controller ends the membership; returns the exit code.
 pub fn member(args: &MemberArgs, reporter: &mut Reporter) -> Result<u8, AgentError> {
@@ -49,6 +61,17 @@ fn events(listener: &mut Endpoint<Listening>, reporter: &mut Reporter) -> Result
 
 /// How often unchanged stats are repeated.
 const STATS_IDLE: Nanos = Nanos::from_secs(2);
+
+impl Subcommand for CacheArgs {
+    fn reporter(&self) -> Reporter {
+        self.common.reporter("cache", false, None)
+    }
+
+    fn run(&self, reporter: &mut Reporter) -> Result<u8, AgentError> {
+        check_name(&self.common.name)?;
+        cache(self, reporter)
+    }
+}
 
 /// Caches until a signal comes; returns the exit code.
 pub fn cache(args: &CacheArgs, reporter: &mut Reporter) -> Result<u8, AgentError> {

@@ -8,6 +8,7 @@ use groupflow_host::files::{Output, WRITE_BLOCK};
 use groupflow_host::report::{seconds, ProgressMeter, Reporter, Weight};
 use groupflow_host::shell::{Interest, Shell};
 use groupflow_host::socket::GroupSocket;
+use groupflow_host::subcommand::{check_name, Subcommand};
 use groupflow_session::control::LeaveReason;
 use groupflow_session::{Endpoint, ReceiveConfig, ReceiveEvent, Receiving};
 use groupflow_transport::MemberId;
@@ -18,6 +19,17 @@ use crate::args::RecvArgs;
 
 /// The longest time until bytes in order are written.
 const WRITE_DELAY: Nanos = Nanos::from_millis(20);
+
+impl Subcommand for RecvArgs {
+    fn reporter(&self) -> Reporter {
+        self.common.reporter("recv", self.output.as_os_str() == "-", Some(self.session))
+    }
+
+    fn run(&self, reporter: &mut Reporter) -> Result<u8, AgentError> {
+        check_name(&self.common.name)?;
+        run(self, reporter)
+    }
+}
 
 /// Receives until everything is written; returns the exit code.
 pub fn run(args: &RecvArgs, reporter: &mut Reporter) -> Result<u8, AgentError> {

@@ -8,6 +8,7 @@ use groupflow_host::files::{FileBytes, Input};
 use groupflow_host::report::{seconds, ProgressMeter, Reporter, Weight};
 use groupflow_host::shell::{Interest, Shell};
 use groupflow_host::socket::GroupSocket;
+use groupflow_host::subcommand::{check_name, Subcommand};
 use groupflow_session::control::LeaveReason;
 use groupflow_session::sending::Completion;
 use groupflow_session::{Endpoint, MemberEvent, SendConfig, SendEvent, Sending};
@@ -21,6 +22,17 @@ use crate::args::SendArgs;
 
 /// The most bytes of a stream or of datagrams that may wait for acknowledgement.
 const BUFFER: usize = 8 << 20;
+
+impl Subcommand for SendArgs {
+    fn reporter(&self) -> Reporter {
+        self.common.reporter("send", false, Some(self.session))
+    }
+
+    fn run(&self, reporter: &mut Reporter) -> Result<u8, AgentError> {
+        check_name(&self.common.name)?;
+        run(self, reporter)
+    }
+}
 
 /// Sends until every receiver has everything; returns the exit code.
 pub fn run(args: &SendArgs, reporter: &mut Reporter) -> Result<u8, AgentError> {

@@ -11,6 +11,7 @@ use groupflow_host::process::{signals, system};
 use groupflow_host::report::{Reporter, Weight};
 use groupflow_host::shell::Clock;
 use groupflow_host::sockopt::join_link_group;
+use groupflow_host::subcommand::Subcommand;
 use nix::errno::Errno;
 use nix::net::if_::if_nametoindex;
 use nix::poll::{poll, PollFd, PollFlags, PollTimeout};
@@ -18,7 +19,7 @@ use nix::sys::socket::{recvfrom, LinkAddr};
 use serde_json::{json, Value};
 use socket2::{Domain, Protocol, Socket, Type};
 
-use crate::args::ShapeArgs;
+use crate::args::{Flow, ShapeArgs};
 use crate::htb::Htb;
 use crate::rates::Rates;
 
@@ -30,6 +31,21 @@ const REPORTS: usize = 1000;
 const POLL_MS: u16 = 100;
 /// The rates are reported so often while they change.
 const REPORT_EVERY: Nanos = Nanos::from_secs(1);
+
+impl Subcommand for ShapeArgs {
+    fn reporter(&self) -> Reporter {
+        Reporter::new(self.json, false, "shape", &self.iface, None)
+    }
+
+    fn run(&self, reporter: &mut Reporter) -> Result<u8, AgentError> {
+        let twice =
+            |(place, flow): (usize, &Flow)| self.flows[..place].iter().any(|f| f.number == flow.number);
+        if self.flows.iter().enumerate().any(twice) {
+            return Err(AgentError::usage("--flow has one number twice", "give each flow its own number"));
+        }
+        run(self, reporter)
+    }
+}
 
 /// Shapes until a signal comes; returns the exit code.
 pub fn run(args: &ShapeArgs, reporter: &mut Reporter) -> Result<u8, AgentError> {

@@ -4,11 +4,6 @@ use std::net::Ipv4Addr;
 use std::str::FromStr;
 
 use clap::Args;
-use groupflow_host::error::AgentError;
-use groupflow_host::report::Reporter;
-use groupflow_host::subcommand::Subcommand;
-
-use crate::agent;
 
 /// Options of `shape`.
 #[derive(Debug, Args)]
@@ -27,21 +22,6 @@ pub struct ShapeArgs {
     /// Write events as JSON lines
     #[arg(long)]
     pub json: bool,
-}
-
-impl Subcommand for ShapeArgs {
-    fn reporter(&self) -> Reporter {
-        Reporter::new(self.json, false, "shape", &self.iface, None)
-    }
-
-    fn run(&self, reporter: &mut Reporter) -> Result<u8, AgentError> {
-        let twice =
-            |(place, flow): (usize, &Flow)| self.flows[..place].iter().any(|f| f.number == flow.number);
-        if self.flows.iter().enumerate().any(twice) {
-            return Err(AgentError::usage("--flow has one number twice", "give each flow its own number"));
-        }
-        agent::run(self, reporter)
-    }
 }
 
 /// The largest number of a flow (`LAST_FLOW` of the controller).

@@ -6,11 +6,8 @@ use std::path::PathBuf;
 use clap::Args;
 use groupflow_base::Nanos;
 use groupflow_host::error::AgentError;
-use groupflow_host::report::Reporter;
 use groupflow_host::socket::{Multicast, SocketConfig};
-use groupflow_host::subcommand::{
-    check_name, parse_bytes, parse_rate, parse_session, CommonArgs, Subcommand,
-};
+use groupflow_host::subcommand::{parse_bytes, parse_rate, parse_session, CommonArgs};
 use groupflow_transport::SessionId;
 
 use super::http::STALLED;
@@ -219,26 +216,4 @@ fn parse_group(text: &str) -> Result<SocketAddrV4, String> {
     address
         .filter(|address| address.ip().is_multicast() && address.port() > 0)
         .ok_or_else(|| "a multicast group is like 239.83.84.1:26500".to_owned())
-}
-
-impl Subcommand for BoneHubArgs {
-    fn reporter(&self) -> Reporter {
-        self.bone.common.reporter("bone-hub", false, self.bone.session)
-    }
-
-    fn run(&self, reporter: &mut Reporter) -> Result<u8, AgentError> {
-        check_name(&self.bone.common.name)?;
-        super::hub::run(self, reporter)
-    }
-}
-
-impl Subcommand for BoneRimArgs {
-    fn reporter(&self) -> Reporter {
-        self.bone.common.reporter("bone-rim", false, self.bone.session)
-    }
-
-    fn run(&self, reporter: &mut Reporter) -> Result<u8, AgentError> {
-        check_name(&self.bone.common.name)?;
-        super::rim::run(self, reporter)
-    }
 }

@@ -9,6 +9,7 @@ use groupflow_host::process::{raise_descriptors, system};
 use groupflow_host::report::{Reporter, Weight, PROGRESS};
 use groupflow_host::shell::Shell;
 use groupflow_host::socket::GroupSocket;
+use groupflow_host::subcommand::{check_name, Subcommand};
 use groupflow_session::control::Role;
 use hyper::body::Incoming;
 use hyper::header::ORIGIN;
@@ -27,6 +28,17 @@ use crate::machine::{FileName, Verdict};
 
 /// Rates in bit/s that can be ordered.
 const RATE: Bound = Bound { name: "rate_bps", range: 1_000..=100_000_000_000 };
+
+impl Subcommand for BoneHubArgs {
+    fn reporter(&self) -> Reporter {
+        self.bone.common.reporter("bone-hub", false, self.bone.session)
+    }
+
+    fn run(&self, reporter: &mut Reporter) -> Result<u8, AgentError> {
+        check_name(&self.bone.common.name)?;
+        run(self, reporter)
+    }
+}
 
 /// Sends until a signal comes; returns the exit code.
 pub fn run(args: &BoneHubArgs, reporter: &mut Reporter) -> Result<u8, AgentError> {

@@ -9,6 +9,7 @@ use groupflow_host::process::{raise_descriptors, system};
 use groupflow_host::report::{Reporter, Weight, PROGRESS};
 use groupflow_host::shell::Shell;
 use groupflow_host::socket::GroupSocket;
+use groupflow_host::subcommand::{check_name, Subcommand};
 use groupflow_session::control::Role;
 use serde_json::json;
 
@@ -27,6 +28,17 @@ const SAVE: Nanos = Nanos::from_secs(5);
 
 /// Bytes of all files that can be ordered.
 const BYTES: Bound = Bound { name: "bytes", range: 1..=i64::MAX as u64 };
+
+impl Subcommand for BoneRimArgs {
+    fn reporter(&self) -> Reporter {
+        self.bone.common.reporter("bone-rim", false, self.bone.session)
+    }
+
+    fn run(&self, reporter: &mut Reporter) -> Result<u8, AgentError> {
+        check_name(&self.bone.common.name)?;
+        run(self, reporter)
+    }
+}
 
 /// Receives and serves until a signal comes; returns the exit code.
 pub fn run(args: &BoneRimArgs, reporter: &mut Reporter) -> Result<u8, AgentError> {

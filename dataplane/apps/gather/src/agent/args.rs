@@ -5,9 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use groupflow_base::Token;
-use groupflow_host::error::AgentError;
-use groupflow_host::report::Reporter;
-use groupflow_host::subcommand::{parse_bytes, Subcommand};
+use groupflow_host::subcommand::parse_bytes;
 use groupflow_host::tls::{SecureSend, SecureServe};
 
 use crate::machine::ClientName;
@@ -114,24 +112,4 @@ fn parse_client(text: &str) -> Result<ClientName, String> {
 
 fn parse_token(text: &str) -> Result<Token, String> {
     Token::parse(text).ok_or_else(|| format!("a token must be {}", Token::RULE))
-}
-
-impl Subcommand for GatherServeArgs {
-    fn reporter(&self) -> Reporter {
-        Reporter::new(self.json, false, "gather-serve", &self.listen.to_string(), None)
-    }
-
-    fn run(&self, reporter: &mut Reporter) -> Result<u8, AgentError> {
-        super::serve::serve(self, reporter)
-    }
-}
-
-impl Subcommand for GatherSendArgs {
-    fn reporter(&self) -> Reporter {
-        Reporter::new(self.json, false, "gather-send", self.client.as_str(), None)
-    }
-
-    fn run(&self, reporter: &mut Reporter) -> Result<u8, AgentError> {
-        super::serve::send(self, reporter)
-    }
 }

@@ -8,6 +8,7 @@ use groupflow_host::error::{plain, AgentError};
 use groupflow_host::files::Input;
 use groupflow_host::process::{raise_descriptors, signals, system};
 use groupflow_host::report::{Reporter, Weight};
+use groupflow_host::subcommand::Subcommand;
 use groupflow_host::tcp::{self, TcpOptions};
 use groupflow_host::tls::Identity;
 use serde_json::json;
@@ -21,6 +22,16 @@ use super::{clients, tune};
 
 /// The most clients without `--max-clients` and without a list.
 const CLIENTS: usize = 64;
+
+impl Subcommand for GatherServeArgs {
+    fn reporter(&self) -> Reporter {
+        Reporter::new(self.json, false, "gather-serve", &self.listen.to_string(), None)
+    }
+
+    fn run(&self, reporter: &mut Reporter) -> Result<u8, AgentError> {
+        serve(self, reporter)
+    }
+}
 
 /// Runs the server until a signal ends it; returns the exit code. Errors before it is ready go to `reporter`.
 pub fn serve(args: &GatherServeArgs, _: &mut Reporter) -> Result<u8, AgentError> {
@@ -93,6 +104,16 @@ fn max_clients(args: &GatherServeArgs, listed: usize) -> Result<usize, AgentErro
             Err(AgentError::usage(cause, "raise it, or shorten the list"))
         }
         Some(most) => Ok(most as usize),
+    }
+}
+
+impl Subcommand for GatherSendArgs {
+    fn reporter(&self) -> Reporter {
+        Reporter::new(self.json, false, "gather-send", self.client.as_str(), None)
+    }
+
+    fn run(&self, reporter: &mut Reporter) -> Result<u8, AgentError> {
+        send(self, reporter)
     }
 }
 
