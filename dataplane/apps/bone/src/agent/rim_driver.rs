@@ -13,7 +13,7 @@ use serde_json::json;
 use super::bound::Note;
 use super::carrier::Carrier;
 use super::digest::{Announced, FileDigest, IncomingFile};
-use super::shelf::{Failure, Progress, Shelf};
+use super::shelf::{Failure, PartialFile, Progress, Shelf};
 use crate::machine::message::{Message, Parameters};
 use crate::machine::{Asker, FileName, Rim, RimConfig, RimEvent, Verdict, WishOutcome};
 
@@ -85,7 +85,7 @@ impl RimDriver {
             if self.shelf.store().digest(&name).is_some() {
                 self.shelf.tell(&name, Progress::Stored); // it arrived meanwhile
             } else if self.arriving().is_some_and(|(announced, _)| announced.name == name) {
-                self.shelf.tell(&name, Progress::Arriving);
+                self.show();
             } else if self.asker.ask(now, name.clone()) {
                 self.notes.push_back(Note::of_file("asking", &name, "the hub is asked for it"));
                 if self.hub().is_none() {
@@ -172,17 +172,26 @@ impl RimDriver {
             Ok(incoming) => {
                 self.asker.forget(&name);
                 self.incoming = Some((incoming, now));
-                self.shelf.tell(&name, Progress::Arriving);
                 let (size, digest) = (announced.size, announced.digest.to_string());
                 let fields = json!({"file": name.as_str(), "size": size, "sha256": digest});
                 let human = format!("{name}: {size} bytes begin to come");
                 self.notes.push_back(Note::new("began", fields, human));
+                self.show();
             }
             Err(error) => {
                 self.rim.leave();
                 self.give_up(name, Failure::NoRoom, disk(&error));
             }
         }
+    }
+
+    /// Shows the arriving file to the clients that want it.
+    fn show(&self) {
+        let Some((incoming, _)) = &self.incoming else { return };
+        let Announced { name, size, digest, .. } = &incoming.announced;
+        let (file, position) = (Arc::clone(&incoming.file), self.rim.position());
+        self.shelf
+            .tell(name, Progress::Arriving(PartialFile { file, size: *size, digest: *digest, position }));
     }
 
     fn store_bytes(&mut self) -> io::Result<()> {
@@ -194,7 +203,9 @@ impl RimDriver {
             }
         }
         if let Some((incoming, _)) = self.incoming.as_mut().filter(|_| any) {
-            incoming.hash(self.rim.position())?;
+            let position = self.rim.position();
+            incoming.hash(position)?;
+            self.shelf.advance(&incoming.announced.name, position);
         }
         Ok(())
     }

@@ -12,10 +12,11 @@ use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, Request, StatusCode};
 use percent_encoding::percent_decode_str;
 use serde_json::{json, Value};
-use tokio::sync::Semaphore;
+use tokio::sync::{watch, Semaphore};
 use tokio::time::timeout;
 
 use super::digest::{FileDigest, Stamp};
+use super::http::FileBody;
 use super::http::{self, HttpResponse};
 use super::shelf::{Failure, Progress, Shelf};
 use crate::machine::FileName;
@@ -68,27 +69,28 @@ impl Pages {
     }
 
     async fn file(&self, wanted: Wanted) -> HttpResponse {
+        let whole = |(file, digest, size)| respond(&wanted, digest, size, |range| http::stored(file, range));
         if let Some(found) = self.stored(&wanted.name).await {
-            return respond(&wanted, found);
+            return whole(found);
         }
-        let Some(mut progress) = self.shelf.follow(&wanted.name) else {
+        let Some(progress) = self.shelf.follow(&wanted.name) else {
             return http::problem(
                 StatusCode::SERVICE_UNAVAILABLE,
                 "too many files are waited for; try again",
             );
         };
-        // The file begins to arrive soon, or the client has to ask again; the rest takes as long as its link does.
-        let begun = progress.wait_for(|now| !matches!(now, Progress::Asked));
-        if timeout(self.patience, begun).await.is_err() {
-            return http::problem(StatusCode::GATEWAY_TIMEOUT, "the file has not come yet; try again");
-        }
-        let ended = progress.wait_for(|now| matches!(now, Progress::Stored | Progress::Failed(..))).await;
-        if let Some(Progress::Failed(failure, why)) = ended.ok().map(|now| now.clone()) {
-            return http::problem(status(failure), &why);
-        }
-        match self.stored(&wanted.name).await {
-            Some(found) => respond(&wanted, found),
-            None => http::problem(StatusCode::BAD_GATEWAY, "the file did not stay; try again"),
+        match timeout(self.patience, begun(progress)).await {
+            Err(_) => http::problem(StatusCode::GATEWAY_TIMEOUT, "the file has not come yet; try again"),
+            Ok((Progress::Arriving(arriving), progress)) => {
+                respond(&wanted, arriving.digest, arriving.size, |range| {
+                    http::arriving(arriving, range, progress)
+                })
+            }
+            Ok((Progress::Failed(failure, why), _)) => http::problem(status(failure), &why),
+            Ok((Progress::Stored | Progress::Asked, _)) => match self.stored(&wanted.name).await {
+                Some(found) => whole(found),
+                None => http::problem(StatusCode::BAD_GATEWAY, "the file did not stay; try again"),
+            },
         }
     }
 
@@ -121,6 +123,16 @@ fn verify(shelf: &Shelf, name: &FileName) -> Option<(File, FileDigest, u64)> {
     Some((opened.file, opened.digest, stamp.size))
 }
 
+/// Waits until the progress is more than "asked".
+async fn begun(mut progress: watch::Receiver<Progress>) -> (Progress, watch::Receiver<Progress>) {
+    loop {
+        let now = progress.borrow_and_update().clone();
+        if !matches!(now, Progress::Asked) || progress.changed().await.is_err() {
+            return (now, progress);
+        }
+    }
+}
+
 /// The file that a path names; the error is the rule that the path breaks.
 pub fn file_name(path: &str) -> Result<FileName, String> {
     let encoded = path.strip_prefix('/').unwrap_or(path);
@@ -145,8 +157,10 @@ fn status(failure: Failure) -> StatusCode {
     }
 }
 
-/// The response to a request for a file with this hash and size.
-fn respond(wanted: &Wanted, (file, digest, size): (File, FileDigest, u64)) -> HttpResponse {
+/// The response to a request for a file with this hash and size; `body` gives the file's bytes.
+fn respond(
+    wanted: &Wanted, digest: FileDigest, size: u64, body: impl FnOnce(Range<u64>) -> FileBody,
+) -> HttpResponse {
     let said = |name: HeaderName| wanted.headers.get(name).and_then(|value| value.to_str().ok());
     let conditions = Conditions {
         // Range applies to GET only.
@@ -165,7 +179,7 @@ fn respond(wanted: &Wanted, (file, digest, size): (File, FileDigest, u64)) -> Ht
     };
     let whole_or_part = status.is_success();
     let mut answer = match whole_or_part && !wanted.head && !range.is_empty() {
-        true => HttpResponse::new(http::body(file, range.clone()).boxed_unsync()),
+        true => HttpResponse::new(body(range.clone()).boxed_unsync()),
         false => http::empty(status),
     };
     *answer.status_mut() = status;

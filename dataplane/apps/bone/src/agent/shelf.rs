@@ -3,6 +3,7 @@
 //! of the loop.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
@@ -14,9 +15,21 @@ use groupflow_host::error::AgentError;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use tokio::sync::watch;
 
+use super::digest::FileDigest;
 use super::folder::{hash, scan, Folder, Skipped};
 use super::store::Store;
 use crate::machine::{FileName, MAX_ASKED};
+
+#[derive(Debug, Clone)]
+pub struct PartialFile {
+    /// The open file, filled as far as its bytes have arrived.
+    pub file: Arc<File>,
+    /// The size of the complete file in bytes.
+    pub size: u64,
+    pub digest: FileDigest,
+    /// All bytes before this offset are there.
+    pub position: u64,
+}
 
 /// The reason why a client does not get a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,7 +51,7 @@ pub enum Failure {
 pub enum Progress {
     /// The hub was asked for the file.
     Asked,
-    Arriving,
+    Arriving(PartialFile),
     Stored,
     /// The file does not come; the text says why in one line.
     Failed(Failure, String),
@@ -98,6 +111,19 @@ impl Shelf {
         }
         if over {
             coming.remove(name);
+        }
+    }
+
+    /// Notes how many bytes of the arriving file are there.
+    pub fn advance(&self, name: &FileName, to: u64) {
+        if let Some(sender) = lock(&self.coming).get(name) {
+            sender.send_if_modified(|progress| match progress {
+                Progress::Arriving(arriving) if arriving.position < to => {
+                    arriving.position = to;
+                    true
+                }
+                _ => false,
+            });
         }
     }
 
