@@ -11,8 +11,8 @@ from typing import Any, cast
 
 import pytest
 
+from groupflow.agents.programs import RUN_FOLDER
 from groupflow.files import variants
-from groupflow.lab.leftovers import RUN_FOLDER
 from groupflow.lab.network import interfaces, processes_in, running
 from groupflow.processes import DaemonError
 

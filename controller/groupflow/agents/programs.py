@@ -1,4 +1,4 @@
-"""Finds groupflow's compiled programs."""
+"""Finds groupflow's compiled programs, and the folder of their sockets."""
 
 import os
 import shutil
@@ -6,6 +6,9 @@ import sys
 from pathlib import Path
 
 from groupflow.agents.errors import ProgramNotFoundError
+
+RUN_FOLDER = Path("/run/groupflow")
+"""the control sockets of switches and split agents on this machine"""
 
 
 def find_program(name: str) -> Path:

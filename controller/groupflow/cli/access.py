@@ -12,10 +12,11 @@ from groupflow.model.fields import Help
 PLAIN = Help("do not encrypt: token and data can be read on the way")
 
 
-def needed(token: str) -> str:
-    """The token. Raises UsageError where there is none."""
+def needed(token: str, source: str = "") -> str:
+    """The token. Raises UsageError where there is none; `source` says which command prints it."""
     if not token:
-        raise UsageError("the token is missing: name its file with --token-file, or set $GROUPFLOW_TOKEN")
+        cure = "name its file with --token-file, or set $GROUPFLOW_TOKEN"
+        raise UsageError(f"the token is missing: {cure}{source and f'; {source} prints it'}")
     return token
 
 

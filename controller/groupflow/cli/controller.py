@@ -163,12 +163,21 @@ async def _serve(args: Settings, tls: tuple[Path, Path] | None) -> None:
 
 def _program(network: "Topology") -> tuple[Path, Path]:
     """P4Info and program of all switches, as the topology names them. Raises UsageError."""
-    wanted = {(switch.p4info, switch.program) for switch in network.switches.values()}
-    (p4info, program), *others = wanted
-    if others:
+    from groupflow.lab.own_program import p4info_of
+
+    switches = list(network.switches.values())
+    if len({(switch.p4info, switch.program) for switch in switches}) > 1:
         raise UsageError("the switches have different programs, and a controller has one; give them one")
+    program = switches[0].program
     if program is None:
+        if switches[0].p4info is not None:
+            raise UsageError(f"p4info: {switches[0].p4info} has no program; write `program: FILE` beside it")
         return P4INFO, P4_JSON
+    if program.suffix == ".p4":
+        raise UsageError(
+            f"{program}: P4 source; name the JSON that p4c makes of it (`net up` runs p4c itself)"
+        )
+    p4info = p4info_of(switches[0], program)
     if p4info is None:
         raise UsageError(f"{program}: its P4Info is missing; write `p4info: FILE` beside it in the topology")
     return p4info, program

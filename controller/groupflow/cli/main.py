@@ -26,7 +26,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit code (`errors.Kind`)."""
     try:
         shared, words = common.taken_out(sys.argv[1:] if argv is None else argv)
-        args = build_parser().parse_args(words)
+        args, unknown = build_parser().parse_known_args(words)
+        if unknown:
+            args.parser.refuse(unknown)
         shared.refuse_unused(args.command, args.uses)
         return args.run(args, shared) or 0
     except SystemExit as done:  # of the parser: help, or a usage error
@@ -85,7 +87,7 @@ def _add_verb(parsers: Any, noun: str, verb: Verb) -> None:
     shared = [f"--{name}" for name in verb.uses]
     parser.epilog = "example: " + "\n         ".join(lines)
     parser.epilog += "\n\nalso, in any place: " + ", ".join((*shared, "-v", "-q"))
-    parser.set_defaults(command=f"{noun}{verb.name}", uses=verb.uses)
+    parser.set_defaults(command=f"{noun}{verb.name}", uses=verb.uses, parser=parser)
     parser.later = partial(_add_arguments, verb)
 
 

@@ -44,6 +44,13 @@ class Parser(ArgumentParser):
         self.complete()
         return super().format_help() + (self.more() if self.more else "")
 
+    def refuse(self, unknown: Sequence[str]) -> Never:
+        """Ends with a usage error that names an unknown word, and the nearest option of this command."""
+        name = unknown[0].partition("=")[0]
+        near = get_close_matches(name, self._option_string_actions, 1)
+        cure = f"did you mean {near[0]}" if near and name.startswith("-") else "leave it out"
+        self.error("unrecognized arguments: " + " ".join(unknown) + f"; {cure}")
+
     def error(self, message: str) -> Never:
         if message.startswith("unrecognized arguments: --token"):  # the rest of it may be a token
             message = "--token: others can read a command line; it takes a file, no token: write --token-file"

@@ -11,6 +11,7 @@ from typing import Any
 from groupflow.agents.agent_process import AgentProcess
 from groupflow.agents.events import Event
 from groupflow.agents.options import MemberOptions, RecvOptions, RoleOptions, SendOptions
+from groupflow.cli.access import needed
 from groupflow.cli.common import Common, on_stop
 from groupflow.cli.session import Session
 from groupflow.errors import InvalidError, Kind
@@ -19,6 +20,7 @@ from groupflow.errors import InvalidError, Kind
 def send(common: Common, session: Session, *, options: SendOptions) -> int:
     """Send a file or stdin to every receiver of a session."""
     check_file(options.file)
+    _check_token(options)
     return run_transfer(options, common)
 
 
@@ -31,12 +33,18 @@ def recv(common: Common, session: Session, *, options: RecvOptions) -> int:
         raise InvalidError(f"{output}: folder {output.parent} does not exist; create it first")
     elif output is not None and output.is_dir():
         raise InvalidError(f"{output}: is a folder; name a file")
+    _check_token(options)
     return run_transfer(options, common)
 
 
 def join(common: Common, session: Session, *, options: MemberOptions) -> int:
     """Let a program that listens on this host take the streams of a TCP session, until stopped."""
+    _check_token(options)
     return ended(_stay(options, common))
+
+
+def _check_token(options: SendOptions | RecvOptions | MemberOptions) -> None:
+    needed(options.token, f"`groupflow session token {options.session}`")
 
 
 async def _stay(options: MemberOptions, common: Common) -> None:

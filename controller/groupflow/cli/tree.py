@@ -17,8 +17,8 @@ from groupflow.cli.common import Common, log_to_stderr, on_stop
 from groupflow.cli.transfer import check_file, ended, report_lost, run_transfer
 from groupflow.errors import UsageError
 from groupflow.model.fields import FiniteRate, Help, Range
-from groupflow.model.values import IpPort, Secret, SessionId
-from groupflow.tree.members import SlowOptions, TreeOptions, TreeRecvOptions, TreeSendOptions
+from groupflow.model.values import Secret, SessionId
+from groupflow.tree.members import Parallel, SkipOptions, TreeOptions, TreeRecvOptions, TreeSendOptions
 from groupflow.tree.options import TOKEN_RULE, DispatchOptions, is_token
 
 Host = TypeVar("Host", TreeOptions, TreeSendOptions, TreeRecvOptions)
@@ -38,16 +38,13 @@ def recv(common: Common, *, options: TreeRecvOptions, pin: Pin) -> int:
 
 def _checked(options: Host, pin: Pin) -> Host:
     """The options of a host, with the certificate of the other side. Raises UsageError."""
-    if options.edges == "datagrams":
-        if not isinstance(options, SlowOptions):
-            raise UsageError(
-                "--edges datagrams loses data, but a session needs every byte; give stream or quic"
-            )
-        if options.slow != "skip":
-            raise UsageError(
-                "--edges datagrams needs --slow skip, and --align for whole records:"
-                " datagrams that are lost are not sent again"
-            )
+    if not isinstance(options, SkipOptions) and (options.slow == "skip" or options.edges == "datagrams"):
+        raise UsageError("--slow skip and --edges datagrams lose data, but a session needs every byte")
+    if options.edges == "datagrams" and options.slow != "skip":
+        raise UsageError(
+            "--edges datagrams needs --slow skip, and --align for whole records:"
+            " datagrams that are lost are not sent again"
+        )
     _check_token(options.token)
     return replace(options, tls_pin=pin.given)
 
@@ -62,6 +59,7 @@ def island(
     *,
     host: TreeOptions,
     pin: Pin,
+    parallel: Parallel = None,
     session: Annotated[SessionId, Help("number of the session in the island")],
     session_token: Annotated[
         str, Help("file with the session's token"), Secret("--session-token-file", "GROUPFLOW_SESSION_TOKEN")
@@ -76,13 +74,15 @@ def island(
     outward: Annotated[bool, Help("from the session, whose sender is in the island, to the tree")] = False,
 ) -> int:
     """Hand a tree's stream to a session, whose switches replicate it; or the other way."""
+    if outward and parallel is not None:
+        raise UsageError("--parallel counts connections to a parent, and the source has none; leave it out")
     shared: dict[str, Any] = vars(_checked(host, pin))
     member: dict[str, Any] = {"session": session, "name": host.name, "token": session_token, "iface": iface}
     if outward:
         receiving: RoleOptions = RecvOptions(start="start", **member)
         sending: RoleOptions = TreeSendOptions(members=members, **shared)
     else:
-        receiving = TreeRecvOptions(start="start", **shared)
+        receiving = TreeRecvOptions(start="start", parallel=parallel, **shared)
         sending = SendOptions(members=members, rate=rate, **member)
     sides = ("tree", f"session {session}") if outward else (f"session {session}", "tree")
     return ended(_pass_on(receiving, sending, sides, common))
@@ -179,7 +179,7 @@ def _line(name: str, fields: dict[str, Any]) -> str:
 def show(
     common: Common,
     *,
-    to: Annotated[IpPort, Help("address of the dispatchers (groupflow tree serve)")],
+    to: Annotated[str, Help("address of the dispatchers (groupflow tree serve)", "HOST:PORT")],
     token: Token = "",
     pin: Pin,
 ) -> None:

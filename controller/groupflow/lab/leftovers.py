@@ -16,11 +16,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Self, cast
 
+from groupflow.agents.programs import RUN_FOLDER
 from groupflow.errors import InvalidError
 
 log = logging.getLogger(__name__)
-
-RUN_FOLDER = Path("/run/groupflow")
 
 
 class Reservation:

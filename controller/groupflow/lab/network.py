@@ -18,13 +18,14 @@ from mininet.link import Link
 from mininet.net import Mininet
 
 from groupflow import units
+from groupflow.agents.programs import RUN_FOLDER
 from groupflow.data import DISSECTOR
 from groupflow.errors import Error
 from groupflow.lab import kernel_link
 from groupflow.lab.bmv2 import Bmv2Switch, tick_interfaces
 from groupflow.lab.gfswitch import GfSwitch
 from groupflow.lab.host import GroupHost
-from groupflow.lab.leftovers import RUN_FOLDER, Reservation, delete_interfaces
+from groupflow.lab.leftovers import Reservation, delete_interfaces
 from groupflow.lab.p4switch import P4Switch
 from groupflow.model.topology import Link as TopologyLink
 from groupflow.model.topology import Topology

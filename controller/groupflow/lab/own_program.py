@@ -48,7 +48,7 @@ def prepare(topology: Topology, folder: Path) -> tuple[Topology, list[Work]]:
                 raise TopologyError(f"switches.{name}.entries: of no program; name one: --p4 FILE")
             continue
         blob = _compiled(switch.program, folder)
-        ready = switches[name] = replace(switch, program=blob, p4info=_p4info(switch, blob))
+        ready = switches[name] = replace(switch, program=blob, p4info=p4info_of(switch, blob))
         if switch.entries is None:
             continue
         if ready.p4info is None:
@@ -138,7 +138,7 @@ def _compiled(path: Path, folder: Path) -> Path:
     return blob
 
 
-def _p4info(switch: Switch, blob: Path) -> Path | None:
+def p4info_of(switch: Switch, blob: Path) -> Path | None:
     """The P4Info that is named, or beside the program, or named by the entries."""
     if switch.p4info is not None:
         return switch.p4info

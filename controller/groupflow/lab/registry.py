@@ -10,8 +10,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Self, cast
 
+from groupflow.agents.programs import RUN_FOLDER
 from groupflow.errors import InvalidError
-from groupflow.lab.leftovers import RUN_FOLDER, lock
+from groupflow.lab.leftovers import lock
 
 FOLDER = RUN_FOLDER / "networks"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}")

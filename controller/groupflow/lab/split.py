@@ -4,10 +4,9 @@ from collections.abc import Iterable
 from ipaddress import IPv4Network
 from pathlib import Path
 
-from groupflow.agents.programs import find_program
+from groupflow.agents.programs import RUN_FOLDER, find_program
 from groupflow.control.sessions.tcp import DEFAULT_PREFIX
 from groupflow.files import variants
-from groupflow.lab.leftovers import RUN_FOLDER
 from groupflow.lab.network import Network
 from groupflow.model.topology import Host
 from groupflow.processes import Daemon

@@ -60,16 +60,18 @@ LISTEN = Written(
 TO = Written(lambda text: units.parse_address(str(text)), "HOST:PORT", _TEXT, "HOST:PORT", _at)
 
 
-def _ip_port(text: object) -> str:
-    try:
-        host, _ = units.parse_address(str(text), lowest_port=0)
-        IPv4Address(host)
-    except ValueError:
-        raise units.UnitError(f"{text!r} is no address; write IP:PORT, as in 10.0.0.1:5000") from None
-    return str(text)
+def _ip_port(lowest_port: int) -> Written:
+    def parse(text: object) -> str:
+        try:
+            host, _ = units.parse_address(str(text), lowest_port=lowest_port)
+            IPv4Address(host)
+        except ValueError:
+            raise units.UnitError(f"{text!r} is no address; write IP:PORT, as in 10.0.0.1:5000") from None
+        return str(text)
+
+    return Written(parse, "IP:PORT", _TEXT, "IP:PORT")
 
 
-IP_PORT = Written(_ip_port, "IP:PORT", _TEXT, "IP:PORT")
 SHARE = Written(
     _share, "a percentage like 10%", _TEXT, "PERCENT",
     lambda share: f"{100 * share:g}%",
@@ -126,11 +128,12 @@ FRACTION_MS = Written(
 FractionMs: TypeAlias = Annotated[float, FRACTION_MS]
 """milliseconds, also parts of one"""
 SessionId: TypeAlias = Annotated[int, SESSION]
-Url: TypeAlias = Annotated[str, URL]
 ListenAddress: TypeAlias = Annotated[tuple[str, int], LISTEN]
 """port 0: any that is free"""
 FarAddress: TypeAlias = Annotated[tuple[str, int], TO]
-IpPort: TypeAlias = Annotated[str, IP_PORT]
+FarIpPort: TypeAlias = Annotated[str, _ip_port(1)]
 """an IPv4 address: gfagent resolves no names"""
+OwnIpPort: TypeAlias = Annotated[str, _ip_port(0)]
+"""port 0: any that is free"""
 Share: TypeAlias = Annotated[float, SHARE]
 """a part of 1"""

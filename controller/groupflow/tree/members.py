@@ -6,12 +6,15 @@ from typing import Annotated, Literal, TypeAlias
 
 from groupflow.agents.options import START, RoleOptions, Start, flag
 from groupflow.model.fields import Help, Range, Size
-from groupflow.model.values import FractionMs, IpPort, Millis, Name
+from groupflow.model.values import FarIpPort, FractionMs, Millis, Name, OwnIpPort
 
 MOST_PARALLEL = 16
 Slow: TypeAlias = Literal["wait", "isolate", "skip"]
 Edges: TypeAlias = Literal["stream", "quic", "datagrams"]
 EDGES: tuple[Edges, ...] = ("stream", "quic", "datagrams")
+Parallel: TypeAlias = Annotated[
+    int | None, Help("number of connections to the parent (default: 1)", "N"), Range(1, MOST_PARALLEL)
+]
 DELAY_BOUND = "bound on the sum of latencies from the source to a host"
 
 
@@ -19,10 +22,10 @@ DELAY_BOUND = "bound on the sum of latencies from the source to a host"
 class TreeOptions(RoleOptions):
     """Options that all hosts share. None is gfagent's default."""
 
-    to: Annotated[IpPort, Help("address of the dispatchers (groupflow tree serve)")]
+    to: Annotated[FarIpPort, Help("address of the dispatchers (groupflow tree serve)")]
     tls_pin: str | None = None
     """SHA-256 of the tree's certificate, hexadecimal; None: no encryption"""
-    listen: Annotated[IpPort | None, Help("address for children (default: any port)")] = None
+    listen: Annotated[OwnIpPort | None, Help("address for children (default: any port)")] = None
     children: Annotated[int | None, Help("the most children of this host (default: 4)", "N"), Range(0)] = None
     cache: Annotated[Size | None, Help("bytes of the stream that this host holds (default: 16MiB)")] = None
     edges: Annotated[
@@ -30,6 +33,9 @@ class TreeOptions(RoleOptions):
         Help("transport from the parent: TCP (stream); QUIC; or QUIC's datagrams, which are lost or late and"
              " need --slow skip"),
     ] = "stream"  # fmt: skip
+    slow: Annotated[
+        Slow, Help("effect of a slow child: all wait, the child is cut off, or the child skips late data")
+    ] = "wait"
     patience: int | None = None
     """seconds to look for lost dispatchers"""
 
@@ -38,19 +44,16 @@ class TreeOptions(RoleOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SlowOptions(TreeOptions):
-    """Options of hosts whose children may lose data. A host that hands the stream to a session loses none."""
+class SkipOptions(TreeOptions):
+    """Options of hosts that may skip data. A host that hands the stream to a session skips none."""
 
-    slow: Annotated[
-        Slow, Help("effect of a slow child: all wait, the child is cut off, or the child skips late data")
-    ] = "wait"
     align: Annotated[
         int | None, Help("size of a record, which is skipped whole (default: 1)", "BYTES"), Range(1)
     ] = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class TreeSendOptions(SlowOptions):
+class TreeSendOptions(SkipOptions):
     """The source, `gfagent tree-send`."""
 
     role = "tree-send"
@@ -64,13 +67,11 @@ class TreeSendOptions(SlowOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TreeRecvOptions(SlowOptions):
+class TreeRecvOptions(SkipOptions):
     """A host that receives, and passes on: `gfagent tree-recv`."""
 
     role = "tree-recv"
-    parallel: Annotated[
-        int | None, Help("number of connections to the parent (default: 1)", "N"), Range(1, MOST_PARALLEL)
-    ] = None
+    parallel: Parallel = None
     deadline_ms: Annotated[
         Millis | None, Help("age at which the parent drops a datagram (default: 200ms)"), Name("--deadline")
     ] = None

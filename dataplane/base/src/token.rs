@@ -1,4 +1,5 @@
-//! Secrets that two sides share, numbers of streams, and fairness among connections that have not said a word yet.
+//! Secrets that two sides share, numbers of streams, and fairness among connections that have not said a word
+//! yet.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;

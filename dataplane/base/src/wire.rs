@@ -105,9 +105,9 @@ macro_rules! wire_number {
     )+};
 }
 
-/// Declares a struct that is a part of a message: `/// Doc. Name, "prefix.", { /// Doc. field: type, }`. Errors
-/// name a field by the prefix and its name. `field: type = range` bounds a number; `field: type => form` is
-/// written and read by the functions `form::write` and `form::read`.
+/// Declares a struct that is a part of a message: `/// Doc. Name, "prefix.", { /// Doc. field: type, }`.
+/// Errors name a field by the prefix and its name. `field: type = range` bounds a number; `field: type =>
+/// form` is written and read by the functions `form::write` and `form::read`.
 #[macro_export]
 macro_rules! wire_struct {
     ($(#[$meta:meta])* $name:ident, $prefix:literal, {

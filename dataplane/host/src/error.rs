@@ -57,7 +57,7 @@ impl AgentError {
 
     fn refused(code: Refusal, text: &str) -> AgentError {
         let cure = match code {
-            Refusal::UnknownSession => "create the session first, or check --session",
+            Refusal::UnknownSession => "create the session first, or check its number",
             Refusal::WrongToken => "pass the session's token in GROUPFLOW_TOKEN or a --token-file",
             Refusal::SessionFull => "make room in the session, or raise its limit",
             Refusal::BadRequest => "check that agent and controller are of the same version",

@@ -1,5 +1,5 @@
-//! The file or pipe that is sent: read at any offset, or in order; and the destination of a received stream: a file
-//! that appears when it is complete, or stdout.
+//! The file or pipe that is sent: read at any offset, or in order; and the destination of a received stream:
+//! a file that appears when it is complete, or stdout.
 
 use std::ffi::OsString;
 use std::fs::{self, File, Metadata};

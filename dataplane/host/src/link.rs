@@ -1,7 +1,8 @@
-//! A TCP connection that never blocks: its bytes, either plain or inside TLS 1.3, and those that wait until its
-//! socket takes them.
+//! A TCP connection that never blocks: its bytes, either plain or inside TLS 1.3, and those that wait until
+//! its socket takes them.
 //!
-//! The socket stays accessible, because TCP's state and the advertised window do not depend on whether TLS is used.
+//! The socket stays accessible, because TCP's state and the advertised window do not depend on whether TLS is
+//! used.
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};

@@ -1,5 +1,5 @@
-//! Events for programs (JSON lines) and for people (short lines on stderr); and the progress of a transfer: when it
-//! is reported, and its rate.
+//! Events for programs (JSON lines) and for people (short lines on stderr); and the progress of a transfer:
+//! when it is reported, and its rate.
 
 use std::io::{self, Write};
 use std::os::fd::AsFd;

@@ -1,4 +1,5 @@
-//! Socket options that neither socket2 nor nix offers, and Unix sockets for processes of this user and of root alone.
+//! Socket options that neither socket2 nor nix offers, and Unix sockets for processes of this user and of
+//! root alone.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};

@@ -1,5 +1,5 @@
-//! Subcommands of gfagent: the options of each app know how to run it. Values of the command line, and the options
-//! common to the agents of a session.
+//! Subcommands of gfagent: the options of each app know how to run it. Values of the command line, and the
+//! options common to the agents of a session.
 
 use std::ffi::OsString;
 use std::io::Write;

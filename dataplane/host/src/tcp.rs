@@ -91,8 +91,8 @@ impl TcpOptions {
     }
 }
 
-/// Bounds the bytes a second that a socket sends from now on, to 1 at least. Pure TCP pacing: no discipline of
-/// the interface is needed.
+/// Bounds the bytes a second that a socket sends from now on, to 1 at least. Pure TCP pacing: no discipline
+/// of the interface is needed.
 pub fn set_pace(socket: &impl AsFd, rate: u64) -> io::Result<()> {
     // u32::MAX is the kernel's "no limit".
     let rate = u32::try_from(rate.max(1)).unwrap_or(u32::MAX);

@@ -1,5 +1,5 @@
-//! TLS: the server's certificate, a given one or one that the server makes at its first start; and a client's trust
-//! in the server, by the fingerprint of its certificate or by a certificate that vouches for it.
+//! TLS: the server's certificate, a given one or one that the server makes at its first start; and a client's
+//! trust in the server, by the fingerprint of its certificate or by a certificate that vouches for it.
 
 use std::fs::File;
 use std::io::Write;

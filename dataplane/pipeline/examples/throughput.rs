@@ -1,10 +1,10 @@
-//! Measures how fast groupflow's own program runs on one core, with each engine (experiments/bench/pipeline.py):
-//! a line of JSON for each kind of traffic.
+//! Measures how fast groupflow's own program runs on one core, with each engine
+//! (experiments/bench/pipeline.py): a line of JSON for each kind of traffic.
 //!
 //! `cargo run --release -p groupflow-pipeline --example throughput -- p4src/build/groupflow.json`
 //!
-//! First its packets by kind, then unicast and session data with up to 100,000 entries (tables are made larger
-//! than the program has them).
+//! First its packets by kind, then unicast and session data with up to 100,000 entries (tables are made
+//! larger than the program has them).
 //!
 //! A packet goes through ingress, for each copy through egress, and out as a frame, in one thread. The
 //! engines take turns in rounds, so that what else the machine does hits both; the best round of each counts.

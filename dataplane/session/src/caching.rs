@@ -1,5 +1,5 @@
-//! The agent beside a switch: a cache, and its messages with the controller about streams; and requests to the
-//! controller, repeated until answered, which every member has.
+//! The agent beside a switch: a cache, and its messages with the controller about streams; and requests to
+//! the controller, repeated until answered, which every member has.
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -118,9 +118,9 @@ impl<P: Part> Machine for Endpoint<P> {
         };
         if packet.header.kind == Kind::Reply {
             let reply = Reply::parse(packet.payload)?;
-            // Nobody but the controller knows the ids of requests, which begin anywhere. Where an answer comes
-            // from, notices may come from, too, until the controller or the gateway has another address. A
-            // notice that overtakes the first answer is lost.
+            // Nobody but the controller knows the ids of requests, which begin anywhere. Where an answer
+            // comes from, notices may come from, too, until the controller or the gateway has another
+            // address. A notice that overtakes the first answer is lost.
             if self.seat.member.pending.awaits(reply.request) {
                 self.controller = Some(datagram.from);
             }

@@ -1,5 +1,5 @@
-//! The bench of P4Runtime's entries (experiments/bench/pipeline.py): a client that does little else than to wait
-//! for the switch, so that the switch is measured and not its client.
+//! The bench of P4Runtime's entries (experiments/bench/pipeline.py): a client that does little else than to
+//! wait for the switch, so that the switch is measured and not its client.
 //!
 //! `entries GFSWITCH PROGRAM.json P4INFO.txtpb` starts gfswitch with groupflow's program, whose largest table
 //! gets room for more entries, and prints each figure as a line of JSON.
@@ -152,8 +152,8 @@ async fn prepare(client: &mut Client, json: &str, p4info: &str) -> Result<(Ids, 
     Ok((ids, (requests, responses)))
 }
 
-/// Writes so many entries, `each` a call, with so many calls in flight on the client's connection. Gives the time
-/// that it takes once all messages are made.
+/// Writes so many entries, `each` a call, with so many calls in flight on the client's connection. Gives the
+/// time that it takes once all messages are made.
 async fn write(
     client: &Client, ids: &Ids, kind: Type, first: u32, (entries, each, in_flight): (u32, u32, u32),
 ) -> Result<Duration, AnyError> {

@@ -1,6 +1,6 @@
 //! The cost of a hop (experiments/bench/pipeline.py): nanoseconds a packet through the switch's core with
-//! groupflow's program, which routes, and ideal links, while nobody asks for traces, and while a trace waits for
-//! packets of another port. It prints one line in JSON.
+//! groupflow's program, which routes, and ideal links, while nobody asks for traces, and while a trace waits
+//! for packets of another port. It prints one line in JSON.
 //!
 //! `cargo run --release -p groupflow-switch --example hop_cost [--once]`
 //!

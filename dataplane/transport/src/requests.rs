@@ -62,8 +62,8 @@ struct RequestWindow {
     size: u32,
     answered: u32,
     timed_out: u32,
-    /// The shortest time that an answer took. Packets to the whole group do not count: such a packet may answer
-    /// the earlier request of another, and be here at once.
+    /// The shortest time that an answer took. Packets to the whole group do not count: such a packet may
+    /// answer the earlier request of another, and be here at once.
     fastest: Option<Nanos>,
 }
 
@@ -114,7 +114,8 @@ impl Requests {
         }
     }
 
-    /// Notes that the packet has arrived, sent to this requester `alone` or to its group. True: it was missing.
+    /// Notes that the packet has arrived, sent to this requester `alone` or to its group. True: it was
+    /// missing.
     pub fn arrived(&mut self, now: Nanos, seq: Seq, alone: bool) -> bool {
         let found = self.gaps.range(..=seq.0).next_back();
         let Some((first, gap)) = found.map(|(&first, &gap)| (first, gap)) else { return false };

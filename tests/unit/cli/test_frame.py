@@ -15,6 +15,7 @@ from groupflow.cli.parser import Parser
 from groupflow.errors import UsageError
 from groupflow.model.fields import FiniteRate, Help, Key, Port, Range, Size
 from groupflow.model.values import (
+    URL,
     FarAddress,
     Interval,
     ListenAddress,
@@ -25,7 +26,6 @@ from groupflow.model.values import (
     SessionId,
     Share,
     Span,
-    Url,
 )
 
 Function = Callable[..., Any]
@@ -99,7 +99,7 @@ VALUES: list[tuple[Any, Any, str, Any]] = [
     (Interval, 1.0, "--it 50ms", 0.05),
     (Share, 0.1, "--it 25%", 0.25),
     (SessionId, None, "--it 7", 7),
-    (Url, None, "--it http://h:1", "http://h:1"),
+    (Annotated[str, URL], None, "--it http://h:1", "http://h:1"),
     (ListenAddress, ("h", 1), "--it 0.0.0.0:0", ("0.0.0.0", 0)),
     (FarAddress, None, "--it h:9", ("h", 9)),
 ]
@@ -152,7 +152,7 @@ def test_an_option_is_read_by_its_type(kind: Any, default: Any, line: str, value
         (Interval, "--it 0", "argument --it: '0' will not do; write a time above 0, as in '1s'"),
         (Share, "--it x", "argument --it: 'x' is no share; write a percentage like 10%"),
         (SessionId, "--it 0", "argument --it: '0' is no session; write a number from 1 to 16777215"),
-        (Url, "--it h:1", "argument --it: 'h:1' is no URL; write one like http://10.0.0.1:9580"),
+        (Annotated[str, URL], "--it h:1", "argument --it: 'h:1' is no URL; write one like http://10.0.0.1:9580"),
         (FarAddress, "--it h:0", "argument --it: 'h:0' is no address; write HOST:PORT"),
         (int, "--that 1", "unrecognized arguments: --that 1"),
     ],

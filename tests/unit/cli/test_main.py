@@ -132,7 +132,7 @@ print(sorted(slow & sys.modules.keys()))
         ),
         (
             "tree island --to 127.0.0.1:1 --plain --session 7 --edges datagrams", 2,
-            "groupflow: --edges datagrams loses data, but a session needs every byte; give stream or quic",
+            "groupflow: --slow skip and --edges datagrams lose data, but a session needs every byte",
         ),
         ("session set 7", 2, "groupflow: nothing to change; give --mode, --policy or --window"),
         ("session create 7 --lifetime 60", 2, "'60' cannot be read; write a number with ns, us, ms or s"),

@@ -14,6 +14,11 @@ JOINED = """event joined ',"member":1,"mode":"e2e","policy":"strict"'"""
 COMPLETE = """event complete ',"bytes":5,"seconds":1.0,"goodput_bps":40,"lost":[]'"""
 
 
+@pytest.fixture(autouse=True)
+def _token(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GROUPFLOW_TOKEN", "c0")
+
+
 def test_send_passes_everything_on(gfagent: Install, tmp_path: Path) -> None:
     file = tmp_path / "f.bin"
     file.write_bytes(b"hello")

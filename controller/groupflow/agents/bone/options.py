@@ -1,14 +1,15 @@
 """Options of gfagent's hub and rim."""
 
-import re
+from contextlib import suppress
 from dataclasses import dataclass, field
+from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
 from groupflow.agents.options import RoleOptions, flag
 from groupflow.model import ports
 from groupflow.model.fields import FiniteRate, Help, Range, Size
-from groupflow.model.values import IpPort, Millis, Name, Seconds, SessionId
+from groupflow.model.values import FarIpPort, Millis, Name, OwnIpPort, Seconds, SessionId
 
 Method: TypeAlias = Literal["scheduled", "unscheduled", "unicast"]
 Repair: TypeAlias = Literal["go-back-n", "selective"]
@@ -24,8 +25,8 @@ class BoneOptions(RoleOptions):
     folder: Annotated[Path, Help("folder of the files", "FOLDER"), Name("--dir")] = field(
         metadata=flag("dir")
     )
-    http: Annotated[IpPort, Help("address of the HTTP server: a hub's takes orders, a rim's serves files")]
-    group: Annotated[IpPort | None, Help("multicast group of the rims (default: 239.83.84.1:26500)")] = None
+    http: Annotated[OwnIpPort, Help("address of the HTTP server: a hub's takes orders, a rim's serves files")]
+    group: Annotated[FarIpPort | None, Help("multicast group of rims (default: 239.83.84.1:26500)")] = None
     session: Annotated[
         SessionId | None, Help("session that carries the multicast, through its switches (default: none)")
     ] = None
@@ -42,8 +43,9 @@ class BoneOptions(RoleOptions):
 
     def arguments(self) -> list[str]:
         given = super().arguments()
-        if self.iface is not None and re.fullmatch(r"\d+(\.\d+){3}", self.iface):
-            given[given.index("--bind-iface")] = "--addr"
+        with suppress(ValueError):
+            if self.iface is not None and IPv4Address(self.iface):
+                given[given.index("--bind-iface")] = "--addr"
         return given
 
 
@@ -52,7 +54,7 @@ class HubOptions(BoneOptions):
     """`gfagent bone-hub`."""
 
     role = "bone-hub"
-    http: Annotated[IpPort, Help("address where the hub takes orders")] = HUB_HTTP
+    http: Annotated[OwnIpPort, Help("address where the hub takes orders")] = HUB_HTTP
     everything: Annotated[
         bool, Help("also send files that are in the folder at the start"), Name("--all")
     ] = field(default=False, metadata=flag("all"))
@@ -66,7 +68,7 @@ class HubOptions(BoneOptions):
              " takes 174 s where go-back-n takes 416"),
     ] = "go-back-n"  # fmt: skip
     """figures: docs/results/amcb.md, scheduled"""
-    rims: Annotated[tuple[IpPort, ...], Help("address of a rim, for --method unicast"), Name("--rim")] = (
+    rims: Annotated[tuple[FarIpPort, ...], Help("address of a rim, for --method unicast"), Name("--rim")] = (
         field(default=(), metadata=flag("rim"))
     )
     rate: Annotated[FiniteRate | None, Help("sending rate, with all headers (default: 1mbit)")] = None
@@ -98,12 +100,12 @@ class RimOptions(BoneOptions):
     """`gfagent bone-rim`."""
 
     role = "bone-rim"
-    http: Annotated[IpPort, Help("address where clients get files")] = RIM_HTTP
+    http: Annotated[OwnIpPort, Help("address where clients get files")] = RIM_HTTP
     max_bytes: Annotated[
         Size | None, Help("bound of all files; the least recently used are removed first (default: 1GiB)")
     ] = None
     hub: Annotated[
-        IpPort | None, Help("address of the only hub that is heard (default: any)"), Name("--to")
+        FarIpPort | None, Help("address of the only hub that is heard (default: any)"), Name("--to")
     ] = None
     miss_wait: Annotated[
         Seconds | None, Help("time that a client waits for the first byte of a file (default: 120s)")

@@ -7,7 +7,7 @@ from typing import Annotated
 from groupflow.agents.options import RoleOptions, flag
 from groupflow.model import ports
 from groupflow.model.fields import Help, Range
-from groupflow.model.values import IpPort, Name, Seconds
+from groupflow.model.values import FarIpPort, Name, OwnIpPort, Seconds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +27,7 @@ class ServeOptions(RoleOptions):
         ),
         Range(1),
     ] = None
-    listen: Annotated[IpPort, Help("address for clients")] = f"0.0.0.0:{ports.GATHER}"
+    listen: Annotated[OwnIpPort, Help("address for clients")] = f"0.0.0.0:{ports.GATHER}"
     out: Annotated[Path | None, Help("folder where streams are written", "FOLDER")] = None
     """None: streams are counted and thrown away"""
     tls: tuple[Path, Path] | None = field(default=None, metadata=flag(None))
@@ -47,7 +47,7 @@ class GatherSendOptions(RoleOptions):
     name: Annotated[str, Help("name of this client in the server's list"), Name("--client")] = field(
         metadata=flag("client")
     )
-    to: Annotated[IpPort, Help("address of the server")]
+    to: Annotated[FarIpPort, Help("address of the server")]
     file: Annotated[Path | None, Help("file to send (default: stdin)")] = None
     duration: Annotated[
         Seconds | None, Help("time after which the stream ends (default: at the file's end)")

@@ -9,6 +9,7 @@ from ipaddress import IPv4Network
 from pathlib import Path
 from typing import Any, cast
 
+from groupflow.agents.programs import RUN_FOLDER
 from groupflow.control.events import Events
 from groupflow.control.sessions.fabric import Fabric, Installation
 from groupflow.control.sessions.manager import SessionManager
@@ -31,7 +32,6 @@ AGENT_GRACE = 3.0
 """seconds that a lost agent keeps its part in sessions: it may be started again"""
 SETTLE_SECONDS = 5.0
 
-_FOLDER = Path("/run/groupflow")
 _PRESENT = "split/agents/"
 
 
@@ -39,7 +39,7 @@ _PRESENT = "split/agents/"
 class SplitOptions:
     """Control sockets of the split agents."""
 
-    folder: Path = _FOLDER
+    folder: Path = RUN_FOLDER
     """has the socket `<host>.split.sock` of each agent"""
     places: Mapping[str, ControlAddress] = field(default_factory=dict[str, ControlAddress])
     """control sockets outside the folder, by the agent's host"""

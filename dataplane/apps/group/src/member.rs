@@ -1,5 +1,5 @@
-//! `gfagent member`, which joins a session on behalf of a TCP program of this host, and `gfagent cache`, which keeps
-//! packets of sessions beside a switch.
+//! `gfagent member`, which joins a session on behalf of a TCP program of this host, and `gfagent cache`,
+//! which keeps packets of sessions beside a switch.
 
 use groupflow_base::Nanos;
 use groupflow_host::error::AgentError;

@@ -1,5 +1,5 @@
-//! Messages between agents: the preamble of a connection to the next agent, which tells which stream follows, and
-//! frames that agents send upstream, against the stream's direction.
+//! Messages between agents: the preamble of a connection to the next agent, which tells which stream follows,
+//! and frames that agents send upstream, against the stream's direction.
 
 use groupflow_base::codec::{CodecError, Envelope, Envelopes, Reader, Writer};
 use groupflow_base::wire::last_text;

@@ -3,8 +3,8 @@
 //! The agent is one thread with one epoll. A sender's connection to a session's address becomes a stream. The
 //! stream's bytes are cached once and handed to every branch: to the next agents, which learn from a
 //! preamble which stream follows and answer in [`frame`]s, and to the members' ordinary TCP listeners. A
-//! stream lasts no longer than the agents that carry it: when one of them ends, its connections are reset, and
-//! the agent before it tells the reason upstream.
+//! stream lasts no longer than the agents that carry it: when one of them ends, its connections are reset,
+//! and the agent before it tells the reason upstream.
 //!
 //! `groupflow_transport` decides in its `fanout` which bytes may be taken, kept and discarded;
 //! `groupflow_host` gives sockets, polling, options and reports; `groupflow_base` gives readers of frames.

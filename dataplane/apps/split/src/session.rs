@@ -1,5 +1,5 @@
-//! A session at this agent: its open ports and its statistics, with the counters, receipts and failures of its
-//! streams; and the state that the streams of all sessions share.
+//! A session at this agent: its open ports and its statistics, with the counters, receipts and failures of
+//! its streams; and the state that the streams of all sessions share.
 
 use std::collections::VecDeque;
 use std::net::{Ipv4Addr, SocketAddrV4, TcpListener};

@@ -60,8 +60,8 @@ impl ControlLine {
     }
 }
 
-/// Dispatchers that have told how often they give a sign of life are given up when they miss it; without a word
-/// from them, after a while.
+/// Dispatchers that have told how often they give a sign of life are given up when they miss it; without a
+/// word from them, after a while.
 #[test]
 fn silent_dispatchers_are_given_up_and_tried_again() {
     let (silent, at) = listener();

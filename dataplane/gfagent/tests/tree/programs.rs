@@ -1,4 +1,5 @@
-//! Hosts as programs: `gfagent tree-send` and `tree-recv`, with their data over pipes and their events as JSON.
+//! Hosts as programs: `gfagent tree-send` and `tree-recv`, with their data over pipes and their events as
+//! JSON.
 
 use std::fmt::Display;
 use std::io::{self, BufRead, BufReader, Read, Write};

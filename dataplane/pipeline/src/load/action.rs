@@ -251,7 +251,8 @@ pub(crate) fn placed(node: &Json<'_>) -> String {
     }
 }
 
-/// The argument is metadata of the standard type: the packet's own, or a copy that an action works on. P4_14's
+/// The argument is metadata of the standard type: the packet's own, or a copy that an action works on.
+/// P4_14's
 /// `drop` has none.
 fn mark_to_drop(call: &Call<'_, '_>) -> Result<Op, LoadError> {
     let scope = call.scope;

@@ -179,7 +179,8 @@ impl Scope {
         Ok(())
     }
 
-    /// Reads unions and their stacks. A stack of unions is a stack for each kind of header; they share a count.
+    /// Reads unions and their stacks. A stack of unions is a stack for each kind of header; they share a
+    /// count.
     fn add_unions(
         &mut self, root: &Json<'_>, ids: &HashMap<u64, u32>, slots: &mut u32,
     ) -> Result<(), LoadError> {

@@ -284,8 +284,8 @@ impl Gen<'_> {
         At { base, offset: 0 }.plus(size_of::<RegisterCells>() * register as usize)
     }
 
-    /// Code for the cell of an array, given where the array's address and length are and the bytes of a cell, or
-    /// for counting an index beyond its end.
+    /// Code for the cell of an array, given where the array's address and length are and the bytes of a cell,
+    /// or for counting an index beyond its end.
     fn with_cell(
         &mut self, (array, bytes): (At, usize), index: Value, out_of_range: Word,
         code: impl FnOnce(&mut Self, Value) -> Result<(), NotNative>,

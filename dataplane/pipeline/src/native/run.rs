@@ -286,8 +286,8 @@ impl Native {
         self.outcome(dropped)
     }
 
-    /// The outcome of egress. It is made last: a value that is written by parts and then moved as a whole waits
-    /// until the parts have reached memory.
+    /// The outcome of egress. It is made last: a value that is written by parts and then moved as a whole
+    /// waits until the parts have reached memory.
     #[inline]
     fn outcome(&mut self, dropped: Option<DropReason>) -> EgressOutcome {
         let fate = match (dropped, self.recirculated.take()) {
@@ -298,7 +298,8 @@ impl Native {
         EgressOutcome { fate, clone: self.clone.take() }
     }
 
-    /// Runs egress on a packet, whose context is set but for the queue's metadata. Says why there is no frame.
+    /// Runs egress on a packet, whose context is set but for the queue's metadata. Says why there is no
+    /// frame.
     #[inline(always)]
     fn leave(
         &mut self, parts: &mut EngineParts<'_>, fields: &mut Phv, payload: &[u8], tail: u32,

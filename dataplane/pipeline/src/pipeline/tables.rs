@@ -98,9 +98,9 @@ impl Pipeline {
         Ok(())
     }
 
-    /// Sets the actions among which entries of a table select, with their weights, by a handle of the caller's
-    /// that no other table uses; none removes the group. An action is left out while the port that it names is
-    /// down.
+    /// Sets the actions among which entries of a table select, with their weights, by a handle of the
+    /// caller's that no other table uses; none removes the group. An action is left out while the port that
+    /// it names is down.
     pub fn set_group(
         &mut self, table: TableId, handle: u64, weighted: Vec<Weighted>,
     ) -> Result<(), TableError> {
@@ -231,7 +231,8 @@ impl Pipeline {
         Ok(())
     }
 
-    /// Sets the rates of the direct meter of an entry, or of the default entry; `None` makes every packet green.
+    /// Sets the rates of the direct meter of an entry, or of the default entry; `None` makes every packet
+    /// green.
     pub fn direct_meter_write(
         &mut self, table: TableId, key: Option<&EntryKey>, config: Option<MeterConfig>,
     ) -> Result<(), TableError> {

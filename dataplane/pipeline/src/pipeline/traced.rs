@@ -55,8 +55,8 @@ impl Pipeline {
         wanted.is_empty() || interpret::matches(self.parts().0, now, arrival, bytes, wanted)
     }
 
-    /// Reads `header.field=value` or `header.field=value/mask`: numbers in decimal or hexadecimal digits, IPv4
-    /// addresses and prefixes, MAC addresses.
+    /// Reads `header.field=value` or `header.field=value/mask`: numbers in decimal or hexadecimal digits,
+    /// IPv4 addresses and prefixes, MAC addresses.
     pub fn field_match(&self, text: &str) -> Result<FieldMatch, FieldMatchError> {
         let wrong = |reason: String| FieldMatchError { text: text.to_owned(), reason };
         let shape = || {

@@ -110,7 +110,8 @@ pub(crate) enum Op {
         low: Expr,
         high: Expr,
     },
-    /// One of a group's actions, by a hash: the action of a selector table's entries, with the group's handle.
+    /// One of a group's actions, by a hash: the action of a selector table's entries, with the group's
+    /// handle.
     Select {
         calculation: u32,
     },

@@ -2,8 +2,8 @@
 //!
 //! BMv2 computes with unlimited integers and p4c masks results to the width of their type. Here a value is
 //! 128 bits in two's complement. The loader tracks how wide each intermediate result can grow; the few
-//! expressions whose result depends on a bit above the 128th (see `load::expr`) are computed in numbers of any
-//! size, so both agree.
+//! expressions whose result depends on a bit above the 128th (see `load::expr`) are computed in numbers of
+//! any size, so both agree.
 
 use num_bigint::{BigInt, Sign};
 

@@ -70,8 +70,8 @@ pub struct TableInfo {
     pub key: Vec<KeyInfo>,
     /// The actions entries may use.
     pub actions: Vec<ActionId>,
-    /// The action of entries that have a group of actions, in a table with a selector. Its one argument is the
-    /// handle given to [`Pipeline::set_group`](crate::Pipeline::set_group).
+    /// The action of entries that have a group of actions, in a table with a selector. Its one argument is
+    /// the handle given to [`Pipeline::set_group`](crate::Pipeline::set_group).
     pub select: Option<ActionId>,
     /// How many entries it holds.
     pub max_size: usize,
@@ -188,8 +188,8 @@ pub struct ValueSetInfo {
     pub widths: Vec<u32>,
 }
 
-/// A value as people read it: IPv4, IPv6 and MAC addresses in their own form, by the last word of the name and
-/// by the width in bits; all else in hexadecimal digits.
+/// A value as people read it: IPv4, IPv6 and MAC addresses in their own form, by the last word of the name
+/// and by the width in bits; all else in hexadecimal digits.
 pub(crate) fn shown(name: &str, width: u32, value: u128) -> String {
     let word = name.rsplit(['.', '$', '_']).next().unwrap_or(name).to_ascii_lowercase();
     let kinds = ["addr", "src", "dst", "mac"];

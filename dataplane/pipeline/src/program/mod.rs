@@ -131,8 +131,8 @@ impl Program {
         &self.value_sets
     }
 
-    /// Opens the declared entries of a table, which the JSON does not tell from constant ones, to changes, and
-    /// gives the table room for `size` entries.
+    /// Opens the declared entries of a table, which the JSON does not tell from constant ones, to changes,
+    /// and gives the table room for `size` entries.
     pub fn open_table(&mut self, name: &str, size: usize) {
         if let Some(table) = self.tables.iter_mut().find(|table| table.name == name) {
             table.const_entries = false;

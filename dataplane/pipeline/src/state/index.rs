@@ -28,8 +28,8 @@ pub(crate) struct Masked {
     masks: Vec<u64>,
     /// The words of the key that count, and which of their bits.
     used: Vec<(usize, u64)>,
-    /// No entry has a higher rank. A rank is the priority, and below it a number that falls from entry to entry: of
-    /// equal priority, the one that came first matches.
+    /// No entry has a higher rank. A rank is the priority, and below it a number that falls from entry to
+    /// entry: of equal priority, the one that came first matches.
     most: u64,
     rows: Slots,
 }

@@ -1,16 +1,17 @@
 //! The words of a table's rows, which hold all that there is of an entry.
 //!
-//! A row is the action with the row's number, the counter where the table counts, the action's arguments, the key,
-//! and the time of the last packet where the table keeps it. The key is its values; in a table with priorities a
-//! mask for each, and the ends of ranges; then its rank: the length of the prefix, or the priority and the order in
-//! which entries came. A number of more than 64 bits has two words, the higher first.
+//! A row is the action with the row's number, the counter where the table counts, the action's arguments, the
+//! key, and the time of the last packet where the table keeps it. The key is its values; in a table with
+//! priorities a mask for each, and the ends of ranges; then its rank: the length of the prefix, or the
+//! priority and the order in which entries came. A number of more than 64 bits has two words, the higher
+//! first.
 
 use crate::program::entry::{EntryKey, Match};
 use crate::program::info::{ActionInfo, MatchKind, TableInfo};
 use crate::program::phv::{mask, prefix_mask};
 
-/// In the first word: 0 without an action, otherwise the position of the action in the table's list, plus 1; and
-/// above [`ROW_SHIFT`] the number of the row.
+/// In the first word: 0 without an action, otherwise the position of the action in the table's list, plus 1;
+/// and above [`ROW_SHIFT`] the number of the row.
 pub(crate) const ROW_SHIFT: u32 = 32;
 /// The bits below the priority in the last word of a key, its rank.
 pub(crate) const PRIORITY: u32 = 32;

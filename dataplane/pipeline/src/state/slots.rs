@@ -1,7 +1,7 @@
 //! A hash table from keys, which the rows themselves hold, to row numbers.
 
-/// Open addressing with linear probing. A slot is 0 where it is empty; otherwise the hash of the row's key, and
-/// the row's number.
+/// Open addressing with linear probing. A slot is 0 where it is empty; otherwise the hash of the row's key,
+/// and the row's number.
 #[derive(Debug)]
 pub(crate) struct Slots {
     slots: Vec<u64>,

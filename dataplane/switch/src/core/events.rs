@@ -18,7 +18,8 @@ use super::traffic_manager::{EnqueueError, Origin, PortService, Queued, Served};
 pub const LOOPBACK_DELAY: Nanos = Nanos::from_micros(1);
 /// The most packets that are on their way to ingress again.
 pub const LOOPBACK_LIMIT: usize = 4096;
-/// How often egress clones a copy of a copy before the next goes by the loop, which bounds the copies at once.
+/// How often egress clones a copy of a copy before the next goes by the loop, which bounds the copies at
+/// once.
 const CLONES_AT_ONCE: u16 = 4;
 /// The place of ports that the switch does not have: their packets go through egress, and end there.
 const NOWHERE: u16 = u16::MAX;
@@ -147,8 +148,8 @@ impl Switch {
         self.dispose(now, arrival, bytes, done, None);
     }
 
-    /// Runs ingress while packets are recorded, and carries out its decision: each packet takes the longer way,
-    /// which says what becomes of it.
+    /// Runs ingress while packets are recorded, and carries out its decision: each packet takes the longer
+    /// way, which says what becomes of it.
     #[cold]
     pub(super) fn ingress_recorded(
         &mut self, now: Nanos, arrival: Arrival, bytes: &[u8], trace: Option<TraceHandle>,
@@ -357,8 +358,8 @@ impl Switch {
         }
     }
 
-    /// Carries out the decision of egress. The copy of the code for packets that are not `RECORDED` has no words
-    /// for traces and captures.
+    /// Carries out the decision of egress. The copy of the code for packets that are not `RECORDED` has no
+    /// words for traces and captures.
     #[inline(always)]
     fn leave<const RECORDED: bool>(
         &mut self, now: Nanos, way: LeavingPacket, lineage: Lineage, outcome: EgressOutcome, mut frame: Frame,

@@ -2,14 +2,14 @@
 
 use groupflow_base::{BitRate, Nanos};
 
-/// The pacer of an interface: one frame leaves after the other. The fraction of a nanosecond that is left over by
-/// a frame is added to the next, so that the total of frames back to back is exact.
+/// The pacer of an interface: one frame leaves after the other. The fraction of a nanosecond that is left
+/// over by a frame is added to the next, so that the total of frames back to back is exact.
 #[derive(Debug, Clone, Default)]
 pub struct Pacer {
     free_at: Nanos,
     remainder: u64,
-    /// The last rate and size, with their whole nanoseconds and remainder: most frames have the size of the one
-    /// before.
+    /// The last rate and size, with their whole nanoseconds and remainder: most frames have the size of the
+    /// one before.
     last: (BitRate, usize, Nanos, u64),
 }
 
@@ -20,8 +20,8 @@ impl Pacer {
         self.free_at
     }
 
-    /// Sends a frame as soon as it may leave, not before `now`; returns when it begins and when its last bit has
-    /// left. Without a rate it takes no time; a rate of 0 counts as 1 bit/s.
+    /// Sends a frame as soon as it may leave, not before `now`; returns when it begins and when its last bit
+    /// has left. Without a rate it takes no time; a rate of 0 counts as 1 bit/s.
     #[inline]
     pub fn send(&mut self, rate: Option<BitRate>, now: Nanos, bytes: usize) -> (Nanos, Nanos) {
         let start = now.max(self.free_at);

@@ -1,13 +1,13 @@
-//! The record of packets: traces, which are the way of chosen packets through the switch with copies as branches
-//! of a tree, and the frames at the ports for captures, each with its end.
+//! The record of packets: traces, which are the way of chosen packets through the switch with copies as
+//! branches of a tree, and the frames at the ports for captures, each with its end.
 //!
 //! A recorded packet carries a [`TraceHandle`] through queues and loops. A trace is complete when the last of
-//! its branches has ended. Memory is bounded: a filter whose reader is slow, or that chooses more packets than
-//! can be traced at once, misses packets and says how many. Filters share traces, and no bounds.
+//! its branches has ended. Memory is bounded: a filter whose reader is slow, or that chooses more packets
+//! than can be traced at once, misses packets and says how many. Filters share traces, and no bounds.
 //!
 //! A port lies between its emulated link and the program: a frame that comes in is seen when the program gets
-//! it, a frame that leaves when the link does. What a capture says of a frame that came in is what happened to
-//! it at once.
+//! it, a frame that leaves when the link does. What a capture says of a frame that came in is what happened
+//! to it at once.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::num::NonZeroU64;
@@ -31,8 +31,8 @@ const BRANCH_LIMIT: usize = 256;
 const DEPTH_LIMIT: usize = 50;
 /// The most steps of one trace.
 const STEP_LIMIT: usize = 8_192;
-/// The time between two traces, in the mean, which filters share: a traced packet takes a hundred times as long
-/// as others.
+/// The time between two traces, in the mean, which filters share: a traced packet takes a hundred times as
+/// long as others.
 const INTERVAL: Nanos = Nanos::from_millis(1);
 /// The most traces that begin at one time, which filters share, too.
 const BURST: u64 = 64;
@@ -97,8 +97,8 @@ pub struct TraceFilter {
     pub patient: bool,
 }
 
-/// The branch of a trace that a packet is on: the trace's number plus one, and the branch in the last byte. So
-/// packets without a trace carry one word more.
+/// The branch of a trace that a packet is on: the trace's number plus one, and the branch in the last byte.
+/// So packets without a trace carry one word more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TraceHandle(NonZeroU64);
 

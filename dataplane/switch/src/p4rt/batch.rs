@@ -1,7 +1,7 @@
 //! Batches of updates, of which some are carried out as a whole or not at all.
 //!
-//! P4Runtime specification, section "Batch Atomicity". A batch is taken back by steps that undo its updates, the
-//! last first.
+//! P4Runtime specification, section "Batch Atomicity". A batch is taken back by steps that undo its updates,
+//! the last first.
 
 use groupflow_base::Nanos;
 use groupflow_pipeline::TableId;

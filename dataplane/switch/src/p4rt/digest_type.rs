@@ -47,9 +47,9 @@ pub struct Types<'a> {
     pub names: &'a dyn Fn(&info::P4NamedType) -> Option<Names>,
 }
 
-/// The program's digest of one in P4Info. Without a type of its own it is called `digest_0` in P4Info and `tuple_0`
-/// in the program: where each has one that the other does not name, these two belong together if they have as
-/// many values.
+/// The program's digest of one in P4Info. Without a type of its own it is called `digest_0` in P4Info and
+/// `tuple_0` in the program: where each has one that the other does not name, these two belong together if
+/// they have as many values.
 pub fn partner<'a>(
     digest: &info::Digest, p4info: &info::P4Info, program: &'a Program, types: &Types<'_>,
 ) -> Option<&'a DigestInfo> {
@@ -69,8 +69,8 @@ pub fn partner<'a>(
 }
 
 impl DataType {
-    /// The type of a digest that has this many values in the program. One that cannot be told, as of a stack of
-    /// headers, is a struct of bit strings.
+    /// The type of a digest that has this many values in the program. One that cannot be told, as of a stack
+    /// of headers, is a struct of bit strings.
     pub fn of(spec: Option<&info::P4DataTypeSpec>, types: &Types<'_>, values: usize) -> DataType {
         let found = spec.and_then(|spec| types.find(spec, &mut LIMIT.clone()));
         let fits = found.filter(|found| found.values() == values);

@@ -1,8 +1,8 @@
 //! Values that the controller writes as strings, `@p4runtime_translation("uri", string)`.
 //!
-//! P4Runtime specification, section "User-defined types". A number in decimal digits is that number; any other
-//! string stands for the lowest number, from 1 on, that stands for nothing yet. Only strings of accepted writes
-//! are kept. Translations to other widths need nothing: the number is the same.
+//! P4Runtime specification, section "User-defined types". A number in decimal digits is that number; any
+//! other string stands for the lowest number, from 1 on, that stands for nothing yet. Only strings of
+//! accepted writes are kept. Translations to other widths need nothing: the number is the same.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -80,7 +80,8 @@ struct SwitchArgs {
     /// Least time between two physical movements of frames; their times stay exact
     #[arg(long, value_name = "SPAN", default_value = "250us", value_parser = parse_span)]
     quantum: Nanos,
-    /// Socket by which `gfswitch stats`, `trace`, `link`, `queue`, `port` and `depose` reach this switch, or none
+    /// Socket by which `gfswitch stats`, `trace`, `link`, `queue`, `port` and `depose` reach this switch, or
+    /// none
     /// [default: /tmp/gfswitch-<device id>.sock]
     #[arg(long, value_name = "PATH")]
     control_socket: Option<PathBuf>,

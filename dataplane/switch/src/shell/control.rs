@@ -270,8 +270,8 @@ pub fn find_switch(folder: &Path, device_id: u64) -> Option<PathBuf> {
     })
 }
 
-/// Sends a request for traces to a running switch; `show` gets each, until there are no more. `wait` is called
-/// when none has come for a while.
+/// Sends a request for traces to a running switch; `show` gets each, until there are no more. `wait` is
+/// called when none has come for a while.
 pub fn trace_switch(
     path: &Path, request: TraceRequest, mut show: impl FnMut(&serde_json::Value), wait: impl FnOnce(),
 ) -> Result<(), ShellError> {

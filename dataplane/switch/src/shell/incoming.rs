@@ -1,5 +1,5 @@
-//! The calls as they come in: each is noted at its connection's place, and messages that are not whole yet are
-//! bounded, all clients' together. A gRPC library alone would hold as many as there are calls.
+//! The calls as they come in: each is noted at its connection's place, and messages that are not whole yet
+//! are bounded, all clients' together. A gRPC library alone would hold as many as there are calls.
 
 use std::convert::Infallible;
 use std::pin::Pin;

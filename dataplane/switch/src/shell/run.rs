@@ -116,8 +116,8 @@ pub fn run(mut options: SwitchOptions) -> Result<(), ShellError> {
 }
 
 impl SwitchOptions {
-    /// Listens at the control socket. Where nobody named it, a second switch with this device id, which BMv2's
-    /// users have, gets another name.
+    /// Listens at the control socket. Where nobody named it, a second switch with this device id, which
+    /// BMv2's users have, gets another name.
     fn bind_control(&mut self) -> Result<Option<ControlSocket>, ShellError> {
         let bound = self.control.as_deref().map(ControlSocket::bind).transpose();
         let (Err(ShellError::ControlInUse(taken)), false) = (&bound, self.control_is_named) else {

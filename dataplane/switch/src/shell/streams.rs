@@ -33,8 +33,8 @@ pub struct Streams {
 }
 
 impl Streams {
-    /// Opens a stream; returns its number, the end that the client reads, and one that resolves when the stream
-    /// is closed from here.
+    /// Opens a stream; returns its number, the end that the client reads, and one that resolves when the
+    /// stream is closed from here.
     pub fn open(&self) -> (ClientId, Receiver<StreamReply>, oneshot::Receiver<()>) {
         let id = ClientId(self.next.fetch_add(1, Ordering::Relaxed));
         let (sender, receiver) = channel(WAITING);

@@ -1,5 +1,5 @@
-//! `--thrift-port`: p4-utils and p4net wait until a switch listens there. Each call is refused, with what to use
-//! instead and where the switch is found: `gfswitch-cli` finds it so.
+//! `--thrift-port`: p4-utils and p4net wait until a switch listens there. Each call is refused, with what to
+//! use instead and where the switch is found: `gfswitch-cli` finds it so.
 //!
 //! Thrift's binary protocol: a message begins with version and type, the call's name and its number.
 
@@ -42,7 +42,8 @@ pub async fn serve(listener: TcpListener, place: String) {
     }
 }
 
-/// Answers each call. A client sends a call at once and then waits; other bytes are the arguments of a long one.
+/// Answers each call. A client sends a call at once and then waits; other bytes are the arguments of a long
+/// one.
 async fn refuse(mut client: TcpStream, message: Arc<str>) -> std::io::Result<()> {
     let mut bytes = [0; 4096];
     loop {

@@ -58,7 +58,8 @@ impl Transmitter {
                 self.vectors[count] = libc::iovec { iov_base: start, iov_len: frame.len() };
                 count += 1;
             }
-            // One pointer for all, once they are set: each new borrow of the vector would end the pointers before.
+            // One pointer for all, once they are set: each new borrow of the vector would end the pointers
+            // before.
             let vectors = self.vectors.as_mut_ptr();
             for (n, message) in self.messages[..count].iter_mut().enumerate() {
                 message.msg_hdr.msg_iov = vectors.wrapping_add(n);

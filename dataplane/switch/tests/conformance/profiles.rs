@@ -16,8 +16,8 @@ const SET: u32 = 78;
 const MS: u64 = 1_000_000;
 const TABLE: &str = "TestIngress.destinations";
 
-/// `destinations` gets a profile of 3 members, whose selector hashes the source's lowest bits, and the parser a
-/// value set for the types of frames that are not taken for Ethernet.
+/// `destinations` gets a profile of 3 members, whose selector hashes the source's lowest bits, and the parser
+/// a value set for the types of frames that are not taken for Ethernet.
 fn config() -> PipelineConfig {
     config_with(info::ActionProfile::default())
 }

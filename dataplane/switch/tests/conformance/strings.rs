@@ -17,7 +17,8 @@ use crate::common::{changed, exact, frame, info_table, switch_config, Testbed};
 const DESTINATIONS: &str = "TestIngress.destinations";
 const RULES: &str = "TestIngress.rules";
 
-/// Ports are strings: the first parameter of `forward`, the third field of `rules`, and that of packets' headers.
+/// Ports are strings: the first parameter of `forward`, the third field of `rules`, and that of packets'
+/// headers.
 fn config() -> PipelineConfig {
     changed(|_, p4info| {
         let sdn_type = Some(SdnType::SdnString(SdnString {}));

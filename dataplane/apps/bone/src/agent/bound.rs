@@ -1,5 +1,6 @@
-//! Orders on stdin, from the program that started this one: the bound that is to hold, one JSON object a line, as
-//! `{"bytes": 1000000}`. null: the bound of the command line. And the events of a hub or a rim, as they are reported.
+//! Orders on stdin, from the program that started this one: the bound that is to hold, one JSON object a
+//! line, as `{"bytes": 1000000}`. null: the bound of the command line. And the events of a hub or a rim, as
+//! they are reported.
 
 use std::ops::RangeInclusive;
 use std::os::fd::AsFd;

@@ -1,5 +1,5 @@
-//! Files: the hash that identifies one, and the stamp that shows whether it has changed since it was hashed; a file
-//! that arrives, written under a temporary name, and hashed as far as it has no gaps.
+//! Files: the hash that identifies one, and the stamp that shows whether it has changed since it was hashed;
+//! a file that arrives, written under a temporary name, and hashed as far as it has no gaps.
 
 use std::fmt;
 use std::fs::{self, File, Metadata};

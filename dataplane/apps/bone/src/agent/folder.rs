@@ -1,5 +1,5 @@
-//! A hub's folder: its files, their hashes, and the state of each. A file that is sent is opened at its turn, and
-//! abandoned if it changes while it is being sent.
+//! A hub's folder: its files, their hashes, and the state of each. A file that is sent is opened at its turn,
+//! and abandoned if it changes while it is being sent.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ffi::OsString;

@@ -1,5 +1,5 @@
-//! An HTTP server in a thread of its own, apart from the loop that handles datagrams; and the bytes of a file as
-//! the body of a response: each chunk is read once the client has room for it and the chunk has arrived.
+//! An HTTP server in a thread of its own, apart from the loop that handles datagrams; and the bytes of a file
+//! as the body of a response: each chunk is read once the client has room for it and the chunk has arrived.
 
 use std::convert::Infallible;
 use std::fs::File;

@@ -1,5 +1,5 @@
-//! A rim's answers to its clients: stored files, arriving files, and files that must first be asked of the hub; and
-//! the bytes of a file that a request selects (RFC 9110, sections 13 and 14).
+//! A rim's answers to its clients: stored files, arriving files, and files that must first be asked of the
+//! hub; and the bytes of a file that a request selects (RFC 9110, sections 13 and 14).
 
 use std::fs::File;
 use std::ops::Range;

@@ -1,6 +1,6 @@
-//! The state that a main loop shares with other threads. The shelf of a rim and its HTTP server: the store, and the
-//! files that clients wait for. The desk of a hub, its HTTP server and its hashing thread: the folder. And the wake-up
-//! of the loop.
+//! The state that a main loop shares with other threads. The shelf of a rim and its HTTP server: the store,
+//! and the files that clients wait for. The desk of a hub, its HTTP server and its hashing thread: the
+//! folder. And the wake-up of the loop.
 
 use std::collections::BTreeMap;
 use std::fs::File;

@@ -8,8 +8,9 @@
 //! DIR/.groupflow/lock          one rim at a time
 //! ```
 //!
-//! A file that the rim did not store is neither served nor replaced. A file is served only if its bytes were hashed since the file last changed: on arrival, or, after a
-//! restart or a change from outside, at its next use.
+//! A file that the rim did not store is neither served nor replaced. A file is served only if its bytes were
+//! hashed since the file last changed: on arrival, or, after a restart or a change from outside, at its next
+//! use.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -130,8 +131,8 @@ impl Store {
             return Err(Errno::EFBIG.into());
         }
         self.refuse_strangers(&name)?;
-        // The rim's own earlier file goes first, and the new name is in the index before the file has it: a rim
-        // that is killed in between knows the file as its own.
+        // The rim's own earlier file goes first, and the new name is in the index before the file has it: a
+        // rim that is killed in between knows the file as its own.
         if self.files.contains_key(&name) {
             self.remove(&name);
         }

@@ -1,7 +1,7 @@
 //! The messages of hub and rims: a UDP payload a message, numbers in network order.
-//! A message is version (u8, 0xb2), kind (u8), transfer (u32), and the fields of its kind as they are declared
-//! here, or written and read by hand below. Spans are a u8 count, then offset (u64) and length (u64) of each; the rims of a POLL are a u8 count,
-//! then a u32 each; a name is a u8 length and UTF-8.
+//! A message is version (u8, 0xb2), kind (u8), transfer (u32), and the fields of its kind as they are
+//! declared here, or written and read by hand below. Spans are a u8 count, then offset (u64) and length (u64)
+//! of each; the rims of a POLL are a u8 count, then a u32 each; a name is a u8 length and UTF-8.
 //!
 //! No packet of the group transport ([`groupflow_transport::wire`]) begins with this version: a socket tells
 //! them apart by it.

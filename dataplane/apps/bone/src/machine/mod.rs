@@ -50,8 +50,8 @@
 //!
 //! # Bounds
 //!
-//! A hub keeps ranges of missing bytes, at most 64 of each report, and an entry for each rim. A rim keeps up to
-//! 4,096 separate pieces of a file, as offsets.
+//! A hub keeps ranges of missing bytes, at most 64 of each report, and an entry for each rim. A rim keeps up
+//! to 4,096 separate pieces of a file, as offsets.
 
 mod asking;
 mod group;

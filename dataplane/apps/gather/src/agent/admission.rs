@@ -1,5 +1,5 @@
-//! Connections and streams at their beginning and their end: accepting, admitting, refusing; news that clients
-//! get of their streams, and farewells.
+//! Connections and streams at their beginning and their end: accepting, admitting, refusing; news that
+//! clients get of their streams, and farewells.
 
 use std::fs::File;
 use std::io;

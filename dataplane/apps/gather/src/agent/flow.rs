@@ -1,5 +1,5 @@
-//! A client's stream at the server: its destination, a file that grows or nothing, and the server's end of its
-//! stripes.
+//! A client's stream at the server: its destination, a file that grows or nothing, and the server's end of
+//! its stripes.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};

@@ -1,6 +1,6 @@
-//! The frames of a stripe: kind (u8), 0 (u8), length of the body (u16), body; numbers in network order. The names
-//! in them, and the parser of a stripe's bytes. The bytes of DATA are passed on as they come, so that a stripe
-//! holds no more than the beginning of a frame.
+//! The frames of a stripe: kind (u8), 0 (u8), length of the body (u16), body; numbers in network order. The
+//! names in them, and the parser of a stripe's bytes. The bytes of DATA are passed on as they come, so that a
+//! stripe holds no more than the beginning of a frame.
 
 use std::borrow::Borrow;
 use std::fmt;

@@ -224,7 +224,8 @@ impl Agent {
                 if upstream.is_agent && upstream.failure().is_none() {
                     return self.drain_out(upstream.link);
                 }
-                // Members' replies are sent before the reset; a sender that does not take them now loses them.
+                // Members' replies are sent before the reset; a sender that does not take them now loses
+                // them.
                 let _ = upstream.flush();
             }
             _ => {

@@ -1,5 +1,5 @@
-//! Connections from senders and from other agents: their streams begin, or are refused; connections of ended streams
-//! are drained.
+//! Connections from senders and from other agents: their streams begin, or are refused; connections of ended
+//! streams are drained.
 
 use std::collections::BTreeMap;
 use std::fs::File;

@@ -224,8 +224,8 @@ impl Live {
         !self.upstream.is_agent && self.tally.bytes_in == 0
     }
 
-    /// Closes all branches: gracefully if the stream is complete, otherwise with resets. Returns the connection
-    /// upstream.
+    /// Closes all branches: gracefully if the stream is complete, otherwise with resets. Returns the
+    /// connection upstream.
     pub fn close(mut self, resources: &mut Resources, graceful: bool) -> Upstream {
         for link in &mut self.links {
             if graceful {

@@ -1,5 +1,6 @@
-//! Bytes of a stream: from upstream into the cache, from there to the branches, and acknowledged by them. Messages
-//! from branches: members' replies, and agents' frames. Messages to upstream: progress, receipts and replies.
+//! Bytes of a stream: from upstream into the cache, from there to the branches, and acknowledged by them.
+//! Messages from branches: members' replies, and agents' frames. Messages to upstream: progress, receipts and
+//! replies.
 
 use std::io;
 use std::ops::ControlFlow;
