@@ -6,7 +6,9 @@ Keys, bounds and cures are those of the values (`model`): a form is made of the 
 # pyright: reportIncompatibleVariableOverride=false
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import MISSING, fields, is_dataclass, replace
+from functools import partial
 from types import UnionType
 from typing import Annotated, Any, Literal, TypeVar, cast, get_args, get_origin
 
@@ -58,17 +60,24 @@ def form_of(model: type, base: type[_F]) -> type[_F]:
         rest = [note for note in notes if not isinstance(note, InFile)]
         if otherwise is None and written is None:
             rest.append(forms.GIVEN)
-        shown: Any = (
-            {"default": written.show(otherwise)} if written and otherwise not in (..., None, 0) else None
-        )
         field = Field(
             said.otherwise if otherwise is ... else otherwise,
             alias=said.key or None,
             description=said.cure or next((note.cure for note in notes if isinstance(note, Range)), None),
-            json_schema_extra=shown,
+            json_schema_extra=None
+            if written is None or otherwise in (..., None)
+            else partial(_show, written),
         )
         own[name] = (Annotated[_in_file(kind), *rest] if rest else _in_file(kind), field)
     return create_model(f"{model.__name__}Form", __base__=base, __doc__=model.__doc__, **own)
+
+
+def _show(written: Written, schema: dict[str, Any]) -> None:
+    """Gives a schema its default as a file writes it; none, where a file cannot write it."""
+    text = written.show(schema.pop("default"))
+    with suppress(ValueError):
+        written.parse(text)
+        schema["default"] = text
 
 
 def _in_file(kind: Any) -> Any:

@@ -17,6 +17,7 @@ from groupflow.sim import (
     load,
     parse,
 )
+from groupflow.sim.forms import ScenarioForm
 
 SMALL = """
 name: small
@@ -154,3 +155,9 @@ def test_a_topology_may_be_in_a_file_of_its_own(tmp_path: Path) -> None:
         load(path)
     with pytest.raises(ScenarioError, match="no such file"):
         load(tmp_path / "none.yaml")
+
+
+def test_the_schema_has_defaults_as_a_file_writes_them() -> None:
+    forms = ScenarioForm.model_json_schema()["$defs"]
+    assert forms["GroupSessionForm"]["properties"]["rate"]["default"] == "unlimited"
+    assert "default" not in forms["UdpTrafficForm"]["properties"]["on_for"], "0 is no time there"
