@@ -182,7 +182,7 @@ fn what_does_not_go_together_is_said() {
     let cases: [(bool, Change, &str); 4] = [
         (true, |options| options.with("--slow", "wait"), "needs --slow skip"),
         (true, |options| options.with("--parallel", 2), "one connection"),
-        (true, |options| options.with("--align", 1 << 20), "too much to be put together"),
+        (true, |options| options.with("--align", 1 << 20), "is too much for this --cache"),
         (false, |options| options, "--plain is not"),
     ];
     for (tls, change, text) in cases {
