@@ -33,3 +33,7 @@ def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module 'groupflow' has no attribute {name!r}")
     return resolve_name(_HOMES[name])
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})

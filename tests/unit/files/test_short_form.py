@@ -53,6 +53,10 @@ def test_each_spelling_is_the_same(old: str, new: str) -> None:
     assert parse(SHORT.replace(old, new)) == parse(LONG)
 
 
+def test_the_names_that_programs_use_are_listed() -> None:
+    assert {"Session", "Switch", "Topology", "TreeSession", "errors"} <= {*dir(groupflow)}
+
+
 def test_python_makes_the_same() -> None:
     made = groupflow.Topology(["s1", "s2"], ["h1", "h2"], [("h1", "s1"), ("h2", "s2"), ("s1", "s2")])
     assert made == parse(LONG)
