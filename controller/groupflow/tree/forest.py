@@ -92,7 +92,10 @@ class Forest:
         if stored is not None:
             self._source = TreeSource(**json.loads(stored))
             states = list((await self._store.items(self._prefix + "clusters/")).values())
-            self._dispatchers = TreeDispatchers.resume(states, self._clock())
+            options = replace(self._options, delay_ms=self._source.delay_ms)
+            self._dispatchers = TreeDispatchers.resume(
+                options.policy(), options.token, states, secrets.randbits(64), self._clock()
+            )
 
     async def _write(self, writes: Writes) -> None:
         expect = {self._prefix + "process": json.dumps(self.process)}

@@ -71,9 +71,12 @@ impl TreeDispatchers {
 
     /// The dispatchers as `take_changed` gave them to be stored. Raises a ValueError if a state is malformed.
     #[staticmethod]
-    fn resume(stored: Vec<String>, now: u64) -> PyResult<TreeDispatchers> {
+    fn resume(
+        policy: &str, token: &str, stored: Vec<String>, seed: u64, now: u64,
+    ) -> PyResult<TreeDispatchers> {
+        let (policy, token): (Policy, Token) = (parse("policy", policy)?, name("token", token)?);
         let parsed = stored.iter().map(|each| parse::<Dispatcher>("stored", each));
-        let all = Dispatchers::resume(parsed.collect::<PyResult<_>>()?, Nanos(now));
+        let all = Dispatchers::resume(parsed.collect::<PyResult<_>>()?, policy, token, seed, Nanos(now));
         all.map(TreeDispatchers).ok_or_else(|| PyValueError::new_err("stored: the root is missing"))
     }
 

@@ -4,12 +4,13 @@
 //! earlier one. A host is put below another only if this makes no cycle over all ordered edges and all edges
 //! that may still exist. So the connections never have a cycle, in whatever order messages arrive.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use groupflow_base::Nanos;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 
 use super::dispatcher::Review;
-use super::names::{HostId, Peer, RouterId};
+use super::names::{ClusterId, HostId, Peer, RouterId, Ticket};
 
 /// The parent that a host was ordered to have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,7 +25,7 @@ pub enum ParentOrder {
 }
 
 /// A host of the cluster.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ClusterHost {
     /// The host and its address.
     pub peer: Peer,
@@ -42,10 +43,12 @@ pub struct ClusterHost {
     pub order: u32,
     /// Whether its last order is carried out.
     pub attached: bool,
-    /// Earlier parents, until its last order is carried out: it may still be connected to them, or they keep
-    /// bytes for it.
-    #[serde(default)]
+    /// Other parents to which it may still be connected until its last order is carried out.
+    #[serde(alias = "was")]
     pub earlier: Vec<HostId>,
+    /// Parents that it lost; they keep the bytes that it did not get until it has another parent.
+    #[serde(alias = "left")]
+    pub lost: Vec<HostId>,
     /// A parent lacked its next bytes; the head may have them.
     pub behind: bool,
     /// How many heads of other clusters are connected to it.
@@ -76,6 +79,7 @@ impl ClusterHost {
             order: 0,
             attached: false,
             earlier: Vec::new(),
+            lost: Vec::new(),
             behind: false,
             foreign: 0,
             slow_until: Nanos::ZERO,
@@ -86,11 +90,13 @@ impl ClusterHost {
         }
     }
 
-    /// Leaves the parent, to which the host may stay connected until it has another one.
+    /// Leaves the parent, to which the host may stay connected when it has another one.
     fn leave_parent(&mut self) {
         let outside = self.outside.take();
-        if let Some(parent) = self.parent().or(outside).filter(|parent| !self.earlier.contains(parent)) {
-            self.earlier.push(parent);
+        if let Some(before) = self.parent().or(outside) {
+            if !self.earlier.contains(&before) {
+                self.earlier.push(before);
+            }
         }
     }
 
@@ -102,34 +108,52 @@ impl ClusterHost {
         }
     }
 
-    /// All hosts to which it is or may be connected as a child, or that keep bytes for it.
-    fn parents(&self) -> impl Iterator<Item = HostId> + '_ {
+    /// All hosts to which it is or may be connected as a child.
+    fn may_be_below(&self) -> impl Iterator<Item = HostId> + '_ {
         self.parent().into_iter().chain(self.outside).chain(self.earlier.iter().copied())
     }
 }
 
+/// Bytes that a host of this cluster keeps for the head of another cluster, and for hosts below that head.
+/// They may be freed when the other's dispatcher says so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Hold {
+    /// The other cluster.
+    pub(super) cluster: ClusterId,
+    /// The head of that cluster, which may be gone.
+    pub(super) head: HostId,
+    /// The host to which the head was connected.
+    pub(super) parent: HostId,
+    /// The ticket by which the other dispatcher knows the connection.
+    pub(super) ticket: Ticket,
+}
+
 /// The members of a cluster, at most as many as the policy allows.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Cluster {
     members: BTreeMap<HostId, ClusterHost>,
-    /// Hosts that left or failed, and to which members may still be connected.
-    #[serde(default)]
+    /// Hosts that left or failed, to which members may still be connected.
+    #[serde(alias = "ghosts")]
     departed: BTreeMap<HostId, Departed>,
+    /// Departed hosts to which no member can be connected any more, each with a host that may keep bytes for
+    /// it.
+    #[serde(alias = "buried")]
+    released: Vec<(HostId, HostId)>,
+    /// Bytes that are kept for the heads of other clusters.
+    holds: Vec<Hold>,
+    /// Hosts that were sent to another cluster, and until when the bytes that they need are kept here.
+    sent_away: BTreeMap<HostId, Nanos>,
 }
 
 /// A host that left or failed.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct Departed {
+    /// Hosts to which it may still be connected as a child.
+    #[serde(alias = "ups")]
     parents: Vec<HostId>,
-    /// The host goes to another cluster, and still needs what its parents keep for it.
-    is_redirected: bool,
-}
-
-/// A parent that need not keep bytes for a child any more.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Release {
-    pub(super) parent: HostId,
-    pub(super) child: HostId,
+    /// Parents that it had lost, which keep bytes that hosts below it may need.
+    #[serde(alias = "left")]
+    lost: Vec<HostId>,
 }
 
 impl Cluster {
@@ -180,40 +204,102 @@ impl Cluster {
         let orphans: Vec<HostId> = self.children(host).collect();
         orphans.iter().for_each(|&orphan| self.unplace(orphan));
         // The host may have been here before, and departed.
-        self.departed.entry(host).or_default().parents.extend(gone.parents());
+        let departed = self.departed.entry(host).or_default();
+        departed.parents.extend(gone.may_be_below());
+        departed.lost.extend(&gone.lost);
+        self.forget_departed();
         Some((gone, orphans))
     }
 
-    /// Notes that a host which is about to be removed goes to another cluster.
-    pub(super) fn note_redirected(&mut self, host: HostId) {
-        self.departed.entry(host).or_default().is_redirected = true;
+    /// Takes out departed hosts to which no member is connected any more, each with its parents, present and
+    /// past: these need no longer keep bytes for it.
+    pub(super) fn take_released(&mut self) -> Vec<(HostId, HostId)> {
+        std::mem::take(&mut self.released)
     }
 
-    /// Forgets departed hosts to which no member can be connected, directly or over others. Their parents need
-    /// not keep bytes for them any more; if one of them goes to another cluster, they do so for as long as they
-    /// would without a word.
-    pub(super) fn forget_departed(&mut self) -> Vec<Release> {
-        let mut next: Vec<HostId> = self.members.values().flat_map(|m| m.earlier.iter().copied()).collect();
-        let mut kept = BTreeMap::new();
-        while let Some(host) = next.pop() {
-            if let Some(departed) = self.departed.remove(&host) {
-                next.extend(&departed.parents);
-                kept.insert(host, departed);
+    /// Forgets departed hosts to which no member can be connected, and whose bytes no member needs.
+    fn forget_departed(&mut self) {
+        let of_members = self.members.values().flat_map(|member| member.earlier.iter().chain(&member.lost));
+        let of_others = self.holds.iter().map(|hold| &hold.parent).chain(self.sent_away.keys());
+        let (mut named, mut next) =
+            (BTreeSet::new(), of_members.chain(of_others).copied().collect::<Vec<_>>());
+        while let Some(name) = next.pop() {
+            if let Some(departed) = self.departed.get(&name).filter(|_| named.insert(name)) {
+                next.extend(departed.parents.iter().chain(&departed.lost));
             }
         }
-        let forgotten = std::mem::replace(&mut self.departed, kept);
-        if forgotten.values().any(|departed| departed.is_redirected) {
-            return Vec::new();
+        for (name, departed) in std::mem::take(&mut self.departed) {
+            if named.contains(&name) {
+                self.departed.insert(name, departed);
+            } else {
+                let parents = departed.parents.into_iter().chain(departed.lost);
+                self.released.extend(parents.map(|parent| (name, parent)));
+            }
         }
-        let releases = |(child, departed): (HostId, Departed)| {
-            departed.parents.into_iter().map(move |parent| Release { parent, child })
-        };
-        forgotten.into_iter().flat_map(releases).filter(|r| !self.keeps(r.parent, r.child)).collect()
     }
 
-    /// Whether a parent still keeps bytes for a host, or serves it.
-    fn keeps(&self, parent: HostId, child: HostId) -> bool {
-        self.get(child).is_some_and(|member| member.parents().any(|each| each == parent))
+    /// Whether no member can need bytes kept for departed hosts any more.
+    pub(super) fn needs_no_departed(&self) -> bool {
+        self.departed.is_empty()
+    }
+
+    /// Whether a host, or one below it that has no other parent yet, may need bytes that `parent`, here or in
+    /// another cluster, keeps for it.
+    pub(super) fn may_need(&self, host: HostId, parent: HostId) -> bool {
+        let member =
+            self.get(host).is_some_and(|m| m.may_be_below().any(|p| p == parent) || m.lost.contains(&parent));
+        let departed = self.departed.get(&host);
+        member
+            || departed
+                .is_some_and(|departed| departed.parents.contains(&parent) || departed.lost.contains(&parent))
+    }
+
+    /// Notes that a host serves the head of another cluster. That cluster may not have received this ticket,
+    /// and may rely on an earlier one.
+    pub(super) fn hold(&mut self, hold: Hold) {
+        self.holds.push(hold);
+    }
+
+    /// The hold that another cluster got together with a ticket.
+    pub(super) fn held(&self, cluster: ClusterId, ticket: Ticket) -> Option<Hold> {
+        self.holds.iter().copied().find(|hold| hold.cluster == cluster && hold.ticket == ticket)
+    }
+
+    /// Frees what is kept for that cluster under this ticket. Returns the head for which nothing is kept any
+    /// more, with the host that kept it.
+    pub(super) fn free(&mut self, cluster: ClusterId, ticket: Ticket) -> Option<(HostId, HostId)> {
+        let at = self.holds.iter().position(|hold| hold.cluster == cluster && hold.ticket == ticket)?;
+        let hold = self.holds.remove(at);
+        self.forget_departed();
+        Some((hold.head, hold.parent))
+    }
+
+    /// Whether a member keeps bytes for a host of any cluster, or for those below it.
+    pub(super) fn keeps(&self, parent: HostId, host: HostId) -> bool {
+        self.holds.iter().any(|hold| (hold.head, hold.parent) == (host, parent))
+            || self.may_need(host, parent)
+    }
+
+    /// Notes that a member is sent to another cluster: bytes that it and the hosts below it need are kept
+    /// here until it has a place there.
+    pub(super) fn send_away(&mut self, host: HostId, until: Nanos) {
+        self.sent_away.insert(host, until);
+    }
+
+    /// The earliest time until which a host that was sent away is waited for.
+    pub(super) fn waits_until(&self) -> Option<Nanos> {
+        self.sent_away.values().min().copied()
+    }
+
+    /// Shortens all waits for hosts that were sent away.
+    pub(super) fn wait_at_most(&mut self, until: Nanos) {
+        self.sent_away.values_mut().for_each(|due| *due = (*due).min(until));
+    }
+
+    /// Ends the waits for hosts that have a place by now, or are gone.
+    pub(super) fn wait_no_longer(&mut self, over: impl Fn(HostId, Nanos) -> bool) {
+        self.sent_away.retain(|&host, until| !over(host, *until));
+        self.forget_departed();
     }
 
     /// The direct children of a host.
@@ -275,7 +361,8 @@ impl Cluster {
     }
 
     /// Whether `host` below `parent` would make a cycle. This counts edges that were ordered or may still
-    /// exist, and lost edges whose upper end keeps bytes for the lower one.
+    /// exist, and lost edges whose upper end keeps bytes for the lower one: otherwise two hosts might come to
+    /// rely on each other for bytes that neither has.
     pub fn would_cycle(&self, host: HostId, parent: HostId) -> bool {
         let (mut seen, mut next) = (vec![parent], vec![parent]);
         while let Some(at) = next.pop() {
@@ -283,8 +370,11 @@ impl Cluster {
                 return true;
             }
             let above: Vec<HostId> = match self.get(at) {
-                Some(member) => member.parents().collect(),
-                None => self.departed.get(&at).map_or(Vec::new(), |departed| departed.parents.clone()),
+                Some(member) => member.may_be_below().chain(member.lost.iter().copied()).collect(),
+                None => self
+                    .departed
+                    .get(&at)
+                    .map_or(Vec::new(), |host| [&host.parents[..], &host.lost[..]].concat()),
             };
             for above in above {
                 if !seen.contains(&above) {
@@ -308,34 +398,50 @@ impl Cluster {
         }
         let member = self.members.get_mut(&host)?;
         member.leave_parent();
-        member.up = up;
-        member.outside = outside;
+        (member.up, member.outside) = (up, outside);
         member.latency = latency;
         member.attached = false;
         member.order = member.order.wrapping_add(1);
         Some(member.order)
     }
 
-    /// Notes that a host carried out an order; returns its earlier parents, which need not keep bytes for it any
-    /// more. `None`: it was not the host's last order.
-    pub(super) fn confirm(&mut self, host: HostId, order: u32) -> Option<Vec<Release>> {
-        let is_last = |m: &&mut ClusterHost| m.order == order && m.up != ParentOrder::Nothing;
-        let member = self.members.get_mut(&host).filter(is_last)?;
+    /// Notes that a host carried out an order; returns the parents that it left. `None`: it was not the
+    /// host's last order.
+    pub(super) fn confirm(&mut self, host: HostId, order: u32) -> Option<Vec<HostId>> {
+        let member =
+            self.members.get_mut(&host).filter(|m| m.order == order && m.up != ParentOrder::Nothing)?;
         member.attached = true;
         member.behind = false;
-        let mut earlier = std::mem::take(&mut member.earlier);
-        earlier.retain(|&parent| member.up != ParentOrder::Host(parent) && member.outside != Some(parent));
-        Some(earlier.into_iter().map(|parent| Release { parent, child: host }).collect())
+        self.sent_away.remove(&host);
+        let mut former = std::mem::take(&mut member.earlier);
+        former.append(&mut member.lost);
+        former.retain(|&host| member.up != ParentOrder::Host(host) && member.outside != Some(host));
+        self.forget_departed();
+        Some(former)
     }
 
-    /// Takes a host's place away; until it has another one, it stays connected as it is, or its parent keeps
-    /// bytes for it.
+    /// Takes a host's place away; until it has another one, it stays connected as it is.
     pub(super) fn unplace(&mut self, host: HostId) {
         if let Some(member) = self.members.get_mut(&host) {
             member.leave_parent();
             member.up = ParentOrder::Nothing;
             member.attached = false;
         }
+    }
+
+    /// Notes that a host is connected to no parent. It may have said so when it lost an earlier parent, and
+    /// may still carry out its last order.
+    pub(super) fn detach(&mut self, host: HostId) {
+        if let Some(member) = self.members.get_mut(&host) {
+            let under_way = member.parent().filter(|_| !member.attached);
+            member.attached = false;
+            member.leave_parent();
+            let lost = std::mem::replace(&mut member.earlier, under_way.into_iter().collect());
+            let fresh: Vec<HostId> = lost.into_iter().filter(|host| !member.lost.contains(host)).collect();
+            member.lost.extend(fresh);
+            member.up = ParentOrder::Nothing;
+        }
+        self.forget_departed();
     }
 
     /// Whether one of two members has reached the other.

@@ -1,5 +1,5 @@
-//! The dispatchers of a tree: messages among them are delivered at once, and the dispatchers whose state must be
-//! stored are known.
+//! The dispatchers of a tree: messages among them are delivered at once, and the dispatchers whose state must
+//! be stored are known.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -30,7 +30,12 @@ pub struct HostMessage {
 pub struct Dispatchers {
     clusters: BTreeMap<ClusterId, Dispatcher>,
     root: ClusterId,
+    policy: Policy,
+    token: Token,
     changed: BTreeSet<ClusterId>,
+    /// The source of seeds, which hosts must not be able to guess from the names of clusters.
+    seeds: ChaCha8Rng,
+    ended: bool,
 }
 
 impl Dispatchers {
@@ -38,10 +43,15 @@ impl Dispatchers {
     pub fn new(policy: Policy, token: Token, source: &TreeJoin, seed: u64, now: Nanos) -> Dispatchers {
         let mut seeds = ChaCha8Rng::seed_from_u64(seed);
         let root = ClusterId(seeds.next_u64());
-        let first = Dispatcher::root(root, policy, token, source, seeds.next_u64(), now);
-        let mut all = Dispatchers { clusters: BTreeMap::new(), root, changed: BTreeSet::new() };
+        let first = Dispatcher::root(root, policy, token.clone(), source, seeds.next_u64(), now);
+        let mut all = Dispatchers::none(root, policy, token, seeds);
         all.insert(first);
         all
+    }
+
+    fn none(root: ClusterId, policy: Policy, token: Token, seeds: ChaCha8Rng) -> Dispatchers {
+        let (clusters, changed) = (BTreeMap::new(), BTreeSet::new());
+        Dispatchers { clusters, root, policy, token, changed, seeds, ended: false }
     }
 
     fn insert(&mut self, dispatcher: Dispatcher) {
@@ -50,9 +60,11 @@ impl Dispatchers {
     }
 
     /// The dispatchers as they were stored. `None`: the root's is not among them.
-    pub fn resume(stored: Vec<Dispatcher>, now: Nanos) -> Option<Dispatchers> {
+    pub fn resume(
+        stored: Vec<Dispatcher>, policy: Policy, token: Token, seed: u64, now: Nanos,
+    ) -> Option<Dispatchers> {
         let root = stored.iter().find(|dispatcher| dispatcher.parent().is_none())?.id();
-        let mut all = Dispatchers { clusters: BTreeMap::new(), root, changed: BTreeSet::new() };
+        let mut all = Dispatchers::none(root, policy, token, ChaCha8Rng::seed_from_u64(seed));
         for mut dispatcher in stored {
             dispatcher.resume(now);
             all.insert(dispatcher);
@@ -77,7 +89,7 @@ impl Dispatchers {
 
     /// Whether the source has left: then the tree no longer exists.
     pub fn has_ended(&self) -> bool {
-        !self.clusters.contains_key(&self.root)
+        self.ended
     }
 
     /// Clusters that changed since the last call, each with its dispatcher (`None`: the cluster no longer
@@ -141,15 +153,37 @@ impl Dispatchers {
         let (mut messages, mut queue) = (Vec::new(), VecDeque::new());
         self.collect(now, first, &mut messages, &mut queue);
         while let Some((from, to, message)) = queue.pop_front() {
-            let parent = || self.clusters.get(&from).and_then(Dispatcher::parent);
-            let Some(to) = (if message.is_to_parent() { parent() } else { Some(to) }) else { continue };
-            if let Some(dispatcher) = self.clusters.get_mut(&to) {
-                dispatcher.on_cluster(now, from, message);
-                self.changed.insert(to);
-                self.collect(now, to, &mut messages, &mut queue);
+            let sender = self.clusters.get(&from).filter(|sender| !sender.has_ended());
+            let to = if message.is_to_parent() { sender.and_then(Dispatcher::parent) } else { Some(to) };
+            let Some(to) = to else { continue };
+            let is_free = matches!(message, Between::Free(_));
+            match self.clusters.get_mut(&to).filter(|dispatcher| is_free || !dispatcher.has_ended()) {
+                Some(dispatcher) => {
+                    dispatcher.on_cluster(now, from, message);
+                    self.changed.insert(to);
+                    self.collect(now, to, &mut messages, &mut queue);
+                }
+                None => {
+                    if let Some(sender) = self.clusters.get_mut(&from) {
+                        sender.on_undelivered(now, to, &message);
+                        self.collect(now, from, &mut messages, &mut queue);
+                    }
+                }
             }
         }
         messages
+    }
+
+    /// The cluster, or the nearest above it whose hosts are not gone.
+    fn living(&self, cluster: ClusterId) -> ClusterId {
+        let mut at = cluster;
+        while let Some(above) = self.clusters.get(&at).filter(|each| each.has_ended()) {
+            at = above.parent().unwrap_or(self.root);
+            if at == self.root {
+                break;
+            }
+        }
+        at
     }
 
     /// Carries out the actions of a dispatcher.
@@ -164,8 +198,13 @@ impl Dispatchers {
                     messages.push(HostMessage { cluster: id, host, message })
                 }
                 DispatcherAction::Cluster(to, message) => queue.push_back((id, to, message)),
-                DispatcherAction::Found(dispatcher) => self.insert(*dispatcher),
+                DispatcherAction::Found(founding) => {
+                    let seed = self.seeds.next_u64();
+                    let dispatcher = Dispatcher::found(&founding, self.policy, self.token.clone(), seed, now);
+                    self.insert(dispatcher);
+                }
                 DispatcherAction::Move { cluster, below, to, may_pass_on } => {
+                    let to = self.living(to);
                     if let Some(moved) = self.clusters.get_mut(&cluster) {
                         moved.on_moved(now, to);
                         self.collect(now, cluster, messages, queue);
@@ -177,6 +216,7 @@ impl Dispatchers {
                 }
                 DispatcherAction::Vanished(clusters) => {
                     let Some(parent) = self.clusters.get(&id).and_then(Dispatcher::parent) else { continue };
+                    let parent = self.living(parent);
                     for (cluster, _) in &clusters {
                         if let Some(moved) = self.clusters.get_mut(cluster) {
                             moved.on_moved(now, parent);
@@ -188,10 +228,11 @@ impl Dispatchers {
                         self.collect(now, parent, messages, queue);
                     }
                 }
+                DispatcherAction::Ended => {
+                    self.clusters.remove(&id);
+                    self.ended |= id == self.root;
+                }
             }
-        }
-        if self.clusters.get(&id).is_some_and(Dispatcher::has_ended) {
-            self.clusters.remove(&id);
         }
     }
 }

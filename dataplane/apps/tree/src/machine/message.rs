@@ -7,7 +7,7 @@ use groupflow_base::Nanos;
 use groupflow_base::Token;
 use serde::{Deserialize, Serialize};
 
-use super::dispatcher::{Below, Dispatcher};
+use super::dispatcher::Below;
 use super::names::{ClusterId, HostId, Peer, RouterId, Ticket};
 
 /// A host's request to be in the tree.
@@ -108,8 +108,8 @@ pub enum ToHost {
         /// The ticket by which the child is recognized.
         ticket: Ticket,
     },
-    /// Do not expect this child any more, and keep nothing beyond the history for it: it has another parent,
-    /// or it is gone and the hosts below it have other parents.
+    /// Do not expect this child any more, and keep nothing for it: it has another parent, or it is gone and
+    /// the hosts below it have other parents.
     Forget {
         /// The child.
         child: HostId,
@@ -144,8 +144,8 @@ pub enum Between {
         head: Peer,
         /// A host that should have served the head lacks its next bytes; a host above may have them.
         behind: bool,
-        /// That host is the one that the last [`Between::Attach`] named.
-        gone: bool,
+        /// The last [`Between::Attach`] that could not be carried out for that reason.
+        tried: Option<Ticket>,
     },
     /// To a child: its head is to be connected to this host.
     Attach {
@@ -166,8 +166,11 @@ pub enum Between {
     Probe(Vec<Peer>),
     /// To the parent: the latencies that the sender's head measured again, one way.
     Measured(Vec<(HostId, Nanos)>),
-    /// To a child: the source lacks the next bytes of the child's head.
-    Gone,
+    /// To a child: the source lacks the next bytes of the child's head; this ticket was tried last.
+    Gone(Ticket),
+    /// To the sender of this [`Between::Attach`]: no host needs bytes any more that are kept for the head
+    /// connected by it.
+    Free(Ticket),
     /// To the parent: that [`Between::Attach`] and all orders of the cluster's hosts are carried out.
     Settled(Ticket),
     /// To a child: its head is slow and must be replaced.
@@ -193,6 +196,23 @@ impl Between {
     }
 }
 
+/// The description of a cluster that is to be founded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Founding {
+    /// The cluster's name.
+    pub cluster: ClusterId,
+    /// The cluster's parent.
+    pub parent: ClusterId,
+    /// The source's cluster.
+    pub root: ClusterId,
+    /// The host that will be its head: the first one that joins.
+    pub founder: HostId,
+    /// The host to which the head is to be connected; `None`: the parent must be asked.
+    pub attach: Option<(Peer, Ticket)>,
+    /// The delay of that host from the source.
+    pub delay: Nanos,
+}
+
 /// An action that a dispatcher asks its caller to carry out. All except a message are carried out before
 /// anything else happens.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -213,8 +233,10 @@ pub enum DispatcherAction {
         /// next bytes none has, is kept by the parent, since passing it on might bring it back for ever.
         may_pass_on: bool,
     },
-    /// The cluster has ended: its parent forgets it, and takes these clusters, which were below it.
+    /// The cluster's hosts are gone: its parent forgets it, and takes these clusters, which were below it.
     Vanished(Vec<(ClusterId, Below)>),
-    /// Run this dispatcher for a new cluster.
-    Found(Box<Dispatcher>),
+    /// Run a dispatcher for a new cluster.
+    Found(Founding),
+    /// The dispatcher's cluster has ended; no further output follows.
+    Ended,
 }

@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 
 use groupflow_base::Nanos;
 use groupflow_tree::machine::{
-    Above, Below, Between, ClusterId, Demotion, Dispatcher, DispatcherAction, FromHost, HostId, Peer, Policy,
-    RefusalCode, Ticket, ToHost, TreeJoin,
+    Below, Between, ClusterId, Demotion, Dispatcher, DispatcherAction, Founding, FromHost, HostId, Peer,
+    Policy, RefusalCode, Ticket, ToHost, TreeJoin,
 };
 use serde_json::json;
 
@@ -33,8 +33,10 @@ pub fn root(capacity: u16) -> Dispatcher {
 
 /// A cluster of one host below `PARENT`; it is connected to what the parent named.
 pub fn founded() -> Dispatcher {
-    let above = Above::Attached(PARENT, peer(HostId(5)), FOUNDED);
-    let mut dispatcher = root(2).found(ClusterId(2), FOUNDER, above, Nanos::from_millis(2));
+    let attach = Some((peer(HostId(5)), FOUNDED));
+    let (cluster, delay) = (ClusterId(2), Nanos::from_millis(2));
+    let founding = Founding { cluster, parent: PARENT, root: ROOT, founder: FOUNDER, attach, delay };
+    let mut dispatcher = Dispatcher::found(&founding, policy(), token(), 1, Nanos::ZERO);
     dispatcher.on_host(Nanos::ZERO, FOUNDER, FromHost::Join(join(FOUNDER, 4)));
     attached(&mut dispatcher, FOUNDER, 1);
     dispatcher
@@ -79,7 +81,12 @@ pub fn comes(dispatcher: &mut Dispatcher, cluster: ClusterId, head: u64) {
 
 /// Asks for a parent.
 pub fn head(head: HostId) -> Between {
-    Between::Head { head: peer(head), behind: false, gone: false }
+    Between::Head { head: peer(head), behind: false, tried: None }
+}
+
+/// The message that no host needs the bytes kept under a ticket.
+pub fn free(by: ClusterId, ticket: Ticket) -> DispatcherAction {
+    DispatcherAction::Cluster(by, Between::Free(ticket))
 }
 
 #[test]
@@ -109,7 +116,15 @@ fn the_hosts_of_a_cluster_for_which_there_is_no_place_begin_again() {
     cluster.on_cluster(Nanos::ZERO, ROOT, Between::Dissolve);
     let told = outputs(&mut cluster);
     assert!(told.contains(&DispatcherAction::Host(FOUNDER, ToHost::Redirect(ROOT))), "{told:?}");
-    assert!(cluster.has_ended() && told.contains(&DispatcherAction::Vanished(Vec::new())), "{told:?}");
+    assert!(
+        !told.contains(&DispatcherAction::Ended),
+        "what its hosts need is kept until they may have places"
+    );
+    cluster.on_time(cluster.deadline());
+    assert_eq!(outputs(&mut cluster), [free(PARENT, FOUNDED), DispatcherAction::Ended]);
+    cluster.on_gone(Nanos::ZERO, FOUNDER);
+    cluster.on_time(policy().patience);
+    assert_eq!(outputs(&mut cluster), [], "nothing follows");
 }
 
 /// Until then the other's hosts may be connected to hosts of the one that would be put below it.
@@ -147,7 +162,7 @@ fn a_cluster_has_settled_when_all_its_hosts_have_carried_out_their_orders() {
     let (to, delay) = (peer(HostId(6)), Nanos::ZERO);
     cluster.on_cluster(Nanos::ZERO, PARENT, Between::Attach { to, ticket, head: FOUNDER, delay });
     attached(&mut cluster, FOUNDER, 2);
-    assert_eq!(across(&mut cluster), [], "the second is on its way");
+    assert_eq!(across(&mut cluster), [(PARENT, Between::Free(FOUNDED))], "the second is on its way");
     attached(&mut cluster, second, 1);
     assert_eq!(across(&mut cluster), [settled(ticket)]);
 }

@@ -213,18 +213,21 @@ fn a_parent_hears_what_is_still_needed() {
     assert_eq!((node.children().count(), node.keeps_for_departed()), (0, false));
 }
 
-/// A host that needs no early bytes itself serves a child that does, from its history.
+/// A host that needs no early bytes itself serves a child that does, from its history: but not where all are
+/// waited for, as no host above would have these bytes any more if this host died.
 #[test]
-fn a_child_that_is_behind_is_served_from_the_history() {
+fn a_child_that_is_behind_is_served_from_the_history_unless_all_are_waited_for() {
     let now = Nanos::ZERO;
-    for slow in [Slow::Wait, Slow::Isolate, Slow::Skip { align: 1 }] {
+    for (slow, serves) in [(Slow::Wait, false), (Slow::Isolate, true), (Slow::Skip { align: 1 }, true)] {
         let (mut node, conn) = served_with(NodeConfig { slow, history: 10_000, ..config() });
         say(&mut node, now, conn, &TreeFrame::Data { offset: 0, bytes: vec![1; 2000] });
         assert_eq!(hear(&mut node, now, conn), [TreeFrame::Taken { taken: 2000, needed: 2000 }], "{slow:?}");
         expect(&mut node, GOOD);
         let child = connect(&mut node, now, &hello(GOOD, 1, StartAt::Offset(500)));
         let data = TreeFrame::Data { offset: 500, bytes: vec![1; 1500] };
-        assert_eq!(hear(&mut node, now, child), [TreeFrame::Welcome { begin: 500 }, data], "{slow:?}");
+        let welcome = vec![TreeFrame::Welcome { begin: 500 }, data];
+        let refused = vec![TreeFrame::Refused(Reason::Gone)];
+        assert_eq!(hear(&mut node, now, child), if serves { welcome } else { refused }, "{slow:?}");
     }
 }
 
@@ -262,5 +265,35 @@ fn bytes_that_a_departed_child_did_not_say_to_have_are_kept() {
             }
         }
         assert_eq!((node.held(), node.keeps_for_departed()), (0, false), "{name}");
+    }
+}
+
+/// The child comes from a farther parent, and reaches the offset that this node needed when told of it.
+#[test]
+fn a_child_that_is_behind_is_waited_for_while_it_is_on_its_way() {
+    for (comes, is_served, others) in [(500, true, 0), (700, false, 0), (500, true, 1)] {
+        let (mut node, conn) = served_with(NodeConfig { history: 20_000, ..config() });
+        expect(&mut node, GOOD);
+        // Another child that is expected after it, and no more, ends no wait for this one.
+        for _ in 0..others {
+            expect(&mut node, BAD);
+            node.on_order(Nanos::ZERO, ToHost::Forget { child: BAD });
+        }
+        let (mut now, mut needed) = (Nanos::ZERO, 0);
+        for step in 0..comes / 50 {
+            now = Nanos::from_millis(50 * (step + 1));
+            say(&mut node, now, conn, &TreeFrame::Data { offset: 100 * step, bytes: vec![1; 100] });
+            node.on_time(now);
+            for frame in hear(&mut node, now, conn) {
+                if let TreeFrame::Taken { needed: told, .. } = frame {
+                    needed = told;
+                }
+            }
+        }
+        assert_eq!(needed == 0, is_served, "hosts above keep what the child may need");
+        let child = connect(&mut node, now, &hello(GOOD, 1, StartAt::Offset(0)));
+        let answer =
+            if is_served { TreeFrame::Welcome { begin: 0 } } else { TreeFrame::Refused(Reason::Gone) };
+        assert_eq!(hear(&mut node, now, child).first(), Some(&answer));
     }
 }

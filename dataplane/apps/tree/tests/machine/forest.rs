@@ -170,7 +170,9 @@ impl Forest {
         let stored = |dispatcher: &Dispatcher| serde_json::to_string(dispatcher).expect("JSON");
         let restored = |state: String| serde_json::from_str(&state).expect("the same");
         let states = self.dispatchers.iter().map(stored).map(restored).collect();
-        let again = Dispatchers::resume(states, self.now);
+        // Else there would be two of each name.
+        let seed = 2 + self.told as u64;
+        let again = Dispatchers::resume(states, self.policy, token(), seed, self.now);
         self.dispatchers = again.expect("with the root");
         let with_host = |pair: &(Who, Who)| {
             matches!(pair, (Who::Host(_), Who::Cluster(_)) | (Who::Cluster(_), Who::Host(_)))

@@ -1,6 +1,6 @@
 //! Hosts that need bytes which the hosts around them no longer have. A host keeps the bytes that hosts below
-//! it need, and a history. So a host that finds no parent with its next bytes is sent up, in the end to the
-//! source.
+//! it need, and never takes a child that needs bytes which hosts above may have freed. So a host that finds
+//! no parent with its next bytes is sent up, in the end to the source.
 //!
 //! | host | goes to |
 //! |---|---|
@@ -17,6 +17,14 @@ impl Dispatcher {
         if let Some(member) = self.tree.get_mut(host) {
             member.behind = behind;
         }
+    }
+
+    /// Notes that the parent which the head tried last lacks the head's next bytes, or could not be reached.
+    pub(super) fn note_tried(&mut self, gone: bool) {
+        self.tried = match self.above {
+            Above::Attached(.., ticket) if gone => Some(ticket),
+            _ => None,
+        };
     }
 
     /// Handles a host for which the cluster's head lacks the next bytes.
@@ -47,19 +55,26 @@ impl Dispatcher {
     fn set_apart(&mut self, host: HostId, parent: ClusterId) {
         let Some(peer) = self.tree.get(host).map(|member| member.peer) else { return };
         let cluster = ClusterId(self.rng.next_u64());
-        let founded = self.found(cluster, host, Above::Asked(parent), Nanos::ZERO);
+        let (root, delay) = (self.root, Nanos::ZERO);
+        let founding = Founding { cluster, parent, root, founder: host, attach: None, delay };
         let below = Below::found_again(peer, self.policy.threshold, true);
-        self.out.push_back(DispatcherAction::Found(Box::new(founded)));
+        self.out.push_back(DispatcherAction::Found(founding));
         self.out.push_back(DispatcherAction::Move { cluster, below, to: parent, may_pass_on: true });
         self.redirect(host, cluster);
     }
 
+    /// Whether that ticket was for this cluster's head.
+    pub(super) fn is_from_head(&self, cluster: ClusterId, ticket: Ticket) -> bool {
+        let held = self.tree.held(cluster, ticket);
+        held.is_some_and(|hold| self.tree.head() == Some(hold.parent))
+    }
+
     /// Handles a cluster below for whose head this cluster's head lacks the next bytes.
-    pub(super) fn raise_cluster(&mut self, cluster: ClusterId) {
+    pub(super) fn raise_cluster(&mut self, cluster: ClusterId, tried: Ticket) {
         if self.parent().is_some() {
             return self.pass_up(cluster);
         }
-        self.send(cluster, Between::Gone);
+        self.send(cluster, Between::Gone(tried));
         if let Some(below) = self.below.get_mut(&cluster) {
             below.behind = false;
         }
@@ -67,8 +82,9 @@ impl Dispatcher {
     }
 
     /// Handles the news that the source lacks the head's next bytes, too.
-    pub(super) fn on_gone_above(&mut self, from: ClusterId) {
-        if let Some(head) = self.tree.head().filter(|_| self.parent() == Some(from)) {
+    pub(super) fn on_gone_above(&mut self, from: ClusterId, tried: Ticket) {
+        if let Some(head) = self.tree.head().filter(|_| from == self.root && self.tried == Some(tried)) {
+            self.tried = None;
             self.give_up(head);
         }
     }

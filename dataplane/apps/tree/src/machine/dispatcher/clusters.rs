@@ -4,10 +4,6 @@
 use super::*;
 use crate::machine::RouterId;
 
-/// Former heads of clusters below for which hosts here keep bytes until those have settled; for others they
-/// keep bytes for a limited time.
-const MAX_FORMER_HEADS: usize = 256;
-
 /// A cluster below this one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Below {
@@ -68,10 +64,18 @@ impl Dispatcher {
         let new = Below::found_again(join.peer, latency, false);
         let below = Below { router: join.router, from: Some(host), delay, ..new };
         self.below.insert(cluster, below);
+        self.tree.hold(Hold { cluster, head: join.peer.host, parent: host, ticket });
         self.count_foreign();
         self.notify(host, ToHost::Expect { child: join.peer.host, ticket });
-        let founded = self.found(cluster, join.peer.host, Above::Attached(self.id, peer, ticket), delay);
-        self.out.push_back(DispatcherAction::Found(Box::new(founded)));
+        let founding = Founding {
+            cluster,
+            parent: self.id,
+            root: self.root,
+            founder: join.peer.host,
+            attach: Some((peer, ticket)),
+            delay,
+        };
+        self.out.push_back(DispatcherAction::Found(founding));
         self.notify(join.peer.host, ToHost::Redirect(cluster));
         if self.policy.takes_over && join.capacity > 1 {
             self.let_take_over(cluster, usize::from(join.capacity) - 1, latency, measured);
@@ -101,7 +105,6 @@ impl Dispatcher {
     }
 
     fn give(&mut self, cluster: ClusterId, below: Below, to: ClusterId, may_pass_on: bool) {
-        self.former_heads.retain(|&(of, _)| of != cluster);
         self.count_foreign();
         let below = below.given();
         self.out.push_back(DispatcherAction::Move { cluster, below, to, may_pass_on });
@@ -113,9 +116,6 @@ impl Dispatcher {
     pub fn on_adopt(&mut self, now: Nanos, cluster: ClusterId, below: Below, may_pass_on: bool) {
         self.now = now;
         self.below.insert(cluster, below);
-        if self.ended {
-            return self.pass_up(cluster);
-        }
         self.count_foreign();
         let many = may_pass_on && self.below.len() > self.policy.max_clusters;
         if let Some(other) = self.nearest_settled(cluster).filter(|_| many) {
@@ -144,13 +144,12 @@ impl Dispatcher {
         self.attach_waiting();
     }
 
-    /// Asks the parent for another host to which the head can be connected. `gone`: the present one lacks the
-    /// head's next bytes.
-    pub(super) fn ask_above(&mut self, head: HostId, gone: bool) {
+    /// Asks the parent for another host to which the head can be connected.
+    pub(super) fn ask_above(&mut self, head: HostId) {
         if let (Some(parent), Some(member)) = (self.parent(), self.tree.get(head)) {
             let (head, behind) = (member.peer, member.behind);
             self.above = Above::Asked(parent);
-            self.send(parent, Between::Head { head, behind, gone });
+            self.send(parent, Between::Head { head, behind, tried: self.tried.filter(|_| behind) });
         }
     }
 
@@ -160,53 +159,37 @@ impl Dispatcher {
         let head = self.tree.head().or(self.founder.map(|(founder, _)| founder));
         // A ticket for an earlier head is of no use to this one, which the named host does not expect; its
         // own will follow.
-        let Some(head) = head.filter(|&head| head == given && self.parent() == Some(from)) else { return };
-        self.above = Above::Attached(from, to, ticket);
-        self.delay_above = delay;
+        let Some(head) = head.filter(|&head| head == given && self.parent() == Some(from)) else {
+            return self.send(from, Between::Free(ticket));
+        };
+        (self.above, self.delay_above) = (Above::Attached(from, to, ticket), delay);
+        self.note_outside(head);
         if self.tree.head().is_some() {
             self.order(head, ParentOrder::Outside, Nanos::ZERO);
         }
+        self.settle_debts();
     }
 
     /// Handles a cluster whose head has changed, has lost its parent, or does not get its next bytes.
-    pub(super) fn on_head(&mut self, from: ClusterId, head: Peer, behind: bool, gone: bool) {
+    pub(super) fn on_head(&mut self, from: ClusterId, head: Peer, behind: bool, tried: Option<Ticket>) {
         let Some(below) = self.below.get_mut(&from) else { return };
-        let tried = below.from.filter(|_| below.head == head);
-        let former = below.from.filter(|_| below.head != head);
-        let former = former.map(|parent| (from, Release { parent, child: below.head.host }));
-        below.head = head;
-        below.behind = behind;
-        self.former_heads.extend(former);
-        if self.former_heads.len() > MAX_FORMER_HEADS {
-            self.former_heads.remove(0);
+        let not = (below.head == head).then_some(below.from).flatten();
+        (below.head, below.behind) = (head, behind);
+        match tried.filter(|&ticket| behind && self.is_from_head(from, ticket)) {
+            Some(ticket) => self.raise_cluster(from, ticket),
+            None => {
+                // A host that was tried could be reached; another could not.
+                not.filter(|_| tried.is_none()).into_iter().for_each(|host| self.suspect(host));
+                self.attach(from, not, true);
+            }
         }
-        if gone && tried.is_some() && tried == self.tree.head() {
-            return self.raise_cluster(from);
-        }
-        // A host that lacks the bytes could be reached; another could not.
-        if let Some(host) = tried.filter(|_| !gone) {
-            self.suspect(host);
-        }
-        self.attach(from, tried, true);
     }
 
-    /// Notes that a cluster has carried out an [`Between::Attach`]: no host of it needs what was kept for its
-    /// former heads.
+    /// Notes that a cluster has carried out an [`Between::Attach`].
     pub(super) fn on_settled(&mut self, from: ClusterId, ticket: Ticket) {
         if let Some(below) = self.below.get_mut(&from).filter(|below| below.awaited == Some(ticket)) {
-            below.awaited = None;
-            below.behind = false;
-            self.release_former_heads(from);
+            (below.awaited, below.behind) = (None, false);
         }
-    }
-
-    fn release_former_heads(&mut self, of: ClusterId) {
-        let (released, kept): (Vec<_>, Vec<_>) =
-            std::mem::take(&mut self.former_heads).into_iter().partition(|&(cluster, _)| cluster == of);
-        self.former_heads = kept;
-        let present = self.below.get(&of).map(|below| (below.head.host, below.from));
-        let is_present = |r: &Release| present == Some((r.child, Some(r.parent)));
-        self.release(released.into_iter().map(|(_, release)| release).filter(|r| !is_present(r)).collect());
     }
 
     /// Tells the parent, once for each [`Between::Attach`], that all hosts have carried out their orders.
@@ -229,7 +212,6 @@ impl Dispatcher {
     /// Passes a cluster to this cluster's parent; at the root, the cluster's hosts begin again.
     pub(super) fn pass_up(&mut self, cluster: ClusterId) {
         let Some(parent) = self.parent() else {
-            self.former_heads.retain(|&(of, _)| of != cluster);
             if self.below.remove(&cluster).is_some() {
                 self.count_foreign();
                 self.send(cluster, Between::Dissolve);
@@ -248,6 +230,7 @@ impl Dispatcher {
         }
         for host in self.tree.hosts() {
             self.notify(host, ToHost::Redirect(self.root));
+            self.tree.send_away(host, self.now + self.policy.patience);
             self.tree.remove(host);
         }
         self.end();
@@ -257,10 +240,6 @@ impl Dispatcher {
     pub fn on_vanished(&mut self, now: Nanos, from: ClusterId, clusters: Vec<(ClusterId, Below)>) {
         self.now = now;
         let before = self.below.remove(&from);
-        if let Some((parent, below)) = before.and_then(|below| Some((below.from?, below))) {
-            self.former_heads.push((from, Release { parent, child: below.head.host }));
-        }
-        self.release_former_heads(from);
         let latency = before.map_or(self.policy.threshold, |below| below.latency);
         self.count_foreign();
         self.retry();
@@ -286,5 +265,6 @@ impl Dispatcher {
         for (host, _) in std::mem::take(&mut self.joins) {
             self.refuse(host, RefusalCode::Ended, "the cluster is no more".to_owned());
         }
+        self.settle_debts();
     }
 }

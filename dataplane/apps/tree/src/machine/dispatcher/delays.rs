@@ -7,8 +7,8 @@
 //! now are not moved.
 //!
 //! The parent of a cluster's head is a host of the cluster above, whose dispatcher alone knows which of them
-//! have room. It names those hosts ([`Between::Probe`]) when the head is to measure ([`Between::Review`]), hears
-//! what the head measured ([`Between::Measured`]), and decides by the same rule.
+//! have room. It names those hosts ([`Between::Probe`]) when the head is to measure ([`Between::Review`]),
+//! hears what the head measured ([`Between::Measured`]), and decides by the same rule.
 
 use super::*;
 use crate::machine::RouterId;

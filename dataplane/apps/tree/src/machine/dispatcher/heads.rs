@@ -40,10 +40,9 @@ impl Dispatcher {
         let ticket = self.ticket();
         let delay = self.delay(host).unwrap_or(Nanos::ZERO);
         let (Some(below), Some(member)) = (self.below.get_mut(&cluster), self.tree.get(host)) else { return };
-        below.from = Some(host);
-        below.awaited = Some(ticket);
-        below.delay = delay;
+        (below.from, below.awaited, below.delay) = (Some(host), Some(ticket), delay);
         let (child, to) = (below.head.host, member.peer);
+        self.tree.hold(Hold { cluster, head: child, parent: host, ticket });
         self.count_foreign();
         self.notify(host, ToHost::Expect { child, ticket });
         self.send(cluster, Between::Attach { to, ticket, head: child, delay });

@@ -9,7 +9,7 @@
 use super::*;
 
 /// A host that is joining.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Joining {
     join: TreeJoin,
     /// When the host was heard of last.
@@ -52,8 +52,12 @@ impl Dispatcher {
             return self.refuse(from, RefusalCode::BadMessage, text);
         }
         join.capacity = join.capacity.min(self.policy.max_children);
-        // A host that is a member already has begun again.
-        self.remove(from);
+        // A host that is a member already has begun again, and still needs its next bytes.
+        if self.tree.get(from).is_some() {
+            self.tree.send_away(from, self.now + self.policy.patience);
+            self.remove(from);
+        }
+        self.joins.remove(&from);
         if self.ended {
             return self.refuse(from, RefusalCode::Ended, "the cluster is no more".to_owned());
         }
@@ -231,7 +235,7 @@ impl Dispatcher {
         self.tree.add(member);
         self.order(join.peer.host, ParentOrder::Outside, Nanos::ZERO);
         if let Above::Asked(_) = self.above {
-            self.ask_above(join.peer.host, false);
+            self.ask_above(join.peer.host);
         }
     }
 

@@ -8,9 +8,11 @@
 //! | [`heads`] | which host serves the head of a cluster below |
 //! | [`behind`] | hosts that need bytes which the hosts around them no longer have |
 //! | [`delays`] | delays from the source, their bound, and moves to parents that have become nearer |
+//! | [`debts`] | bytes kept for departed hosts of other clusters |
 
 mod behind;
 mod clusters;
+mod debts;
 mod delays;
 mod heads;
 mod joins;
@@ -23,19 +25,20 @@ use rand::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::cluster::{Cluster, ClusterHost, ParentOrder, Release};
-use super::message::{Between, DispatcherAction, FromHost, RefusalCode, ToHost, TreeJoin};
+use super::cluster::{Cluster, ClusterHost, Hold, ParentOrder};
+use super::message::{Between, DispatcherAction, Founding, FromHost, RefusalCode, ToHost, TreeJoin};
 use super::names::{ClusterId, HostId, Peer, RouterId, Ticket};
 use super::policy::{Demotion, Policy};
 
 pub use clusters::Below;
+use debts::Outside;
 pub(super) use delays::Review;
 use joins::Joining;
 use moves::Rank;
 
 /// The host above to which the head of a cluster is connected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Above {
+enum Above {
     /// None: this is the root cluster, and the head is the source.
     Root,
     /// The parent cluster has not answered yet, or its answer is out of date.
@@ -45,7 +48,7 @@ pub enum Above {
 }
 
 /// The dispatcher of one cluster. It is a plain value: a copy of it is what is stored.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Dispatcher {
     id: ClusterId,
     root: ClusterId,
@@ -69,14 +72,17 @@ pub struct Dispatcher {
     reviewed: (Nanos, HostId),
     /// The last [`Between::Attach`] that the parent knows to be carried out.
     reported: Option<Ticket>,
-    /// Earlier heads of the clusters below, until these have settled: hosts here keep bytes for them.
-    #[serde(default)]
-    former_heads: Vec<(ClusterId, Release)>,
+    /// The [`Between::Attach`] by which the head came to a host that lacks its next bytes.
+    tried: Option<Ticket>,
+    /// The hosts above that may keep bytes for hosts of this cluster.
+    outside: Vec<Outside>,
     rng: ChaCha8Rng,
     #[serde(skip)]
     out: VecDeque<DispatcherAction>,
     /// The cluster's hosts are gone, and the clusters below are handed over.
     ended: bool,
+    /// No host needs bytes kept for this cluster's hosts any more: it has ended, and (`true`) has said so.
+    over: Option<bool>,
 }
 
 impl Dispatcher {
@@ -87,21 +93,22 @@ impl Dispatcher {
         let mut dispatcher = Dispatcher::new((id, id), policy, token, Above::Root, seed);
         let capacity = source.capacity.min(policy.max_children);
         let mut head = ClusterHost::new(source.peer, source.router, capacity, now);
-        head.up = ParentOrder::Outside;
-        head.attached = true;
+        (head.up, head.attached) = (ParentOrder::Outside, true);
         dispatcher.tree.add(head);
         dispatcher
     }
 
-    /// The dispatcher of a new cluster of this tree, whose head will be the host that founds it, and connected to
-    /// the host that `above` names.
-    pub fn found(&mut self, cluster: ClusterId, founder: HostId, above: Above, delay: Nanos) -> Dispatcher {
-        let (policy, token, seed) = (self.policy, self.token.clone(), self.rng.next_u64());
-        let mut founded = Dispatcher::new((cluster, self.root), policy, token, above, seed);
-        founded.now = self.now;
-        founded.founder = Some((founder, self.now + self.policy.patience));
-        founded.delay_above = delay;
-        founded
+    /// The dispatcher of a cluster that is being founded.
+    pub fn found(founding: &Founding, policy: Policy, token: Token, seed: u64, now: Nanos) -> Dispatcher {
+        let above = match founding.attach {
+            Some((peer, ticket)) => Above::Attached(founding.parent, peer, ticket),
+            None => Above::Asked(founding.parent),
+        };
+        let mut dispatcher = Dispatcher::new((founding.cluster, founding.root), policy, token, above, seed);
+        dispatcher.founder = Some((founding.founder, now + policy.patience));
+        dispatcher.delay_above = founding.delay;
+        dispatcher.note_outside(founding.founder);
+        dispatcher
     }
 
     fn new(
@@ -123,10 +130,12 @@ impl Dispatcher {
             delay_above: Nanos::ZERO,
             reviewed: (Nanos::ZERO, HostId(0)),
             reported: None,
-            former_heads: Vec::new(),
+            tried: None,
+            outside: Vec::new(),
             rng: ChaCha8Rng::seed_from_u64(seed),
             out: VecDeque::new(),
             ended: false,
+            over: None,
         }
     }
 
@@ -151,7 +160,7 @@ impl Dispatcher {
         }
     }
 
-    /// Whether the cluster's hosts are gone.
+    /// Whether the cluster's hosts are gone, and it exists only for those that may need bytes kept for them.
     pub fn has_ended(&self) -> bool {
         self.ended
     }
@@ -173,12 +182,20 @@ impl Dispatcher {
 
     /// The next action for the caller.
     pub fn poll(&mut self) -> Option<DispatcherAction> {
-        self.out.pop_front()
+        let last = || (self.over == Some(false)).then_some(DispatcherAction::Ended);
+        let next = self.out.pop_front().or_else(last);
+        if next == Some(DispatcherAction::Ended) {
+            self.over = Some(true);
+        }
+        next
     }
 
     /// Handles a message of a host, which the host's connection authenticates.
     pub fn on_host(&mut self, now: Nanos, from: HostId, message: FromHost) {
         self.now = now;
+        if self.ended {
+            return self.refuse(from, RefusalCode::Ended, "the cluster is no more".to_owned());
+        }
         self.on_heard(from);
         match message {
             FromHost::Join(join) => self.on_join(from, join),
@@ -209,33 +226,36 @@ impl Dispatcher {
     pub fn resume(&mut self, now: Nanos) {
         for host in self.tree.hosts() {
             if let Some(member) = self.tree.get_mut(host) {
-                member.heard = now;
-                member.slow_until = Nanos::ZERO;
+                (member.heard, member.slow_until) = (now, Nanos::ZERO);
                 member.review.rest = Nanos::ZERO;
                 // An answer may be on its way that the stored state does not know to be asked for.
                 member.review.asked = member.review.asked.max(1);
             }
         }
+        // The clock may be a different one than before.
+        self.tree.wait_at_most(now + self.policy.patience);
         self.joins.clear();
         self.settling.clear();
         self.founder = self.founder.map(|(host, _)| (host, now + self.policy.patience));
-        // The clock may be a different one than before.
-        self.now = now;
-        self.reviewed.0 = now;
+        (self.now, self.reviewed.0) = (now, now);
     }
 
     /// Handles the loss of the connection to a host, which counts as a failure.
     pub fn on_gone(&mut self, now: Nanos, host: HostId) {
         self.now = now;
-        self.remove(host);
+        self.tree.wait_no_longer(|sent, _| sent == host);
+        match self.ended {
+            false => self.remove(host),
+            true => self.settle_debts(),
+        }
     }
 
-    /// Handles a message of another dispatcher.
+    /// Handles a message of another dispatcher; only [`Between::Free`] counts once this cluster's hosts are gone.
     pub fn on_cluster(&mut self, now: Nanos, from: ClusterId, message: Between) {
         self.now = now;
         match message {
-            Between::Head { head, behind, gone } => self.on_head(from, head, behind, gone),
-            Between::Gone => self.on_gone_above(from),
+            Between::Head { head, behind, tried } => self.on_head(from, head, behind, tried),
+            Between::Gone(tried) => self.on_gone_above(from, tried),
             Between::Attach { to, ticket, head, delay } => self.on_attach(from, (to, delay), ticket, head),
             Between::Delay(delay) => self.on_delay_above(from, delay),
             Between::Review => self.probe_head(from),
@@ -244,7 +264,16 @@ impl Dispatcher {
             Between::Settled(ticket) => self.on_settled(from, ticket),
             Between::HeadSlow => self.on_head_slow(from),
             Between::Lower => self.on_lower(from),
+            Between::Free(ticket) => self.on_free(from, ticket),
             Between::Dissolve => self.on_dissolve(),
+        }
+    }
+
+    /// Handles a message to a cluster whose hosts are gone.
+    pub fn on_undelivered(&mut self, now: Nanos, to: ClusterId, message: &Between) {
+        self.now = now;
+        if let Between::Attach { ticket, .. } = message {
+            self.on_free(to, *ticket);
         }
     }
 
@@ -254,12 +283,21 @@ impl Dispatcher {
         let joins = self.joins.values().filter(|joining| joining.is_asked()).map(|joining| joining.since);
         let patience = silent.chain(joins).min().map_or(Nanos::MAX, |since| since + self.policy.patience);
         let founder = self.founder.map_or(Nanos::MAX, |(_, until)| until);
-        patience.min(founder).min(self.review_due())
+        let sent = self.tree.waits_until().unwrap_or(Nanos::MAX);
+        match (self.over, self.ended) {
+            (Some(_), _) => Nanos::MAX,
+            (None, true) => sent,
+            (None, false) => patience.min(founder).min(sent).min(self.review_due()),
+        }
     }
 
     /// Gives up hosts that were silent for too long.
     pub fn on_time(&mut self, now: Nanos) {
         self.now = now;
+        self.tree.wait_no_longer(|_, until| until <= now);
+        if self.ended {
+            return self.settle_debts();
+        }
         let before = now.saturating_sub(self.policy.patience);
         let late = |since: Nanos| since <= before && now >= self.policy.patience;
         self.joins.retain(|_, joining| !(joining.is_asked() && late(joining.since)));
@@ -282,16 +320,6 @@ impl Dispatcher {
     /// Whether a member is the source, without which there is no tree.
     fn is_source(&self, member: &ClusterHost) -> bool {
         self.above == Above::Root && member.up == ParentOrder::Outside
-    }
-
-    /// Tells parents of this cluster that they need not keep bytes for these children. The dispatcher of
-    /// another cluster tells its own hosts.
-    fn release(&mut self, releases: Vec<Release>) {
-        for Release { parent, child } in releases {
-            if self.tree.get(parent).is_some() {
-                self.notify(parent, ToHost::Forget { child });
-            }
-        }
     }
 
     fn notify(&mut self, host: HostId, message: ToHost) {

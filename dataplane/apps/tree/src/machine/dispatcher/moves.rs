@@ -71,14 +71,19 @@ impl Dispatcher {
     }
 
     pub(super) fn on_attached(&mut self, host: HostId, order: u32, latency: Nanos) {
-        let Some(earlier) = self.tree.confirm(host, order) else { return };
+        let Some(former) = self.tree.confirm(host, order) else { return };
         // The time to connect is longer than the way, which the host may have measured.
         let parent = self.tree.get(host).and_then(|member| member.parent().or(member.outside));
         let measured = parent.and_then(|parent| self.tree.measured(host, parent));
         if let Some(member) = self.tree.get_mut(host) {
             member.latency = measured.unwrap_or(latency);
         }
-        self.release(earlier);
+        // Hosts of other clusters are told by their own dispatcher.
+        for parent in former {
+            if !self.is_outside(parent) {
+                self.notify(parent, ToHost::Forget { child: host });
+            }
+        }
         self.retry();
     }
 
@@ -122,13 +127,14 @@ impl Dispatcher {
         self.set_behind(host, behind);
         match up {
             ParentOrder::Outside => {
-                self.ask_above(host, gone);
+                self.note_tried(gone);
+                self.ask_above(host);
             }
             ParentOrder::Host(parent) => {
                 if !gone {
                     self.suspect(parent);
                 }
-                self.tree.unplace(host);
+                self.tree.detach(host);
                 let head = self.tree.head();
                 match head.filter(|&head| behind && !self.is_suspect(head)) {
                     Some(head) if gone && head == parent => self.on_behind_head(host, head),
@@ -183,11 +189,12 @@ impl Dispatcher {
 
     /// Makes a host the head, and asks for its parent.
     pub(super) fn make_head(&mut self, host: HostId) {
+        self.tried = None;
         if let Some(parent) = self.parent() {
             self.above = Above::Asked(parent);
         }
         self.order(host, ParentOrder::Outside, Nanos::ZERO);
-        self.ask_above(host, false);
+        self.ask_above(host);
     }
 
     /// Puts a host without a place below the host over which the head is nearest.
@@ -202,11 +209,7 @@ impl Dispatcher {
         match best.or_else(|| self.overloaded_parent(Some(host))) {
             Some(parent) => self.order_below(host, parent),
             None if self.may_serve(Some(host)) => {}
-            None => {
-                if let Some(above) = self.parent() {
-                    self.redirect(host, above);
-                }
-            }
+            None => self.send_away(host),
         }
     }
 
@@ -229,11 +232,11 @@ impl Dispatcher {
         serving.any(|(parent, _)| self.tree.depth(parent).is_some())
     }
 
-    /// Sends a host to another cluster, where it begins again.
-    pub(super) fn redirect(&mut self, host: HostId, to: ClusterId) {
-        self.notify(host, ToHost::Redirect(to));
-        self.tree.note_redirected(host);
-        self.remove(host);
+    /// Sends a host away to begin again above, because no host here can serve it.
+    fn send_away(&mut self, host: HostId) {
+        if let Some(parent) = self.parent() {
+            self.redirect(host, parent);
+        }
     }
 
     /// The best parent with room: one that shares the host's router if possible, then the one over which the
@@ -379,8 +382,7 @@ impl Dispatcher {
         }
         self.attach_waiting();
         self.report_settled();
-        let releases = self.tree.forget_departed();
-        self.release(releases);
+        self.settle_debts();
         self.report_delays();
     }
 }

@@ -22,6 +22,8 @@ const MAX_DEPARTED: usize = 256;
 struct Expected {
     host: HostId,
     ticket: Ticket,
+    /// Until when bytes that it may need are kept above; none if it has come, or is late.
+    until: Option<Nanos>,
 }
 
 /// All children of a node.
@@ -35,10 +37,11 @@ pub(super) struct Children {
 }
 
 impl Children {
-    /// Lets a child connect that shows this ticket.
-    pub(super) fn expect(&mut self, child: HostId, ticket: Ticket, most: usize) {
+    /// Lets a child connect that shows this ticket. A child that comes from a farther parent is behind: until
+    /// it is here, or that time, this node tells its parent no higher need, which the child then reaches.
+    pub(super) fn expect(&mut self, child: HostId, ticket: Ticket, until: Nanos, most: usize) {
         self.expect_no_more(child);
-        self.expected.push_back(Expected { host: child, ticket });
+        self.expected.push_back(Expected { host: child, ticket, until: Some(until) });
         if self.expected.len() > most + EXPECTED {
             self.expected.pop_front();
         }
@@ -46,6 +49,11 @@ impl Children {
 
     pub(super) fn expect_no_more(&mut self, child: HostId) {
         self.expected.retain(|expected| expected.host != child);
+    }
+
+    /// Whether a child is on its way.
+    pub(super) fn awaits(&self, now: Nanos) -> bool {
+        self.expected.iter().filter_map(|expected| expected.until).any(|until| now < until)
     }
 
     pub(super) fn expects(&self, child: HostId, ticket: Ticket) -> bool {
@@ -103,6 +111,7 @@ impl Children {
     pub(super) fn add(&mut self, host: HostId, child: Child, stream: &mut Fanout, conns: &mut Conns) {
         self.forget(host, stream, conns);
         self.release(host, stream);
+        self.wait_no_longer(|expected| expected.host == host);
         self.present.insert(host, child);
     }
 
@@ -143,16 +152,22 @@ impl Children {
         }
     }
 
-    /// When bytes for a departed child are kept no longer.
+    /// When bytes for a departed or an expected child are kept no longer.
     pub(super) fn deadline(&self) -> Option<Nanos> {
-        self.departed.values().map(|&(_, until)| until).min()
+        let kept = self.departed.values().map(|&(_, until)| until);
+        kept.chain(self.expected.iter().filter_map(|expected| expected.until)).min()
     }
 
     pub(super) fn release_late(&mut self, now: Nanos, stream: &mut Fanout) {
+        self.wait_no_longer(|expected| expected.until.is_some_and(|until| until <= now));
         let expired = self.departed.iter().filter(|(_, &(_, until))| until <= now).map(|(&host, _)| host);
         for host in expired.collect::<Vec<_>>() {
             self.release(host, stream);
         }
+    }
+
+    fn wait_no_longer(&mut self, is_over: impl Fn(&Expected) -> bool) {
+        self.expected.iter_mut().filter(|expected| is_over(expected)).for_each(|over| over.until = None);
     }
 
     pub(super) fn forget(&mut self, host: HostId, stream: &mut Fanout, conns: &mut Conns) {

@@ -153,7 +153,16 @@ impl TreeNode {
             StartAt::Now => (received, self.config.slow.next_record(received), false),
             StartAt::Offset(offset) => (asked.needed, offset, offset < base),
         };
-        if late && !matches!(self.config.slow, Slow::Skip { .. }) {
+        // Nodes above may have dropped bytes that this node did not need. With `Wait` a child that needs them
+        // is refused, so that no host depends on this one alone. Otherwise this node serves what it has: the
+        // child may come from a slow parent, and no other host would take it.
+        let promised = !self.source && needed < self.receipts.promised;
+        let refused = match self.config.slow {
+            Slow::Wait => late || promised && !asked.datagrams,
+            Slow::Isolate => late,
+            Slow::Skip { .. } => false,
+        };
+        if refused {
             return Err(Reason::Gone);
         }
         let new = Child::new(now, conn, ChildRequest { has, needed, ..asked }, &mut self.stream)?;

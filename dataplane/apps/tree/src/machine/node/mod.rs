@@ -44,21 +44,23 @@
 //! returns `None` if not), and a source room for more. The owner hands a connection no more than its socket
 //! takes: bytes that were given to a connection that stands still cannot go over another.
 //!
-//! # Bytes that are kept
+//! # Nothing is lost
 //!
 //! The *need* of a host is the lowest offset that the host or any host below it may still ask for. The host
-//! tells it to its parent. A node keeps
+//! tells it to its parent. For all hosts but those that are cut off or skip:
 //!
-//! 1. all bytes from the least need that its children told it;
-//! 2. those that a departed child needed, until the dispatcher says that the hosts below it have other
-//!    parents, at most for [`NodeConfig::keep`];
-//! 3. a history, [`NodeConfig::history`] bytes as far as the cache has room for them.
+//! 1. A node keeps all bytes from the least need that its children told it. Departed children count, until
+//!    the dispatcher says that all hosts below them have other parents.
+//! 2. The need that a node told its parent never goes back, and with [`Slow::Wait`] the node accepts no child
+//!    that needs an earlier byte. With [`Slow::Isolate`] it accepts one if it has the bytes itself: hosts
+//!    below a slow host are better served by it than not at all.
 //!
-//! So when a host dies, all hosts above it have the bytes that those below it need. Another parent serves them
-//! if it has the bytes, too. Otherwise it refuses them, and the dispatchers send them to the head, which is
-//! above all hosts of the cluster, then to heads of clusters above, in the end to the source. If several hosts
-//! die or move within a short time, the bytes may be in no history any more: then the stream is broken off. The room
-//! for kept bytes is bounded by the cache; when it is full, `NodeConfig::slow` says whether the others wait.
+//! So all hosts above a host keep the bytes that it and the hosts below it need. When hosts die, those below
+//! them go to a host above, which has these bytes, or to another host. That one serves them if by rule 2 it
+//! keeps the bytes that they need; then so do all hosts above it. Otherwise it refuses them, and the
+//! dispatchers send them to the head, which is above all hosts of the cluster, then to heads of clusters
+//! above, in the end to the source. The room for kept bytes is bounded by the cache; when it is full,
+//! `NodeConfig::slow` says whether the others wait.
 
 mod byte_queue;
 mod child;
@@ -226,6 +228,7 @@ impl TreeNode {
         };
         let deadline = self.conns.offered(conn);
         if let Some(ticket) = self.parents.on_hello(edge, (self.stream.received(), needed)) {
+            self.receipts.promised = self.receipts.promised.max(needed);
             let hello = Hello { child, ticket, edge, begin, needed, room, deadline };
             self.conns.send(conn, &TreeFrame::Hello(hello));
         }
@@ -321,7 +324,8 @@ impl TreeNode {
 
     /// The lowest offset that this node or a host below it may still ask the hosts above for.
     fn needed(&self) -> u64 {
-        self.children.needed(&self.stream).unwrap_or(self.stream.received())
+        let received = self.stream.received();
+        self.children.needed(&self.stream).unwrap_or(received).max(self.receipts.promised)
     }
 }
 

@@ -6,6 +6,9 @@ use super::presence::LeaveProgress;
 use super::{NodeAction, Slow, TreeNode};
 use crate::machine::message::{FromHost, ToHost};
 
+/// Signs of life to the dispatcher for which bytes are kept for a child that is on its way.
+const AWAITED: u64 = 3;
+
 impl TreeNode {
     /// Carries out an order of the dispatcher.
     pub fn on_order(&mut self, now: Nanos, order: ToHost) {
@@ -17,7 +20,8 @@ impl TreeNode {
                 }
             }
             ToHost::Expect { child, ticket } => {
-                self.children.expect(child, ticket, self.config.max_children);
+                let until = now + Nanos(AWAITED * self.config.alive.0);
+                self.children.expect(child, ticket, until, self.config.max_children);
             }
             ToHost::Forget { child } => {
                 self.children.expect_no_more(child);

@@ -15,23 +15,24 @@ pub(super) struct Receipts {
     reported: (u64, u64),
     /// Since when the parent is to be told newer offsets.
     pub(super) unreported: Option<Nanos>,
+    /// Hosts above were told that no host here needs bytes before this offset.
+    pub(super) promised: u64,
     pub(super) completed: bool,
 }
 
 impl Receipts {
     pub(super) fn at(offset: u64) -> Receipts {
-        Receipts { reported: (offset, offset), unreported: None, completed: false }
+        Receipts { reported: (offset, offset), unreported: None, promised: offset, completed: false }
     }
 
     /// Goes on with a stream that begins anew at the offset.
     pub(super) fn begin_at(&mut self, offset: u64) {
-        self.reported = (offset, offset);
+        (self.reported, self.promised) = ((offset, offset), offset);
     }
 
     /// Tells the parent everything again: the connection that carried it is lost, or the parent is a new one.
     pub(super) fn repeat(&mut self) {
-        self.reported = (0, 0);
-        self.completed = false;
+        (self.reported, self.completed) = ((0, 0), false);
     }
 
     /// When the parent is to be told offsets that were held back.
@@ -51,8 +52,7 @@ impl Receipts {
         if more < step && self.deadline() > Some(now) && !all {
             return None;
         }
-        self.unreported = None;
-        self.reported = new;
+        (self.unreported, self.reported, self.promised) = (None, new, new.1);
         Some(TreeFrame::Taken { taken: new.0, needed: new.1 })
     }
 }

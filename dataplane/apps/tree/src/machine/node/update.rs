@@ -113,7 +113,8 @@ impl TreeNode {
             self.receipts.unreported = None;
             return;
         };
-        let (new, step) = ((taken, self.needed()), self.config.window / 8);
+        let needed = if self.children.awaits(now) { self.receipts.promised } else { self.needed() };
+        let (new, step) = ((taken, needed), self.config.window / 8);
         if let Some(frame) = self.receipts.taken(now, new, step, self.held.is_complete()) {
             self.conns.send(conn, &frame);
         }

@@ -271,7 +271,9 @@ impl Grove {
         let stored = |dispatcher: &Dispatcher| serde_json::to_string(dispatcher).expect("JSON");
         let restored = |state: String| serde_json::from_str(&state).expect("the same");
         let states = self.dispatchers.iter().map(stored).map(restored).collect();
-        let again = Dispatchers::resume(states, self.now);
+        // Else there would be two of each name.
+        let seed = 1 + self.replaced as u64;
+        let again = Dispatchers::resume(states, self.policy, token(), seed, self.now);
         self.dispatchers = again.expect("with the root");
         let lost: Vec<Upward> = self.told.drain(..).filter(|up| up.message.is_none()).collect();
         self.told.extend(lost);
