@@ -330,12 +330,6 @@ impl Conns {
         self.of_edge(edge).find(|&(_, role)| role == welcome).map(|(id, _)| id)
     }
 
-    /// The connections that the parent accepted.
-    pub fn to_parents(&self) -> impl Iterator<Item = ConnId> + '_ {
-        let of_it = |conn: &Conn| matches!(conn.role, ConnRole::Parent { welcome: true, .. });
-        self.conns.iter().filter(move |(_, conn)| of_it(conn)).map(|(&id, _)| id)
-    }
-
     /// Closes all connections of an edge. The parent is told MOVED if another one serves this node.
     pub(super) fn close_edge(&mut self, edge: u32, moved: bool) {
         let told = self.accepted(edge).filter(|_| moved);
