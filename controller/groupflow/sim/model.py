@@ -132,8 +132,6 @@ class LinkExtra:
 
     burst_loss: GilbertElliott | None = None
     """replaces the topology's independent losses"""
-    policer: tuple[int, int] | None = None
-    """rate (bit/s) and depth (bytes) of a token bucket: a frame for which it has no room is lost"""
     down_ns: Downs = ()
     """times (from, until) when the link is down"""
     queue_bytes: int | None = None

@@ -142,9 +142,6 @@ def _end(end: End) -> dict[str, object]:
 
 
 def _loss(link: Link, extra: model.LinkExtra) -> dict[str, object]:
-    if extra.policer is not None:
-        rate, depth = extra.policer
-        return {"model": "policer", "loss_ppb": link.spec.loss, "rate_bps": rate, "bytes": depth}
     if extra.burst_loss is None:
         return {"model": "bernoulli", "loss_ppb": link.spec.loss}
     burst: dict[str, object] = {f"{name}_ppb": value for name, value in asdict(extra.burst_loss).items()}

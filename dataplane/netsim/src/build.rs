@@ -175,7 +175,6 @@ impl<'a> Builder<'a> {
             }
             NodeKind::Agent(spec) => {
                 let mut agent = SplitNode::new(self.service(node, spec)?);
-                agent.acknowledges(spec.acknowledgement_bytes, spec.acknowledgements_first);
                 for attachment in attachments {
                     let ends = self.flows.ends_at(node, attachment.link)?;
                     agent.attach(attachment.port, rate_of(attachment.link)?, ends);

@@ -151,12 +151,6 @@ pub struct AgentSpec {
     /// Packets, in and out, that the agent handles a second; `None` is no limit.
     #[serde(default)]
     pub packets_per_second: Option<u64>,
-    /// Bytes behind the header of the agent's acknowledgements; 0: they are bare, as TCP's are.
-    #[serde(default)]
-    pub acknowledgement_bytes: u32,
-    /// Whether its acknowledgements leave before all data that waits for their link.
-    #[serde(default)]
-    pub acknowledgements_first: bool,
 }
 
 /// The reaction of a router without P4 before a queue is full.

@@ -250,24 +250,6 @@ fn an_agent_handles_no_more_packets_than_it_can() {
 }
 
 #[test]
-fn acknowledgements_may_be_as_long_as_data() {
-    let bytes_back = |bytes, first| {
-        let mut lab = tree(NodeToNode, tcp("sack", TcpProfile::Ns2), 4);
-        for node in &mut lab.spec.nodes {
-            if let NodeKind::Agent(agent) = &mut node.kind {
-                (agent.acknowledgement_bytes, agent.acknowledgements_first) = (bytes, first);
-            }
-        }
-        let sample = last(&lab);
-        let back =
-            sample.links.iter().find(|link| (link.node.0, link.port) == (2, 0)).expect("to the sender");
-        back.bytes / back.frames.max(1)
-    };
-    let (short, long) = (bytes_back(0, false), bytes_back(1448, true));
-    assert!(short < 100 && long > 1400, "{short} {long}");
-}
-
-#[test]
 fn what_cannot_be_passed_on_is_refused_by_its_field() {
     let refused = |change: fn(&mut NetworkBuilder), field: &str| {
         let mut lab = tree(NodeToNode, tcp("sack", TcpProfile::Ns2), 1);

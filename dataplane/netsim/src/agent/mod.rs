@@ -7,8 +7,7 @@
 //! Connections, and the acknowledgements of others, take turns at the link, packet by packet.
 //!
 //! An agent takes no time to pass a packet on, unless it is given a number of packets, in and out, that it
-//! can handle in a second. Packets that arrive are served first; packets to be sent wait for them. Its
-//! acknowledgements may be longer than TCP's, and go ahead of data.
+//! can handle in a second. Packets that arrive are served first; packets to be sent wait for them.
 
 mod stream;
 
@@ -17,7 +16,7 @@ use groupflow_base::{BitRate, Nanos};
 use stream::Split;
 
 use crate::drops::DropList;
-use crate::host::{EndKind, FlowEnd, HostInterface};
+use crate::host::{FlowEnd, HostInterface};
 use crate::ids::{FlowId, NodeId};
 use crate::relays::Relay;
 use crate::sample::{CacheSample, FlowSample};
@@ -51,8 +50,6 @@ pub struct SplitNode {
     deadlines: MinTree,
     /// How long the agent is busy with a packet, in or out.
     service: Nanos,
-    /// Bytes behind the header of an acknowledgement, and whether these go ahead of data.
-    acknowledgements: (u32, bool),
     /// The time until which the agent is busy with the packets it has taken.
     busy_until: Nanos,
     /// Ports at which something has changed.
@@ -73,7 +70,6 @@ impl SplitNode {
             streams: Vec::new(),
             deadlines: MinTree::new(0),
             service,
-            acknowledgements: (0, false),
             busy_until: Nanos::ZERO,
             touched: Vec::new(),
             cached: 0,
@@ -82,20 +78,8 @@ impl SplitNode {
         }
     }
 
-    /// Sets the bytes behind the header of acknowledgements, and whether these go ahead of data, for links
-    /// that are attached later.
-    pub fn acknowledges(&mut self, bytes: u32, first: bool) {
-        self.acknowledgements = (bytes, first);
-    }
-
     /// Attaches a link, with the ends of flows whose packets leave by it.
-    pub fn attach(&mut self, port: u16, rate: Option<BitRate>, mut ends: Vec<FlowEnd>) {
-        let (bytes, first) = self.acknowledgements;
-        for end in &mut ends {
-            if let EndKind::Tcp(tcp) = &mut end.kind {
-                tcp.acknowledges(bytes, first);
-            }
-        }
+    pub fn attach(&mut self, port: u16, rate: Option<BitRate>, ends: Vec<FlowEnd>) {
         let index = usize::from(port);
         if self.interfaces.len() <= index {
             self.interfaces.resize_with(index + 1, || None);

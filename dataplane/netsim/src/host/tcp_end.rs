@@ -26,9 +26,6 @@ pub struct TcpEnd {
     template: Template,
     /// Since when the endpoint may have something to send; [`Nanos::MAX`]: it said that it has nothing.
     pending: Nanos,
-    /// Of a receiver: bytes behind the header of an acknowledgement, and whether it leaves before all that
-    /// waits here.
-    acknowledgements: (u32, bool),
     /// Packets that were no valid segments.
     malformed: u64,
 }
@@ -51,15 +48,7 @@ impl TcpEnd {
 
     fn new(addresses: &Addresses, side: TcpSide) -> TcpEnd {
         let template = Template::new(addresses, PROTOCOL_TCP);
-        let (pending, acknowledgements) = (Nanos::MAX, (0, false));
-        TcpEnd { side, messages: None, template, pending, acknowledgements, malformed: 0 }
-    }
-
-    /// Sets the bytes behind the header of a receiver's acknowledgements, and whether these go first.
-    pub fn acknowledges(&mut self, bytes: u32, first: bool) {
-        if matches!(self.side, TcpSide::Receiver(_)) {
-            self.acknowledgements = (bytes, first);
-        }
+        TcpEnd { side, messages: None, template, pending: Nanos::MAX, malformed: 0 }
     }
 
     pub fn deadline(&self) -> Nanos {
@@ -73,10 +62,7 @@ impl TcpEnd {
 
     /// Since when the end may have something to send.
     pub fn wants(&self) -> Nanos {
-        match (self.acknowledgements.1, self.pending) {
-            (true, since) if since < Nanos::MAX => Nanos::ZERO,
-            (_, since) => since,
-        }
+        self.pending
     }
 
     /// Carries out everything due.
@@ -121,11 +107,10 @@ impl TcpEnd {
         // The side that has just sent is the last in line for the next turn.
         self.pending = now;
         let header = segment.header_len();
-        let tail = segment.payload + self.acknowledgements.0;
-        self.template.begin(head, header as u32 + tail, segment.ecn as u8);
+        self.template.begin(head, header as u32 + segment.payload, segment.ecn as u8);
         head.resize(TRANSPORT + header, 0);
         encode(&segment, &mut head[TRANSPORT..]);
-        Some(tail)
+        Some(segment.payload)
     }
 
     /// Whether the connection is made: a sender's SYN is acknowledged, a receiver's has come.

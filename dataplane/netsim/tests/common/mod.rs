@@ -48,12 +48,7 @@ impl NetworkBuilder {
         self.host(name);
         let node = self.spec.nodes.last_mut().expect("just pushed");
         if let NodeKind::Host(host) = &node.kind {
-            node.kind = NodeKind::Agent(AgentSpec {
-                host: host.clone(),
-                packets_per_second: None,
-                acknowledgement_bytes: 0,
-                acknowledgements_first: false,
-            });
+            node.kind = NodeKind::Agent(AgentSpec { host: host.clone(), packets_per_second: None });
         }
     }
 
