@@ -288,7 +288,7 @@ def run_arguments(folder: Path, changes: dict[str, str]) -> list[str]:
         ),
         ({"program": str(JSON), "p4info": str(JSON)}, 4, f"groupflow: {JSON}: not P4Info text"),
         ({"p4info": str(P4INFO)}, 2, f"groupflow: p4info: {P4INFO} has no program; write `program: FILE`"),
-        ({"program": "/x.p4"}, 2, "groupflow: /x.p4: P4 source; run p4c, and name the JSON that it makes"),
+        ({"program": "/x.p4"}, 2, "groupflow: /x.p4: P4 source; name the JSON that p4c makes of it"),
         ({"policy-file": "none.py"}, 4, "groupflow: none.py: no such file or directory"),
         ({"store": "/no/folder/x.db"}, 1, "groupflow: /no/folder/x.db: unable to open database file"),
     ],
