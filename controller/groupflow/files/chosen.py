@@ -1,4 +1,4 @@
-"""What a topology's file leaves out, chosen: device ids, ports, addresses, cache agents."""
+"""Chooses the values that a topology's file leaves out: device ids, ports, addresses, cache agents."""
 
 from groupflow.files.forms import refuse
 from groupflow.files.topology_forms import (

@@ -179,7 +179,7 @@ _FLOW = PlainValidator(_flow, json_schema_input_type=_FLOWS["tcp"] | _FLOWS["udp
 
 
 class NetworkForm(network.NetworkForm):
-    """What a scenario's file has beside the fields of a `Scenario`."""
+    """The keys of a scenario's file beside the fields of a `Scenario`."""
 
     name: str = Field("scenario", description="a word")
     switches: Annotated[Mapping[network.Name, SwitchForm], network.nodes(SwitchForm)] = Field(

@@ -105,7 +105,8 @@ pub struct CommonArgs {
     #[arg(long)]
     pub name: String,
     /// File with the session's token; without it $GROUPFLOW_TOKEN has the token
-    #[arg(long = "token-file", value_name = "FILE", value_parser = parse_token, env = "GROUPFLOW_TOKEN", hide_env_values = true)]
+    #[arg(long = "token-file", value_name = "FILE", value_parser = parse_token, env = "GROUPFLOW_TOKEN")]
+    #[arg(hide_env_values = true)]
     pub token: Option<String>,
     /// Bind to this interface and use its address
     #[arg(long, value_name = "IFACE")]

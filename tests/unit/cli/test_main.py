@@ -134,6 +134,17 @@ print(sorted(slow & sys.modules.keys()))
             "tree island --to 127.0.0.1:1 --plain --session 7 --edges datagrams", 2,
             "groupflow: --slow skip and --edges datagrams lose data, but a session needs every byte",
         ),
+        (
+            "tree island --to 127.0.0.1:1 --plain --session 7 --outward --parallel 2", 2,
+            "groupflow: --parallel counts connections to a parent, and the source has none; leave it out",
+        ),
+        ("tree recv --to 127.0.0.1:0 --plain", 2, "argument --to: '127.0.0.1:0' is no address; write IP"),
+        (
+            "session create 7 --polcy isolate", 2,
+            "groupflow session create: unrecognized arguments: --polcy isolate; did you mean --policy",
+        ),
+        ("session show 7 8", 2, "groupflow session show: unrecognized arguments: 8; leave it out"),
+        ("session recv 7", 2, "the token is missing: name its file with --token-file, or set"),
         ("session set 7", 2, "groupflow: nothing to change; give --mode, --policy or --window"),
         ("session create 7 --lifetime 60", 2, "'60' cannot be read; write a number with ns, us, ms or s"),
         ("agent place --topology /a.yaml --sender h1 --member h2 --agents 1", 4, "/a.yaml: no such file"),

@@ -48,7 +48,7 @@ impl Orders {
         }
     }
 
-    /// What a main loop waits for besides packets: orders, and other threads.
+    /// The descriptors for which a main loop waits besides packets: of orders, and of other threads.
     pub fn interests<'a>(&'a self, wake: &'a Wake) -> impl Iterator<Item = Interest<'a>> {
         let stdin = self.lines.as_ref().and_then(StdinLines::waits_for);
         let fds = [Some(wake.as_fd()), stdin].into_iter().flatten();

@@ -76,7 +76,8 @@ pub struct GatherSendArgs {
     #[arg(long, value_parser = parse_client)]
     pub client: ClientName,
     /// File with this client's token; without it $GROUPFLOW_TOKEN has the token
-    #[arg(long = "token-file", value_name = "FILE", value_parser = parse_token, env = "GROUPFLOW_TOKEN", hide_env_values = true)]
+    #[arg(long = "token-file", value_name = "FILE", value_parser = parse_token, env = "GROUPFLOW_TOKEN")]
+    #[arg(hide_env_values = true)]
     pub token: Token,
     /// File to send [default: stdin]
     #[arg(long, value_name = "PATH")]
