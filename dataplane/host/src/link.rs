@@ -4,57 +4,68 @@
 //! The socket stays accessible, because TCP's state and the advertised window do not depend on whether TLS is
 //! used.
 
-use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
 
+use groupflow_base::Nanos;
 use rustls::Connection;
 use thiserror::Error;
 
 use crate::poller::{Poller, Ready, Registration};
-use crate::tcp::is_later;
+use crate::tcp::{is_later, TcpInfo};
+
+/// Bytes of memory that an empty queue keeps.
+const KEPT: usize = 4096;
 
 /// A bounded queue of bytes.
 #[derive(Debug)]
 pub struct Outbox {
-    bytes: VecDeque<u8>,
+    bytes: Vec<u8>,
+    /// How many of the bytes were written.
+    written: usize,
     limit: usize,
 }
 
 impl Outbox {
     /// An empty queue. The limit is not enforced: callers with much to send check [`Outbox::room`] first.
     pub fn new(limit: usize) -> Outbox {
-        Outbox { bytes: VecDeque::new(), limit }
+        Outbox { bytes: Vec::new(), written: 0, limit }
     }
 
     /// Bytes that may still be added.
     pub fn room(&self) -> usize {
-        self.limit.saturating_sub(self.bytes.len())
+        self.limit.saturating_sub(self.waiting())
+    }
+
+    /// The number of bytes that wait.
+    pub fn waiting(&self) -> usize {
+        self.bytes.len() - self.written
     }
 
     pub fn is_empty(&self) -> bool {
-        self.bytes.is_empty()
+        self.waiting() == 0
     }
 
     /// The queue, to append to.
-    pub fn bytes(&mut self) -> &mut VecDeque<u8> {
+    pub fn bytes(&mut self) -> &mut Vec<u8> {
+        self.bytes.drain(..std::mem::take(&mut self.written));
         &mut self.bytes
     }
 
     /// Writes as much as the socket takes; true: the socket takes no more.
     pub fn flush(&mut self, mut to: impl Write) -> io::Result<bool> {
-        while !self.bytes.is_empty() {
-            match to.write(self.bytes.as_slices().0) {
+        while !self.is_empty() {
+            match to.write(&self.bytes[self.written..]) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-                Ok(count) => drop(self.bytes.drain(..count)),
+                Ok(count) => self.written += count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if is_later(&error) => return Ok(true),
                 Err(error) => return Err(error),
             }
         }
         // An idle stream keeps no memory for earlier bytes.
-        if self.bytes.capacity() > 4096 {
-            self.bytes.shrink_to_fit();
+        if self.bytes().capacity() > KEPT {
+            self.bytes = Vec::new();
         }
         Ok(false)
     }
@@ -110,6 +121,12 @@ impl TcpLink {
             self.channel.end()?;
         }
         Ok(())
+    }
+
+    /// The least round trip, without queues on the way; zero: the kernel does not know it yet.
+    pub fn least_round_trip(&self) -> Nanos {
+        let info = TcpInfo::of(self.socket()).unwrap_or_default();
+        Nanos::from_micros(info.least_rtt_us.into())
     }
 
     /// Gives the registration another meaning.

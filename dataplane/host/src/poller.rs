@@ -1,18 +1,28 @@
-//! An edge-triggered epoll: every descriptor is registered once, for all events.
+//! The poller of an agent's loop, on mio: edge-triggered, so that every descriptor is registered once, for all
+//! events. It has the loop's time, and takes the signals that end the agent.
 
 use std::collections::HashMap;
-use std::os::fd::{AsFd, BorrowedFd};
-use std::time::Duration;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::time::{Duration, Instant};
 
-use nix::errno::Errno;
+use mio::event::Event;
+use mio::unix::SourceFd;
+use mio::{Events, Interest, Poll, Token};
 use nix::poll::{poll, PollFd, PollFlags, PollTimeout};
-use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
+use nix::sys::signalfd::SignalFd;
+
+use crate::process::signals;
 
 /// The most events taken by one call.
 const EVENTS: usize = 256;
+/// The longest wait: a deadline that is later is looked at again.
+const LONGEST: Duration = Duration::from_secs(60);
+/// The registration of the signals.
+const SIGNALS: Token = Token(usize::MAX);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Registration(u64);
+pub struct Registration(Token);
 
 #[derive(Debug, Clone, Copy)]
 pub struct Ready {
@@ -22,36 +32,87 @@ pub struct Ready {
     pub writable: bool,
 }
 
-/// An epoll with its registrations, each with its meaning.
+impl Ready {
+    fn of(event: &Event) -> Ready {
+        let failed = event.is_error();
+        Ready {
+            readable: failed || event.is_readable() || event.is_read_closed(),
+            writable: failed || event.is_writable() || event.is_write_closed(),
+        }
+    }
+}
+
+/// A poller with its registrations, each with its meaning.
 #[derive(Debug)]
 pub struct Poller<T> {
-    epoll: Epoll,
-    targets: HashMap<u64, T>,
-    next: u64,
-    events: Vec<EpollEvent>,
+    poll: Poll,
+    events: Events,
+    targets: HashMap<Token, T>,
+    next: usize,
+    signals: Option<SignalFd>,
+    /// Whether a signal had come when the last wait ended.
+    pub stopped: bool,
+    /// The time at which the last wait ended.
+    pub now: Instant,
 }
 
 impl<T: Copy> Poller<T> {
     /// A poller without registrations.
-    pub fn new() -> Result<Poller<T>, Errno> {
-        let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
-        Ok(Poller { epoll, targets: HashMap::new(), next: 0, events: vec![EpollEvent::empty(); EVENTS] })
+    pub fn new() -> io::Result<Poller<T>> {
+        Ok(Poller {
+            poll: Poll::new()?,
+            events: Events::with_capacity(EVENTS),
+            targets: HashMap::new(),
+            next: 0,
+            signals: None,
+            stopped: false,
+            now: Instant::now(),
+        })
+    }
+
+    /// A poller that takes SIGINT and SIGTERM: they no longer end the process by themselves.
+    pub fn with_signals() -> io::Result<Poller<T>> {
+        let (mut poller, signals) = (Poller::new()?, signals()?);
+        poller.register(signals.as_fd(), SIGNALS)?;
+        poller.signals = Some(signals);
+        Ok(poller)
+    }
+
+    /// Whether a signal has come by now.
+    pub fn is_stopped(&mut self) -> bool {
+        let signal = self.signals.as_ref().map(SignalFd::read_signal);
+        self.stopped |= matches!(signal, Some(Ok(Some(_))));
+        self.stopped
     }
 
     /// Registers a descriptor; its present readiness is reported at once.
-    pub fn add(&mut self, fd: impl AsFd, target: T) -> Result<Registration, Errno> {
-        let all = EpollFlags::EPOLLIN | EpollFlags::EPOLLOUT | EpollFlags::EPOLLRDHUP | EpollFlags::EPOLLET;
-        self.epoll.add(fd, EpollEvent::new(all, self.next))?;
-        self.targets.insert(self.next, target);
+    pub fn add(&mut self, fd: impl AsFd, target: T) -> io::Result<Registration> {
+        let token = Token(self.next);
+        self.register(fd.as_fd(), token)?;
+        self.targets.insert(token, target);
         self.next += 1;
-        Ok(Registration(self.next - 1))
+        Ok(Registration(token))
+    }
+
+    /// Registers an input or output. False: it is a file, which is always ready and cannot be registered.
+    pub fn watch(&mut self, fd: impl AsFd, target: T) -> io::Result<bool> {
+        match self.add(fd, target) {
+            Ok(_) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn register(&self, fd: BorrowedFd<'_>, token: Token) -> io::Result<()> {
+        let all = Interest::READABLE | Interest::WRITABLE;
+        self.poll.registry().register(&mut SourceFd(&fd.as_raw_fd()), token, all)
     }
 
     /// Ends a registration. To be called before the descriptor is closed, because a copy of it may live
     /// elsewhere.
     pub fn remove(&mut self, fd: impl AsFd, registration: Registration) {
         if self.targets.remove(&registration.0).is_some() {
-            let _ = self.epoll.delete(fd);
+            let _ = self.poll.registry().deregister(&mut SourceFd(&fd.as_fd().as_raw_fd()));
         }
     }
 
@@ -63,29 +124,23 @@ impl<T: Copy> Poller<T> {
     }
 
     /// Waits for events; without a timeout, for ever.
-    pub fn wait(&mut self, timeout: Option<Duration>, ready: &mut Vec<(T, Ready)>) -> Result<(), Errno> {
-        let timeout = match timeout {
-            // The timeout is rounded up, so that a deadline has passed when the wait ends.
-            Some(time) => {
-                let millis = time.as_micros().div_ceil(1000).min(60_000);
-                EpollTimeout::try_from(millis as u32).unwrap_or(EpollTimeout::MAX)
-            }
-            None => EpollTimeout::NONE,
-        };
-        let count = match self.epoll.wait(&mut self.events, timeout) {
-            Ok(count) => count,
-            Err(Errno::EINTR) => 0,
-            Err(error) => return Err(error),
-        };
+    pub fn wait(&mut self, timeout: Option<Duration>, ready: &mut Vec<(T, Ready)>) -> io::Result<()> {
         ready.clear();
-        for event in &self.events[..count] {
-            let flags = event.events();
-            let failed = flags.intersects(EpollFlags::EPOLLERR | EpollFlags::EPOLLHUP);
-            let readable = failed || flags.intersects(EpollFlags::EPOLLIN | EpollFlags::EPOLLRDHUP);
-            let writable = failed || flags.contains(EpollFlags::EPOLLOUT);
-            if let Some(&target) = self.targets.get(&event.data()) {
-                ready.push((target, Ready { readable, writable }));
+        let waited = self.poll.poll(&mut self.events, timeout.map(|time| time.min(LONGEST)));
+        self.now = Instant::now();
+        match waited {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(()),
+            waited => waited?,
+        }
+        let mut is_signal = false;
+        for event in &self.events {
+            is_signal |= event.token() == SIGNALS;
+            if let Some(&target) = self.targets.get(&event.token()) {
+                ready.push((target, Ready::of(event)));
             }
+        }
+        if is_signal {
+            self.is_stopped();
         }
         Ok(())
     }

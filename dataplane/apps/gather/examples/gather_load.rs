@@ -15,11 +15,10 @@ use groupflow_base::StreamId;
 use groupflow_gather::agent::args::GatherSendArgs;
 use groupflow_gather::agent::client::Client;
 use groupflow_host::files::Input;
+use groupflow_host::poller::Poller;
 use groupflow_host::report::Reporter;
 use nix::fcntl::{fcntl, FcntlArg, OFlag};
 use nix::sys::resource::{getrlimit, setrlimit, Resource};
-use nix::sys::signal::SigSet;
-use nix::sys::signalfd::{SfdFlags, SignalFd};
 
 /// Memory of each client for bytes that are not delivered yet.
 const MEMORY: &str = "64KiB";
@@ -84,10 +83,9 @@ fn start(args: GatherSendArgs) -> io::Result<Sender> {
     let (reader, writer) = nix::unistd::pipe2(OFlag::O_CLOEXEC)?;
     fcntl(std::os::fd::AsRawFd::as_raw_fd(&writer), FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
     let run = move || {
-        let signals = SignalFd::with_flags(&SigSet::empty(), SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?;
         let trust = args.secure.trust(args.to).map_err(io::Error::other)?;
         let input = Input::new(reader.into(), "the load");
-        let mut client = Client::new(&args, trust, StreamId(rand::random()), input, signals)?;
+        let mut client = Client::new(&args, trust, StreamId(rand::random()), input, Poller::new()?)?;
         Ok(client.run(&mut Reporter::quiet()).is_ok())
     };
     Ok((writer.into(), thread::Builder::new().stack_size(STACK).spawn(run)?))

@@ -69,7 +69,7 @@ pub fn run(args: &SplitArgs, reporter: &mut Reporter) -> Result<u8, AgentError> 
         connect: Duration::from_secs(args.connect_timeout),
     };
     let resources = Resources {
-        poller: Poller::new().map_err(|e| system(&e.into()))?,
+        poller: Poller::new().map_err(|e| system(&e))?,
         pool: BlockPool::new(args.max_cache),
         limits,
         scratch: vec![0; SCRATCH].into_boxed_slice(),

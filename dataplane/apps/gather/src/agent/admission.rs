@@ -45,7 +45,7 @@ impl Server {
             let Ok(registration) = self.poller.add(&socket, ServerPollKey::Stripe(number)) else { continue };
             self.stripes
                 .insert(number, ServerStripe::new(Channel::accepted(socket, tls), registration, peer));
-            self.pending.insert(number, self.now);
+            self.pending.insert(number, self.poller.now);
             if self.pending.len() > self.options.max_pending {
                 if let Some((&oldest, _)) = self.pending.first_key_value() {
                     self.refuse(oldest, RefusalCode::Late, "too many connections have sent no HELLO yet");
@@ -175,7 +175,7 @@ impl Server {
                 self.complete(&client);
                 continue;
             }
-            match flow.news(self.now) {
+            match flow.news(self.poller.now) {
                 Some(news) => {
                     let speaker = [flow.last].into_iter().chain(flow.stripes.iter().copied());
                     let speaker = speaker.into_iter().find(|number| flow.stripes.contains(number));
@@ -240,7 +240,7 @@ impl Server {
     /// Closes a connection once its last frame has been sent and its peer has closed, too.
     pub(super) fn farewell(&mut self, number: u64) {
         self.pending.remove(&number);
-        let until = self.now + FAREWELL;
+        let until = self.poller.now + FAREWELL;
         let Some(stripe) = self.stripes.get_mut(&number) else { return };
         stripe.farewell = Some(until);
         let failed = stripe.flush().is_err();
@@ -283,7 +283,7 @@ impl Server {
         }
         self.roster.leave(client, flow.stream);
         if flow.stripes.is_empty() {
-            flow.alone = Some(self.now);
+            flow.alone = Some(self.poller.now);
         }
         self.share_window(client);
     }

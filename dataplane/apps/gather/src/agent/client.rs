@@ -13,8 +13,6 @@ use groupflow_host::process::system;
 use groupflow_host::report::{Reporter, Weight};
 use groupflow_host::tcp::{self, TcpOptions};
 use groupflow_host::tls::{self, Trust};
-use nix::errno::Errno;
-use nix::sys::signalfd::SignalFd;
 use serde_json::json;
 
 use super::args::GatherSendArgs;
@@ -33,8 +31,7 @@ const REPORT: Duration = Duration::from_millis(500);
 const PATIENCE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
 
 #[derive(Debug, Clone, Copy)]
-enum ClientPollKey {
-    Signals,
+pub enum ClientPollKey {
     Input,
     Stripe(StripeId),
 }
@@ -53,9 +50,7 @@ pub struct Client<'a> {
     input_ready: bool,
     always_ready: bool,
     input_ended: bool,
-    signals: SignalFd,
     scratch: Box<[u8]>,
-    now: Instant,
     began: Instant,
     reported: Instant,
     reports: usize,
@@ -71,16 +66,11 @@ pub struct Client<'a> {
 impl<'a> Client<'a> {
     /// A client with its input, which is registered here; without `trust`, nothing is encrypted.
     pub fn new(
-        args: &'a GatherSendArgs, trust: Option<Trust>, stream: StreamId, input: Input, signals: SignalFd,
+        args: &'a GatherSendArgs, trust: Option<Trust>, stream: StreamId, input: Input,
+        mut poller: Poller<ClientPollKey>,
     ) -> io::Result<Client<'a>> {
-        let mut poller = Poller::new()?;
-        poller.add(&signals, ClientPollKey::Signals)?;
-        let always_ready = match poller.add(input.as_fd(), ClientPollKey::Input) {
-            Ok(_) => false,
-            Err(Errno::EPERM) => true,
-            Err(error) => return Err(error.into()),
-        };
-        let now = Instant::now();
+        let always_ready = !poller.watch(input.as_fd(), ClientPollKey::Input)?;
+        let now = poller.now;
         Ok(Client {
             args,
             trust,
@@ -98,9 +88,7 @@ impl<'a> Client<'a> {
             input_ready: true,
             always_ready,
             input_ended: false,
-            signals,
             scratch: vec![0; SCRATCH].into_boxed_slice(),
-            now,
             began: now,
             reported: now,
             reports: 0,
@@ -123,20 +111,17 @@ impl<'a> Client<'a> {
             self.keep_number()?;
             self.read_input()?;
             self.give();
-            self.poller.wait(Some(self.timeout()), &mut happened).map_err(|e| system(&e.into()))?;
-            self.now = Instant::now();
+            self.poller.wait(Some(self.timeout()), &mut happened).map_err(|e| system(&e))?;
+            if self.poller.stopped {
+                return Err(AgentError::interrupted());
+            }
             for (target, ready) in happened.drain(..) {
                 match target {
-                    ClientPollKey::Signals => {
-                        if matches!(self.signals.read_signal(), Ok(Some(_))) {
-                            return Err(AgentError::interrupted());
-                        }
-                    }
                     ClientPollKey::Input => self.input_ready = true,
                     ClientPollKey::Stripe(id) => self.serve(id, ready, reporter)?,
                 }
             }
-            if self.now >= self.reported + REPORT {
+            if self.poller.now >= self.reported + REPORT {
                 self.report(reporter);
             }
         }
@@ -149,7 +134,7 @@ impl<'a> Client<'a> {
             return Duration::ZERO;
         }
         let short = self.stripes.len() < self.target();
-        let connect = short.then_some(self.not_before.max(self.now));
+        let connect = short.then_some(self.not_before.max(self.poller.now));
         let next = connect.into_iter().fold(self.reported + REPORT, Instant::min);
         next.saturating_duration_since(Instant::now())
     }
@@ -167,14 +152,14 @@ impl<'a> Client<'a> {
     /// Opens or retires connections until their number is the target.
     fn keep_number(&mut self) -> Result<(), AgentError> {
         if let Some(since) = self.alone {
-            if self.now.saturating_duration_since(since) >= Duration::from_secs(self.args.retry) {
+            if self.poller.now.saturating_duration_since(since) >= Duration::from_secs(self.args.retry) {
                 let cause = format!("the server at {} cannot be reached: {}", self.args.to, self.trouble);
                 return Err(AgentError::new("server_lost", cause, "check --to and that the server runs"));
             }
         }
         let staying = self.stripes.values().filter(|stripe| stripe.stage != StripeStage::Leaving).count();
         let target = self.target();
-        if staying < target && self.now >= self.not_before {
+        if staying < target && self.poller.now >= self.not_before {
             for _ in staying..target {
                 if let Err(error) = self.open() {
                     self.fail(&error);
@@ -214,12 +199,12 @@ impl<'a> Client<'a> {
     /// Handles a connection that failed or broke: the next attempt is later.
     fn fail(&mut self, error: &io::Error) {
         self.trouble = plain(error);
-        self.not_before = self.now + self.patience;
+        self.not_before = self.poller.now + self.patience;
         self.patience = (self.patience * 2).min(PATIENCE.1);
     }
 
     fn read_input(&mut self) -> Result<(), AgentError> {
-        let over = self.args.duration.is_some_and(|s| self.now >= self.began + Duration::from_secs(s));
+        let over = self.args.duration.is_some_and(|s| self.poller.now >= self.began + Duration::from_secs(s));
         if over && !self.input_ended {
             self.input_ended = true;
             self.core.finish();
@@ -360,7 +345,7 @@ impl<'a> Client<'a> {
 
     fn on_open(&mut self, delivered: u64, reporter: &mut Reporter) {
         self.patience = PATIENCE.0;
-        self.not_before = self.now;
+        self.not_before = self.poller.now;
         self.alone = None;
         if !std::mem::replace(&mut self.started, true) {
             let fields = json!({"stream": self.stream.to_string(), "from": delivered});
@@ -400,13 +385,13 @@ impl<'a> Client<'a> {
         }
         let carries = |stripe: &ClientStripe| matches!(stripe.stage, StripeStage::Open);
         if self.alone.is_none() && !self.stripes.values().any(carries) {
-            self.alone = Some(self.now);
+            self.alone = Some(self.poller.now);
         }
     }
 
     /// Finds stalled connections; their bytes go over others too, if there are others.
     fn find_stalled(&mut self) {
-        let now = self.now;
+        let now = self.poller.now;
         let open = self.stripes.iter_mut().filter(|(_, stripe)| stripe.stage == StripeStage::Open);
         let (stalled, going): (Vec<_>, Vec<_>) =
             open.map(|(&id, stripe)| (id, stripe.is_stalled(now))).partition(|&(_, stalled)| stalled);
@@ -421,7 +406,7 @@ impl<'a> Client<'a> {
     /// Reports the state of the connections to the server, and progress to the user. Of the connections that
     /// carry nothing only one reports at a time, in turns, so that many idle clients cost the server little.
     fn report(&mut self, reporter: &mut Reporter) {
-        self.reported = self.now;
+        self.reported = self.poller.now;
         self.reports += 1;
         self.find_stalled();
         let (mut sum, mut count) = (0, 0);

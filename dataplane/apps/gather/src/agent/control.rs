@@ -16,8 +16,8 @@ use crate::machine::{ClientName, GatherFrame};
 impl Server {
     /// Measures all clients, and reports the round.
     pub(super) fn round(&mut self) {
-        let took = self.now.saturating_duration_since(self.round_began);
-        self.round_began = self.now;
+        let took = self.poller.now.saturating_duration_since(self.round_began);
+        self.round_began = self.poller.now;
         self.rounds += 1;
         let (stripes, settings) = (&mut self.stripes, &self.settings);
         let clients = self.flows.iter_mut().map(|(client, flow)| {

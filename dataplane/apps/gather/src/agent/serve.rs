@@ -6,7 +6,8 @@ use std::time::Duration;
 use groupflow_base::StreamId;
 use groupflow_host::error::{plain, AgentError};
 use groupflow_host::files::Input;
-use groupflow_host::process::{raise_descriptors, signals, system};
+use groupflow_host::poller::Poller;
+use groupflow_host::process::{raise_descriptors, system};
 use groupflow_host::report::{Reporter, Weight};
 use groupflow_host::subcommand::Subcommand;
 use groupflow_host::tcp::{self, TcpOptions};
@@ -36,7 +37,7 @@ impl Subcommand for GatherServeArgs {
 /// Runs the server until a signal ends it; returns the exit code. Errors before it is ready go to `reporter`.
 pub fn serve(args: &GatherServeArgs, _: &mut Reporter) -> Result<u8, AgentError> {
     raise_descriptors();
-    let signals = signals().map_err(|e| system(&e.into()))?;
+    let poller = Poller::with_signals().map_err(|e| system(&e))?;
     let clients = args.clients.as_deref().map(clients::read).transpose()?;
     let listed = clients.as_ref().map_or(0, BTreeMap::len);
     let max_clients = max_clients(args, listed)?;
@@ -89,7 +90,7 @@ pub fn serve(args: &GatherServeArgs, _: &mut Reporter) -> Result<u8, AgentError>
         bounds: tune::Bounds { connections: args.max_connections, buffer: args.buffer },
         tls: identity.map(|identity| identity.config),
     };
-    let server = Server::new(listener, signals, clients, folder, options, events);
+    let server = Server::new(listener, poller, clients, folder, options, events);
     server.and_then(|mut server| server.run()).map_err(|e| system(&e))?;
     Ok(0)
 }
@@ -120,11 +121,11 @@ impl Subcommand for GatherSendArgs {
 /// Sends the whole input; returns the exit code.
 pub fn send(args: &GatherSendArgs, reporter: &mut Reporter) -> Result<u8, AgentError> {
     raise_descriptors();
-    let signals = signals().map_err(|e| system(&e.into()))?;
+    let poller = Poller::with_signals().map_err(|e| system(&e))?;
     let input = Input::open(args.file.as_deref())?;
     let stream = StreamId(rand::random());
     let trust = args.secure.trust(args.to)?;
-    let mut client = Client::new(args, trust, stream, input, signals).map_err(|e| system(&e))?;
+    let mut client = Client::new(args, trust, stream, input, poller).map_err(|e| system(&e))?;
     let seconds = client.run(reporter)?;
     let bytes = client.delivered();
     let fields = json!({"stream": stream.to_string(), "bytes": bytes, "seconds": seconds});

@@ -13,7 +13,6 @@ use groupflow_host::json::StdinLines;
 use groupflow_host::link::ReadOutcome;
 use groupflow_host::poller::{Poller, Ready};
 use nix::errno::Errno;
-use nix::sys::signalfd::SignalFd;
 use rustls::ServerConfig;
 
 use super::clients::ClientList;
@@ -30,7 +29,6 @@ const LINE: usize = 16 << 20;
 const TURN: usize = 128 << 10;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServerPollKey {
-    Signals,
     /// Stdin, which brings tunings.
     Stdin,
     /// Stdout, to which events go.
@@ -80,29 +78,23 @@ pub struct Server {
     /// Flows whose clients may have to be told how much is delivered.
     pub(super) touched: BTreeSet<ClientName>,
     pub(super) next: u64,
-    pub(super) now: Instant,
     /// A spare descriptor, given up to accept, and so refuse, a connection when descriptors run out.
     pub(super) spare: Option<File>,
-    signals: SignalFd,
     pub(super) requests: StdinLines,
     pub(super) events: EventWriter,
     pub(super) rounds: u64,
     pub(super) round_began: Instant,
     scratch: Box<[u8]>,
-    stopped: bool,
 }
 
 impl Server {
     /// A server with its sockets, which are registered here. Without `clients` it accepts connections once
     /// stdin has brought a list.
     pub fn new(
-        listener: TcpListener, signals: SignalFd, clients: Option<ClientList>, folder: StreamFolder,
-        options: ServerOptions, events: EventWriter,
+        listener: TcpListener, mut poller: Poller<ServerPollKey>, clients: Option<ClientList>,
+        folder: StreamFolder, options: ServerOptions, events: EventWriter,
     ) -> io::Result<Server> {
-        let mut poller = Poller::new()?;
         poller.add(&listener, ServerPollKey::Listener)?;
-        poller.add(&signals, ServerPollKey::Signals)?;
-        let now = Instant::now();
         let mut server = Server {
             listener,
             roster: Roster::new(options.bounds.connections),
@@ -117,39 +109,32 @@ impl Server {
             ready: BTreeSet::new(),
             touched: BTreeSet::new(),
             next: 0,
-            now,
             spare: File::open("/dev/null").ok(),
-            signals,
             requests: StdinLines::new(LINE),
             events,
             rounds: 0,
-            round_began: now,
+            round_began: poller.now,
             scratch: vec![0; SCRATCH].into_boxed_slice(),
-            stopped: false,
             poller,
         };
         if let Some(clients) = clients {
             server.list_clients(clients);
         }
         // A regular file or /dev/null is always ready and cannot be registered: it is read once, here.
-        match server.poller.add(io::stdin().as_fd(), ServerPollKey::Stdin) {
-            Ok(_) => {}
-            Err(Errno::EPERM) => server.obey(),
-            Err(Errno::EBADF) => server.requests.ended = true,
-            Err(error) => return Err(error.into()),
+        match is_pollable(server.poller.watch(io::stdin().as_fd(), ServerPollKey::Stdin))? {
+            Some(true) => {}
+            Some(false) => server.obey(),
+            None => server.requests.ended = true,
         }
-        match server.poller.add(io::stdout().as_fd(), ServerPollKey::Stdout) {
-            Ok(_) | Err(Errno::EPERM | Errno::EBADF | Errno::EEXIST) => Ok(server),
-            Err(error) => Err(error.into()),
-        }
+        is_pollable(server.poller.watch(io::stdout().as_fd(), ServerPollKey::Stdout))?;
+        Ok(server)
     }
 
     pub fn run(&mut self) -> io::Result<()> {
         let mut happened = Vec::new();
-        while !self.stopped {
+        while !self.poller.stopped {
             self.events.flush();
             self.poller.wait(Some(self.timeout()), &mut happened)?;
-            self.now = Instant::now();
             for (target, ready) in happened.drain(..) {
                 self.dispatch(target, ready);
             }
@@ -175,7 +160,6 @@ impl Server {
 
     fn dispatch(&mut self, target: ServerPollKey, ready: Ready) {
         match target {
-            ServerPollKey::Signals => self.stopped |= matches!(self.signals.read_signal(), Ok(Some(_))),
             ServerPollKey::Stdin => self.obey(),
             ServerPollKey::Stdout => {}
             ServerPollKey::Listener => self.accept(),
@@ -268,26 +252,34 @@ impl Server {
 
     /// Handles the timeouts that are due.
     fn expire(&mut self) {
-        let late = self.now.checked_sub(self.options.handshake);
+        let late = self.poller.now.checked_sub(self.options.handshake);
         while let Some((&number, _)) =
             self.pending.first_key_value().filter(|(_, &since)| late >= Some(since))
         {
             self.refuse(number, RefusalCode::Late, "no HELLO came in time");
         }
         while let Some((&number, _)) =
-            self.farewells.first_key_value().filter(|(_, &until)| until <= self.now)
+            self.farewells.first_key_value().filter(|(_, &until)| until <= self.poller.now)
         {
             self.lose(number);
         }
-        if self.now < self.round_began + self.options.round {
+        if self.poller.now < self.round_began + self.options.round {
             return;
         }
         let silence = self.options.silence;
-        let gone = |flow: &GatherFlow| flow.alone.is_some_and(|since| since + silence <= self.now);
+        let gone = |flow: &GatherFlow| flow.alone.is_some_and(|since| since + silence <= self.poller.now);
         let lost = self.flows.iter().filter(|(_, flow)| gone(flow)).map(|(client, _)| client.clone());
         for client in lost.collect::<Vec<_>>() {
             self.end_flow(&client, "lost", None);
         }
         self.round();
+    }
+}
+
+/// Whether a standard descriptor was registered; `None`: it is closed.
+fn is_pollable(watched: io::Result<bool>) -> io::Result<Option<bool>> {
+    match watched {
+        Err(error) if error.raw_os_error() == Some(Errno::EBADF as i32) => Ok(None),
+        watched => watched.map(Some),
     }
 }

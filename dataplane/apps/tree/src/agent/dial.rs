@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use groupflow_host::poller::{Poller, Registration};
 use groupflow_host::tcp;
 
-use super::tcp_link;
+use super::host::edge_options;
 
 /// Times from the beginning at which the second and the third attempt start (RFC 8305, 5: 100 to 2000 ms).
 const AGAIN: [Duration; 2] = [Duration::from_millis(200), Duration::from_millis(600)];
@@ -53,7 +53,7 @@ impl Dial {
 
     fn attempt<T: Copy>(&mut self, now: Instant, poller: &mut Poller<T>, target: T) -> io::Result<()> {
         self.begun += 1;
-        let socket = tcp::connect(self.to, &tcp_link::options(), self.silence)?;
+        let socket = tcp::connect(self.to, &edge_options(), self.silence)?;
         let token = poller.add(&socket, target)?;
         self.attempts.push(Attempt { socket, token, began: now });
         Ok(())

@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 
 use groupflow_base::Nanos;
 use groupflow_host::error::{plain, AgentError};
-use groupflow_host::link::{Channel, ReadOutcome};
+use groupflow_host::json::LineBuffer;
+use groupflow_host::link::{Channel, ReadOutcome, TcpLink};
 use groupflow_host::poller::{Poller, Ready};
 use groupflow_host::tls::{self, Trust};
 use rustls::Connection;
 use serde_json::Value;
 
 use super::dial::Dial;
-use super::tcp_link::TcpLink;
 
 /// Bytes of the longest line.
 const LINE: usize = 1 << 20;
@@ -49,8 +49,7 @@ pub struct DispatcherLink {
 
 struct Open {
     link: TcpLink,
-    /// Bytes of a line that is not whole yet.
-    came: Vec<u8>,
+    lines: LineBuffer,
 }
 
 #[derive(Debug, PartialEq)]
@@ -103,7 +102,7 @@ impl DispatcherLink {
 
     /// The connection's round-trip time.
     pub fn round_trip(&self) -> Nanos {
-        self.open.as_ref().map_or(Nanos::ZERO, |open| open.link.round_trip())
+        self.open.as_ref().map_or(Nanos::ZERO, |open| open.link.least_round_trip())
     }
 
     /// Whether there is a connection, or one is being made.
@@ -170,17 +169,16 @@ impl DispatcherLink {
         let made = answer?;
         let tls = self.trust.as_ref().map(Trust::begin).transpose().map_err(io::Error::other)?;
         let channel = Channel::begun(made.socket, tls.map(Connection::Client));
-        self.open = Some(Open { link: TcpLink::new(channel, made.token), came: Vec::new() });
+        let link = TcpLink::established(channel, made.token, WAITING);
+        self.open = Some(Open { link, lines: LineBuffer::new(LINE) });
         Ok(true)
     }
 
     /// Queues a line; without a connection it is lost. The first line of each connection introduces
     /// this host.
     pub fn send(&mut self, line: &Value) {
-        if let Some(open) = &mut self.open {
-            if open.link.waiting() < WAITING {
-                open.link.batch().extend(format!("{line}\n").bytes());
-            }
+        if let Some(open) = self.open.as_mut().filter(|open| open.link.out.room() > 0) {
+            open.link.out.bytes().extend(format!("{line}\n").bytes());
         }
     }
 
@@ -234,39 +232,32 @@ impl DispatcherLink {
             dial.end(poller);
         }
         if let Some(open) = self.open.take() {
-            poller.remove(open.link.socket(), open.link.token);
+            open.link.close(poller);
         }
     }
 }
 
 impl Open {
     fn work(&mut self, events: &mut Vec<LinkEvent>) -> io::Result<()> {
-        self.link.flush()?;
+        self.link.flush(false)?;
         let mut chunk = vec![0; 16 << 10];
         while self.link.readable {
             match self.link.read(&mut chunk)? {
-                ReadOutcome::Bytes(count) => self.came.extend_from_slice(&chunk[..count]),
+                ReadOutcome::Bytes(count) => self.take(&chunk[..count], events)?,
                 ReadOutcome::Nothing => break,
-                ReadOutcome::End => {
-                    self.lines(events)?;
-                    return Err(io::Error::other("the dispatchers closed the connection"));
-                }
+                ReadOutcome::End => return Err(io::Error::other("the dispatchers closed the connection")),
             }
-            self.lines(events)?;
         }
         // TLS may have an answer to send, and lines may still wait.
-        self.link.flush()
+        self.link.flush(false)
     }
 
-    fn lines(&mut self, events: &mut Vec<LinkEvent>) -> io::Result<()> {
-        while let Some(end) = self.came.iter().position(|&byte| byte == b'\n') {
-            let line: Vec<u8> = self.came.drain(..=end).collect();
+    fn take(&mut self, bytes: &[u8], events: &mut Vec<LinkEvent>) -> io::Result<()> {
+        let lines = self.lines.push(bytes).ok_or_else(|| io::Error::other("a line is too long"))?;
+        for line in lines {
             let line = serde_json::from_slice(&line).map_err(|_| io::Error::other("a line is malformed"))?;
             events.push(LinkEvent::Line(line));
         }
-        match self.came.len() {
-            0..=LINE => Ok(()),
-            _ => Err(io::Error::other("a line is too long")),
-        }
+        Ok(())
     }
 }

@@ -15,17 +15,13 @@ use std::time::{Duration, Instant};
 
 use groupflow_base::gives_way;
 use groupflow_host::error::{plain, AgentError};
-use groupflow_host::process::system;
-use groupflow_host::tcp;
-use nix::errno::Errno;
+use groupflow_host::tcp::{self, TcpOptions};
 
 use super::args::TreeArgs;
 use super::dispatcher_link::LinkEvent;
 use super::probes::Probes;
 use super::quic::Quic;
 use super::shared::{CertifiedKey, TreeIdentity};
-use super::stop::Stop;
-use super::tcp_link;
 use crate::machine::{ConnId, FromHost, HostId, NodeAction, Peer, TreeNode};
 
 mod dialogue;
@@ -39,6 +35,11 @@ use dials::Dials;
 use drive::{Drive, HostPollKey};
 use tcp_links::TcpLinks;
 
+/// Bytes that a connection is given at once; those that wait in the kernel besides are bounded, too.
+pub const BATCH: usize = 64 << 10;
+/// Bytes that the kernel takes before it has sent them (TCP_NOTSENT_LOWAT): bytes that wait there cannot go
+/// over another connection.
+const UNSENT: libc::c_int = 128 << 10;
 /// How long an edge lasts on which no sent byte is acknowledged.
 const SILENCE: Duration = Duration::from_secs(3);
 /// Numbers of ports that are tried where any will do: a host needs the TCP port and the UDP port of one
@@ -60,8 +61,6 @@ pub struct TreeHost<'a> {
     /// Edges over QUIC; `None`: nothing is encrypted.
     pub quic: Option<Quic>,
     probes: Probes,
-    /// The signals that end the host early.
-    pub stop: Stop,
 }
 
 impl<'a> TreeHost<'a> {
@@ -73,8 +72,7 @@ impl<'a> TreeHost<'a> {
             let cause = format!("cannot listen at {}: {}", args.listen, plain(&e));
             AgentError::new("listen", cause, "choose another --listen")
         })?;
-        let (mut drive, stop) = (Drive::new(node)?, Stop::signals()?);
-        drive.watch(stop.as_fd(), HostPollKey::Stop)?;
+        let mut drive = Drive::new(node)?;
         drive.watch(listener.as_fd(), HostPollKey::Listener)?;
         if let Some(quic) = &quic {
             drive.watch(quic.as_fd(), HostPollKey::Quic)?;
@@ -82,29 +80,24 @@ impl<'a> TreeHost<'a> {
         let port = listener.local_addr().map_or(0, |address| address.port());
         Ok(TreeHost {
             args,
-            dialogue: Dialogue::new(args, id, is_source, port, drive.now)?,
+            dialogue: Dialogue::new(args, id, is_source, port, drive.poller.now)?,
             drive,
             shared: None,
             dials: Dials::default(),
             tcp: TcpLinks::new(listener),
             quic,
             probes: Probes::default(),
-            stop,
         })
     }
 
     /// Watches the input or output; false: it is always ready.
     pub fn watch(&mut self, data: BorrowedFd<'_>) -> Result<bool, AgentError> {
-        match self.drive.poller.add(data, HostPollKey::Data) {
-            Ok(_) => Ok(true),
-            Err(Errno::EPERM) => Ok(false),
-            Err(error) => Err(system(&error.into())),
-        }
+        self.drive.watch(data, HostPollKey::Data)
     }
 
     /// Does all work that needs no waiting.
     pub fn pump(&mut self) -> Result<(), AgentError> {
-        let now = self.drive.now;
+        let now = self.drive.poller.now;
         if !self.dialogue.ended {
             self.dialogue.link.keep(now, &mut self.drive.poller, HostPollKey::Dispatchers)?;
             self.hear()?;
@@ -137,7 +130,6 @@ impl<'a> TreeHost<'a> {
         let next = others.into_iter().flatten().fold(self.drive.deadline(), Instant::min);
         for (target, ready) in self.drive.wait(next, busy)? {
             match target {
-                HostPollKey::Stop => drop(self.stop.came()),
                 HostPollKey::Listener => {
                     while let Some(socket) = self.tcp.accept() {
                         self.make_room();
@@ -147,7 +139,7 @@ impl<'a> TreeHost<'a> {
                 }
                 HostPollKey::Dispatchers => self.dialogue.link.on_ready(ready),
                 HostPollKey::Probe(host) => {
-                    self.probes.on_ready(self.drive.now, host, &mut self.drive.poller);
+                    self.probes.on_ready(self.drive.poller.now, host, &mut self.drive.poller);
                 }
                 // Input or output is tried after every wait.
                 HostPollKey::Data => {}
@@ -178,9 +170,12 @@ impl<'a> TreeHost<'a> {
                 NodeAction::Datagrams { conn, deadline } => self.serve_datagrams(conn, deadline),
                 NodeAction::Close(conn) => self.end(conn),
                 NodeAction::Report(message) => self.dialogue.report(&message),
-                NodeAction::Measure(peers) => {
-                    self.probes.begin(self.drive.now, &peers, &mut self.drive.poller, HostPollKey::Probe)
-                }
+                NodeAction::Measure(peers) => self.probes.begin(
+                    self.drive.poller.now,
+                    &peers,
+                    &mut self.drive.poller,
+                    HostPollKey::Probe,
+                ),
                 NodeAction::Join(cluster) => {
                     self.probes.end(&mut self.drive.poller);
                     self.dialogue.join(Some(cluster));
@@ -196,11 +191,11 @@ impl<'a> TreeHost<'a> {
 
     /// Takes the dispatchers' messages.
     fn hear(&mut self) -> Result<(), AgentError> {
-        for event in self.dialogue.link.work(self.drive.now, &mut self.drive.poller)? {
+        for event in self.dialogue.link.work(self.drive.poller.now, &mut self.drive.poller)? {
             let line = match event {
                 LinkEvent::Connected => {
                     self.dialogue.greet();
-                    self.dialogue.link.work(self.drive.now, &mut self.drive.poller)?;
+                    self.dialogue.link.work(self.drive.poller.now, &mut self.drive.poller)?;
                     continue;
                 }
                 LinkEvent::Lost => continue,
@@ -249,7 +244,7 @@ impl<'a> TreeHost<'a> {
         };
         let over_udp = self.args.edges.is_over_udp();
         if let (Some(quic), Some(shared), true) = (&mut self.quic, &self.shared, over_udp) {
-            let now = self.drive.now;
+            let now = self.drive.poller.now;
             if quic.links.connect(now, conn, to.into(), shared.connect_quic(to)?) {
                 let far = Duration::from_nanos(self.drive.node.conns.far().0);
                 self.dials.over_quic(conn, now + PATIENCE + far);
@@ -265,7 +260,7 @@ impl<'a> TreeHost<'a> {
 
     fn on_dial(&mut self, conn: ConnId) {
         if let Some(link) = self.dials.on_ready(&mut self.drive, conn) {
-            self.drive.node.conns.on_round_trip(conn, link.round_trip());
+            self.drive.node.conns.on_round_trip(conn, link.least_round_trip());
             self.tcp.insert(conn, link);
             self.drive.node.on_connected(self.drive.nanos(), conn);
         }
@@ -276,7 +271,7 @@ impl<'a> TreeHost<'a> {
             return;
         }
         let dial = self.dials.remove(&mut self.drive, conn);
-        let link = self.quic.as_mut().is_some_and(|quic| quic.links.drop(self.drive.now, conn));
+        let link = self.quic.as_mut().is_some_and(|quic| quic.links.drop(self.drive.poller.now, conn));
         if dial || link {
             self.drive.on_closed(conn);
         }
@@ -292,12 +287,17 @@ impl<'a> TreeHost<'a> {
     }
 }
 
+/// The options of an edge's connections, which accepted ones inherit.
+pub(super) fn edge_options() -> TcpOptions {
+    TcpOptions { unsent: Some(UNSENT), ..TcpOptions::default() }
+}
+
 /// Opens the socket for connections over TCP, and the one for connections over QUIC at the UDP port of the
 /// same number; an edge that is not encrypted is never over QUIC.
 fn listen(args: &TreeArgs) -> io::Result<(TcpListener, Option<Quic>)> {
     let mut tries = if args.listen.port() == 0 { PORTS } else { 1 };
     loop {
-        let listener = tcp::listen(args.listen, &tcp_link::options())?;
+        let listener = tcp::listen(args.listen, &edge_options())?;
         let SocketAddr::V4(at) = listener.local_addr()? else { return Ok((listener, None)) };
         if args.secure.plain {
             return Ok((listener, None));

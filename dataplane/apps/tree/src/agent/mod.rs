@@ -9,10 +9,8 @@
 //! |---|---|
 //! | [`args`] | options |
 //! | [`run`] | the commands: input, output, and how they end |
-//! | [`stop`] | the signals that end a host early |
 //! | [`host`] | the loop |
 //! | [`dispatcher_link`] | the connection to the dispatchers: lines of JSON |
-//! | [`tcp_link`] | a connection over TCP |
 //! | [`dial`] | a connection over TCP that is being made |
 //! | [`quic`] | edges over QUIC: connections, and their socket |
 //! | [`probes`] | measurements of the latency to other hosts |
@@ -28,5 +26,3 @@ pub mod quic;
 pub mod router;
 pub mod run;
 pub mod shared;
-pub mod stop;
-pub mod tcp_link;

@@ -11,9 +11,8 @@ use groupflow_host::report::{Reporter, Weight};
 use serde_json::{json, Value};
 
 use super::args::{begin, TreeArgs, TreeRecvArgs, TreeSendArgs};
-use super::host::TreeHost;
+use super::host::{TreeHost, BATCH};
 use super::quic::QuicCounts;
-use super::tcp_link::BATCH;
 use crate::machine::{HostId, ReadItem, TreeNode};
 
 /// The time between lines of progress.
@@ -47,7 +46,7 @@ pub fn send(command: &TreeSendArgs, reporter: &mut Reporter) -> Result<u8, Agent
                 match input.read(&mut chunk)? {
                     // An interrupt may have ended the program that writes the input, too: this is not the
                     // stream's end.
-                    Some(0) if host.stop.came() => break,
+                    Some(0) if host.drive.poller.is_stopped() => break,
                     Some(0) => {
                         finished = true;
                         host.drive.node.finish(host.drive.nanos());
@@ -72,7 +71,7 @@ pub fn send(command: &TreeSendArgs, reporter: &mut Reporter) -> Result<u8, Agent
             let cure = "start it again to be in a new tree";
             return Err(AgentError::new("ended", "the dispatchers say that the tree has ended", cure));
         }
-        if host.stop.has_come {
+        if host.drive.poller.stopped {
             leave(&mut host)?;
             return Err(AgentError::interrupted());
         }
@@ -116,11 +115,11 @@ pub fn recv(command: &TreeRecvArgs, reporter: &mut Reporter) -> Result<u8, Agent
             run.complete(&host, reporter, "received");
         }
         host.pump()?;
-        if complete && (host.stop.has_come || host.drive.node.is_complete()) {
+        if complete && (host.drive.poller.stopped || host.drive.node.is_complete()) {
             leave(&mut host)?;
             return Ok(0);
         }
-        if host.stop.has_come {
+        if host.drive.poller.stopped {
             leave(&mut host)?;
             return Err(AgentError::interrupted());
         }

@@ -148,7 +148,7 @@ impl Dialogue {
     /// Lets a refused host join again, if it is time. A host that has begun to leave meanwhile does not: the
     /// dispatcher that refused it lets it go.
     pub(super) fn try_again(&mut self, drive: &Drive) {
-        if self.again.is_some_and(|again| again <= drive.now) {
+        if self.again.is_some_and(|again| again <= drive.poller.now) {
             self.again = None;
             self.join(self.root.filter(|_| !drive.node.is_leaving()));
         }
@@ -163,7 +163,7 @@ impl Dialogue {
             return Err(refused(text));
         }
         drive.node.begin_again(drive.nanos());
-        let again = drive.now + if code == RefusalCode::Ended { Duration::ZERO } else { AGAIN };
+        let again = drive.poller.now + if code == RefusalCode::Ended { Duration::ZERO } else { AGAIN };
         self.again = Some(again).filter(|_| !drive.node.is_leaving());
         Ok(())
     }
@@ -254,7 +254,7 @@ impl Dialogue {
             }
             ServiceRefusal::NoTree => return Err(another_tree()),
             // There may be room when hosts have left.
-            ServiceRefusal::Full => self.link.leave(drive.now, &mut drive.poller, text),
+            ServiceRefusal::Full => self.link.leave(drive.poller.now, &mut drive.poller, text),
             ServiceRefusal::Other => return Err(refused(text)),
         }
         Ok(DispatcherWord::Lost)

@@ -5,14 +5,13 @@ use std::net::SocketAddrV4;
 use std::time::Instant;
 
 use groupflow_host::error::AgentError;
-use groupflow_host::link::Channel;
+use groupflow_host::link::{Channel, TcpLink};
 use groupflow_host::tcp;
 use rustls::Connection;
 
 use super::drive::{Drive, HostPollKey};
-use super::SILENCE;
+use super::{BATCH, SILENCE};
 use crate::agent::dial::Dial;
-use crate::agent::tcp_link::TcpLink;
 use crate::machine::ConnId;
 
 /// So many attempts over UDP in succession that nobody answers mean that UDP is blocked.
@@ -52,7 +51,7 @@ impl Dials {
     pub(super) fn over_tcp(
         &mut self, drive: &mut Drive, conn: ConnId, to: SocketAddrV4, tls: Option<Connection>,
     ) {
-        match Dial::begin(drive.now, to, SILENCE, &mut drive.poller, HostPollKey::Link(conn)) {
+        match Dial::begin(drive.poller.now, to, SILENCE, &mut drive.poller, HostPollKey::Link(conn)) {
             Ok(dial) => drop(self.dials.insert(conn, Dialling::Tcp(dial, tls.map(Box::new)))),
             Err(_) => drive.on_closed(conn),
         }
@@ -71,8 +70,10 @@ impl Dials {
         let mut late = Vec::new();
         for (&conn, dialling) in &mut self.dials {
             match dialling {
-                Dialling::Quic(until) => late.extend((*until <= drive.now).then_some(conn)),
-                Dialling::Tcp(dial, _) => dial.keep(drive.now, &mut drive.poller, HostPollKey::Link(conn)),
+                Dialling::Quic(until) => late.extend((*until <= drive.poller.now).then_some(conn)),
+                Dialling::Tcp(dial, _) => {
+                    dial.keep(drive.poller.now, &mut drive.poller, HostPollKey::Link(conn))
+                }
             }
         }
         self.unanswered += u32::try_from(late.len()).unwrap_or(u32::MAX);
@@ -101,7 +102,7 @@ impl Dials {
     /// Looks at an attempt over TCP after an event; returns the connection once it is made.
     pub(super) fn on_ready(&mut self, drive: &mut Drive, conn: ConnId) -> Option<TcpLink> {
         let Dialling::Tcp(dial, _) = self.dials.get_mut(&conn)? else { return None };
-        let answer = dial.answered(drive.now, &mut drive.poller)?;
+        let answer = dial.answered(drive.poller.now, &mut drive.poller)?;
         let Dialling::Tcp(_, tls) = self.dials.remove(&conn)? else { return None };
         let made = answer.map_err(|_| drive.on_closed(conn)).ok()?;
         if tcp::prepare(&made.socket, SILENCE).is_err() {
@@ -109,6 +110,7 @@ impl Dials {
             drive.on_closed(conn);
             return None;
         }
-        Some(TcpLink::new(Channel::begun(made.socket, tls.map(|tls| *tls)), made.token))
+        let channel = Channel::begun(made.socket, tls.map(|tls| *tls));
+        Some(TcpLink::established(channel, made.token, BATCH))
     }
 }

@@ -12,8 +12,7 @@ use crate::machine::{ConnId, HostId, TreeNode};
 
 /// The source of an event.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum HostPollKey {
-    Stop,
+pub enum HostPollKey {
     Listener,
     Dispatchers,
     Link(ConnId),
@@ -25,29 +24,28 @@ pub(super) enum HostPollKey {
 pub struct Drive {
     /// The host's node, which decides.
     pub node: TreeNode,
-    pub(super) poller: Poller<HostPollKey>,
+    pub poller: Poller<HostPollKey>,
     began: Instant,
-    pub(super) now: Instant,
 }
 
 impl Drive {
     pub(super) fn new(node: TreeNode) -> Result<Drive, AgentError> {
-        let poller = Poller::new().map_err(|e| system(&e.into()))?;
-        let now = Instant::now();
-        Ok(Drive { node, poller, began: now, now })
+        let poller = Poller::with_signals().map_err(|e| system(&e))?;
+        Ok(Drive { node, began: poller.now, poller })
     }
 
     /// The time as the node counts it.
     pub fn nanos(&self) -> Nanos {
-        nanos(self.now.saturating_duration_since(self.began))
+        nanos(self.poller.now.saturating_duration_since(self.began))
     }
 
     pub(super) fn deadline(&self) -> Instant {
         self.began + Duration::from_nanos(self.node.deadline().0.min(u64::MAX / 4))
     }
 
-    pub(super) fn watch(&mut self, fd: BorrowedFd<'_>, target: HostPollKey) -> Result<(), AgentError> {
-        self.poller.add(fd, target).map(drop).map_err(|e| system(&e.into()))
+    /// Watches a descriptor. False: it is always ready.
+    pub(super) fn watch(&mut self, fd: BorrowedFd<'_>, target: HostPollKey) -> Result<bool, AgentError> {
+        self.poller.watch(fd, target).map_err(|e| system(&e))
     }
 
     /// Takes events, and waits for them until this time unless there is other work.
@@ -56,8 +54,7 @@ impl Drive {
     ) -> Result<Vec<(HostPollKey, Ready)>, AgentError> {
         let mut happened = Vec::new();
         let timeout = if busy { Duration::ZERO } else { until.saturating_duration_since(Instant::now()) };
-        self.poller.wait(Some(timeout), &mut happened).map_err(|e| system(&e.into()))?;
-        self.now = Instant::now();
+        self.poller.wait(Some(timeout), &mut happened).map_err(|e| system(&e))?;
         Ok(happened)
     }
 

@@ -5,17 +5,16 @@ use std::time::Duration;
 use bytes::Bytes;
 use groupflow_base::Nanos;
 
-use super::TreeHost;
+use super::{TreeHost, BATCH};
 use crate::agent::args::EdgesArg;
 use crate::agent::quic::Happened;
-use crate::agent::tcp_link::BATCH;
 use crate::machine::datagram::{body, parse_body};
 use crate::machine::{ConnId, DatagramRelay};
 
 impl TreeHost<'_> {
     /// Takes the packets that came, and the events that they cause.
     pub(super) fn take_quic(&mut self) {
-        let now = self.drive.now;
+        let now = self.drive.poller.now;
         self.quic.iter_mut().for_each(|quic| quic.receive(now));
         while let Some(happened) = self.quic.as_mut().and_then(|quic| quic.links.poll()) {
             match happened {
@@ -69,7 +68,7 @@ impl TreeHost<'_> {
 
     pub(super) fn send_quic(&mut self) {
         self.send_datagrams();
-        let (now, nanos, node) = (self.drive.now, self.drive.nanos(), &mut self.drive.node);
+        let (now, nanos, node) = (self.drive.poller.now, self.drive.nanos(), &mut self.drive.node);
         let Some(quic) = &mut self.quic else { return };
         for conn in quic.links.names() {
             while let Some(link) = quic.links.get(conn).filter(|link| link.takes()) {
@@ -91,7 +90,7 @@ impl TreeHost<'_> {
             let bytes = Bytes::from(body(offset, &bytes));
             for conn in to {
                 if let Some(link) = quic.links.get(conn) {
-                    link.write_datagram(self.drive.now, bytes.clone());
+                    link.write_datagram(self.drive.poller.now, bytes.clone());
                 }
             }
         }
@@ -115,7 +114,7 @@ impl TreeHost<'_> {
     /// Closes a connection when its last bytes are acknowledged.
     pub(super) fn end_link(&mut self, conn: ConnId) {
         if let Some(link) = self.quic.as_mut().and_then(|quic| quic.links.get(conn)) {
-            link.end(self.drive.now);
+            link.end(self.drive.poller.now);
         }
     }
 

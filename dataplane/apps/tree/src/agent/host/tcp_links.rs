@@ -1,18 +1,17 @@
 //! A host's connections over TCP: the listener, and the connections that are established.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::{IpAddr, TcpListener, TcpStream};
 
 use groupflow_host::error::AgentError;
-use groupflow_host::link::{Channel, ReadOutcome};
+use groupflow_host::link::{Channel, ReadOutcome, TcpLink};
 use groupflow_host::poller::Ready;
 use groupflow_host::tcp;
 
 use super::drive::{Drive, HostPollKey};
-use super::SILENCE;
+use super::{BATCH, SILENCE};
 use crate::agent::shared::TreeIdentity;
-use crate::agent::tcp_link::{TcpLink, BATCH};
 use crate::machine::ConnId;
 
 /// Reads of one connection before the others have their turn.
@@ -21,12 +20,19 @@ const TURNS: usize = 4;
 pub(super) struct TcpLinks {
     listener: TcpListener,
     links: BTreeMap<ConnId, TcpLink>,
+    /// Connections that end when their last bytes are sent.
+    closing: BTreeSet<ConnId>,
     scratch: Box<[u8]>,
 }
 
 impl TcpLinks {
     pub(super) fn new(listener: TcpListener) -> TcpLinks {
-        TcpLinks { listener, links: BTreeMap::new(), scratch: vec![0; BATCH].into_boxed_slice() }
+        TcpLinks {
+            listener,
+            links: BTreeMap::new(),
+            closing: BTreeSet::new(),
+            scratch: vec![0; BATCH].into_boxed_slice(),
+        }
     }
 
     /// The next peer that waits.
@@ -47,7 +53,9 @@ impl TcpLinks {
         }
         let Some(conn) = drive.node.conns.on_accepted(drive.nanos()) else { return Ok(()) };
         match drive.poller.add(&socket, HostPollKey::Link(conn)) {
-            Ok(token) => self.insert(conn, TcpLink::new(Channel::accepted(socket, tls), token)),
+            Ok(token) => {
+                self.insert(conn, TcpLink::established(Channel::accepted(socket, tls), token, BATCH))
+            }
             Err(_) => drive.on_closed(conn),
         }
         Ok(())
@@ -73,7 +81,7 @@ impl TcpLinks {
 
     pub(super) fn measure(&self, drive: &mut Drive) {
         for (&conn, link) in &self.links {
-            drive.node.conns.on_round_trip(conn, link.round_trip());
+            drive.node.conns.on_round_trip(conn, link.least_round_trip());
         }
     }
 
@@ -87,7 +95,7 @@ impl TcpLinks {
 
     fn read_from(&mut self, drive: &mut Drive, conn: ConnId) -> io::Result<()> {
         let Some(link) = self.links.get_mut(&conn) else { return Ok(()) };
-        link.flush()?;
+        link.flush(false)?;
         for _ in 0..TURNS {
             if !link.readable {
                 break;
@@ -112,16 +120,15 @@ impl TcpLinks {
 
     fn write_to(&mut self, drive: &mut Drive, conn: ConnId) {
         let Some(link) = self.links.get_mut(&conn) else { return };
-        while link.takes() {
-            drive.node.fill(drive.nanos(), conn, link.batch(), BATCH);
-            if link.waiting() == 0 && !link.closing {
+        let closing = self.closing.contains(&conn);
+        while link.writable && link.out.is_empty() {
+            drive.node.fill(drive.nanos(), conn, link.out.bytes(), BATCH);
+            let ends = link.out.is_empty();
+            if ends && !closing {
                 return;
             }
-            let ends = link.waiting() == 0;
-            if ends {
-                link.end();
-            }
-            if ends || link.flush().is_err() {
+            // A peer that is gone need not be told the end.
+            if link.flush(ends).is_err() || ends {
                 self.close(drive, conn);
                 return;
             }
@@ -130,15 +137,19 @@ impl TcpLinks {
 
     /// Closes a connection when its last bytes are sent; false: it is not here.
     pub(super) fn end(&mut self, drive: &mut Drive, conn: ConnId) -> bool {
-        let found = self.links.get_mut(&conn).map(|link| link.closing = true).is_some();
-        self.write_to(drive, conn);
-        found
+        let is_here = self.links.contains_key(&conn);
+        if is_here {
+            self.closing.insert(conn);
+            self.write_to(drive, conn);
+        }
+        is_here
     }
 
     /// Closes a connection; false: it is not here.
     pub(super) fn close(&mut self, drive: &mut Drive, conn: ConnId) -> bool {
         let Some(link) = self.links.remove(&conn) else { return false };
-        drive.poller.remove(link.socket(), link.token);
+        self.closing.remove(&conn);
+        link.close(&mut drive.poller);
         drive.on_closed(conn);
         true
     }

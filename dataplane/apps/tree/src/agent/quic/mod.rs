@@ -25,7 +25,7 @@ use quinn_proto::Transmit;
 use quinn_udp::{RecvMeta, UdpSocketState};
 use socket2::SockRef;
 
-use super::tcp_link::BATCH;
+use super::host::BATCH;
 
 pub use link::QuicLink;
 pub use links::{Happened, Links, QuicCounts};

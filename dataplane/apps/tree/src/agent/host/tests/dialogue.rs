@@ -16,7 +16,7 @@ fn a_refused_host_that_begins_to_leave_does_not_join_again() {
         let line = ["", "--to", "127.0.0.1:9", "--token-file", "c0ffee", "--plain"];
         let (args, host) = (CommandLine::parse_from(line).tree, HostId(1));
         let mut drive = Drive::new(TreeNode::new(NodeConfig::new(host), StartAt::Now)).expect("a poller");
-        let mut dialogue = Dialogue::new(&args, host, false, 0, drive.now).expect("a dialogue");
+        let mut dialogue = Dialogue::new(&args, host, false, 0, drive.poller.now).expect("a dialogue");
         dialogue.root = Some(ClusterId(1));
         dialogue.join(dialogue.root);
         dialogue.on_refusal(&mut drive, RefusalCode::Ended, "the cluster is no more").expect("not the last");
