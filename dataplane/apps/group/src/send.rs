@@ -9,6 +9,7 @@ use groupflow_host::report::{seconds, ProgressMeter, Reporter, Weight};
 use groupflow_host::shell::{Interest, Shell};
 use groupflow_host::socket::GroupSocket;
 use groupflow_host::subcommand::{check_name, Subcommand};
+use groupflow_session::agent;
 use groupflow_session::control::LeaveReason;
 use groupflow_session::sending::Completion;
 use groupflow_session::{Endpoint, MemberEvent, SendConfig, SendEvent, Sending};
@@ -116,7 +117,7 @@ impl SendProgress {
             match event {
                 SendEvent::Member(event) => {
                     self.over |= event == MemberEvent::Left;
-                    reporter.member(event)?;
+                    agent::report(reporter, event)?;
                 }
                 SendEvent::Started { receivers } => {
                     self.started = true;

@@ -8,7 +8,7 @@
 use groupflow_base::{CodecError, Datagram, Nanos, Transmit};
 use groupflow_host::error::AgentError;
 use groupflow_host::report::Reporter;
-use groupflow_host::subcommand::CommonArgs;
+use groupflow_session::agent::{self, CommonArgs};
 use groupflow_session::control::{LeaveReason, Reply, Role};
 use groupflow_session::member::{Member, MembershipState, Purpose};
 use groupflow_transport::wire::{GroupPacket, Header, Kind, VERSION};
@@ -89,7 +89,7 @@ impl Carrier {
     /// Reports the membership's events; the error says why the membership is over, if it is.
     pub fn events(&mut self, reporter: &mut Reporter) -> Result<(), AgentError> {
         while let Some(event) = self.member.as_mut().and_then(Member::poll_event) {
-            reporter.member(event)?;
+            agent::report(reporter, event)?;
         }
         Ok(())
     }

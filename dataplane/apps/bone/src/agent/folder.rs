@@ -9,9 +9,9 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::Sender;
 
+use groupflow_base::SeekableBytes;
 use groupflow_host::error::plain;
 use groupflow_host::files::FileBytes;
-use groupflow_transport::source::{SeekableBytes, SourceError};
 
 use super::digest::{FileDigest, Stamp};
 use crate::machine::{FileName, Offer, Verdict};
@@ -287,25 +287,23 @@ impl OutgoingFile {
     }
 }
 
-fn changed() -> SourceError {
-    SourceError::Read("it changed while it was sent".to_owned())
-}
+const CHANGED: &str = "it changed while it was sent";
 
 impl SeekableBytes for OutgoingFile {
     fn len(&self) -> u64 {
         self.stamp.size
     }
 
-    fn read_at(&mut self, offset: u64, into: &mut [u8]) -> Result<(), SourceError> {
+    fn read_at(&mut self, offset: u64, into: &mut [u8]) -> Result<(), String> {
         if self.open.is_none() {
-            let (file, _, _) = open(&self.path).map_err(|error| SourceError::Read(plain(&error)))?;
+            let (file, _, _) = open(&self.path).map_err(|error| plain(&error))?;
             self.open = Some(FileBytes::of(file, self.stamp.size));
         }
-        let Some(file) = &mut self.open else { return Err(changed()) };
+        let Some(file) = &mut self.open else { return Err(CHANGED.to_owned()) };
         let read = file.read_at(offset, into);
         match file.metadata().map(|about| Stamp::of(&about)) {
             Ok(now) if now == self.stamp => read,
-            _ => Err(changed()),
+            _ => Err(CHANGED.to_owned()),
         }
     }
 }

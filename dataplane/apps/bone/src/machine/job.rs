@@ -4,8 +4,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use groupflow_base::ranges::Ranges;
-use groupflow_base::Nanos;
-use groupflow_transport::source::SeekableBytes;
+use groupflow_base::{Nanos, SeekableBytes};
 
 use super::hub::{millis, HubConfig};
 use super::message::{DataPacket, FileName, Parameters, Repair, SILENCES_S, WAITS_MS};
@@ -116,7 +115,7 @@ impl Job {
 
     fn read(&mut self, range: &Range<u64>) -> Result<Vec<u8>, String> {
         let mut bytes = vec![0; (range.end - range.start) as usize];
-        self.offer.source.read_at(range.start, &mut bytes).map_err(|error| error.to_string())?;
+        self.offer.source.read_at(range.start, &mut bytes).map_err(|why| format!("reading failed: {why}"))?;
         Ok(bytes)
     }
 
