@@ -129,6 +129,12 @@ impl RimDriver {
         }
         self.asker.handle(now, &Message::parse(datagram.bytes)?.body);
         self.rim.handle(now, datagram)?;
+        self.follow(now);
+        Ok(())
+    }
+
+    /// Handles the rim's events, and stores the bytes that arrived.
+    fn follow(&mut self, now: Nanos) {
         let events: Vec<RimEvent> = self.rim.events().collect();
         let mut complete = false;
         for event in events {
@@ -138,6 +144,7 @@ impl RimDriver {
                 }
                 RimEvent::Complete => complete = true,
                 RimEvent::Abandoned => self.fail(Failure::Broken, "the hub gave the file up"),
+                RimEvent::Silent => self.fail(Failure::Silent, "the hub fell silent; try again"),
                 RimEvent::TooLong { size } => {
                     let limit = self.shelf.store().limit;
                     let why = format!("its {size} bytes are more than the {limit} of the rim's bound");
@@ -154,7 +161,6 @@ impl RimDriver {
         if complete {
             self.complete(now);
         }
-        Ok(())
     }
 
     fn begin(&mut self, now: Nanos, announced: Announced) {
@@ -295,7 +301,9 @@ impl Machine for RimDriver {
     }
 
     fn poll_transmit(&mut self, now: Nanos) -> Option<Transmit> {
-        self.carrier.poll_transmit(now).or_else(|| self.rim.poll_transmit(now))
+        let transmit = self.carrier.poll_transmit(now).or_else(|| self.rim.poll_transmit(now));
+        self.follow(now);
+        transmit
     }
 
     fn poll_private(&mut self, now: Nanos) -> Option<Transmit> {
@@ -311,3 +319,7 @@ impl Machine for RimDriver {
         [self.carrier.next_deadline(), self.rim.next_deadline(), asker, unheard].into_iter().flatten().min()
     }
 }
+
+#[cfg(test)]
+#[path = "tests/rim_driver.rs"]
+mod tests;
