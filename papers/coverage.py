@@ -45,6 +45,8 @@ class Item(Strict):
     tests: tuple[str, ...] = ()
     """files of tests, some with `::` and the name of one"""
     reason: str = ""
+    bmv2: str = ""
+    """what of the flow control runs in P4 on BMv2, and what in the agent beside it"""
 
     @model_validator(mode="after")
     def whole(self) -> "Item":
@@ -95,6 +97,9 @@ def page(papers: Mapping[str, Covered]) -> str:
     for covered in papers.values():
         lines += ["", f"## {covered.title}", "", "| | section | | status | form | place | test |"]
         lines += ["|---|---|---|---|---|---|---|", *map(_row, covered.items)]
+        if any(item.bmv2 for item in covered.items):
+            lines += ["", "On BMv2, in P4 or in the agent beside it:", "", "| | |", "|---|---|"]
+            lines += [f"| {item.id} | {item.bmv2 or 'nothing: netsim only'} |" for item in covered.items]
     return "\n".join(lines) + "\n"
 
 

@@ -22,6 +22,7 @@ from tests.network.tcp_group import FIG5, agents_up, group
 pytestmark = pytest.mark.skipif(shutil.which(PROGRAM) is None, reason=f"{PROGRAM} (BMv2) is not installed")
 
 
+@pytest.mark.alone
 def test_the_demo_on_bmv2(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "groupflow.cli.main", "demo", "--switch", "bmv2"]
     command += ["--rate", "4mbit", "--size", "1MiB", "--members", "1"]

@@ -7,37 +7,25 @@ have registrations of their own (caching, split, gathering); a cache agent's bou
 import asyncio
 import time
 from collections.abc import Callable
-from typing import Literal, NamedTuple, TypeAlias, cast
+from typing import Annotated, Literal, NamedTuple, TypeAlias, cast
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import Field, TypeAdapter
 
 from groupflow.agents.controller_link import BOUND_OF, ReportingKind
+from groupflow.control.bodies import New, Request
 from groupflow.control.caching import Caching
 from groupflow.control.events import Events
 from groupflow.control.sessions.model import Codec, RefusalError
 from groupflow.control.sessions.presence import Presence
+from groupflow.model.agent import MOST_BYTES, AgentBounds
+from groupflow.model.fields import by_keys
 from groupflow.store.interface import Store, Transaction
 
 Kind: TypeAlias = ReportingKind | Literal["cache", "split", "gather"]
 NAME = r"^[^\x00-\x1f\x7f]{1,255}$"
 MOST_AGENTS = 4096
 """registered, and also with a bound in the store"""
-_MOST = 2**63 - 1
 _SWEEP_SECONDS = 0.25
-
-
-class Request(BaseModel):
-    """A request to the API: a field that the API does not know is refused."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Bounds(Request):
-    """Bounds of a process; null: its own."""
-
-    bytes: int | None = Field(default=None, ge=1, le=_MOST, description="a rim's, or a cached stream's")
-    rate_bps: int | None = Field(default=None, ge=1000, le=10**11, description="a hub's, for later files")
-    hosts: int | None = Field(default=None, ge=1, le=65535, description="connections of a dispatcher")
 
 
 class Obeyed(Request):
@@ -51,11 +39,11 @@ class Obeyed(Request):
 class Holds(Request):
     """The data and hosts that a process holds; null: it holds no such thing."""
 
-    bytes: int | None = Field(default=None, ge=0, le=_MOST)
-    files: int | None = Field(default=None, ge=0, le=_MOST)
-    streams: int | None = Field(default=None, ge=0, le=_MOST)
-    members: int | None = Field(default=None, ge=0, le=_MOST, description="clients, or hosts in a tree")
-    hosts: int | None = Field(default=None, ge=0, le=_MOST, description="connected hosts")
+    bytes: int | None = Field(default=None, ge=0, le=MOST_BYTES)
+    files: int | None = Field(default=None, ge=0, le=MOST_BYTES)
+    streams: int | None = Field(default=None, ge=0, le=MOST_BYTES)
+    members: int | None = Field(default=None, ge=0, le=MOST_BYTES, description="clients, or hosts in a tree")
+    hosts: int | None = Field(default=None, ge=0, le=MOST_BYTES, description="connected hosts")
 
 
 class Report(Request):
@@ -75,7 +63,8 @@ class AgentId(NamedTuple):
     name: str
 
 
-BOUNDS = Codec("agent-bounds", TypeAdapter(Bounds))
+NO_BOUNDS = AgentBounds()
+BOUNDS: Codec[AgentBounds] = Codec("agent-bounds", TypeAdapter(Annotated[AgentBounds, New()]))
 
 
 class Agents:
@@ -92,7 +81,7 @@ class Agents:
     ) -> None:
         """`timeout`: seconds of silence after which a process is no longer registered."""
         self.reports: dict[AgentId, Report] = {}
-        self.ordered: dict[AgentId, Bounds] = {}
+        self.ordered: dict[AgentId, AgentBounds] = {}
         """bounds that were set, also of processes that are away"""
         self.presence: Presence[AgentId] = Presence(clock)
         self._store = store
@@ -107,7 +96,7 @@ class Agents:
             _, kind, name = key.split("/", 2)
             self._apply(AgentId(cast(Kind, kind), name), BOUNDS.load(key, text))
 
-    def take(self, report: Report) -> Bounds:
+    def take(self, report: Report) -> AgentBounds:
         """The bounds of a process, after its report. Raises RefusalError."""
         who = AgentId(report.kind, report.name)
         former = self.reports.get(who)
@@ -120,17 +109,17 @@ class Agents:
             self._events.tell(f"{report.kind}-up", name=report.name, at=report.at)
         self.reports[who] = report
         self.presence.hear(who)
-        return self.ordered.get(who, Bounds())
+        return self.ordered.get(who, NO_BOUNDS)
 
-    async def bound(self, who: AgentId, bounds: Bounds) -> None:
+    async def bound(self, who: AgentId, bounds: AgentBounds) -> None:
         """Sets a process's bound; none is the process's own. Raises RefusalError or StoreError."""
         self._check(who, bounds)
         async with self._lock:
-            empty = bounds == Bounds()
+            empty = bounds == NO_BOUNDS
             key = BOUNDS.key(*who)
             await self._store.commit(Transaction({key: None if empty else BOUNDS.dump(bounds)}))
             self._apply(who, bounds)
-        self._events.tell("agent-bound", kind=who.kind, name=who.name, **bounds.model_dump())
+        self._events.tell("agent-bound", kind=who.kind, name=who.name, **by_keys(AgentBounds, bounds))
 
     async def run(self) -> None:
         """Sweeps again and again until cancelled."""
@@ -145,7 +134,7 @@ class Agents:
             del self.reports[who]
             self._events.tell(f"{who.kind}-lost", name=who.name)
 
-    def _check(self, who: AgentId, bounds: Bounds) -> None:
+    def _check(self, who: AgentId, bounds: AgentBounds) -> None:
         if who.kind == "split":
             raise RefusalError("bad_request", "a split agent's bounds are its sessions'; set their cache")
         if who.kind == "gather":
@@ -156,13 +145,14 @@ class Agents:
         if not known and who not in self.ordered:
             raise RefusalError("unknown_session", f"no {who.kind} {who.name!r}; list the agents")
         field = "bytes" if who.kind == "cache" else BOUND_OF[who.kind]
-        for other in bounds.model_dump(exclude_none=True).keys() - {field}:
+        given = {key for key, value in by_keys(AgentBounds, bounds).items() if value is not None}
+        for other in given - {field}:
             raise RefusalError("bad_request", f"{other}: a {who.kind} has no such bound; set its {field}")
         if len(self.ordered) >= MOST_AGENTS and who not in self.ordered:
             raise RefusalError("full", f"{MOST_AGENTS} bounds are set, the most; remove some")
 
-    def _apply(self, who: AgentId, bounds: Bounds) -> None:
-        if bounds == Bounds():
+    def _apply(self, who: AgentId, bounds: AgentBounds) -> None:
+        if bounds == NO_BOUNDS:
             self.ordered.pop(who, None)
         else:
             self.ordered[who] = bounds

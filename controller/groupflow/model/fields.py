@@ -78,6 +78,11 @@ def keys_of(model: type) -> dict[str, str]:
     }
 
 
+def by_keys(model: type, value: object) -> dict[str, Any]:
+    """The fields of a model's value by their keys in the REST API."""
+    return {key: getattr(value, name) for name, key in keys_of(model).items()}
+
+
 @dataclass(frozen=True)
 class Range:
     """Bounds of a number, both included."""

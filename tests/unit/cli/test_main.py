@@ -126,6 +126,7 @@ print(sorted(slow & sys.modules.keys()))
             " 64MiB; see groupflow controller run --help",
         ),
         ("controller run --topology /none.yaml", 4, "groupflow: /none.yaml: no such file or directory"),
+        ("agent set dispatcher d --hosts 65536", 2, "write a whole number from 1 to 65535"),
         (
             "session watch 7 --interval 0s", 2,
             "argument --interval: '0s' will not do; write a time above 0, as in '1s'",

@@ -30,6 +30,13 @@ def test_each_place_and_test_exists(item: Item) -> None:
         assert not name or f"def {name}(" in text or f"fn {name}(" in text, test
 
 
+def test_each_row_of_flow_control_says_what_bmv2_runs() -> None:
+    for item in PAPERS["takano"].items:
+        assert bool(item.bmv2) == (item.form != ("virtual",)), item.id
+    rows = page(PAPERS).partition("On BMv2")[2].splitlines()
+    assert len([row for row in rows if row.startswith("| S5.")]) == len(PAPERS["takano"].items)
+
+
 @pytest.mark.parametrize(
     ("changed", "said"),
     [

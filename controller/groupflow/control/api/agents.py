@@ -2,14 +2,19 @@
 
 import asyncio
 from collections.abc import Iterator
-from typing import Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
-from groupflow.control.agents import NAME, AgentId, Bounds, Holds, Kind, Obeyed, Report, Request
+from groupflow.control.agents import NAME, NO_BOUNDS, AgentId, Holds, Kind, Obeyed, Report
+from groupflow.control.bodies import New, Request, View
 from groupflow.control.controller import Controller
 from groupflow.control.split.agent import SplitAgent
+from groupflow.model.agent import AgentBounds
+from groupflow.model.fields import by_keys
+
+_Bounds: TypeAlias = Annotated[Any, View(AgentBounds)]
 
 
 class AgentView(BaseModel):
@@ -22,7 +27,7 @@ class AgentView(BaseModel):
     heard: float | None = Field(default=None, description="seconds since its last report")
     holds: Holds
     bounds: Obeyed = Field(description="bounds that it obeys, a cache: is told to obey; null: its own")
-    ordered: Bounds = Field(description="bounds set at the controller; null: none")
+    ordered: _Bounds = Field(description="bounds set at the controller; null: none")
     repairs: int | None = Field(default=None, description="packets repaired from the cache")
     problem: str | None = None
 
@@ -32,7 +37,7 @@ class NewBounds(Request):
 
     kind: Kind
     name: str = Field(pattern=NAME)
-    bounds: Bounds
+    bounds: Annotated[AgentBounds, New()]
 
 
 def agent_routes(controller: Controller) -> APIRouter:
@@ -44,13 +49,13 @@ def agent_routes(controller: Controller) -> APIRouter:
         return await agent_views(controller)
 
     @router.put("/agents/bounds")
-    async def set_bounds(new: NewBounds) -> Bounds:
+    async def set_bounds(new: NewBounds) -> _Bounds:
         """Sets the bounds of an agent; kept, obeyed within two reports, or from a hub's next file on."""
         await agents.bound(AgentId(new.kind, new.name), new.bounds)
         return new.bounds
 
     @router.post("/agents/reports")
-    async def take_report(report: Report) -> Bounds:
+    async def take_report(report: Report) -> _Bounds:
         """Registers or renews a hub, a rim or a dispatcher; the answer has the bounds set for it."""
         return agents.take(report)
 
@@ -79,7 +84,7 @@ def _caches(controller: Controller) -> Iterator[AgentView]:
             heard=watchdog.agents.age(switch),
             holds=Holds(bytes=heard.next * 1024 if heard else 0, streams=streams),
             bounds=Obeyed(bytes=caching.max_bytes(switch) or None),
-            ordered=controller.agents.ordered.get(AgentId("cache", agent.name), Bounds()),
+            ordered=controller.agents.ordered.get(AgentId("cache", agent.name), NO_BOUNDS),
             repairs=heard.repairs if heard else 0,
             problem="its cache is full" if agent.full else None,
         )
@@ -101,7 +106,7 @@ async def _split(agent: SplitAgent) -> AgentView:
         state="up" if agent.state == "up" else "away",
         holds=Holds(bytes=count("cache_used"), streams=count("streams")),
         bounds=Obeyed(bytes=count("cache_limit") or None),
-        ordered=Bounds(),
+        ordered=NO_BOUNDS,
         problem=agent.problem if agent.state == "down" else None,
     )
 
@@ -120,7 +125,7 @@ def _gather(controller: Controller) -> Iterator[AgentView]:
         state="up" if up else "away",
         holds=Holds(bytes=windows, members=len(tuner.measured) if up else 0),
         bounds=Obeyed(bytes=buffer),
-        ordered=Bounds(bytes=buffer),
+        ordered=AgentBounds(bytes=buffer),
         problem=tuner.problem,
     )
 
@@ -129,7 +134,7 @@ def _reporting(controller: Controller) -> Iterator[AgentView]:
     agents = controller.agents
     caches = {agent.name for agent in controller.caching.agents.values()}
     for who in sorted(agents.reports.keys() | agents.ordered.keys()):
-        ordered = agents.ordered.get(who, Bounds())
+        ordered = agents.ordered.get(who, NO_BOUNDS)
         report = agents.reports.get(who)
         if report is not None:
             yield AgentView(
@@ -144,7 +149,7 @@ def _reporting(controller: Controller) -> Iterator[AgentView]:
                 problem=report.problem,
             )
         elif who.kind != "cache" or who.name not in caches:
-            bounds = Obeyed(**ordered.model_dump())
+            bounds = Obeyed(**by_keys(AgentBounds, ordered))
             yield AgentView(
                 kind=who.kind, name=who.name, state="away", holds=Holds(), bounds=bounds, ordered=ordered
             )

@@ -7,7 +7,7 @@ from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
 from groupflow import units
-from groupflow.control.api.bodies import New
+from groupflow.control.bodies import New
 from groupflow.control.controller import Controller
 from groupflow.control.diffusion.coefficients import UNITS
 from groupflow.control.diffusion.model import link_key

@@ -5,8 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
-from groupflow.control.agents import Request
-from groupflow.control.api.bodies import View
+from groupflow.control.bodies import Request, View
 from groupflow.control.sessions.model import Tcp
 from groupflow.model.session import Mode, Policy, SessionSettings, TcpSettings
 
@@ -87,7 +86,7 @@ class SessionView(BaseModel):
     receivers: int
     listeners: int = Field(description="members that take TCP streams")
     address: str | None = Field(description="IPv4 address for TCP clients")
-    tcp: Annotated[Any, View(Tcp)]
+    tcp: Annotated[Any, View(Tcp)] | None
 
 
 class ReceiptView(BaseModel):

@@ -7,10 +7,11 @@ import httpx
 import pytest
 
 from groupflow.agents.controller_link import REPORT_SECONDS, TIMEOUT
-from groupflow.control.agents import MOST_AGENTS, AgentId, Agents, Bounds, Report
+from groupflow.control.agents import MOST_AGENTS, AgentId, Agents, Report
 from groupflow.control.controller import Controller
 from groupflow.control.sessions.model import RefusalError
 from groupflow.control.sessions.requests import Options
+from groupflow.model.agent import AgentBounds
 from groupflow.p4rt.program import Program
 from groupflow.store.interface import StoreError, Transaction
 from tests.support.api import command, served
@@ -197,11 +198,11 @@ async def test_a_restarted_controller_has_all_bounds() -> None:
         names = ("h3", "with/slash", "ü")
         for name in names:
             agents.take(Report.model_validate(RIM | {"name": name}))
-            await agents.bound(AgentId("rim", name), Bounds(bytes=77))
+            await agents.bound(AgentId("rim", name), AgentBounds(bytes=77))
         again = await Controller.open(w.topology, Program.load(P4INFO, JSON), w.store, Options())
-        assert again.agents.ordered == {AgentId("rim", name): Bounds(bytes=77) for name in names}
+        assert again.agents.ordered == {AgentId("rim", name): AgentBounds(bytes=77) for name in names}
         assert not again.agents.reports
-        assert again.agents.take(Report.model_validate(RIM)) == Bounds(bytes=77)
+        assert again.agents.take(Report.model_validate(RIM)) == AgentBounds(bytes=77)
         await w.store.commit(Transaction({"agent-bounds/rim/h3": '{"bytes": -1}'}))
         with pytest.raises(StoreError, match="agent-bounds/rim/h3: bytes: input should be greater"):
             await again.agents.restore()

@@ -9,26 +9,39 @@ from dataclasses import MISSING, dataclass, fields, is_dataclass
 from types import UnionType
 from typing import Annotated, Any, Union, cast, get_args, get_origin, get_type_hints
 
-from pydantic import BaseModel, GetCoreSchemaHandler, create_model
+from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, create_model
 from pydantic_core import CoreSchema, core_schema
 
-from groupflow.control.agents import Request
-from groupflow.model.fields import Written, keys_of
+from groupflow.model.fields import Written, by_keys, keys_of
 
 _Nest = Callable[[type], Any]
 """the type in a body that stands for a model in a model"""
 
 
+class Request(BaseModel):
+    """A request to the API: a field that the API does not know is refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
 @dataclass(frozen=True)
 class New:
-    """Annotates a model: the body has all that it needs, and becomes the model."""
+    """Annotates a model: the body has all that it needs, and becomes the model. The store keeps the body."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        form = _form(source, source.__name__, lambda inner: Annotated[inner, New()])
+
         def make(body: BaseModel) -> object:
             return source(**_given(source, body))
 
-        form = _form(source, source.__name__, lambda inner: Annotated[inner, New()])
-        return core_schema.no_info_after_validator_function(make, handler.generate_schema(form))
+        def write(value: object) -> BaseModel:
+            return form.model_construct(**by_keys(source, value))
+
+        return core_schema.no_info_after_validator_function(
+            make,
+            handler.generate_schema(form),
+            serialization=core_schema.plain_serializer_function_ser_schema(write),
+        )
 
 
 @dataclass(frozen=True)
@@ -62,20 +75,16 @@ class Change:
 
 @dataclass(frozen=True)
 class View:
-    """Annotates Any in an answer: the value of a model, or none."""
+    """Annotates Any in an answer: the value of a model."""
 
     model: type
 
     def __get_pydantic_core_schema__(self, _: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        keys = keys_of(self.model)
-
         def show(value: Any) -> Any:
-            if not isinstance(value, self.model):
-                return value
-            return {key: getattr(value, name) for name, key in keys.items()}
+            return by_keys(self.model, value) if isinstance(value, self.model) else value
 
         form = _form(self.model, f"{self.model.__name__}View", lambda inner: Annotated[Any, View(inner)])
-        return core_schema.no_info_before_validator_function(show, handler.generate_schema(form | None))
+        return core_schema.no_info_before_validator_function(show, handler.generate_schema(form))
 
 
 def _given(model: type, body: BaseModel) -> dict[str, Any]:
