@@ -23,7 +23,7 @@ pub trait Part: Sized {
 
     /// Handles an event of the membership.
     fn on_member(&mut self, _now: Nanos, seat: &mut Seat<Self>, event: MemberEvent) {
-        seat.tell(event);
+        seat.push_event(event);
     }
 
     /// The controller said something. True when the part takes it, false when it is the membership's.
@@ -61,7 +61,7 @@ pub struct Seat<P: Part> {
 }
 
 impl<P: Part> Seat<P> {
-    pub(crate) fn tell(&mut self, event: impl Into<P::Event>) {
+    pub(crate) fn push_event(&mut self, event: impl Into<P::Event>) {
         self.events.push_back(event.into());
     }
 }
@@ -96,7 +96,7 @@ impl<P: Part> Endpoint<P> {
     }
 
     /// Whether the membership has ended: nothing more will be sent.
-    pub fn over(&self) -> bool {
+    pub fn has_ended(&self) -> bool {
         self.seat.member.state() == MembershipState::Over
     }
 }

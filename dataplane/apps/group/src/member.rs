@@ -42,7 +42,7 @@ pub fn member(args: &MemberArgs, reporter: &mut Reporter) -> Result<u8, AgentErr
         }
     }
     listener.leave(shell.clock.now(), LeaveReason::Done);
-    shell.farewell(&mut listener, Endpoint::over)?;
+    shell.farewell(&mut listener, Endpoint::has_ended)?;
     reporter.event("left", Weight::Lasting, json!({}), Some("left the session".to_owned()));
     Ok(0)
 }
@@ -94,7 +94,7 @@ pub fn cache(args: &CacheArgs, reporter: &mut Reporter) -> Result<u8, AgentError
         }
     }
     agent.leave(shell.clock.now(), LeaveReason::Done);
-    shell.farewell(&mut agent, Endpoint::over)?;
+    shell.farewell(&mut agent, Endpoint::has_ended)?;
     reporter.event("stats", Weight::Lasting, json!(agent.stats()), None);
     Ok(0)
 }
@@ -103,13 +103,13 @@ pub fn cache(args: &CacheArgs, reporter: &mut Reporter) -> Result<u8, AgentError
 struct StatsReport {
     period: Nanos,
     due: Nanos,
-    told: Nanos,
+    reported: Nanos,
     last: CacheStats,
 }
 
 impl StatsReport {
     fn new(now: Nanos, period: Nanos) -> StatsReport {
-        StatsReport { period, due: now + period, told: now, last: CacheStats::default() }
+        StatsReport { period, due: now + period, reported: now, last: CacheStats::default() }
     }
 
     fn report(&mut self, now: Nanos, agent: &Endpoint<Caching>, reporter: &mut Reporter) {
@@ -118,9 +118,9 @@ impl StatsReport {
         }
         self.due = now + self.period;
         let stats = agent.stats();
-        if stats != self.last || now >= self.told + STATS_IDLE {
+        if stats != self.last || now >= self.reported + STATS_IDLE {
             reporter.event("stats", Weight::Passing, json!(stats), None);
-            self.told = now;
+            self.reported = now;
             self.last = stats;
         }
     }

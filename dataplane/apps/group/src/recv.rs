@@ -55,7 +55,7 @@ pub fn run(args: &RecvArgs, reporter: &mut Reporter) -> Result<u8, AgentError> {
         transfer.progress(now, &receiver, reporter);
         // Writing made room in the receiver, which is worth an acknowledgement.
         shell.transmit(&mut receiver)?;
-        if transfer.finished && receiver.over() {
+        if transfer.finished && receiver.has_ended() {
             return Ok(0);
         }
         let blocked = !transfer.buffer.is_empty() && transfer.output.is_stdout();
@@ -70,7 +70,7 @@ pub fn run(args: &RecvArgs, reporter: &mut Reporter) -> Result<u8, AgentError> {
 /// Leaves the session, and returns the error that ended the transfer.
 fn farewell(shell: &mut Shell, receiver: &mut Endpoint<Receiving>, error: AgentError) -> AgentError {
     receiver.leave(shell.clock.now(), LeaveReason::Aborted);
-    let _ = shell.farewell(receiver, Endpoint::over);
+    let _ = shell.farewell(receiver, Endpoint::has_ended);
     error
 }
 

@@ -80,8 +80,8 @@ impl Carrier {
     }
 
     /// Whether the membership will send nothing more.
-    pub fn over(&self) -> bool {
-        self.member.as_ref().map_or(true, Endpoint::over)
+    pub fn has_ended(&self) -> bool {
+        self.member.as_ref().map_or(true, Endpoint::has_ended)
     }
 
     /// Reports the membership's events; the error says why the membership is over, if it is.

@@ -113,7 +113,7 @@ impl Folder {
 
     /// Takes in a part of a scan. Returns the entries that cannot be sent, each of them only once.
     pub fn take_in(&mut self, found: &[Found]) -> Vec<Skipped> {
-        let mut news = Vec::new();
+        let mut skipped = Vec::new();
         for (file, stamp) in found {
             let name = file.to_str().ok_or("its name is not UTF-8").and_then(FileName::parse);
             let known = name.and_then(|name| Ok((name, stamp.ok_or("it is no regular file")?)));
@@ -121,11 +121,11 @@ impl Folder {
                 Ok((name, stamp)) if self.files.len() < MAX_FILES || self.files.contains_key(&name) => {
                     self.see(&name, stamp);
                 }
-                Ok(_) => self.skip(file, "there are too many files", &mut news),
-                Err(why) => self.skip(file, why, &mut news),
+                Ok(_) => self.skip(file, "there are too many files", &mut skipped),
+                Err(why) => self.skip(file, why, &mut skipped),
             }
         }
-        news
+        skipped
     }
 
     /// Ends a scan that was taken in: a file that it did not find is gone.
@@ -135,9 +135,9 @@ impl Folder {
         self.scans += 1;
     }
 
-    fn skip(&mut self, file: &OsString, why: &'static str, news: &mut Vec<Skipped>) {
+    fn skip(&mut self, file: &OsString, why: &'static str, skipped: &mut Vec<Skipped>) {
         if self.skipped.len() < MAX_FILES && !self.skipped.contains(file) {
-            news.push((file.to_string_lossy().escape_default().to_string(), why));
+            skipped.push((file.to_string_lossy().escape_default().to_string(), why));
             self.skipped.insert(file.clone());
         }
     }

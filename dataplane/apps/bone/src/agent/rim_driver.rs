@@ -83,7 +83,7 @@ impl RimDriver {
         }
         for name in self.shelf.take_wishes() {
             if self.shelf.store().digest(&name).is_some() {
-                self.shelf.tell(&name, Progress::Stored); // it arrived meanwhile
+                self.shelf.publish(&name, Progress::Stored); // it arrived meanwhile
             } else if self.arriving().is_some_and(|(announced, _)| announced.name == name) {
                 self.show();
             } else if self.asker.ask(now, name.clone()) {
@@ -93,7 +93,7 @@ impl RimDriver {
                 }
             } else {
                 let why = "the hub is asked for too many files; try again";
-                self.shelf.tell(&name, Progress::Failed(Failure::Busy, why.to_owned()));
+                self.shelf.publish(&name, Progress::Failed(Failure::Busy, why.to_owned()));
             }
         }
         self.give_up_unheard(now);
@@ -108,7 +108,7 @@ impl RimDriver {
             let Some((_, name)) = self.unheard.pop_front() else { return };
             let why = "no hub is heard; start it, or say with --hub where it is";
             self.asker.forget(&name);
-            self.shelf.tell(&name, Progress::Failed(Failure::Silent, why.to_owned()));
+            self.shelf.publish(&name, Progress::Failed(Failure::Silent, why.to_owned()));
         }
     }
 
@@ -169,7 +169,7 @@ impl RimDriver {
         let had = self.shelf.store().digest(&name) == Some(announced.digest);
         if had {
             self.asker.forget(&name);
-            self.shelf.tell(&name, Progress::Stored);
+            self.shelf.publish(&name, Progress::Stored);
             self.notes.push_back(Note::of_file("had", &name, "is here already"));
             return self.rim.leave();
         }
@@ -197,7 +197,7 @@ impl RimDriver {
         let Announced { name, size, digest, .. } = &incoming.announced;
         let (file, position) = (Arc::clone(&incoming.file), self.rim.position());
         self.shelf
-            .tell(name, Progress::Arriving(PartialFile { file, size: *size, digest: *digest, position }));
+            .publish(name, Progress::Arriving(PartialFile { file, size: *size, digest: *digest, position }));
     }
 
     fn store_bytes(&mut self) -> io::Result<()> {
@@ -231,7 +231,7 @@ impl RimDriver {
         match adopted {
             Ok(gone) => {
                 self.evicted(&gone);
-                self.shelf.tell(&announced.name, Progress::Stored);
+                self.shelf.publish(&announced.name, Progress::Stored);
                 let Announced { name, size, digest } = announced;
                 let (digest, took) = (digest.to_string(), seconds(now - began));
                 let fields = json!({"file": name.as_str(), "size": size, "sha256": digest, "seconds": took});
@@ -251,7 +251,7 @@ impl RimDriver {
 
     fn give_up(&mut self, name: FileName, failure: Failure, why: String) {
         self.asker.forget(&name);
-        self.shelf.tell(&name, Progress::Failed(failure, format!("{name}: {why}")));
+        self.shelf.publish(&name, Progress::Failed(failure, format!("{name}: {why}")));
         let fields = json!({"file": name.as_str(), "why": why});
         self.notes.push_back(Note::new("failed", fields, format!("{name}: {why}")));
     }
@@ -272,7 +272,7 @@ impl RimDriver {
                 None => Some((Failure::Silent, "the hub does not answer; try again")),
             };
             if let Some((failure, why)) = failure {
-                self.shelf.tell(&name, Progress::Failed(failure, format!("{name}: {why}")));
+                self.shelf.publish(&name, Progress::Failed(failure, format!("{name}: {why}")));
             }
             let answer = verdict.map_or("silent", Verdict::word);
             let fields = json!({"file": name.as_str(), "answer": answer});

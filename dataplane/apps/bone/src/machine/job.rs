@@ -29,7 +29,7 @@ pub(super) struct Job {
     /// Unicast: the index of the current rim.
     pub(super) target: usize,
     /// Unicast: whether the current rim declined the file.
-    pub(super) left: bool,
+    pub(super) declined: bool,
     /// Consecutive times that nobody answered.
     pub(super) silent: u8,
     /// The report so far.
@@ -64,7 +64,7 @@ impl Job {
             window: Nanos::ZERO,
             describe: false,
             target: 0,
-            left: false,
+            declined: false,
             silent: 0,
         }
     }
@@ -73,7 +73,8 @@ impl Job {
     pub(super) fn restart(&mut self) {
         self.lacks.clear();
         self.lacks.insert(0..self.report.size);
-        (self.silent, self.left) = (0, false);
+        self.silent = 0;
+        self.declined = false;
     }
 
     pub(super) fn name(&self) -> &FileName {

@@ -408,7 +408,9 @@ impl Rim {
             self.events.push_back(RimEvent::Abandoned);
         }
         if let Some(transfer) = &mut self.transfer {
-            (transfer.report_at, transfer.join_at, transfer.refused) = (Nanos::MAX, Nanos::MAX, true);
+            transfer.report_at = Nanos::MAX;
+            transfer.join_at = Nanos::MAX;
+            transfer.refused = true;
         }
         if self.state != RimState::Waiting {
             self.go(RimState::Waiting);
