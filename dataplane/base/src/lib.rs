@@ -3,7 +3,7 @@
 //!
 //! | module | subject |
 //! |---|---|
-//! | [`machine`] | a protocol endpoint as a value, without clock or socket; its datagrams |
+//! | [`machine`] | a protocol endpoint as a value, without clock or socket; its datagrams; bytes of a file |
 //! | `time`, [`quantity`] | [`Nanos`] and [`BitRate`]; quantities as people write them |
 //! | [`codec`] | readers and writers of fields, the envelope of frames |
 //! | [`wire`], [`wire_enum!`] | messages by declaration: fields, structs and kinds; enums of one byte |
@@ -26,7 +26,7 @@ mod token;
 pub mod wire;
 
 pub use codec::CodecError;
-pub use machine::{Datagram, Dest, Machine, Transmit};
+pub use machine::{Datagram, Dest, Machine, SeekableBytes, Transmit};
 #[doc(hidden)]
 pub use serde; // for `wire_enum!`
 pub use time::{BitRate, Nanos};

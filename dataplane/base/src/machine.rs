@@ -1,5 +1,5 @@
 //! A machine: a protocol endpoint as a value, without clock or socket. Its driver gives it datagrams and the
-//! time, and sends the packets that it has to send.
+//! time, and sends the packets that it has to send. And the bytes of a file, for a machine that sends one.
 
 use std::net::SocketAddrV4;
 
@@ -59,4 +59,18 @@ pub trait Machine {
 
     /// When [`Machine::poll_transmit`] has something to do next; `None`: not before a datagram comes.
     fn next_deadline(&self) -> Option<Nanos>;
+}
+
+/// Bytes that can be read anywhere, any number of times.
+pub trait SeekableBytes: Send {
+    /// The number of bytes, which must not change.
+    fn len(&self) -> u64;
+
+    /// Whether there are no bytes.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Fills `into` from `offset` on; the range lies within `len`. The error says in one line why it cannot.
+    fn read_at(&mut self, offset: u64, into: &mut [u8]) -> Result<(), String>;
 }

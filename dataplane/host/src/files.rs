@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use groupflow_transport::source::{SeekableBytes, SourceError};
+use groupflow_base::SeekableBytes;
 use nix::errno::Errno;
 use nix::poll::{PollFlags, PollTimeout};
 
@@ -55,13 +55,10 @@ impl FileBytes {
         self.file.metadata()
     }
 
-    fn read(&self, offset: u64, into: &mut [u8]) -> Result<(), SourceError> {
-        self.file.read_exact_at(into, offset).map_err(|e| {
-            let cause = match e.kind() {
-                io::ErrorKind::UnexpectedEof => "the file became shorter".to_owned(),
-                _ => plain(&e),
-            };
-            SourceError::Read(cause)
+    fn read(&self, offset: u64, into: &mut [u8]) -> Result<(), String> {
+        self.file.read_exact_at(into, offset).map_err(|e| match e.kind() {
+            io::ErrorKind::UnexpectedEof => "the file became shorter".to_owned(),
+            _ => plain(&e),
         })
     }
 }
@@ -71,7 +68,7 @@ impl SeekableBytes for FileBytes {
         self.length
     }
 
-    fn read_at(&mut self, offset: u64, into: &mut [u8]) -> Result<(), SourceError> {
+    fn read_at(&mut self, offset: u64, into: &mut [u8]) -> Result<(), String> {
         if offset < self.block_at {
             return self.read(offset, into);
         }
@@ -91,7 +88,7 @@ impl SeekableBytes for FileBytes {
         let start = (offset - self.block_at) as usize;
         match self.block.get(start..start + into.len()) {
             Some(bytes) => into.copy_from_slice(bytes),
-            None => return Err(SourceError::Read("the range lies outside the file".to_owned())),
+            None => return Err("the range lies outside the file".to_owned()),
         }
         Ok(())
     }

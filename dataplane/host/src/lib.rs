@@ -4,12 +4,11 @@
 //! wakes once a millisecond and moves all packets that have gathered costs less than a task that wakes for
 //! every packet, and is simpler to follow.
 //!
-//! `groupflow_base` gives time, quantities and `trait Machine`; `groupflow_transport` gives ids, sources and
-//! terms; `groupflow_session` gives the types of a session that options, errors and reports mention.
+//! `groupflow_base` gives time, quantities and `trait Machine`.
 //!
 //! | module | subject |
 //! |---|---|
-//! | [`subcommand`] | subcommands of gfagent, and common options |
+//! | [`subcommand`] | subcommands of gfagent, and values of the command line |
 //! | [`error`], [`report`] | errors with a remedy; events, and the progress of a transfer |
 //! | [`shell`], [`socket`] | the loop around a machine; its UDP socket, with datagrams in batches |
 //! | [`poller`], [`tcp`], [`sockopt`] | epoll; TCP sockets and their kernel state; other options, Unix sockets |

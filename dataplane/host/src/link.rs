@@ -201,18 +201,18 @@ pub struct Channel {
     /// Nothing was received yet; the first byte will show whether the client speaks TLS.
     is_new: bool,
     /// Bytes that the peer may still send before the handshake is done.
-    handshake_left: usize,
+    handshake_allowance: usize,
 }
 
 impl Channel {
     /// The server's end of an accepted connection.
     pub fn accepted(socket: TcpStream, tls: Option<Connection>) -> Channel {
-        Channel { socket, tls: tls.map(Box::new), is_new: true, handshake_left: HANDSHAKE_MOST }
+        Channel { socket, tls: tls.map(Box::new), is_new: true, handshake_allowance: HANDSHAKE_MOST }
     }
 
     /// The client's end of a connection that was begun.
     pub fn begun(socket: TcpStream, tls: Option<Connection>) -> Channel {
-        Channel { socket, tls: tls.map(Box::new), is_new: false, handshake_left: usize::MAX }
+        Channel { socket, tls: tls.map(Box::new), is_new: false, handshake_allowance: usize::MAX }
     }
 
     pub fn socket(&self) -> &TcpStream {
@@ -277,8 +277,8 @@ impl Read for Channel {
             let is_handshaking = tls.is_handshaking();
             let count = tls.read_tls(&mut self.socket)?;
             if is_handshaking {
-                let left = self.handshake_left.checked_sub(count);
-                self.handshake_left = left.ok_or_else(|| io::Error::other(LongHandshake))?;
+                let allowed = self.handshake_allowance.checked_sub(count);
+                self.handshake_allowance = allowed.ok_or_else(|| io::Error::other(LongHandshake))?;
             }
             let processed = tls.process_new_packets();
             // TLS may answer the handshake, or say why it fails: the socket has room for that, or the peer is

@@ -6,8 +6,6 @@ use std::os::fd::AsFd;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use groupflow_base::{BitRate, Nanos};
-use groupflow_session::control::{Joined, Notice};
-use groupflow_session::MemberEvent;
 use nix::poll::{PollFlags, PollTimeout};
 use serde_json::{json, Map, Value};
 
@@ -87,56 +85,6 @@ impl Reporter {
     pub fn ready(&mut self, address: std::net::SocketAddrV4) {
         let fields = json!({"addr": address.ip().to_string(), "port": address.port()});
         self.event("ready", Weight::Lasting, fields, None);
-    }
-
-    /// Reports an event of a membership; the error says why the membership is over, if it is.
-    pub fn member(&mut self, event: MemberEvent) -> Result<(), AgentError> {
-        match event {
-            MemberEvent::Joined { joined, again, took } => self.joined(&joined, again, took),
-            MemberEvent::Notice(notice) => self.notice(&notice),
-            MemberEvent::ControllerSilent(quiet) => {
-                let human = Some("the controller does not answer".to_owned());
-                let fields = json!({"seconds": seconds(quiet)});
-                self.event("controller_silent", Weight::Lasting, fields, human);
-            }
-            MemberEvent::ControllerBack => {
-                let human = Some("the controller is back".to_owned());
-                self.event("controller_back", Weight::Lasting, json!({"seconds": 0.0}), human);
-            }
-            MemberEvent::Failed(error) => return Err(error.into()),
-            MemberEvent::Receivers(_) | MemberEvent::Left => {}
-        }
-        Ok(())
-    }
-
-    /// Reports that the controller admitted this member.
-    fn joined(&mut self, joined: &Joined, again: bool, took: Nanos) {
-        let fields = json!({
-            "member": joined.member.0,
-            "source": joined.source.0,
-            "mode": joined.mode.word(),
-            "policy": joined.policy.word(),
-            "window": joined.window,
-            "rate_bps": joined.rate.0,
-            "receivers": joined.receivers,
-            "start_seq": joined.start_seq.0,
-            "seconds": seconds(took),
-            "rejoined": again,
-        });
-        let human = format!("joined as member {} ({} receivers)", joined.member.0, joined.receivers);
-        self.event("joined", Weight::Lasting, fields, Some(human));
-    }
-
-    fn notice(&mut self, notice: &Notice) {
-        let what = notice.what.word();
-        let fields = json!({
-            "what": what,
-            "about": notice.about.0,
-            "text": notice.text,
-            "receivers": notice.receivers,
-        });
-        let human = format!("{} {}", what.replace('_', " "), notice.text);
-        self.event("notice", Weight::Lasting, fields, Some(human));
     }
 
     /// Reports the error that ends the agent: one line on stderr, and an event.

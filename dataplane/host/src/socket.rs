@@ -202,10 +202,9 @@ fn own_address(config: &SocketConfig) -> Result<Ipv4Addr, AgentError> {
         return Ok(address);
     }
     let all = getifaddrs().map_err(|e| network("cannot list the interfaces", &e.into()))?;
-    let up = InterfaceFlags::IFF_UP;
     let usable = |name: &str, flags: InterfaceFlags| match &config.interface {
         Some(wanted) => name == wanted,
-        None => flags.contains(up) && !flags.contains(InterfaceFlags::IFF_LOOPBACK),
+        None => flags.contains(InterfaceFlags::IFF_UP) && !flags.contains(InterfaceFlags::IFF_LOOPBACK),
     };
     let found = all
         .filter(|i| usable(&i.interface_name, i.flags))

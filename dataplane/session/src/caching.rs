@@ -92,20 +92,24 @@ impl Part for Caching {
     fn on_member(&mut self, _now: Nanos, seat: &mut Seat<Caching>, event: MemberEvent) {
         match event {
             MemberEvent::Joined { joined, .. } => {
-                seat.transport.iter_mut().for_each(|cache| cache.set_member(joined.member));
+                if let Some(cache) = &mut seat.transport {
+                    cache.set_member(joined.member);
+                }
             }
             // An agent is of no session: notices are none of its owner's business.
             MemberEvent::Notice(_) | MemberEvent::Receivers(_) => return,
             _ => {}
         }
-        seat.tell(event);
+        seat.push_event(event);
     }
 
     fn on_reply(&mut self, now: Nanos, seat: &mut Seat<Caching>, reply: &Reply) -> bool {
         let ours = self.pending.answered(reply.request);
         match &reply.answer {
             Answer::Delegated(delegated) => {
-                seat.transport.iter_mut().for_each(|cache| self.on_delegated(now, cache, delegated));
+                if let Some(cache) = &mut seat.transport {
+                    self.on_delegated(now, cache, delegated);
+                }
                 self.on_transport(now, seat);
                 true
             }

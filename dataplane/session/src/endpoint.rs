@@ -23,7 +23,7 @@ pub trait Part: Sized {
 
     /// Handles an event of the membership.
     fn on_member(&mut self, _now: Nanos, seat: &mut Seat<Self>, event: MemberEvent) {
-        seat.tell(event);
+        seat.push_event(event);
     }
 
     /// The controller said something. True when the part takes it, false when it is the membership's.
@@ -61,7 +61,7 @@ pub struct Seat<P: Part> {
 }
 
 impl<P: Part> Seat<P> {
-    pub(crate) fn tell(&mut self, event: impl Into<P::Event>) {
+    pub(crate) fn push_event(&mut self, event: impl Into<P::Event>) {
         self.events.push_back(event.into());
     }
 }
@@ -96,7 +96,7 @@ impl<P: Part> Endpoint<P> {
     }
 
     /// Whether the membership has ended: nothing more will be sent.
-    pub fn over(&self) -> bool {
+    pub fn has_ended(&self) -> bool {
         self.seat.member.state() == MembershipState::Over
     }
 }
@@ -158,7 +158,8 @@ impl<P: Part> Machine for Endpoint<P> {
     }
 }
 
-/// The part of a member whose program takes TCP connections; the split agent delivers.
+/// The part of a member that moves no packets itself: its program takes TCP connections, to which the split
+/// agent delivers, or carries its own data.
 #[derive(Debug)]
 pub struct Listening;
 
@@ -172,9 +173,26 @@ impl Endpoint<Listening> {
     /// A member that joins at once, for a program of this host that listens at the TCP port `port`. `start`
     /// says where it begins in a stream that is under way.
     pub fn listening(now: Nanos, member: MemberConfig, port: u16, start: StartAt) -> Endpoint<Listening> {
+        Endpoint::of_purpose(now, member, Purpose { port, start, ..Purpose::new(Role::Listener) })
+    }
+
+    /// A member that joins at once, in this role.
+    pub fn member(now: Nanos, member: MemberConfig, role: Role) -> Endpoint<Listening> {
+        Endpoint::of_purpose(now, member, Purpose::new(role))
+    }
+
+    fn of_purpose(now: Nanos, member: MemberConfig, purpose: Purpose) -> Endpoint<Listening> {
         let mut rng = member.rng();
-        let purpose = Purpose { port, start, ..Purpose::new(Role::Listener) };
         Endpoint::new(Member::new(now, member, purpose, &mut rng), None, Listening)
+    }
+
+    pub fn session(&self) -> SessionId {
+        self.seat.member.session()
+    }
+
+    /// The member id; 0 before the first JOINED.
+    pub fn id(&self) -> MemberId {
+        self.seat.member.id()
     }
 
     /// Whether a notice says that this member was put out because its split agent could not serve it.

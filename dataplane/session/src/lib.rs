@@ -1,7 +1,8 @@
 //! Sessions: membership, and the part of a member in its session, as state machines.
 //!
 //! This crate puts the controller's word on top of `groupflow-transport`, which moves a stream between
-//! endpoints that are given; it imports that crate and `groupflow-base`. An [`Endpoint`] is one [`Member`],
+//! endpoints that are given; it imports that crate and `groupflow-base`, and
+//! `groupflow-host` for agents. An [`Endpoint`] is one [`Member`],
 //! one machine of the transport, and the [`Part`] that decides how these act on each other: when the
 //! controller has said JOINED, the part makes the machine; when the machine is done or fails, the part ends
 //! the membership. Joining, keeping alive, leaving, the order of packets and of events exist once, for every
@@ -20,9 +21,12 @@
 //! | [`member`] | the membership of one host |
 //! | [`endpoint`] | a member with its part |
 //! | [`sending`], [`receiving`], [`caching`] | the parts |
+//! | `agent` | options, reports and errors of the agents of a session |
 //!
 //! Nothing here reads a clock or a socket; randomness comes from a seed.
 
+#[cfg(feature = "agent")]
+pub mod agent;
 pub mod caching;
 pub mod control;
 pub mod endpoint;

@@ -226,7 +226,7 @@ impl Member {
             (Answer::Joined(joined), MembershipState::Joining) if awaited => self.taken_in(now, *joined),
             (Answer::Refused { code, text }, MembershipState::Joining) if awaited => {
                 let error = MemberError::Refused { code: *code, text: text.clone() };
-                self.over(MemberEvent::Failed(error));
+                self.end(MemberEvent::Failed(error));
             }
             (Answer::Unknown, MembershipState::Joined) if expected => self.send_join(now),
             (Answer::Alive { receivers, .. }, MembershipState::Joined) if expected => {
@@ -236,7 +236,7 @@ impl Member {
                 self.events.push_back(MemberEvent::Receivers(*receivers));
             }
             (Answer::Left | Answer::Unknown, MembershipState::Leaving) if awaited => {
-                self.over(MemberEvent::Left)
+                self.end(MemberEvent::Left)
             }
             (Answer::Notice(notice), MembershipState::Joining | MembershipState::Joined) => {
                 self.notice(notice)
@@ -259,7 +259,7 @@ impl Member {
     fn notice(&mut self, notice: &Notice) {
         self.events.push_back(MemberEvent::Notice(notice.clone()));
         if notice.what == NoticeKind::SessionDeleted {
-            self.over(MemberEvent::Failed(MemberError::SessionDeleted));
+            self.end(MemberEvent::Failed(MemberError::SessionDeleted));
         }
     }
 
@@ -295,7 +295,7 @@ impl Member {
         self.awaited = awaited;
     }
 
-    fn over(&mut self, event: MemberEvent) {
+    fn end(&mut self, event: MemberEvent) {
         self.pending.clear();
         self.state = MembershipState::Over;
         self.events.push_back(event);
@@ -335,11 +335,11 @@ impl Member {
             MembershipState::Joining if self.id == MemberId::NONE => {
                 let patience = self.config.patience.unwrap_or(Nanos::MAX);
                 if now - self.entered >= patience {
-                    return self.over(MemberEvent::Failed(MemberError::JoinTimeout));
+                    return self.end(MemberEvent::Failed(MemberError::JoinTimeout));
                 }
             }
             MembershipState::Leaving if now - self.entered >= LEAVE_PATIENCE => {
-                return self.over(MemberEvent::Left)
+                return self.end(MemberEvent::Left)
             }
             MembershipState::Over => return,
             MembershipState::Joining | MembershipState::Joined | MembershipState::Leaving => {}

@@ -73,7 +73,7 @@ pub struct Receiving {
     /// Since when the sender is gone, and its name.
     orphaned: Option<(Nanos, String)>,
     /// The stream was given up, or the membership ended.
-    over: bool,
+    ended: bool,
 }
 
 impl Endpoint<Receiving> {
@@ -84,7 +84,7 @@ impl Endpoint<Receiving> {
         let purpose = Purpose { source, start, target, ..Purpose::new(Role::Receiver) };
         let member = Member::new(now, member, purpose, &mut rng);
         let (completed, orphaned) = (None, None);
-        let part = Receiving { datagrams, rng, began: now, completed, orphaned, over: false };
+        let part = Receiving { datagrams, rng, began: now, completed, orphaned, ended: false };
         Endpoint::new(member, None, part)
     }
 
@@ -159,16 +159,18 @@ impl Receiving {
     }
 
     fn fail(&mut self, now: Nanos, seat: &mut Seat<Receiving>, error: ReceiveError) {
-        if !self.over && self.completed.is_none() {
+        if !self.ended && self.completed.is_none() {
             self.end(seat);
-            seat.tell(ReceiveEvent::Failed(error));
+            seat.push_event(ReceiveEvent::Failed(error));
             seat.member.leave(now, LeaveReason::Aborted);
         }
     }
 
     fn end(&mut self, seat: &mut Seat<Receiving>) {
-        self.over = true;
-        seat.transport.iter_mut().for_each(Receiver::stop);
+        self.ended = true;
+        if let Some(transport) = &mut seat.transport {
+            transport.stop();
+        }
     }
 
     fn last_packet(&self, seat: &Seat<Receiving>) -> Nanos {
@@ -176,7 +178,7 @@ impl Receiving {
     }
 
     fn end_of_patience(&self, seat: &Seat<Receiving>) -> Option<Nanos> {
-        if self.over {
+        if self.ended {
             return None;
         }
         match (self.completed, &self.orphaned) {
@@ -212,16 +214,18 @@ impl Part for Receiving {
             }
             _ => {}
         }
-        seat.tell(event);
+        seat.push_event(event);
     }
 
     fn on_transport(&mut self, now: Nanos, seat: &mut Seat<Receiving>) {
         while let Some(event) = seat.transport.as_mut().and_then(Receiver::poll_event) {
             match event {
-                ReceiverEvent::Started { source, seq } => seat.tell(ReceiveEvent::Started { source, seq }),
+                ReceiverEvent::Started { source, seq } => {
+                    seat.push_event(ReceiveEvent::Started { source, seq })
+                }
                 ReceiverEvent::Complete => {
                     self.completed = Some(now);
-                    seat.tell(ReceiveEvent::Complete);
+                    seat.push_event(ReceiveEvent::Complete);
                     let next = seat.transport.as_ref().and_then(Receiver::next);
                     self.report_complete(now, seat, next.unwrap_or(Seq::ZERO));
                 }

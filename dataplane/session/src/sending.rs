@@ -88,7 +88,7 @@ pub struct Sending {
     receivers: u16,
     health: Health,
     /// The stream is complete or given up.
-    over: bool,
+    ended: bool,
 }
 
 impl Endpoint<Sending> {
@@ -99,7 +99,7 @@ impl Endpoint<Sending> {
         let mut rng = member.rng();
         let member = Member::new(now, member, Purpose::new(Role::Sender), &mut rng);
         let (source, health) = (Some(source), Health::default());
-        Endpoint::new(member, None, Sending { config, source, receivers: 0, health, over: false })
+        Endpoint::new(member, None, Sending { config, source, receivers: 0, health, ended: false })
     }
 
     /// The buffer of a stream or of datagrams; `None` for a file.
@@ -150,11 +150,11 @@ impl Sending {
     /// Begins when there are enough receivers, and ends when there are none.
     fn set_receivers(&mut self, now: Nanos, seat: &mut Seat<Sending>, receivers: u16) {
         self.receivers = receivers;
-        let Some(transport) = seat.transport.as_mut().filter(|_| !self.over) else { return };
+        let Some(transport) = seat.transport.as_mut().filter(|_| !self.ended) else { return };
         if transport.waiting() {
             if receivers >= self.config.receivers {
                 transport.begin(now);
-                seat.tell(SendEvent::Started { receivers });
+                seat.push_event(SendEvent::Started { receivers });
             }
         } else if receivers == 0 && self.config.receivers > 0 {
             // The last ones may have left with everything while their acknowledgement was lost.
@@ -177,9 +177,9 @@ impl Sending {
     }
 
     fn end(&mut self, now: Nanos, seat: &mut Seat<Sending>, event: SendEvent, reason: LeaveReason) {
-        if !self.over {
+        if !self.ended {
             self.stop(seat);
-            seat.tell(event);
+            seat.push_event(event);
             seat.member.leave(now, reason);
         }
     }
@@ -193,33 +193,35 @@ impl Part for Sending {
         match event {
             MemberEvent::Joined { joined, .. } => {
                 self.on_joined(now, seat, &joined);
-                seat.tell(event);
+                seat.push_event(event);
                 self.set_receivers(now, seat, joined.receivers);
             }
             MemberEvent::Receivers(receivers) => self.set_receivers(now, seat, receivers),
             MemberEvent::Notice(notice) => {
                 self.health.notice(&notice);
                 let (what, receivers, rate) = (notice.what, notice.receivers, notice.rate);
-                seat.tell(MemberEvent::Notice(notice));
+                seat.push_event(MemberEvent::Notice(notice));
                 let waiting = seat.transport.as_mut().filter(|transport| transport.waiting());
                 match what {
                     // The membership's end follows.
                     NoticeKind::SessionDeleted => return,
                     // A new member learns where the stream is, even before it begins; and its branch may be
                     // the slowest.
-                    NoticeKind::MemberJoined => waiting.into_iter().for_each(|transport| {
-                        transport.announce();
-                        transport.hint(rate);
-                    }),
+                    NoticeKind::MemberJoined => {
+                        if let Some(transport) = waiting {
+                            transport.announce();
+                            transport.hint(rate);
+                        }
+                    }
                     _ => {}
                 }
                 self.set_receivers(now, seat, receivers);
             }
             MemberEvent::Failed(_) | MemberEvent::Left => {
                 self.stop(seat);
-                seat.tell(event);
+                seat.push_event(event);
             }
-            MemberEvent::ControllerSilent(_) | MemberEvent::ControllerBack => seat.tell(event),
+            MemberEvent::ControllerSilent(_) | MemberEvent::ControllerBack => seat.push_event(event),
         }
     }
 
@@ -230,7 +232,7 @@ impl Part for Sending {
             let alone = seat.member.controller_silent() && !matches!(event, Stalled(_));
             match (event, self.health.culprit(alone)) {
                 (Complete, _) => self.complete(now, seat),
-                (Stalled(quiet) | Unanswered(quiet), None) => seat.tell(SendEvent::Stalled(quiet)),
+                (Stalled(quiet) | Unanswered(quiet), None) => seat.push_event(SendEvent::Stalled(quiet)),
                 (Failed(SenderError::Source(error)), _) => self.fail(now, seat, error.into()),
                 (Stalled(quiet) | Unanswered(quiet) | Failed(SenderError::Silence(quiet)), culprit) => {
                     let who = culprit.unwrap_or_else(|| "the group".to_owned());
@@ -244,8 +246,10 @@ impl Part for Sending {
     }
 
     fn stop(&mut self, seat: &mut Seat<Sending>) {
-        self.over = true;
-        seat.transport.iter_mut().for_each(Sender::stop);
+        self.ended = true;
+        if let Some(transport) = &mut seat.transport {
+            transport.stop();
+        }
     }
 }
 

@@ -72,9 +72,9 @@ fn the_controllers_word_comes_from_the_address_that_answered() {
     while let Some(event) = endpoint.poll_event() {
         assert!(!matches!(event, ReceiveEvent::Member(MemberEvent::Failed(_))), "{event:?}");
     }
-    assert!(!endpoint.over());
+    assert!(!endpoint.has_ended());
     assert!(endpoint.handle(NOW, Datagram { from: GATEWAY, bytes: &deleted() }).is_ok());
-    assert!(endpoint.over());
+    assert!(endpoint.has_ended());
 }
 
 /// As when another gateway takes over, or a controller is started elsewhere.
@@ -97,7 +97,7 @@ fn an_answer_from_elsewhere_moves_the_controllers_address() {
     assert!(endpoint.handle(later, Datagram { from: other, bytes: &alive }).is_ok());
     assert!(endpoint.handle(later, Datagram { from: GATEWAY, bytes: &deleted() }).is_err());
     assert!(endpoint.handle(later, Datagram { from: other, bytes: &deleted() }).is_ok());
-    assert!(endpoint.over());
+    assert!(endpoint.has_ended());
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn before_the_answer_nothing_is_taken_that_was_not_asked_for() {
     for bytes in &guesses {
         assert!(endpoint.handle(NOW, Datagram { from: FORGER, bytes }).is_ok());
     }
-    assert!(!endpoint.over() && endpoint.poll_event().is_none());
+    assert!(!endpoint.has_ended() && endpoint.poll_event().is_none());
     assert!(endpoint.handle(NOW, Datagram { from: GATEWAY, bytes: &joined(request) }).is_ok());
     assert!(matches!(endpoint.poll_event(), Some(ReceiveEvent::Member(MemberEvent::Joined { .. }))));
 }

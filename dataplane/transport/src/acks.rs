@@ -35,7 +35,7 @@ impl Acknowledger {
     }
 
     /// Takes note of the stamp and the poll of a DATA or SYNC.
-    pub fn saw(&mut self, now: Nanos, header: &Header, rng: &mut ChaCha8Rng) {
+    pub fn observe(&mut self, now: Nanos, header: &Header, rng: &mut ChaCha8Rng) {
         if header.stamp != 0 {
             self.stamp = header.stamp;
         }

@@ -132,15 +132,15 @@ impl Assembly {
     /// Checks the framing. False: the packet is skipped.
     fn cut(&mut self, flags: Flags, payload: &[u8]) -> Result<bool, FormatError> {
         let begins = flags.has(Flags::BOUNDARY);
-        let left = match self.framing {
+        let remaining = match self.framing {
             Framing::Bytes if begins => return Err(FormatError::Datagrams),
             Framing::Bytes => return Ok(true),
             Framing::Skipping if !begins => return Ok(false),
             Framing::Skipping => 0,
-            Framing::Datagrams(left) => left,
+            Framing::Datagrams(remaining) => remaining,
         };
         let after = if begins {
-            if left > 0 {
+            if remaining > 0 {
                 return Err(FormatError::Length);
             }
             let length = datagram_length(payload).ok_or(FormatError::Length)?;
@@ -149,10 +149,10 @@ impl Assembly {
             }
             self.datagrams += 1;
             (length as usize).checked_sub(payload.len() - DATAGRAM_PREFIX)
-        } else if left == 0 && !payload.is_empty() {
+        } else if remaining == 0 && !payload.is_empty() {
             return Err(FormatError::NoDatagrams);
         } else {
-            left.checked_sub(payload.len())
+            remaining.checked_sub(payload.len())
         };
         let after = after.ok_or(FormatError::Length)?;
         if flags.has(Flags::FIN) && after > 0 {

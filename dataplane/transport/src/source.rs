@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 use std::fmt;
 
+use groupflow_base::SeekableBytes;
 use thiserror::Error;
 
 use crate::assembly::{DATAGRAM_PREFIX, MAX_DATAGRAM};
@@ -24,20 +25,6 @@ pub enum SourceError {
     /// The stream has more packets than there are numbers.
     #[error("the stream is too long: there are {} packet numbers of {MAX_PAYLOAD} bytes", u32::MAX - 1)]
     TooLong,
-}
-
-/// Bytes that can be read anywhere, any number of times.
-pub trait SeekableBytes: Send {
-    /// The number of bytes, which must not change.
-    fn len(&self) -> u64;
-
-    /// Whether there are no bytes.
-    fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// Fills `into` from `offset` on; the range lies within `len`.
-    fn read_at(&mut self, offset: u64, into: &mut [u8]) -> Result<(), SourceError>;
 }
 
 /// A packet's share of the stream.
@@ -162,7 +149,7 @@ impl FileSource {
         let offset = u64::from(seq.since(self.first)) * MAX_PAYLOAD as u64;
         let size = (self.bytes.len() - offset).min(MAX_PAYLOAD as u64) as usize;
         let mut payload = vec![0; size];
-        self.bytes.read_at(offset, &mut payload)?;
+        self.bytes.read_at(offset, &mut payload).map_err(SourceError::Read)?;
         let flags = if seq == self.last { Flags::FIN } else { Flags::NONE };
         Ok(Some(Piece { flags, payload }))
     }

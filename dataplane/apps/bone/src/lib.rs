@@ -5,9 +5,8 @@
 //! | [`machine`] | the state machines of hub and rim, and their messages: no I/O, no clock |
 //! | `agent` | `gfagent bone-hub` and `bone-rim`, which run the machines on sockets (feature `agent`) |
 //!
-//! The machines take readers of frames, time, datagrams and sets of ranges from `groupflow_base`, and the
-//! source of a file's bytes from `groupflow_transport`; the agents also use `groupflow_session` and
-//! `groupflow_host`.
+//! The machines take readers of frames, time, datagrams and sets of ranges from `groupflow_base`; the agents
+//! also use `groupflow_transport`, `groupflow_session` and `groupflow_host`.
 
 pub mod machine;
 

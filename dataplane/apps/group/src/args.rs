@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use groupflow_host::subcommand::{parse_bytes, parse_rate, parse_session, CommonArgs, StreamStart};
+use groupflow_host::subcommand::{parse_bytes, parse_rate, StreamStart};
+use groupflow_session::agent::{parse_session, CommonArgs};
 use groupflow_transport::SessionId;
 
 /// Options of `send`.

@@ -7,6 +7,7 @@ use groupflow_host::report::{Reporter, Weight};
 use groupflow_host::shell::Shell;
 use groupflow_host::socket::GroupSocket;
 use groupflow_host::subcommand::{check_name, Subcommand};
+use groupflow_session::agent;
 use groupflow_session::control::LeaveReason;
 use groupflow_session::{Caching, Endpoint, Listening, MemberEvent};
 use groupflow_transport::cache::CacheStats;
@@ -32,7 +33,7 @@ pub fn member(args: &MemberArgs, reporter: &mut Reporter) -> Result<u8, AgentErr
     let mut shell = Shell::new(socket)?;
     reporter.ready(shell.socket.address());
     let config = args.common.member(args.session);
-    let mut listener = Endpoint::listening(shell.clock.now(), config, args.listen, args.from.start());
+    let mut listener = Endpoint::listening(shell.clock.now(), config, args.listen, args.from.into());
     loop {
         shell.exchange(&mut listener)?;
         events(&mut listener, reporter)?;
@@ -41,7 +42,7 @@ pub fn member(args: &MemberArgs, reporter: &mut Reporter) -> Result<u8, AgentErr
         }
     }
     listener.leave(shell.clock.now(), LeaveReason::Done);
-    shell.farewell(&mut listener, Endpoint::over)?;
+    shell.farewell(&mut listener, Endpoint::has_ended)?;
     reporter.event("left", Weight::Lasting, json!({}), Some("left the session".to_owned()));
     Ok(0)
 }
@@ -50,10 +51,10 @@ pub fn member(args: &MemberArgs, reporter: &mut Reporter) -> Result<u8, AgentErr
 fn events(listener: &mut Endpoint<Listening>, reporter: &mut Reporter) -> Result<(), AgentError> {
     while let Some(event) = listener.poll_event() {
         let lost = match &event {
-            MemberEvent::Notice(notice) if listener.lost(notice) => Some(AgentError::put_out(&notice.text)),
+            MemberEvent::Notice(notice) if listener.lost(notice) => Some(agent::put_out(&notice.text)),
             _ => None,
         };
-        reporter.member(event)?;
+        agent::report(reporter, event)?;
         lost.map_or(Ok(()), Err)?;
     }
     Ok(())
@@ -85,7 +86,7 @@ pub fn cache(args: &CacheArgs, reporter: &mut Reporter) -> Result<u8, AgentError
     loop {
         shell.exchange(&mut agent)?;
         while let Some(event) = agent.poll_event() {
-            reporter.member(event)?;
+            agent::report(reporter, event)?;
         }
         stats.report(shell.clock.now(), &agent, reporter);
         if shell.wait(&agent, Some(stats.due), None)?.signal {
@@ -93,7 +94,7 @@ pub fn cache(args: &CacheArgs, reporter: &mut Reporter) -> Result<u8, AgentError
         }
     }
     agent.leave(shell.clock.now(), LeaveReason::Done);
-    shell.farewell(&mut agent, Endpoint::over)?;
+    shell.farewell(&mut agent, Endpoint::has_ended)?;
     reporter.event("stats", Weight::Lasting, json!(agent.stats()), None);
     Ok(0)
 }
@@ -102,13 +103,13 @@ pub fn cache(args: &CacheArgs, reporter: &mut Reporter) -> Result<u8, AgentError
 struct StatsReport {
     period: Nanos,
     due: Nanos,
-    told: Nanos,
+    reported: Nanos,
     last: CacheStats,
 }
 
 impl StatsReport {
     fn new(now: Nanos, period: Nanos) -> StatsReport {
-        StatsReport { period, due: now + period, told: now, last: CacheStats::default() }
+        StatsReport { period, due: now + period, reported: now, last: CacheStats::default() }
     }
 
     fn report(&mut self, now: Nanos, agent: &Endpoint<Caching>, reporter: &mut Reporter) {
@@ -117,9 +118,9 @@ impl StatsReport {
         }
         self.due = now + self.period;
         let stats = agent.stats();
-        if stats != self.last || now >= self.told + STATS_IDLE {
+        if stats != self.last || now >= self.reported + STATS_IDLE {
             reporter.event("stats", Weight::Passing, json!(stats), None);
-            self.told = now;
+            self.reported = now;
             self.last = stats;
         }
     }

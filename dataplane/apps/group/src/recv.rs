@@ -9,6 +9,7 @@ use groupflow_host::report::{seconds, ProgressMeter, Reporter, Weight};
 use groupflow_host::shell::{Interest, Shell};
 use groupflow_host::socket::GroupSocket;
 use groupflow_host::subcommand::{check_name, Subcommand};
+use groupflow_session::agent;
 use groupflow_session::control::LeaveReason;
 use groupflow_session::{Endpoint, ReceiveConfig, ReceiveEvent, Receiving};
 use groupflow_transport::MemberId;
@@ -37,7 +38,7 @@ pub fn run(args: &RecvArgs, reporter: &mut Reporter) -> Result<u8, AgentError> {
     let socket = GroupSocket::open(&args.common.socket(true))?;
     let mut shell = Shell::new(socket)?;
     reporter.ready(shell.socket.address());
-    let (source, start, datagrams) = (MemberId(args.source), args.from.start(), args.datagrams);
+    let (source, start, datagrams) = (MemberId(args.source), args.from.into(), args.datagrams);
     let config = ReceiveConfig { source, start, datagrams, target: BitRate(args.target) };
     let began = shell.clock.now();
     let mut receiver = Endpoint::receiving(began, args.common.member(args.session), config);
@@ -54,7 +55,7 @@ pub fn run(args: &RecvArgs, reporter: &mut Reporter) -> Result<u8, AgentError> {
         transfer.progress(now, &receiver, reporter);
         // Writing made room in the receiver, which is worth an acknowledgement.
         shell.transmit(&mut receiver)?;
-        if transfer.finished && receiver.over() {
+        if transfer.finished && receiver.has_ended() {
             return Ok(0);
         }
         let blocked = !transfer.buffer.is_empty() && transfer.output.is_stdout();
@@ -69,7 +70,7 @@ pub fn run(args: &RecvArgs, reporter: &mut Reporter) -> Result<u8, AgentError> {
 /// Leaves the session, and returns the error that ended the transfer.
 fn farewell(shell: &mut Shell, receiver: &mut Endpoint<Receiving>, error: AgentError) -> AgentError {
     receiver.leave(shell.clock.now(), LeaveReason::Aborted);
-    let _ = shell.farewell(receiver, Endpoint::over);
+    let _ = shell.farewell(receiver, Endpoint::has_ended);
     error
 }
 
@@ -103,7 +104,7 @@ impl ReceiveProgress {
         let mut failure = None;
         while let Some(event) = receiver.poll_event() {
             match event {
-                ReceiveEvent::Member(event) => failure = failure.or(reporter.member(event).err()),
+                ReceiveEvent::Member(event) => failure = failure.or(agent::report(reporter, event).err()),
                 ReceiveEvent::Started { source, seq } => {
                     self.started = Some(now);
                     self.meter.start(now);

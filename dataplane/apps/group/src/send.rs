@@ -9,6 +9,7 @@ use groupflow_host::report::{seconds, ProgressMeter, Reporter, Weight};
 use groupflow_host::shell::{Interest, Shell};
 use groupflow_host::socket::GroupSocket;
 use groupflow_host::subcommand::{check_name, Subcommand};
+use groupflow_session::agent;
 use groupflow_session::control::LeaveReason;
 use groupflow_session::sending::Completion;
 use groupflow_session::{Endpoint, MemberEvent, SendConfig, SendEvent, Sending};
@@ -46,7 +47,7 @@ pub fn run(args: &SendArgs, reporter: &mut Reporter) -> Result<u8, AgentError> {
     loop {
         shell.exchange(&mut sender)?;
         outcome.events(&mut shell, &mut sender, reporter)?;
-        if outcome.over {
+        if outcome.ended {
             return Ok(outcome.exit);
         }
         if let (Some(input), Some(written)) = (input.as_mut(), sender.written()) {
@@ -96,7 +97,7 @@ fn wants_input(input: &Option<Stdin>, sender: &mut Endpoint<Sending>) -> bool {
 /// Leaves the session after a signal.
 fn leave(shell: &mut Shell, sender: &mut Endpoint<Sending>) -> Result<u8, AgentError> {
     sender.leave(shell.clock.now(), LeaveReason::Aborted);
-    shell.farewell(sender, Endpoint::over)?;
+    shell.farewell(sender, Endpoint::has_ended)?;
     Err(AgentError::interrupted())
 }
 
@@ -104,7 +105,7 @@ fn leave(shell: &mut Shell, sender: &mut Endpoint<Sending>) -> Result<u8, AgentE
 struct SendProgress {
     meter: ProgressMeter,
     started: bool,
-    over: bool,
+    ended: bool,
     exit: u8,
 }
 
@@ -115,8 +116,8 @@ impl SendProgress {
         while let Some(event) = sender.poll_event() {
             match event {
                 SendEvent::Member(event) => {
-                    self.over |= event == MemberEvent::Left;
-                    reporter.member(event)?;
+                    self.ended |= event == MemberEvent::Left;
+                    agent::report(reporter, event)?;
                 }
                 SendEvent::Started { receivers } => {
                     self.started = true;
@@ -133,7 +134,7 @@ impl SendProgress {
                 SendEvent::Complete(summary) => self.complete(&summary, sender, reporter),
                 SendEvent::Failed(error) => {
                     // The goodbye is on its way; the machine repeats it if need be.
-                    shell.farewell(sender, Endpoint::over)?;
+                    shell.farewell(sender, Endpoint::has_ended)?;
                     return Err(error.into());
                 }
             }

@@ -135,11 +135,11 @@ fn start() -> Result<Child, AgentError> {
 /// The error of a `tc` that has ended, with its own first line.
 fn refused(tc: &mut Child) -> AgentError {
     drop(tc.stdin.take());
-    let mut said = String::new();
+    let mut text = String::new();
     if let Some(mut stderr) = tc.stderr.take() {
-        let _ = stderr.read_to_string(&mut said);
+        let _ = stderr.read_to_string(&mut text);
     }
-    let cause = format!("tc: {}", one_line(said.lines().next().unwrap_or("it ended")));
+    let cause = format!("tc: {}", one_line(text.lines().next().unwrap_or("it ended")));
     let cure = "run as root on a kernel with sch_htb and cls_u32, on an interface without a discipline of \
                 its own (`tc qdisc show`)";
     AgentError::new("tc", cause, cure)

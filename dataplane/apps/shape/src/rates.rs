@@ -20,7 +20,7 @@ pub struct Rates {
 #[derive(Debug)]
 struct FlowRate {
     number: u16,
-    heard: Nanos,
+    last_report: Nanos,
     /// Bytes a second; `None`: no limit.
     rate: Option<u64>,
     changed: bool,
@@ -38,7 +38,7 @@ pub struct Change {
 impl Rates {
     /// No limit for any flow, until reports come. `packet` is the size of the packets that reports count.
     pub fn new(numbers: impl IntoIterator<Item = u16>, packet: u32) -> Rates {
-        let flow = |number| FlowRate { number, heard: Nanos::ZERO, rate: None, changed: false };
+        let flow = |number| FlowRate { number, last_report: Nanos::ZERO, rate: None, changed: false };
         Rates { flows: numbers.into_iter().map(flow).collect(), packet }
     }
 
@@ -47,7 +47,7 @@ impl Rates {
         let known = self.flows.iter_mut().find(|flow| flow.number == report.flow);
         let Some(flow) = known.filter(|_| report.external) else { return };
         let least = LEAST_PACKETS_PER_SECOND * u64::from(self.packet);
-        flow.heard = now;
+        flow.last_report = now;
         flow.set((report.rate < i32::MAX).then(|| report.bytes_per_second(self.packet).max(least)));
     }
 
@@ -55,7 +55,7 @@ impl Rates {
     pub fn changes(&mut self, now: Nanos) -> Vec<Change> {
         let each = self.flows.iter_mut().enumerate();
         each.filter_map(|(place, flow)| {
-            if now >= flow.heard + SILENCE {
+            if now >= flow.last_report + SILENCE {
                 flow.set(None);
             }
             std::mem::take(&mut flow.changed).then_some(Change { place, rate: flow.rate })

@@ -1,7 +1,6 @@
 //! The parts alone, each under the name of its file.
 
 mod batch;
-mod error;
 mod identity;
 mod options;
 mod output;

@@ -58,7 +58,7 @@ impl Simulated for Endpoint<Sending> {
 
     fn measure(&self, sample: &mut FlowSample) {
         let stats = self.stats();
-        sample.finished = Some(self.over());
+        sample.finished = Some(self.has_ended());
         sample.sent_packets = stats.packets + stats.retransmitted;
         sample.retransmissions = Some(stats.retransmitted);
     }

@@ -6,8 +6,7 @@
 use std::fmt::Debug;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-use groupflow_base::{CodecError, Datagram, Machine, Nanos};
-use groupflow_transport::source::{SeekableBytes, SourceError};
+use groupflow_base::{CodecError, Datagram, Machine, Nanos, SeekableBytes};
 
 use super::messages::MessageSource;
 use crate::ids::NodeId;
@@ -31,7 +30,7 @@ impl SeekableBytes for PatternBytes {
         self.0
     }
 
-    fn read_at(&mut self, offset: u64, into: &mut [u8]) -> Result<(), SourceError> {
+    fn read_at(&mut self, offset: u64, into: &mut [u8]) -> Result<(), String> {
         (offset..).zip(into).for_each(|(at, byte)| *byte = pattern(at));
         Ok(())
     }

@@ -209,7 +209,7 @@ fn a_wrong_token_is_refused() {
     world.start_receiver_with(host, 1, StartAt::Now, false, "bad".to_owned());
     assert!(world.run_until(Nanos::from_secs(2), |w| w.hosts[host].member_error.is_some()));
     assert!(matches!(world.hosts[host].member_error, Some(MemberError::Refused { .. })));
-    assert!(world.receiver(host).over());
+    assert!(world.receiver(host).has_ended());
 }
 
 #[test]

@@ -62,5 +62,5 @@ fn it_joins_with_its_port_and_leaves() {
     subject.leave(NOW, LeaveReason::Done);
     let Request::Leave { request, .. } = sent(&mut subject) else { panic!("a LEAVE") };
     answer(&mut subject, 7, &Reply { request, answer: Answer::Left }).expect("well formed");
-    assert!(subject.over());
+    assert!(subject.has_ended());
 }

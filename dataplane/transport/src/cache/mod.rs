@@ -108,7 +108,9 @@ impl Cache {
         self.stored -= stream.store.bytes;
         self.promised -= stream.store.promised;
         self.past.add(stream.counters);
-        due.into_iter().for_each(|due| _ = self.schedule.remove(&(due, key)));
+        if let Some(due) = due {
+            self.schedule.remove(&(due, key));
+        }
     }
 
     /// Drops the streams that were never delegated and fell silent; returns their names.

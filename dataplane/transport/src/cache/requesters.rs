@@ -23,7 +23,7 @@ struct Requester {
     slow: bool,
     asked: Nanos,
     synced: Option<Nanos>,
-    told: Seq,
+    announced: Seq,
 }
 
 /// A change that the controller may want to know.
@@ -53,7 +53,7 @@ impl Requesters {
                 return None;
             }
         }
-        let fresh = Requester { member, slow: false, asked: now, synced: None, told: Seq::ZERO };
+        let fresh = Requester { member, slow: false, asked: now, synced: None, announced: Seq::ZERO };
         let requester = self.all.entry(from).or_insert(fresh);
         requester.member = member;
         requester.asked = now;
@@ -77,7 +77,7 @@ impl Requesters {
             return None;
         }
         requester.synced = Some(now);
-        requester.told = highest;
+        requester.announced = highest;
         Some(address)
     }
 
@@ -94,7 +94,7 @@ impl Requesters {
 
 impl Requester {
     fn sync_due(&self, highest: Seq) -> Nanos {
-        let pause = if self.told == highest { SYNC_IDLE } else { SYNC };
+        let pause = if self.announced == highest { SYNC_IDLE } else { SYNC };
         self.synced.map_or(Nanos::ZERO, |synced| synced + pause)
     }
 }

@@ -138,7 +138,7 @@ impl StreamCache {
             self.repairs.seen_by_all(now, seq);
         }
         if header.kind == Kind::Data {
-            self.acks.saw(now, &header, rng);
+            self.acks.observe(now, &header, rng);
         }
     }
 
@@ -161,7 +161,7 @@ impl StreamCache {
         } else if self.origin.is_none() || header.seq.since(self.highest) <= AHEAD_MAX {
             self.reach(now, header.seq.next(), rng);
         }
-        self.acks.saw(now, header, rng);
+        self.acks.observe(now, header, rng);
     }
 
     /// Notes that the stream has come to packet `seq`: earlier packets that have not arrived are missing.

@@ -117,7 +117,9 @@ impl Receiver {
             stats: ReceiverStats::default(),
             events: VecDeque::new(),
         };
-        receiver.config.start.into_iter().for_each(|start| receiver.begin(start));
+        if let Some(start) = receiver.config.start {
+            receiver.begin(start);
+        }
         receiver
     }
 
@@ -136,7 +138,7 @@ impl Receiver {
     }
 
     /// Whether packets of this source belong to the stream.
-    fn hears(&mut self, source: MemberId) -> bool {
+    fn takes_from(&mut self, source: MemberId) -> bool {
         if self.phase == ReceiverPhase::Over {
             return false;
         }
@@ -163,7 +165,7 @@ impl Receiver {
         self.probe = (now + PROBE_MAX, PROBE_MAX);
         let Some(stream) = self.stream.as_mut() else { return Ok(()) };
         if header.kind != Kind::Repair {
-            stream.acks.saw(now, &header, &mut self.rng);
+            stream.acks.observe(now, &header, &mut self.rng);
         }
         if header.flags.has(Flags::GONE) {
             self.on_gone(header);
@@ -333,7 +335,7 @@ impl Machine for Receiver {
     fn handle(&mut self, now: Nanos, datagram: Datagram<'_>) -> Result<(), CodecError> {
         let packet = GroupPacket::of_session(datagram.bytes, self.config.session)?;
         match packet.header.kind {
-            Kind::Data | Kind::Repair | Kind::Sync if self.hears(packet.header.source) => {
+            Kind::Data | Kind::Repair | Kind::Sync if self.takes_from(packet.header.source) => {
                 self.on_stream(now, &packet)
             }
             _ => Ok(()),

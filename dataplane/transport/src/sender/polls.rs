@@ -73,18 +73,18 @@ const SILENCE: Nanos = Nanos::from_secs(60);
 #[derive(Debug)]
 pub(super) struct Watch {
     progress: Nanos,
-    heard: Nanos,
-    told: Nanos,
+    last_heard: Nanos,
+    reported: Nanos,
 }
 
 impl Watch {
     pub(super) fn new(now: Nanos) -> Watch {
-        Watch { progress: now, heard: now, told: now }
+        Watch { progress: now, last_heard: now, reported: now }
     }
 
     /// Notes that an acknowledgement came, new or not.
     pub(super) fn heard(&mut self, now: Nanos) {
-        self.heard = now;
+        self.last_heard = now;
     }
 
     /// Notes that the group's acknowledgement advanced, or that waiting for one begins.
@@ -97,9 +97,9 @@ impl Watch {
         if now < self.deadline() {
             return None;
         }
-        self.told = now;
+        self.reported = now;
         let quiet = now - self.progress;
-        Some(match now - self.heard {
+        Some(match now - self.last_heard {
             unheard if unheard >= SILENCE => SenderEvent::Failed(SenderError::Silence(quiet)),
             unheard if unheard >= STALL => SenderEvent::Unanswered(quiet),
             _ => SenderEvent::Stalled(quiet),
@@ -108,7 +108,7 @@ impl Watch {
 
     /// When [`Watch::stall`] next reports one.
     pub(super) fn deadline(&self) -> Nanos {
-        self.told + STALL
+        self.reported + STALL
     }
 }
 

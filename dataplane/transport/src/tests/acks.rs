@@ -27,14 +27,14 @@ fn a_new_poll_is_answered_once() {
     let mut rng = ChaCha8Rng::seed_from_u64(1);
     let mut acks = Acknowledger::new(Seq(1));
     let sync = |poll| Header { poll, stamp: 77, ..header(Kind::Sync) };
-    acks.saw(Nanos::ZERO, &sync(0), &mut rng);
+    acks.observe(Nanos::ZERO, &sync(0), &mut rng);
     assert_eq!(acks.next_deadline(), None, "0 is no poll");
-    acks.saw(Nanos::ZERO, &sync(3), &mut rng);
+    acks.observe(Nanos::ZERO, &sync(3), &mut rng);
     let sent = acks.poll_transmit(POLL_SPREAD, header(Kind::Ack));
     let expected = Some((Flags::FORCED, 3, Seq(1), 77));
     assert_eq!(sent.map(|h| (h.flags, h.poll, h.seq, h.stamp)), expected);
-    acks.saw(POLL_SPREAD, &sync(3), &mut rng);
-    acks.saw(POLL_SPREAD, &sync(2), &mut rng);
+    acks.observe(POLL_SPREAD, &sync(3), &mut rng);
+    acks.observe(POLL_SPREAD, &sync(2), &mut rng);
     assert_eq!(acks.next_deadline(), None, "old polls are not answered");
 }
 

@@ -5,9 +5,9 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use crate::nack::PacketRange;
-use crate::source::{SeekableBytes, SourceError};
 use crate::wire::{Flags, Header, Kind};
 use crate::{MemberId, Seq, SessionId};
+use groupflow_base::SeekableBytes;
 
 pub struct MemoryFile(
     /// The file's bytes.
@@ -19,7 +19,7 @@ impl SeekableBytes for MemoryFile {
         self.0.len() as u64
     }
 
-    fn read_at(&mut self, offset: u64, into: &mut [u8]) -> Result<(), SourceError> {
+    fn read_at(&mut self, offset: u64, into: &mut [u8]) -> Result<(), String> {
         let start = offset as usize;
         into.copy_from_slice(&self.0[start..start + into.len()]);
         Ok(())

@@ -7,7 +7,8 @@ use clap::Args;
 use groupflow_base::Nanos;
 use groupflow_host::error::AgentError;
 use groupflow_host::socket::{Multicast, SocketConfig};
-use groupflow_host::subcommand::{parse_bytes, parse_rate, parse_session, CommonArgs};
+use groupflow_host::subcommand::{parse_bytes, parse_rate};
+use groupflow_session::agent::{parse_session, CommonArgs};
 use groupflow_transport::SessionId;
 
 use super::http::STALLED;

@@ -5,29 +5,27 @@
 //! all rims is the payload of a DATA packet; a message from one host to one other stays as it is. The first
 //! byte tells the two apart.
 
-use groupflow_base::{CodecError, Datagram, Nanos, Transmit};
+use groupflow_base::{CodecError, Datagram, Machine, Nanos, Transmit};
 use groupflow_host::error::AgentError;
 use groupflow_host::report::Reporter;
-use groupflow_host::subcommand::CommonArgs;
-use groupflow_session::control::{LeaveReason, Reply, Role};
-use groupflow_session::member::{Member, MembershipState, Purpose};
+use groupflow_session::agent::{self, CommonArgs};
+use groupflow_session::control::{LeaveReason, Role};
+use groupflow_session::{Endpoint, Listening};
 use groupflow_transport::wire::{GroupPacket, Header, Kind, VERSION};
 use groupflow_transport::{MemberId, Seq, SessionId};
 
-/// A way to carry messages.
-#[derive(Debug)]
+/// A way to carry messages: as plain datagrams, unless it is made for a session.
+#[derive(Debug, Default)]
 pub struct Carrier {
     /// This agent's membership in a session; `None`: messages are sent as plain datagrams.
-    member: Option<Member>,
+    member: Option<Endpoint<Listening>>,
     sent: u32,
 }
 
 impl Carrier {
     /// A carrier for this session, or a plain one if there is none.
     pub fn new(now: Nanos, session: Option<SessionId>, role: Role, common: &CommonArgs) -> Carrier {
-        let member = session.map(|session| {
-            Member::new(now, common.member(session), Purpose::new(role), &mut rand::thread_rng())
-        });
+        let member = session.map(|session| Endpoint::member(now, common.member(session), role));
         Carrier { member, sent: 0 }
     }
 
@@ -45,12 +43,10 @@ impl Carrier {
             return Ok(Some(datagram));
         }
         let GroupPacket { header, payload } = GroupPacket::of_session(datagram.bytes, member.session())?;
-        match header.kind {
-            Kind::Reply => member.handle(now, &Reply::parse(payload)?),
-            Kind::Data => return Ok(Some(Datagram { from: datagram.from, bytes: payload })),
-            _ => {}
+        if header.kind == Kind::Data {
+            return Ok(Some(Datagram { from: datagram.from, bytes: payload }));
         }
-        Ok(None)
+        member.handle(now, datagram).map(|()| None)
     }
 
     /// The datagram that carries a message to all rims.
@@ -78,18 +74,20 @@ impl Carrier {
     }
 
     pub fn leave(&mut self, now: Nanos) {
-        self.member.iter_mut().for_each(|member| member.leave(now, LeaveReason::Done));
+        if let Some(member) = &mut self.member {
+            member.leave(now, LeaveReason::Done);
+        }
     }
 
     /// Whether the membership will send nothing more.
-    pub fn over(&self) -> bool {
-        self.member.as_ref().map_or(true, |member| member.state() == MembershipState::Over)
+    pub fn has_ended(&self) -> bool {
+        self.member.as_ref().map_or(true, Endpoint::has_ended)
     }
 
     /// Reports the membership's events; the error says why the membership is over, if it is.
     pub fn events(&mut self, reporter: &mut Reporter) -> Result<(), AgentError> {
-        while let Some(event) = self.member.as_mut().and_then(Member::poll_event) {
-            reporter.member(event)?;
+        while let Some(event) = self.member.as_mut().and_then(Endpoint::poll_event) {
+            agent::report(reporter, event)?;
         }
         Ok(())
     }

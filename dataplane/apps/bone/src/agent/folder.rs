@@ -9,9 +9,9 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::Sender;
 
+use groupflow_base::SeekableBytes;
 use groupflow_host::error::plain;
 use groupflow_host::files::FileBytes;
-use groupflow_transport::source::{SeekableBytes, SourceError};
 
 use super::digest::{FileDigest, Stamp};
 use crate::machine::{FileName, Offer, Verdict};
@@ -113,7 +113,7 @@ impl Folder {
 
     /// Takes in a part of a scan. Returns the entries that cannot be sent, each of them only once.
     pub fn take_in(&mut self, found: &[Found]) -> Vec<Skipped> {
-        let mut news = Vec::new();
+        let mut skipped = Vec::new();
         for (file, stamp) in found {
             let name = file.to_str().ok_or("its name is not UTF-8").and_then(FileName::parse);
             let known = name.and_then(|name| Ok((name, stamp.ok_or("it is no regular file")?)));
@@ -121,11 +121,11 @@ impl Folder {
                 Ok((name, stamp)) if self.files.len() < MAX_FILES || self.files.contains_key(&name) => {
                     self.see(&name, stamp);
                 }
-                Ok(_) => self.skip(file, "there are too many files", &mut news),
-                Err(why) => self.skip(file, why, &mut news),
+                Ok(_) => self.skip(file, "there are too many files", &mut skipped),
+                Err(why) => self.skip(file, why, &mut skipped),
             }
         }
-        news
+        skipped
     }
 
     /// Ends a scan that was taken in: a file that it did not find is gone.
@@ -135,9 +135,9 @@ impl Folder {
         self.scans += 1;
     }
 
-    fn skip(&mut self, file: &OsString, why: &'static str, news: &mut Vec<Skipped>) {
+    fn skip(&mut self, file: &OsString, why: &'static str, skipped: &mut Vec<Skipped>) {
         if self.skipped.len() < MAX_FILES && !self.skipped.contains(file) {
-            news.push((file.to_string_lossy().escape_default().to_string(), why));
+            skipped.push((file.to_string_lossy().escape_default().to_string(), why));
             self.skipped.insert(file.clone());
         }
     }
@@ -287,25 +287,23 @@ impl OutgoingFile {
     }
 }
 
-fn changed() -> SourceError {
-    SourceError::Read("it changed while it was sent".to_owned())
-}
+const CHANGED: &str = "it changed while it was sent";
 
 impl SeekableBytes for OutgoingFile {
     fn len(&self) -> u64 {
         self.stamp.size
     }
 
-    fn read_at(&mut self, offset: u64, into: &mut [u8]) -> Result<(), SourceError> {
+    fn read_at(&mut self, offset: u64, into: &mut [u8]) -> Result<(), String> {
         if self.open.is_none() {
-            let (file, _, _) = open(&self.path).map_err(|error| SourceError::Read(plain(&error)))?;
+            let (file, _, _) = open(&self.path).map_err(|error| plain(&error))?;
             self.open = Some(FileBytes::of(file, self.stamp.size));
         }
-        let Some(file) = &mut self.open else { return Err(changed()) };
+        let Some(file) = &mut self.open else { return Err(CHANGED.to_owned()) };
         let read = file.read_at(offset, into);
         match file.metadata().map(|about| Stamp::of(&about)) {
             Ok(now) if now == self.stamp => read,
-            _ => Err(changed()),
+            _ => Err(CHANGED.to_owned()),
         }
     }
 }

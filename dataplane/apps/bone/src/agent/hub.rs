@@ -97,7 +97,7 @@ pub fn run(args: &BoneHubArgs, reporter: &mut Reporter) -> Result<u8, AgentError
         }
     }
     sender.carrier.leave(shell.clock.now());
-    shell.farewell(&mut sender, |sender| sender.carrier.over())?;
+    shell.farewell(&mut sender, |sender| sender.carrier.has_ended())?;
     Ok(0)
 }
 

@@ -112,7 +112,7 @@ pub fn run(args: &BoneRimArgs, reporter: &mut Reporter) -> Result<u8, AgentError
         }
     }
     receiver.leave(shell.clock.now());
-    shell.farewell(&mut receiver, |receiver| receiver.carrier.over())?;
+    shell.farewell(&mut receiver, |receiver| receiver.carrier.has_ended())?;
     save(&shelf, reporter);
     Ok(0)
 }

@@ -83,7 +83,7 @@ impl RimDriver {
         }
         for name in self.shelf.take_wishes() {
             if self.shelf.store().digest(&name).is_some() {
-                self.shelf.tell(&name, Progress::Stored); // it arrived meanwhile
+                self.shelf.publish(&name, Progress::Stored); // it arrived meanwhile
             } else if self.arriving().is_some_and(|(announced, _)| announced.name == name) {
                 self.show();
             } else if self.asker.ask(now, name.clone()) {
@@ -93,7 +93,7 @@ impl RimDriver {
                 }
             } else {
                 let why = "the hub is asked for too many files; try again";
-                self.shelf.tell(&name, Progress::Failed(Failure::Busy, why.to_owned()));
+                self.shelf.publish(&name, Progress::Failed(Failure::Busy, why.to_owned()));
             }
         }
         self.give_up_unheard(now);
@@ -108,7 +108,7 @@ impl RimDriver {
             let Some((_, name)) = self.unheard.pop_front() else { return };
             let why = "no hub is heard; start it, or say with --hub where it is";
             self.asker.forget(&name);
-            self.shelf.tell(&name, Progress::Failed(Failure::Silent, why.to_owned()));
+            self.shelf.publish(&name, Progress::Failed(Failure::Silent, why.to_owned()));
         }
     }
 
@@ -129,6 +129,12 @@ impl RimDriver {
         }
         self.asker.handle(now, &Message::parse(datagram.bytes)?.body);
         self.rim.handle(now, datagram)?;
+        self.follow(now);
+        Ok(())
+    }
+
+    /// Handles the rim's events, and stores the bytes that arrived.
+    fn follow(&mut self, now: Nanos) {
         let events: Vec<RimEvent> = self.rim.events().collect();
         let mut complete = false;
         for event in events {
@@ -138,6 +144,7 @@ impl RimDriver {
                 }
                 RimEvent::Complete => complete = true,
                 RimEvent::Abandoned => self.fail(Failure::Broken, "the hub gave the file up"),
+                RimEvent::Silent => self.fail(Failure::Silent, "the hub fell silent; try again"),
                 RimEvent::TooLong { size } => {
                     let limit = self.shelf.store().limit;
                     let why = format!("its {size} bytes are more than the {limit} of the rim's bound");
@@ -154,7 +161,6 @@ impl RimDriver {
         if complete {
             self.complete(now);
         }
-        Ok(())
     }
 
     fn begin(&mut self, now: Nanos, announced: Announced) {
@@ -163,7 +169,7 @@ impl RimDriver {
         let had = self.shelf.store().digest(&name) == Some(announced.digest);
         if had {
             self.asker.forget(&name);
-            self.shelf.tell(&name, Progress::Stored);
+            self.shelf.publish(&name, Progress::Stored);
             self.notes.push_back(Note::of_file("had", &name, "is here already"));
             return self.rim.leave();
         }
@@ -191,7 +197,7 @@ impl RimDriver {
         let Announced { name, size, digest, .. } = &incoming.announced;
         let (file, position) = (Arc::clone(&incoming.file), self.rim.position());
         self.shelf
-            .tell(name, Progress::Arriving(PartialFile { file, size: *size, digest: *digest, position }));
+            .publish(name, Progress::Arriving(PartialFile { file, size: *size, digest: *digest, position }));
     }
 
     fn store_bytes(&mut self) -> io::Result<()> {
@@ -225,7 +231,7 @@ impl RimDriver {
         match adopted {
             Ok(gone) => {
                 self.evicted(&gone);
-                self.shelf.tell(&announced.name, Progress::Stored);
+                self.shelf.publish(&announced.name, Progress::Stored);
                 let Announced { name, size, digest } = announced;
                 let (digest, took) = (digest.to_string(), seconds(now - began));
                 let fields = json!({"file": name.as_str(), "size": size, "sha256": digest, "seconds": took});
@@ -245,7 +251,7 @@ impl RimDriver {
 
     fn give_up(&mut self, name: FileName, failure: Failure, why: String) {
         self.asker.forget(&name);
-        self.shelf.tell(&name, Progress::Failed(failure, format!("{name}: {why}")));
+        self.shelf.publish(&name, Progress::Failed(failure, format!("{name}: {why}")));
         let fields = json!({"file": name.as_str(), "why": why});
         self.notes.push_back(Note::new("failed", fields, format!("{name}: {why}")));
     }
@@ -266,7 +272,7 @@ impl RimDriver {
                 None => Some((Failure::Silent, "the hub does not answer; try again")),
             };
             if let Some((failure, why)) = failure {
-                self.shelf.tell(&name, Progress::Failed(failure, format!("{name}: {why}")));
+                self.shelf.publish(&name, Progress::Failed(failure, format!("{name}: {why}")));
             }
             let answer = verdict.map_or("silent", Verdict::word);
             let fields = json!({"file": name.as_str(), "answer": answer});
@@ -295,7 +301,9 @@ impl Machine for RimDriver {
     }
 
     fn poll_transmit(&mut self, now: Nanos) -> Option<Transmit> {
-        self.carrier.poll_transmit(now).or_else(|| self.rim.poll_transmit(now))
+        let transmit = self.carrier.poll_transmit(now).or_else(|| self.rim.poll_transmit(now));
+        self.follow(now);
+        transmit
     }
 
     fn poll_private(&mut self, now: Nanos) -> Option<Transmit> {
@@ -311,3 +319,7 @@ impl Machine for RimDriver {
         [self.carrier.next_deadline(), self.rim.next_deadline(), asker, unheard].into_iter().flatten().min()
     }
 }
+
+#[cfg(test)]
+#[path = "tests/rim_driver.rs"]
+mod tests;

@@ -161,13 +161,13 @@ fn status(failure: Failure) -> StatusCode {
 fn respond(
     wanted: &Wanted, digest: FileDigest, size: u64, body: impl FnOnce(Range<u64>) -> FileBody,
 ) -> HttpResponse {
-    let said = |name: HeaderName| wanted.headers.get(name).and_then(|value| value.to_str().ok());
+    let header = |name: HeaderName| wanted.headers.get(name).and_then(|value| value.to_str().ok());
     let conditions = Conditions {
         // Range applies to GET only.
-        range: said(header::RANGE).filter(|_| !wanted.head),
-        if_range: said(header::IF_RANGE),
-        if_none_match: said(header::IF_NONE_MATCH),
-        if_match: said(header::IF_MATCH),
+        range: header(header::RANGE).filter(|_| !wanted.head),
+        if_range: header(header::IF_RANGE),
+        if_none_match: header(header::IF_NONE_MATCH),
+        if_match: header(header::IF_MATCH),
     };
     let etag = format!("\"{digest}\"");
     let (status, range) = match select(conditions, &etag, size) {

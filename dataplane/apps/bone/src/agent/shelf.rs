@@ -101,15 +101,15 @@ impl Shelf {
     }
 
     /// Publishes a file's progress from the main loop; `Stored` and `Failed` end it.
-    pub fn tell(&self, name: &FileName, progress: Progress) {
+    pub fn publish(&self, name: &FileName, progress: Progress) {
         let mut coming = lock(&self.coming);
-        let over = matches!(progress, Progress::Stored | Progress::Failed(..));
+        let is_final = matches!(progress, Progress::Stored | Progress::Failed(..));
         match coming.get(name) {
             Some(sender) => drop(sender.send_replace(progress)),
-            None if over => {}
+            None if is_final => {}
             None => drop(coming.insert(name.clone(), watch::channel(progress).0)),
         }
-        if over {
+        if is_final {
             coming.remove(name);
         }
     }

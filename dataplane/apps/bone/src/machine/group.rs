@@ -91,12 +91,12 @@ impl RimGroup {
             return false;
         }
         let asked = if late { &mut self.asked_late } else { &mut self.asked };
-        let news: u64 = result.lacks.iter().map(|span| asked.insert(span.range())).sum();
+        let added: u64 = result.lacks.iter().map(|span| asked.insert(span.range())).sum();
         if !late {
             let known = Some(result.rate).filter(|&rate| rate > 0);
             self.slowest = [self.slowest, known].into_iter().flatten().min();
         }
-        news > 0 && !late
+        added > 0 && !late
     }
 
     /// The bytes asked for after this round.

@@ -327,7 +327,7 @@ impl Hub {
         self.group.leave(rim);
         if let Some(job) = self.job.as_mut().filter(|_| self.config.method == Method::Unicast) {
             if from == self.config.targets[job.target] {
-                job.left = true;
+                job.declined = true;
                 job.planned.clear();
             }
         }
@@ -353,8 +353,8 @@ impl Hub {
         if !result.complete && (result.round != job.round || !listening) {
             return;
         }
-        let news = self.group.on_result(result);
-        if news && job.window > Nanos::ZERO {
+        let asks_more = self.group.on_result(result);
+        if asks_more && job.window > Nanos::ZERO {
             let (round, lacks) = (job.round, self.group.asked());
             self.send(Body::Heard { round, lacks });
         }
@@ -366,12 +366,12 @@ impl Hub {
         if !matches!(self.state, HubState::Gathering | HubState::Asking) {
             return;
         }
-        let over = match self.config.method {
+        let all_answered = match self.config.method {
             Method::Scheduled => self.group.all_answered(),
             Method::Unscheduled => false,
-            Method::Unicast => self.group.answers > 0 || self.job.as_ref().is_some_and(|job| job.left),
+            Method::Unicast => self.group.answers > 0 || self.job.as_ref().is_some_and(|job| job.declined),
         };
-        if over {
+        if all_answered {
             self.deadline = now;
         }
     }

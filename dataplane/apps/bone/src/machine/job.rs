@@ -4,8 +4,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use groupflow_base::ranges::Ranges;
-use groupflow_base::Nanos;
-use groupflow_transport::source::SeekableBytes;
+use groupflow_base::{Nanos, SeekableBytes};
 
 use super::hub::{millis, HubConfig};
 use super::message::{DataPacket, FileName, Parameters, Repair, SILENCES_S, WAITS_MS};
@@ -30,7 +29,7 @@ pub(super) struct Job {
     /// Unicast: the index of the current rim.
     pub(super) target: usize,
     /// Unicast: whether the current rim declined the file.
-    pub(super) left: bool,
+    pub(super) declined: bool,
     /// Consecutive times that nobody answered.
     pub(super) silent: u8,
     /// The report so far.
@@ -65,7 +64,7 @@ impl Job {
             window: Nanos::ZERO,
             describe: false,
             target: 0,
-            left: false,
+            declined: false,
             silent: 0,
         }
     }
@@ -74,7 +73,8 @@ impl Job {
     pub(super) fn restart(&mut self) {
         self.lacks.clear();
         self.lacks.insert(0..self.report.size);
-        (self.silent, self.left) = (0, false);
+        self.silent = 0;
+        self.declined = false;
     }
 
     pub(super) fn name(&self) -> &FileName {
@@ -116,7 +116,7 @@ impl Job {
 
     fn read(&mut self, range: &Range<u64>) -> Result<Vec<u8>, String> {
         let mut bytes = vec![0; (range.end - range.start) as usize];
-        self.offer.source.read_at(range.start, &mut bytes).map_err(|error| error.to_string())?;
+        self.offer.source.read_at(range.start, &mut bytes).map_err(|why| format!("reading failed: {why}"))?;
         Ok(bytes)
     }
 

@@ -3,7 +3,7 @@
 //! declared here, or written and read by hand below. Spans are a u8 count, then offset (u64) and length (u64)
 //! of each; the rims of a POLL are a u8 count, then a u32 each; a name is a u8 length and UTF-8.
 //!
-//! No packet of the group transport ([`groupflow_transport::wire`]) begins with this version: a socket tells
+//! No packet of the group transport (`groupflow_transport::wire`) begins with this version: a socket tells
 //! them apart by it.
 
 use std::fmt;

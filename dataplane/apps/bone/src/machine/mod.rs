@@ -1,8 +1,7 @@
 //! Round multicast between caches: one hub sends files to many rims over a poor link (*Adaptive Multicasting
 //! Cache Bone*).
 //!
-//! The machines do no I/O. They import readers of frames, time, datagrams and sets of ranges from
-//! `groupflow_base`, and the source of a file's bytes from `groupflow_transport`.
+//! The machines do no I/O. `groupflow_base` gives readers of frames, time, datagrams and sets of ranges.
 //!
 //! | module | subject |
 //! |---|---|

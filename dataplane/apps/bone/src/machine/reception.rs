@@ -104,8 +104,8 @@ impl Stored {
 
     fn store(&mut self, offset: u64, bytes: Vec<u8>, writes: &mut VecDeque<FileWrite>) {
         let range = offset..offset + bytes.len() as u64;
-        let news = self.have.missing(&range);
-        if news == 0 || self.have.count() >= MAX_PIECES {
+        let added = self.have.missing(&range);
+        if added == 0 || self.have.count() >= MAX_PIECES {
             return;
         }
         self.have.insert(range);

@@ -42,6 +42,8 @@ pub enum RimEvent {
     Complete,
     /// The multicast ended, or another began, before the file was complete.
     Abandoned,
+    /// The hub was silent for as long as it may be, before the file was complete.
+    Silent,
     /// The file is longer than the rim takes.
     TooLong {
         /// The file's size in bytes.
@@ -98,6 +100,14 @@ struct Transfer {
     heard_at: Nanos,
     /// The rim does not take part.
     refused: bool,
+}
+
+impl Transfer {
+    /// When the rim gives an incomplete file up, unless its hub is heard before.
+    fn given_up_at(&self) -> Nanos {
+        let arriving = self.arriving.as_ref().filter(|arriving| !self.refused && !arriving.stored.complete());
+        arriving.map_or(Nanos::MAX, |_| self.heard_at + self.silence)
+    }
 }
 
 /// A rim. The zero of its clock is the caller's choice.
@@ -187,11 +197,15 @@ impl Rim {
         if !self.outgoing.is_empty() {
             return Some(Nanos::ZERO);
         }
-        Some(transfer.join_at.min(transfer.report_at)).filter(|&at| at < Nanos::MAX)
+        let next = transfer.join_at.min(transfer.report_at).min(transfer.given_up_at());
+        Some(next).filter(|&at| at < Nanos::MAX)
     }
 
     /// The datagram to send now, if there is one.
     pub fn poll_transmit(&mut self, now: Nanos) -> Option<Transmit> {
+        if self.transfer.as_ref().is_some_and(|transfer| transfer.given_up_at() <= now) {
+            self.give_up();
+        }
         if let Some(transfer) = &mut self.transfer {
             if transfer.join_at <= now {
                 let known = transfer.arriving.is_some();
@@ -374,6 +388,14 @@ impl Rim {
         self.events.push_back(RimEvent::Complete);
     }
 
+    /// Gives the file of a silent hub up. If the hub is heard again, the rim joins anew.
+    fn give_up(&mut self) {
+        self.transfer = None;
+        self.outgoing.clear();
+        self.events.push_back(RimEvent::Silent);
+        self.go(RimState::Waiting);
+    }
+
     fn on_end(&mut self) {
         if self.state == RimState::Complete {
             if let Some(transfer) = &mut self.transfer {
@@ -386,7 +408,9 @@ impl Rim {
             self.events.push_back(RimEvent::Abandoned);
         }
         if let Some(transfer) = &mut self.transfer {
-            (transfer.report_at, transfer.join_at, transfer.refused) = (Nanos::MAX, Nanos::MAX, true);
+            transfer.report_at = Nanos::MAX;
+            transfer.join_at = Nanos::MAX;
+            transfer.refused = true;
         }
         if self.state != RimState::Waiting {
             self.go(RimState::Waiting);

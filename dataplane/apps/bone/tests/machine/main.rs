@@ -158,12 +158,12 @@ fn an_empty_file_is_a_file_and_one_that_shrinks_is_given_up() {
         assert!(world.rims.iter().all(|host| host.completed == 1), "{method:?}");
     }
     struct Shrunk;
-    impl groupflow_transport::source::SeekableBytes for Shrunk {
+    impl groupflow_base::SeekableBytes for Shrunk {
         fn len(&self) -> u64 {
             5000
         }
-        fn read_at(&mut self, _: u64, _: &mut [u8]) -> Result<(), groupflow_transport::source::SourceError> {
-            Err(groupflow_transport::source::SourceError::Read("it changed".into()))
+        fn read_at(&mut self, _: u64, _: &mut [u8]) -> Result<(), String> {
+            Err("it changed".into())
         }
     }
     let mut world = World::new(config(Method::Scheduled, Repair::GoBackN, 2), 2, CLEAN, 1);

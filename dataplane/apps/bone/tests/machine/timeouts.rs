@@ -2,7 +2,7 @@
 
 use groupflow_base::Nanos;
 use groupflow_bone::machine::message::{Body, Message, Parameters, Round};
-use groupflow_bone::machine::{FileName, Hub, HubConfig, Method, Offer, Repair, Rim};
+use groupflow_bone::machine::{FileName, Hub, HubConfig, Method, Offer, Repair, Rim, RimEvent};
 use groupflow_transport::testing::MemoryFile;
 
 use crate::members::{first, CONTROL, JOIN};
@@ -103,6 +103,24 @@ fn a_rim_hears_another_hub_after_the_silence_that_its_hub_told() {
         hear_from(&mut rim, over, other, 1, Body::Control(control));
         assert_eq!((rim.hub(), rim.events().count()), (Some(other), 2), "given up, and begun");
     }
+}
+
+#[test]
+fn a_rim_gives_up_the_file_of_a_hub_that_falls_silent_and_joins_when_it_is_heard_again() {
+    let mut rim = rim();
+    let control = Parameters { silence_s: 5, ..control(Repair::Selective, 1280) };
+    hear_from(&mut rim, SECOND, HUB, 1, Body::Control(control));
+    let round = Round { round: 1, packet: 640, count: 2, first: 0 };
+    hear_from(&mut rim, SECOND, HUB, 1, Body::Round(round));
+    let over = SECOND + Nanos::from_secs(5);
+    while let Some(due) = next(&mut rim, over).filter(|&due| due < over) {
+        next(&mut rim, due);
+    }
+    assert_eq!(rim.events().last(), Some(RimEvent::Silent));
+    assert_eq!((rim.next_deadline(), rim.bytes()), (None, 0));
+    hear_from(&mut rim, over + SECOND, HUB, 1, Body::Round(Round { round: 2, ..round }));
+    let said = rim.poll_transmit(over + SECOND).expect("it joins");
+    assert!(matches!(Message::parse(&said.bytes).map(|said| said.body), Ok(Body::Join { .. })));
 }
 
 /// The paper: "At first, the sender multicast the Control parameter packet".

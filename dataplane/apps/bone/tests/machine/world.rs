@@ -217,7 +217,7 @@ impl World {
             match event {
                 RimEvent::Began(file) => host.stored = vec![0xEE; file.size as usize],
                 RimEvent::Complete => host.completed += 1,
-                RimEvent::Abandoned => host.abandoned += 1,
+                RimEvent::Abandoned | RimEvent::Silent => host.abandoned += 1,
                 RimEvent::TooLong { .. } => {}
             }
         }

@@ -26,7 +26,7 @@ impl Server {
                     self.spare = File::open("/dev/null").ok();
                     let fields =
                         json!({"peer": null, "client": null, "code": "descriptors", "text": EXHAUSTED});
-                    self.events.tell("refused", fields, Some(EXHAUSTED.to_owned()));
+                    self.events.event("refused", fields, Some(EXHAUSTED.to_owned()));
                     continue;
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
@@ -86,7 +86,7 @@ impl Server {
         flow.alone = None;
         let welcome = flow.welcome(wanted);
         self.share_window(client);
-        self.say(number, &welcome);
+        self.send(number, &welcome);
         Ok(())
     }
 
@@ -108,7 +108,7 @@ impl Server {
         let fields =
             json!({"client": hello.client.as_str(), "stream": stream, "from": delivered, "path": path});
         let human = format!("client {}: stream {stream} from byte {delivered}", hello.client);
-        self.events.tell("stream_started", fields, Some(human));
+        self.events.event("stream_started", fields, Some(human));
         Ok(())
     }
 
@@ -129,7 +129,7 @@ impl Server {
             let text = format!("TLS: {error}");
             let human = format!("refused {peer}: {text}");
             let fields = json!({"peer": peer, "client": null, "code": RefusalCode::Tls.word(), "text": text});
-            self.events.tell("refused", fields, Some(human));
+            self.events.event("refused", fields, Some(human));
         }
         self.lose(number);
     }
@@ -146,8 +146,8 @@ impl Server {
             "peer": stripe.peer.to_string(), "client": client.map(|name| name.as_str()),
             "code": code.word(), "text": text,
         });
-        self.events.tell("refused", fields, Some(format!("refused {}: {text}", stripe.peer)));
-        stripe.say(&GatherFrame::Refusal { code, text: text.to_owned() });
+        self.events.event("refused", fields, Some(format!("refused {}: {text}", stripe.peer)));
+        stripe.send(&GatherFrame::Refusal { code, text: text.to_owned() });
         if let Some(client) = stripe.client.take() {
             self.detach(&client, number);
         }
@@ -175,12 +175,12 @@ impl Server {
                 self.complete(&client);
                 continue;
             }
-            match flow.news(self.poller.now) {
-                Some(news) => {
+            match flow.delivered_frame(self.poller.now) {
+                Some(frame) => {
                     let speaker = [flow.last].into_iter().chain(flow.stripes.iter().copied());
                     let speaker = speaker.into_iter().find(|number| flow.stripes.contains(number));
                     let number = speaker.unwrap_or(flow.last);
-                    self.say(number, &news);
+                    self.send(number, &frame);
                 }
                 None if flow.report_at.is_some() => drop(self.touched.insert(client)),
                 None => {}
@@ -189,9 +189,9 @@ impl Server {
     }
 
     /// Sends a frame on a connection; a connection whose peer does not read is lost.
-    pub(super) fn say(&mut self, number: u64, frame: &GatherFrame) {
+    pub(super) fn send(&mut self, number: u64, frame: &GatherFrame) {
         let Some(stripe) = self.stripes.get_mut(&number) else { return };
-        if !stripe.say(frame) || stripe.flush().is_err() {
+        if !stripe.send(frame) || stripe.flush().is_err() {
             self.lose(number);
         }
     }
@@ -209,7 +209,7 @@ impl Server {
         let text = why.to_owned();
         let refusal = GatherFrame::Refusal { code: RefusalCode::Output, text: text.clone() };
         let fields = json!({"peer": null, "client": client.as_str(), "code": "output", "text": text});
-        self.events.tell("refused", fields, Some(format!("client {client}: {why}")));
+        self.events.event("refused", fields, Some(format!("client {client}: {why}")));
         self.end_flow(client, "failed", Some(&refusal));
     }
 
@@ -221,7 +221,7 @@ impl Server {
             if let Some(stripe) = self.stripes.get_mut(&number) {
                 stripe.client = None;
                 if let Some(word) = word {
-                    stripe.say(word);
+                    stripe.send(word);
                 }
             }
             self.farewell(number);
@@ -234,7 +234,7 @@ impl Server {
             "bytes": bytes, "seconds": seconds, "path": path,
         });
         let human = format!("client {client}: stream {} {outcome}, {bytes} bytes", flow.stream);
-        self.events.tell("stream_ended", fields, Some(human));
+        self.events.event("stream_ended", fields, Some(human));
     }
 
     /// Closes a connection once its last frame has been sent and its peer has closed, too.

@@ -204,8 +204,9 @@ impl<'a> Client<'a> {
     }
 
     fn read_input(&mut self) -> Result<(), AgentError> {
-        let over = self.args.duration.is_some_and(|s| self.poller.now >= self.began + Duration::from_secs(s));
-        if over && !self.input_ended {
+        let has_expired =
+            self.args.duration.is_some_and(|s| self.poller.now >= self.began + Duration::from_secs(s));
+        if has_expired && !self.input_ended {
             self.input_ended = true;
             self.core.finish();
         }
@@ -325,7 +326,9 @@ impl<'a> Client<'a> {
                 GatherFrame::Welcome { epoch, delivered, limit, wanted } => {
                     stripe.stage = StripeStage::Open;
                     let stale = self.core.on_welcome(id, epoch, (delivered, limit), wanted).map_err(wrong)?;
-                    stale.into_iter().for_each(|stale| self.lose(stale));
+                    for stale in stale {
+                        self.lose(stale);
+                    }
                     self.on_open(delivered, reporter);
                 }
                 GatherFrame::Delivered { delivered, limit } => {

@@ -25,7 +25,7 @@ impl Server {
         });
         let round =
             RoundReport { round: self.rounds, seconds: took.as_secs_f64(), clients: clients.collect() };
-        self.events.tell("round", round, None);
+        self.events.event("round", round, None);
     }
 
     /// Reads orders and carries them out.
@@ -34,7 +34,7 @@ impl Server {
             Ok(lines) => lines,
             Err(text) => {
                 let fields = json!({"id": null, "field": "request", "text": text.clone()});
-                return self.events.tell("tune_refused", fields, Some(format!("tuning refused: {text}")));
+                return self.events.event("tune_refused", fields, Some(format!("tuning refused: {text}")));
             }
         };
         for line in lines {
@@ -53,11 +53,11 @@ impl Server {
                     let fields = json!({
                         "id": id, "clients": changes, "seconds": seconds, "processor_seconds": spent,
                     });
-                    self.events.tell("tuned", fields, None);
+                    self.events.event("tuned", fields, None);
                 }
                 (id, Err(error)) => {
                     let fields = json!({"id": id, "field": error.field, "text": error.to_string()});
-                    self.events.tell("tune_refused", fields, Some(format!("tuning refused: {error}")));
+                    self.events.event("tune_refused", fields, Some(format!("tuning refused: {error}")));
                 }
             }
         }
@@ -87,7 +87,7 @@ impl Server {
         if old.connections != setting.connections {
             let numbers = self.flows.get(client).map(|flow| flow.stripes.clone()).unwrap_or_default();
             for number in numbers {
-                self.say(number, &GatherFrame::Want { wanted: setting.connections });
+                self.send(number, &GatherFrame::Want { wanted: setting.connections });
             }
         }
     }

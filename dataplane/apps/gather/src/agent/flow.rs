@@ -101,7 +101,7 @@ impl GatherFlow {
     }
 
     /// The frame, if one is due, that tells the client how much is delivered.
-    pub fn news(&mut self, now: Instant) -> Option<GatherFrame> {
+    pub fn delivered_frame(&mut self, now: Instant) -> Option<GatherFrame> {
         let (delivered, limit) = (self.core.delivered(), self.core.limit());
         if delivered == self.reported {
             return None;
@@ -134,7 +134,7 @@ pub struct ServerStripe {
     pub peer: SocketAddr,
     /// The client, known after its HELLO.
     pub client: Option<ClientName>,
-    pub left: bool,
+    pub has_left: bool,
     /// Since when the connection is about to be closed: it closes when its last frame is sent and the peer
     /// has closed; bytes that arrive are discarded.
     pub farewell: Option<Instant>,
@@ -152,7 +152,7 @@ impl ServerStripe {
             decoder: StripeDecoder::new(Side::Client),
             peer,
             client: None,
-            left: false,
+            has_left: false,
             farewell: None,
             discarded: 0,
             report: StripeReport::default(),
@@ -161,7 +161,7 @@ impl ServerStripe {
     }
 
     /// Queues a frame. False: the client does not read, and there is no room.
-    pub fn say(&mut self, frame: &GatherFrame) -> bool {
+    pub fn send(&mut self, frame: &GatherFrame) -> bool {
         let room = self.link.out.room() >= 1024;
         if room {
             frame.encode(self.link.out.bytes());

@@ -45,7 +45,7 @@ impl EventWriter {
     }
 
     /// Reports an event, whose `fields` are an object; `human` is its text for people, if it has one.
-    pub fn tell(&mut self, event: &str, fields: impl Serialize, human: Option<String>) {
+    pub fn event(&mut self, event: &str, fields: impl Serialize, human: Option<String>) {
         if !self.json {
             if let Some(line) = human {
                 eprintln!("gfagent: {line}");

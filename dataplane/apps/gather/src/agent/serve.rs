@@ -79,7 +79,7 @@ pub fn serve(args: &GatherServeArgs, _: &mut Reporter) -> Result<u8, AgentError>
         None => "not encrypted".to_owned(),
     };
     let human = format!("gathering at {address} from {listed} clients, {known_by}");
-    events.tell("ready", ready, Some(human));
+    events.event("ready", ready, Some(human));
     let options = ServerOptions {
         round: Duration::from_millis(args.round_ms),
         room,

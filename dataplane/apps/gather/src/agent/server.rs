@@ -223,7 +223,7 @@ impl Server {
             };
             let client = stripe.client.clone();
             let Some(item) = stripe.decoder.next_item(&mut input)? else { break };
-            if stripe.left {
+            if stripe.has_left {
                 return Err(CodecError::new("frame.kind", "comes after LEAVE"));
             }
             let Some(client) = client else {
@@ -242,7 +242,7 @@ impl Server {
                     stripe.report = report;
                     flow.on_report(report);
                 }
-                Item::Frame(GatherFrame::Leave) => stripe.left = true,
+                Item::Frame(GatherFrame::Leave) => stripe.has_left = true,
                 Item::Frame(_) => return Err(CodecError::new("hello", "comes twice")),
             }
             self.touched.insert(client);

@@ -71,7 +71,7 @@ pub struct Stream {
     pub spec: Arc<SessionSpec>,
     pub source: Source,
     /// Bytes that go back to the source.
-    pub outgoing: VecDeque<u8>,
+    pub outgoing: Vec<u8>,
     /// Whether the shell has no memory for bytes that may be taken.
     pub starved: bool,
     /// The core, which keeps the stream's offsets.
@@ -108,7 +108,7 @@ impl Stream {
             id,
             spec: Arc::clone(&spec),
             source,
-            outgoing: VecDeque::new(),
+            outgoing: Vec::new(),
             core,
             branches: Vec::new(),
             tally,

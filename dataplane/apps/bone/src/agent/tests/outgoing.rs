@@ -18,10 +18,10 @@ fn a_file_that_changes_is_given_up_and_a_link_is_no_file() {
     while fs::metadata(&path).map(|about| Stamp::of(&about) == stamp).expect("there") {
         fs::write(&path, b"behind").expect("written");
     }
-    assert_eq!(source.read_at(0, &mut bytes), Err(changed()));
+    assert_eq!(source.read_at(0, &mut bytes), Err(CHANGED.to_owned()));
     assert_eq!(
         OutgoingFile::new(path.clone(), stamp).read_at(0, &mut bytes),
-        Err(changed()),
+        Err(CHANGED.to_owned()),
         "not begun yet"
     );
     let link = folder.join("link");

@@ -57,7 +57,7 @@ impl Hub {
         let (mut silent, mut gone) = (false, Vec::new());
         if method == Method::Scheduled && (all_answer || asking) {
             (silent, gone) = self.group.count_silent(patience);
-        } else if method == Method::Unicast && !job.left {
+        } else if method == Method::Unicast && !job.declined {
             job.silent = if self.group.answers == 0 { job.silent + 1 } else { 0 };
             silent = (1..patience).contains(&job.silent);
         }
@@ -73,7 +73,7 @@ impl Hub {
         let slowest = self.group.slowest;
         job.conclude(self.group.take_asked(), silent, slowest);
         match method {
-            Method::Unicast if job.left => self.next_target(now),
+            Method::Unicast if job.declined => self.next_target(now),
             Method::Unicast if job.silent >= patience => {
                 job.report.lost += 1;
                 self.next_target(now);

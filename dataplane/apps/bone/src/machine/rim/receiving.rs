@@ -18,9 +18,9 @@ impl Rim {
             arriving.stored.go_back(round.first);
         }
         arriving.heard = Some(HeardRound { round, bytes: 0, first_at: None, last_at: now });
-        let left = u64::from(round.count);
+        let remaining = u64::from(round.count);
         transfer.chosen = false;
-        transfer.report_at = expected(now, &arriving.control, left);
+        transfer.report_at = expected(now, &arriving.control, remaining);
         if self.state == RimState::Reporting {
             self.go(RimState::Receiving);
         }
@@ -42,31 +42,31 @@ impl Rim {
         let was_complete = arriving.stored.complete();
         let before = arriving.stored.bytes();
         arriving.stored.accept(data, &mut self.writes)?;
-        let news = arriving.stored.bytes() != before;
+        let is_new = arriving.stored.bytes() != before;
         let complete = arriving.stored.complete();
-        let mut over = false;
+        let mut round_ended = false;
         if let Some(heard) = arriving.heard.as_mut().filter(|heard| heard.round.round == round) {
             match heard.first_at {
                 None => heard.first_at = Some(now),
                 Some(_) => heard.bytes += length,
             }
             heard.last_at = now;
-            let left = if number == 0 { 0 } else { heard.round.count.saturating_sub(number) };
-            over = left == 0;
+            let remaining = if number == 0 { 0 } else { heard.round.count.saturating_sub(number) };
+            round_ended = remaining == 0;
             // The rim reported too early, while the hub was still sending: packets arrived later than
             // expected.
-            if news && arriving.reported == round && transfer.report_at == Nanos::MAX {
+            if is_new && arriving.reported == round && transfer.report_at == Nanos::MAX {
                 transfer.chosen = false;
-                transfer.report_at = expected(now, &arriving.control, left.into());
+                transfer.report_at = expected(now, &arriving.control, remaining.into());
             }
-            if !over && transfer.report_at < Nanos::MAX && !transfer.chosen {
-                transfer.report_at = expected(now, &arriving.control, left.into());
+            if !round_ended && transfer.report_at < Nanos::MAX && !transfer.chosen {
+                transfer.report_at = expected(now, &arriving.control, remaining.into());
             }
         }
         if complete && !was_complete {
             self.complete();
         }
-        if over && self.transfer.as_ref().is_some_and(|t| t.report_at < Nanos::MAX && !t.chosen) {
+        if round_ended && self.transfer.as_ref().is_some_and(|t| t.report_at < Nanos::MAX && !t.chosen) {
             self.report_soon(now, false);
         }
         Ok(())
@@ -74,10 +74,10 @@ impl Rim {
 }
 
 /// When the last of the round's packets should be there at the latest, or the hub would miss the report.
-pub(super) fn expected(now: Nanos, control: &Parameters, left: u64) -> Nanos {
+pub(super) fn expected(now: Nanos, control: &Parameters, remaining: u64) -> Nanos {
     let interval = u64::from(control.interval_us) * 1000;
     let grace = u64::from(control.grace_ms.min(control.result_ms / 2)) * 1_000_000;
-    now + Nanos(left.saturating_mul(interval).saturating_add(grace))
+    now + Nanos(remaining.saturating_mul(interval).saturating_add(grace))
 }
 
 impl Rim {
