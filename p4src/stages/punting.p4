@@ -12,7 +12,7 @@ control Punting(inout headers_t hdr, inout metadata_t meta) {
         }
         bool above = false;
         if (meta.punt != PUNT_RESET) {
-            meter_punt.apply(meta.now, meta.ingress_port, type == TYPE_KEEPALIVE, above);
+            meter_punt.apply(meta.ingress_port, (bit<1>)(type == TYPE_KEEPALIVE), above);
         }
         if (above) {
             meta.drop_reason = DROP_METERED;

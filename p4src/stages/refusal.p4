@@ -12,8 +12,8 @@
 control Refusal(inout headers_t hdr, inout metadata_t meta) {
     CountRefusal() refusal;
 
-    mac_t client_mac;
-    ipv4_address_t client_ip;
+    mac_addr_t client_mac;
+    ipv4_addr_t client_ip;
     bit<16> client_port;
     bit<16> header_bytes;   // IPv4 and TCP
     bit<32> segment;        // SEG.LEN
@@ -49,7 +49,7 @@ control Refusal(inout headers_t hdr, inout metadata_t meta) {
             meta.drop_reason = DROP_REFUSED;
         } else {
             header_bytes = IPV4_BYTES + ((bit<16>)hdr.tcp.data_offset << 2);
-            if (hdr.tcp.data_offset < 5 || header_bytes > hdr.ipv4.total_length) {
+            if (hdr.tcp.data_offset < 5 || EXCEEDS(header_bytes, hdr.ipv4.total_length)) {
                 meta.drop_reason = DROP_MALFORMED;
             } else {
                 if ((hdr.tcp.flags & TCP_ACK) != 0) {
