@@ -64,18 +64,23 @@ control AckAggregation(inout headers_t hdr, inout metadata_t meta) {
         LOWER(08, 12)
         LOWER(00, 08)
 #endif
+        bool counted = !reset && v00 != NOT_COUNTED;
         seq_t lowest = v00;
-        bool counted = !reset && lowest != NOT_COUNTED;
+        bit<8> poll = hdr.group.poll;
+        if (whole) {
+            lowest = hdr.group.seq;
+            poll = 0;
+        }
 
         bool advanced;
-        forwarded.apply(meta.stream.index, counted, whole, whole ? hdr.group.seq : lowest, advanced);
+        forwarded.apply(meta.stream.index, counted, whole, lowest, advanced);
 
         // An acknowledgement lost on the way up would never be repeated, because the minimum it told of is
         // already `forwarded`. The sender then polls, and the first answer to each poll goes up whatever
         // number it has.
         bool polled = counted && (hdr.group.flags & FLAG_FORCED) != 0;
         bool answers;
-        answered.apply(meta.stream.index, polled, whole, whole ? 0 : hdr.group.poll, answers);
+        answered.apply(meta.stream.index, polled, whole, poll, answers);
 
         if (reset) {
             meta.punt = PUNT_RESET;

@@ -16,22 +16,27 @@
 control Guard(in headers_t hdr, inout metadata_t meta) {
     ipv4_addr_t source;   // 0: the frame has none
     // Bits in which the packet's addresses differ from the port's; of an agent's port, from those of the TCP
-    // sessions that it ends.
-    mac_addr_t strange;
-    mac_addr_t strange_session;
+    // sessions that it ends, too, where the mask has bits.
+    mac_addr_t mac_difference;
+    ipv4_addr_t ip_difference;
+    ipv4_addr_t session_difference;
+    ipv4_addr_t session_mask;
 
     @id(0x01000016) @action_restriction(LEGAL(mac != 0 && ip != 0))
     action host(@id(1) mac_addr_t mac, @id(2) ipv4_addr_t ip) {
         meta.neighbour = NEIGHBOUR_HOST;
-        strange = (hdr.ethernet.src ^ mac) | (mac_addr_t)(source ^ ip);
+        mac_difference = hdr.ethernet.src ^ mac;
+        ip_difference = source ^ ip;
     }
 
     @id(0x01000017) @action_restriction(LEGAL(mac != 0 && ip != 0 && mask != 0))
     action agent(@id(1) mac_addr_t mac, @id(2) ipv4_addr_t ip, @id(3) ipv4_addr_t sessions,
                  @id(4) ipv4_addr_t mask) {
         meta.neighbour = NEIGHBOUR_AGENT;
-        strange = (hdr.ethernet.src ^ mac) | (mac_addr_t)(source ^ ip);
-        strange_session = (hdr.ethernet.src ^ mac) | (mac_addr_t)((source ^ sessions) & mask);
+        mac_difference = hdr.ethernet.src ^ mac;
+        ip_difference = source ^ ip;
+        session_difference = source ^ sessions;
+        session_mask = mask;
     }
 
     // The host behind a port, and the addresses that it may send from. A split agent also sends from the
@@ -50,18 +55,22 @@ control Guard(in headers_t hdr, inout metadata_t meta) {
 
     apply {
         meta.neighbour = NEIGHBOUR_SWITCH;
-        strange = 0;
         source = 0;
         if (hdr.ipv4.isValid()) {
             source = hdr.ipv4.src;
         } else if (hdr.arp.isValid()) {
             source = hdr.arp.sender_ip;
         }
-        strange_session = 1;
+        mac_difference = 0;
+        ip_difference = 0;
+        session_difference = 0xffffffff;
+        session_mask = 0xffffffff;
         port_sources.apply();
+        session_difference = session_difference & session_mask;
         // An ARP probe (RFC 5227) comes from no address yet; forwarding.p4 drops it.
         bool arp_probe = hdr.arp.isValid() && source == 0;
-        if (strange != 0 && strange_session != 0 && !arp_probe) {
+        bool strange = mac_difference != 0 || (ip_difference != 0 && session_difference != 0);
+        if (strange && !arp_probe) {
             meta.drop_reason = DROP_SPOOFED;
             if (hdr.probe.isValid()) {
                 meta.drop_reason = DROP_NOT_SWITCH;
