@@ -1,10 +1,6 @@
-//! Secrets that two sides share, numbers of streams, and fairness among connections that have not said a word
-//! yet.
+//! Secrets that two sides share.
 
-use std::cmp::Reverse;
-use std::collections::HashMap;
 use std::fmt;
-use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
@@ -61,27 +57,4 @@ impl fmt::Debug for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Token(…)")
     }
-}
-
-/// A stream's number, chosen at random where the stream begins: 16 hexadecimal digits as text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct StreamId(pub u64);
-
-crate::wire_number!(StreamId);
-
-impl fmt::Display for StreamId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:016x}", self.0)
-    }
-}
-
-/// Of silent connections, oldest first, the one that gives way to a newcomer: the oldest of the source that
-/// has the most of them. So strangers who hold all places keep nobody out, and a source crowds itself first.
-pub fn gives_way<K>(silent: impl Iterator<Item = (K, IpAddr)>) -> Option<K> {
-    let silent: Vec<(K, IpAddr)> = silent.collect();
-    let mut counts: HashMap<IpAddr, usize> = HashMap::new();
-    for (_, from) in &silent {
-        *counts.entry(*from).or_default() += 1;
-    }
-    silent.into_iter().min_by_key(|(_, from)| Reverse(counts[from])).map(|(key, _)| key)
 }

@@ -10,9 +10,11 @@
 //! | [`args`] | the options of the four commands |
 //! | [`send`] | the sending command, with its input from a pipe |
 //! | [`recv`] | the receiving command |
-//! | [`member`] | the commands that join for a TCP program of the host, and cache beside a switch |
+//! | [`member`] | the command that joins for a TCP program of the host |
+//! | [`cache`] | the command that caches beside a switch |
 
 pub mod args;
+mod cache;
 mod member;
 mod recv;
 mod send;

@@ -10,9 +10,10 @@ use groupflow_host::error::plain;
 use groupflow_host::report::seconds;
 use serde_json::json;
 
-use super::bound::Note;
 use super::carrier::Carrier;
-use super::digest::{Announced, FileDigest, IncomingFile};
+use super::digest::FileDigest;
+use super::incoming::{Announced, IncomingFile};
+use super::note::Note;
 use super::shelf::{Failure, PartialFile, Progress, Shelf};
 use crate::machine::message::{Message, Parameters};
 use crate::machine::{Asker, FileName, Rim, RimConfig, RimEvent, Verdict, WishOutcome};

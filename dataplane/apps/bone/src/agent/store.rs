@@ -23,7 +23,8 @@ use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 use serde_json::{json, Value};
 
-use super::digest::{Announced, FileDigest, IncomingFile, Stamp};
+use super::digest::{FileDigest, Stamp};
+use super::incoming::{Announced, IncomingFile};
 use crate::machine::FileName;
 
 const HIDDEN: &str = ".groupflow";
