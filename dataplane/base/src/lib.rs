@@ -8,7 +8,7 @@
 //! | [`codec`] | readers and writers of fields, the envelope of frames |
 //! | [`wire`], [`wire_enum!`] | messages by declaration: fields, structs and kinds; enums of one byte |
 //! | [`feedback`] | frames of diffusion-type flow control, as hosts read them |
-//! | `token` | [`Token`], a secret that two sides share |
+//! | `token`, `digest` | [`Token`], a secret that two sides share; [`Digest`], a SHA-256 |
 //! | `crowd` | [`gives_way`]: which of many silent connections does |
 //! | [`ranges`] | a set of numbers, as disjoint ranges |
 //! | [`stream`] | [`StreamId`]; bytes of a stream that follow each other |
@@ -17,6 +17,7 @@
 
 pub mod codec;
 mod crowd;
+mod digest;
 pub mod events;
 pub mod feedback;
 pub mod machine;
@@ -31,6 +32,7 @@ pub mod wire;
 
 pub use codec::CodecError;
 pub use crowd::gives_way;
+pub use digest::Digest;
 pub use machine::{Datagram, Dest, Machine, SeekableBytes, Transmit};
 #[doc(hidden)]
 pub use serde; // for `wire_enum!`

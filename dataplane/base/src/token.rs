@@ -1,6 +1,7 @@
 //! Secrets that two sides share.
 
 use std::fmt;
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
@@ -38,7 +39,15 @@ impl TryFrom<String> for Token {
     type Error = String;
 
     fn try_from(text: String) -> Result<Token, String> {
-        Token::parse(&text).ok_or_else(|| format!("a token is {}", Token::RULE))
+        text.parse()
+    }
+}
+
+impl FromStr for Token {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Token, String> {
+        Token::parse(text).ok_or_else(|| format!("a token is {}", Token::RULE))
     }
 }
 

@@ -7,11 +7,11 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use groupflow_base::Digest;
 use nix::errno::Errno;
 use nix::fcntl::{renameat2, RenameFlags};
 use sha2::{Digest as _, Sha256};
 
-use super::digest::FileDigest;
 use crate::machine::{FileName, FileWrite};
 
 /// Bytes hashed at a time.
@@ -23,7 +23,7 @@ pub struct Announced {
     pub name: FileName,
     /// The file's size in bytes.
     pub size: u64,
-    pub digest: FileDigest,
+    pub digest: Digest,
 }
 
 /// A file that is arriving. If it is dropped before it is adopted, it leaves nothing on the disk.
