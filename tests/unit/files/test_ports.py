@@ -11,7 +11,7 @@ from groupflow.model import ports
 ROOT = Path(__file__).parents[3]
 PORTS = {name: value for name, value in vars(ports).items() if name.isupper()}
 IN_RUST = {
-    "SPLIT": ("apps/split/src/lib.rs", "default_value_t = {}"),
+    "SPLIT": ("apps/split/src/agent/args.rs", "default_value_t = {}"),
     "GATHER": ("apps/gather/src/agent/args.rs", 'default_value = "0.0.0.0:{}"'),
     "BONE_GROUP": ("apps/bone/src/agent/args.rs", 'default_value = "239.83.84.1:{}"'),
     "BONE_HUB": ("gfagent/src/cli.rs", 'default_value("{}")'),

@@ -97,8 +97,11 @@ async def test_the_bound_on_the_delay_outlives_the_process_with_which_the_stream
     forest, founded = await two_clusters(store := MemoryStore(), 12.5)
     await forest.save()
     again = await entered(store)
-    state = json.loads(await store.get(f"trees/tree/clusters/{founded}") or "")
-    assert (again.delay_ms, state["policy"]["delay_bound"]) == (12.5, 12_500_000)
+    again.hear(founded, "2", json.dumps({"say": "join", "what": Host(2).join}))
+    attached = {"say": "attached", "what": {"order": 1, "latency": 20_000_000}}
+    told = [json.loads(message) for _, _, message in again.hear(founded, "2", json.dumps(attached))]
+    (delay,) = [message["what"] for message in told if message["say"] == "delay"]
+    assert (again.delay_ms, delay) == (12.5, {"delay": 20_000_000, "bound": 12_500_000})
 
 
 async def test_no_line_ends_a_process() -> None:

@@ -6,11 +6,15 @@
 //!
 //! | module | subject |
 //! |---|---|
-//! | [`rates`] | the rate of each flow, from reports; a value without clock and socket |
-//! | [`htb`] | the kernel's classes, set with `tc` |
-//! | [`args`], [`agent`] | options, and the flows in them; the loop and the socket of reports |
+//! | [`rates`] | the machine: the rate of each flow, from reports; no I/O, no clock |
+//! | `htb` | the kernel's classes, set with `tc` (feature `agent`, as the next two) |
+//! | `args`, `agent` | options, and the flows in them; the loop and the socket of reports |
 
-pub mod agent;
-pub mod args;
-pub mod htb;
 pub mod rates;
+
+#[cfg(feature = "agent")]
+pub mod agent;
+#[cfg(feature = "agent")]
+pub mod args;
+#[cfg(feature = "agent")]
+pub mod htb;

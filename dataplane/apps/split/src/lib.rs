@@ -1,141 +1,21 @@
-//! `gfagent split`: the split agent, which ends TCP connections and goes on with others.
+//! A split agent, which ends TCP connections and goes on with others.
 //!
-//! The agent is one thread with one epoll. A sender's connection to a session's address becomes a stream. The
-//! stream's bytes are cached once and handed to every branch: to the next agents, which learn from a
-//! preamble which stream follows and answer in [`frame`]s, and to the members' ordinary TCP listeners. A
-//! stream lasts no longer than the agents that carry it: when one of them ends, its connections are reset,
-//! and the agent before it tells the reason upstream.
-//!
-//! `groupflow_transport` decides in its `fanout` which bytes may be taken, kept and discarded;
-//! `groupflow_host` gives sockets, polling, options and reports; `groupflow_base` gives readers of frames.
-//! The tests run the binary: `gfagent/tests/split`.
+//! A sender's connection to a session's address becomes a stream. The stream's bytes are cached once and
+//! handed to every branch: to the next agents, which learn from a preamble which stream follows and answer in
+//! [`machine::frame`]s, and to the members' ordinary TCP listeners.
 //!
 //! | module | subject |
 //! |---|---|
-//! | [`agent`] | sessions, streams and the loop |
-//! | [`session`], [`config`] | a session: its open ports, its statistics; its settings from JSON |
-//! | [`live`], [`link`] | a stream; its source and its branches |
-//! | [`cache`] | the bytes |
-//! | [`frame`] | messages between agents |
-//! | [`control`] | the control socket |
+//! | [`machine`] | sessions, streams and branches, and the messages between agents: no I/O, no clock |
+//! | `agent` | `gfagent split`, which runs the machine on sockets (feature `agent`) |
+//!
+//! `groupflow_transport` decides in its `fanout` which bytes may be taken, kept and discarded;
+//! `groupflow_base` gives time and readers of frames; the agent also uses the sockets, polling and reports of
+//! `groupflow_host`. `gfagent/tests/split` runs the binary; netsim runs the machine.
 
-use std::net::{Ipv4Addr, SocketAddrV4};
-use std::time::{Duration, Instant};
+pub mod machine;
 
-use clap::Args;
-use groupflow_host::error::{plain, AgentError};
-use groupflow_host::poller::Poller;
-use groupflow_host::process::{raise_descriptors, signals, system};
-use groupflow_host::report::{Reporter, Weight};
-use groupflow_host::subcommand::{check_name, parse_bytes, Subcommand};
-use groupflow_host::tcp::{self, TcpOptions};
-use serde_json::{json, Value};
-
-use crate::agent::Agent;
-use crate::cache::BlockPool;
-use crate::control::{ControlAddress, Listener};
-use crate::session::{Limits, Resources};
-
+#[cfg(feature = "agent")]
 mod agent;
-mod cache;
-mod config;
-mod control;
-pub mod frame;
-mod link;
-mod live;
-mod session;
-
-/// Bytes of one read that are not cached.
-const SCRATCH: usize = 64 << 10;
-
-/// Runs the agent until a signal ends it; returns the exit code.
-pub fn run(args: &SplitArgs, reporter: &mut Reporter) -> Result<u8, AgentError> {
-    raise_descriptors();
-    let signals = signals().map_err(|e| system(&e.into()))?;
-    let address = SocketAddrV4::new(args.addr, args.peer_port);
-    let peers = tcp::listen(address, &TcpOptions::default()).map_err(|e| {
-        let cause = format!("cannot listen for agents at {address}: {}", plain(&e));
-        AgentError::new("listen", cause, "choose another --addr or --peer-port")
-    })?;
-    let control = Listener::open(&args.control).map_err(|e| {
-        let cause = format!("cannot open the control socket: {}", plain(&e));
-        AgentError::new("control", cause, "choose another --control, or stop the agent that has it")
-    })?;
-    let port = peers.local_addr().map_err(|e| system(&e))?.port();
-    let ready = json!({"addr": args.addr.to_string(), "port": port, "control": control.name});
-    let limits = Limits {
-        address: args.addr,
-        silence: Duration::from_secs(args.silence),
-        connect: Duration::from_secs(args.connect_timeout),
-    };
-    let resources = Resources {
-        poller: Poller::new().map_err(|e| system(&e))?,
-        pool: BlockPool::new(args.max_cache),
-        limits,
-        scratch: vec![0; SCRATCH].into_boxed_slice(),
-        now: Instant::now(),
-        events: Vec::new(),
-    };
-    let mut agent =
-        Agent::new(resources, peers, control, signals, args.max_streams).map_err(|e| system(&e))?;
-    reporter.event("ready", Weight::Lasting, ready, None);
-    agent.run(|event| tell(reporter, event)).map_err(|e| system(&e))?;
-    Ok(0)
-}
-
-/// Reports an event; a slow reader of events does not stop the agent.
-fn tell(reporter: &mut Reporter, event: &Value) {
-    let name = event["event"].as_str().unwrap_or_default();
-    let human = ["name", "member", "peer", "outcome", "code", "text"]
-        .iter()
-        .filter_map(|&field| event.get(field).map(|value| format!(" {field}={value}")))
-        .collect::<String>();
-    let human = format!("session {}: {name}{human}", event["session"]);
-    reporter.event(name, Weight::Passing, event.clone(), Some(human));
-}
-
-/// Options of `split`.
-#[derive(Debug, Args)]
-pub struct SplitArgs {
-    /// This agent's name
-    #[arg(long)]
-    pub name: String,
-    /// This agent's IPv4 address: other agents connect to it, and connections downstream come from it
-    #[arg(long, value_name = "IP", default_value = "0.0.0.0")]
-    pub addr: Ipv4Addr,
-    /// TCP port for other agents; 0 takes any free port
-    #[arg(long, value_name = "PORT", default_value_t = 26480)]
-    pub peer_port: u16,
-    /// Address of the control socket, where sessions are set and counters read: a Unix socket's path, or
-    /// IP:PORT
-    #[arg(long, value_name = "PATH|IP:PORT", value_parser = ControlAddress::parse)]
-    pub control: ControlAddress,
-    /// Cache memory of all streams together
-    #[arg(long, value_parser = parse_bytes, default_value = "1GiB")]
-    pub max_cache: u64,
-    /// Most streams at one time
-    #[arg(long, value_name = "N", default_value_t = 16384)]
-    pub max_streams: usize,
-    /// Seconds for which a peer may leave bytes unacknowledged
-    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
-    #[arg(value_parser = clap::value_parser!(u64).range(1..86400))]
-    pub silence: u64,
-    /// Seconds to keep trying the next agent when a stream begins
-    #[arg(long, value_name = "SECONDS", default_value_t = 5)]
-    #[arg(value_parser = clap::value_parser!(u64).range(1..3600))]
-    pub connect_timeout: u64,
-    /// Write events as JSON lines
-    #[arg(long)]
-    pub json: bool,
-}
-
-impl Subcommand for SplitArgs {
-    fn reporter(&self) -> Reporter {
-        Reporter::new(self.json, false, "split", &self.name, None)
-    }
-
-    fn run(&self, reporter: &mut Reporter) -> Result<u8, AgentError> {
-        check_name(&self.name)?;
-        run(self, reporter)
-    }
-}
+#[cfg(feature = "agent")]
+pub use agent::args::{run, SplitArgs};

@@ -7,8 +7,8 @@ use std::process::Command;
 
 use groupflow_base::codec::Envelopes;
 use groupflow_base::StreamId;
-use groupflow_split::frame::Preamble;
-use groupflow_split::frame::{Fault, SplitFrame};
+use groupflow_split::machine::frame::Preamble;
+use groupflow_split::machine::frame::{Fault, SplitFrame};
 use groupflow_transport::fanout::Mode;
 use serde_json::{json, Value};
 

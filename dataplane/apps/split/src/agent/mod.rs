@@ -1,50 +1,107 @@
-//! The agent: its sessions, their streams, and one loop around all descriptors.
+//! `gfagent split`: the machine on sockets, in one thread with one loop around all descriptors.
+//!
+//! | module | subject |
+//! |---|---|
+//! | [`args`] | options, and the start |
+//! | [`links`] | the connections of a stream, which move its bytes |
+//! | [`neighbours`] | connections from senders and agents |
+//! | [`requests`], [`control`], [`config`] | requests, the control socket, sessions in JSON |
+//! | [`ports`] | the ports that senders connect to |
+//! | [`cache`] | the bytes |
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
 use std::io;
-use std::net::TcpListener;
+use std::net::{Ipv4Addr, TcpListener};
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use groupflow_base::StreamId;
-use groupflow_host::poller::Ready;
+use groupflow_base::{Nanos, StreamId};
+use groupflow_host::poller::{Poller, Ready};
+use groupflow_host::shell::Clock;
 use groupflow_host::tcp;
-use neighbours::{Drain, Greeting};
+use groupflow_transport::fanout::BranchId;
 use nix::sys::signalfd::SignalFd;
 use serde_json::Value;
 
-use super::control::{ControlClient, Listener};
-use super::frame::{Fault, SplitFrame};
-use super::link::sharing::LinkUses;
-use super::live::{Abort, Live, Turn};
-use super::session::{stream_stats, LostMembers, Resources, Session, SplitPollKey};
+use self::cache::BlockPool;
+use self::control::{ControlClient, Listener};
+use self::links::Links;
+use self::neighbours::{Drain, Greeting};
+use self::ports::SessionPorts;
+use crate::machine::frame::Fault;
+use crate::machine::sharing::LinkUses;
+use crate::machine::{Abort, MachineConfig, SplitMachine};
 
+pub mod args;
+mod cache;
+mod config;
+mod control;
+mod links;
 mod neighbours;
+mod ports;
 mod requests;
 
 /// Time between two divisions of links' rates among the connections that share them: at 20 Mb/s, some 17
 /// packets are sent meanwhile.
-const SHARING: Duration = Duration::from_millis(10);
-/// Time within which a peer must send its preamble, and take last frames.
-const PATIENCE: Duration = Duration::from_secs(5);
+const SHARING: Nanos = Nanos::from_millis(10);
+/// Bytes of one read that are not cached.
+const SCRATCH: usize = 64 << 10;
 
-pub struct Agent {
-    pub(super) resources: Resources,
-    pub(super) sessions: BTreeMap<u32, Session>,
-    streams: HashMap<StreamId, Live>,
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum SplitPollKey {
+    Signals,
+    Control,
+    /// A client's connection to the control socket.
+    Client(u64),
+    Peers,
+    /// A connection from another agent that has sent no preamble yet.
+    Greeting(u64),
+    Listener(u32, u16),
+    Upstream(StreamId),
+    Branch(StreamId, BranchId),
+    /// A connection of an ended stream, whose last frames are still to arrive.
+    Drain(u64),
+}
+
+/// What the connections of all streams share.
+struct Resources {
+    poller: Poller<SplitPollKey>,
+    pool: BlockPool,
+    /// This agent's address, from which downstream connections come.
+    address: Ipv4Addr,
+    /// How long a peer may leave bytes unacknowledged.
+    silence: Duration,
+    /// A buffer for bytes that are handed on at once.
+    scratch: Box<[u8]>,
+    clock: Clock,
+    now: Nanos,
+}
+
+impl Resources {
+    fn new(pool: BlockPool, address: Ipv4Addr, silence: Duration) -> io::Result<Resources> {
+        let (poller, scratch) = (Poller::new()?, vec![0; SCRATCH].into_boxed_slice());
+        let clock = Clock::start();
+        Ok(Resources { poller, pool, address, silence, scratch, clock, now: clock.now() })
+    }
+}
+
+struct Agent {
+    machine: SplitMachine,
+    resources: Resources,
+    ports: BTreeMap<u32, SessionPorts>,
+    /// The connections of each stream.
+    links: HashMap<StreamId, Links>,
     /// Streams that are to have a turn.
     ready: HashSet<StreamId>,
     peers: Rc<TcpListener>,
     signals: SignalFd,
     control: Listener,
     clients: HashMap<u64, ControlClient>,
-    greetings: HashMap<u64, Greeting>,
+    greetings: BTreeMap<u64, Greeting>,
     drains: HashMap<u64, Drain>,
-    lost: LostMembers,
-    shared: Instant,
+    shared: Nanos,
     next: u64,
-    max_streams: usize,
     /// A spare descriptor, given up to accept, and so refuse, a connection when descriptors run out.
     spare: Option<File>,
     stopped: bool,
@@ -52,39 +109,38 @@ pub struct Agent {
 
 impl Agent {
     /// An agent with its sockets, which are registered here.
-    pub fn new(
-        mut resources: Resources, peers: TcpListener, control: Listener, signals: SignalFd,
-        max_streams: usize,
+    fn new(
+        mut resources: Resources, config: MachineConfig, peers: TcpListener, control: Listener,
+        signals: SignalFd,
     ) -> io::Result<Agent> {
         resources.poller.add(&peers, SplitPollKey::Peers)?;
         resources.poller.add(&control, SplitPollKey::Control)?;
         resources.poller.add(&signals, SplitPollKey::Signals)?;
         Ok(Agent {
+            machine: SplitMachine::new(config),
             shared: resources.now,
             resources,
-            sessions: BTreeMap::new(),
-            streams: HashMap::new(),
+            ports: BTreeMap::new(),
+            links: HashMap::new(),
             ready: HashSet::new(),
             peers: Rc::new(peers),
             signals,
             control,
             clients: HashMap::new(),
-            greetings: HashMap::new(),
+            greetings: BTreeMap::new(),
             drains: HashMap::new(),
-            lost: LostMembers::default(),
             next: 0,
-            max_streams,
             spare: File::open("/dev/null").ok(),
             stopped: false,
         })
     }
 
     /// Runs until a signal ends it; `tell` is called with each event.
-    pub fn run(&mut self, mut tell: impl FnMut(&Value)) -> io::Result<()> {
+    fn run(&mut self, mut tell: impl FnMut(&Value)) -> io::Result<()> {
         let mut events = Vec::new();
         while !self.stopped {
             self.resources.poller.wait(self.timeout(), &mut events)?;
-            self.resources.now = Instant::now();
+            self.resources.now = self.resources.clock.now();
             for (target, ready) in events.drain(..) {
                 self.dispatch(target, ready);
             }
@@ -93,9 +149,8 @@ impl Agent {
             self.share_links();
             self.publish(&mut tell);
         }
-        let all: Vec<StreamId> = self.streams.keys().copied().collect();
-        for id in all {
-            self.end(id, Turn::Aborted(Abort::new(Fault::Reset, "the agent was stopped")));
+        for id in self.links.keys().copied().collect::<Vec<_>>() {
+            self.abort(id, Fault::Reset, "the agent was stopped");
         }
         self.publish(&mut tell);
         Ok(())
@@ -105,11 +160,11 @@ impl Agent {
         if !self.ready.is_empty() {
             return Some(Duration::ZERO);
         }
-        let streams = self.streams.values().filter_map(|live| live.due);
+        let streams = self.links.values().filter_map(|links| links.due);
         let greetings = self.greetings.values().map(|greeting| greeting.until);
         let drains = self.drains.values().map(|drain| drain.until);
         let next = streams.chain(greetings).chain(drains).min()?;
-        Some(next.saturating_duration_since(Instant::now()))
+        Some(Duration::from_nanos((next - self.resources.clock.now()).0))
     }
 
     fn dispatch(&mut self, target: SplitPollKey, ready: Ready) {
@@ -121,15 +176,14 @@ impl Agent {
             SplitPollKey::Greeting(number) => self.greet(number, ready),
             SplitPollKey::Listener(session, port) => self.accept_senders(session, port),
             SplitPollKey::Upstream(id) => {
-                if let Some(live) = self.streams.get_mut(&id) {
-                    live.upstream.link.on_ready(ready);
+                if let Some(links) = self.links.get_mut(&id) {
+                    links.upstream.on_ready(ready);
                     self.ready.insert(id);
                 }
             }
-            SplitPollKey::Branch(id, key) => {
-                let link = self.streams.get_mut(&id).and_then(|l| l.links.iter_mut().find(|l| l.key == key));
-                if let Some(link) = link {
-                    link.on_ready(ready);
+            SplitPollKey::Branch(id, branch) => {
+                if let Some(links) = self.links.get_mut(&id) {
+                    links.on_branch_ready(branch, ready);
                     self.ready.insert(id);
                 }
             }
@@ -143,7 +197,7 @@ impl Agent {
     /// Handles the timeouts that are due.
     fn expire(&mut self) {
         let now = self.resources.now;
-        let due = self.streams.iter().filter(|(_, live)| live.due.is_some_and(|at| at <= now));
+        let due = self.links.iter().filter(|(_, links)| links.due.is_some_and(|at| at <= now));
         self.ready.extend(due.map(|(&id, _)| id));
         let late: Vec<u64> = self.greetings.iter().filter(|(_, g)| g.until <= now).map(|(&n, _)| n).collect();
         for number in late {
@@ -156,26 +210,25 @@ impl Agent {
     }
 
     fn take_turns(&mut self) {
-        let ids: Vec<StreamId> = self.ready.drain().collect();
         let mut starved = false;
-        for id in ids {
-            let Some(live) = self.streams.get_mut(&id) else { continue };
-            live.due = None;
-            match live.turn(&mut self.resources) {
-                Turn::Again => drop(self.ready.insert(id)),
-                Turn::Later(after) => live.due = after.map(|after| self.resources.now + after),
-                over => {
-                    self.end(id, over);
-                    continue;
-                }
+        for id in std::mem::take(&mut self.ready) {
+            let (Some(stream), Some(links)) = (self.machine.stream(id), self.links.get_mut(&id)) else {
+                continue;
+            };
+            let again = links.turn(stream, &mut self.resources);
+            starved |= stream.starved;
+            if let Some(outcome) = stream.outcome(self.resources.now) {
+                self.end(id, &outcome);
+            } else if again {
+                self.ready.insert(id);
             }
-            starved |= live.starved;
         }
         if starved {
             // History of any stream gives way to the bytes that other streams need now.
-            for live in self.streams.values_mut() {
-                live.core.forget_history();
-                live.cache.discard(&mut self.resources.pool, live.core.base());
+            for stream in self.machine.streams() {
+                stream.forget_history();
+                let Some(links) = self.links.get_mut(&stream.id) else { continue };
+                links.cache.discard(&mut self.resources.pool, stream.core().base());
             }
         }
     }
@@ -188,52 +241,42 @@ impl Agent {
         }
         self.shared = now;
         let mut uses = LinkUses::new();
-        for live in self.streams.values_mut() {
-            live.links.iter_mut().for_each(|link| link.add_use(&live.core, now, &mut uses));
+        for stream in self.machine.streams() {
+            let Some(links) = self.links.get(&stream.id) else { continue };
+            stream.add_uses(now, |branch| links.tcp_state(branch), &mut uses);
         }
-        for link in self.streams.values_mut().flat_map(|live| &mut live.links) {
-            link.take_share(&uses);
+        for stream in self.machine.streams() {
+            let Some(links) = self.links.get(&stream.id) else { continue };
+            stream.take_shares(&uses, |branch, rate| links.set_pace(branch, rate));
         }
     }
 
-    /// Ends a stream: closes its connections, and reports its outcome.
-    fn end(&mut self, id: StreamId, how: Turn) {
-        let Some(live) = self.streams.remove(&id) else { return };
-        let mut fields = stream_stats(&live);
-        let is_left_by_all = matches!(&how, Turn::Aborted(abort) if abort.fault == Fault::NoMembers);
-        if live.upstream.is_agent && is_left_by_all {
-            self.lost.remember(id, &live.tally);
+    /// Ends a stream early.
+    fn abort(&mut self, id: StreamId, fault: Fault, text: &str) {
+        let Some(stream) = self.machine.stream(id) else { return };
+        stream.abort(fault, text);
+        if let Some(outcome) = stream.outcome(self.resources.now) {
+            self.end(id, &outcome);
         }
-        match &how {
-            Turn::Aborted(abort) => {
-                fields["outcome"] = "aborted".into();
-                fields["fault"] = abort.fault.word().into();
-                fields["text"] = abort.text.clone().into();
-            }
-            _ => fields["outcome"] = "complete".into(),
+    }
+
+    /// Ends a stream: closes its connections. The last frames to an agent still arrive; members' replies are
+    /// sent before the reset, and a sender that does not take them now loses them.
+    fn end(&mut self, id: StreamId, outcome: &Result<(), Abort>) {
+        let Some(mut stream) = self.machine.close(id, outcome) else { return };
+        let Some(links) = self.links.remove(&id) else { return };
+        let complete = outcome.is_ok();
+        let mut upstream = links.close(&mut self.resources, complete);
+        upstream.out.bytes().append(&mut stream.outgoing);
+        if complete {
+            let _ = upstream.flush(true);
+            tcp::set_graceful(upstream.socket());
+        } else if stream.source.is_agent && tcp::failure(upstream.socket()).is_none() {
+            return self.drain_out(upstream);
+        } else {
+            let _ = upstream.flush(false);
         }
-        self.resources.event("stream_closed", live.spec.id, Some(id), fields.clone());
-        if let Some(session) = self.sessions.get_mut(&live.spec.id) {
-            session.closed(&live, fields);
-        }
-        let offset = live.core.floor();
-        let mut upstream = live.close(&mut self.resources, !matches!(how, Turn::Aborted(_)));
-        match how {
-            Turn::Aborted(Abort { fault, text }) => {
-                upstream.say(&SplitFrame::Failure { fault, member: 0, offset, text });
-                if upstream.is_agent && upstream.failure().is_none() {
-                    return self.drain_out(upstream.link);
-                }
-                // Members' replies are sent before the reset; a sender that does not take them now loses
-                // them.
-                let _ = upstream.flush();
-            }
-            _ => {
-                upstream.end();
-                tcp::set_graceful(upstream.link.socket());
-            }
-        }
-        upstream.link.close(&mut self.resources.poller);
+        upstream.close(&mut self.resources.poller);
     }
 
     fn number(&mut self) -> u64 {

@@ -1,27 +1,26 @@
 //! Connections from senders and from other agents: their streams begin, or are refused; connections of ended
 //! streams are drained.
 
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
-use std::net::{IpAddr, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
+use std::net::{SocketAddr, SocketAddrV4, TcpListener, TcpStream};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Instant;
 
-use groupflow_base::{gives_way, CodecError, StreamId};
+use groupflow_base::{gives_way, CodecError, Nanos, StreamId};
 use groupflow_host::link::{Channel, ReadOutcome, TcpLink};
 use groupflow_host::poller::Ready;
 use groupflow_host::tcp;
-use serde_json::json;
 
-use super::{Agent, PATIENCE};
-use crate::config::SessionSpec;
-use crate::frame::{Fault, Preamble, SplitFrame, PREAMBLE};
-use crate::link::{Upstream, OUTBOX};
-use crate::live::{Abort, Live, Turn};
-use crate::session::SplitPollKey;
+use super::links::Links;
+use super::{Agent, SplitPollKey};
+use crate::machine::frame::{Fault, Preamble, SplitFrame, PREAMBLE};
+use crate::machine::{Refusal, SessionSpec, Source};
 
+/// Time within which a peer must send its preamble, and take last frames.
+const PATIENCE: Nanos = Nanos::from_secs(5);
+/// Bytes of the outbox of a connection upstream.
+const OUTBOX: usize = 64 << 10;
 /// Connections that may wait without a preamble.
 const GREETINGS: usize = 256;
 
@@ -30,12 +29,10 @@ impl Agent {
         let listener = Rc::clone(&self.peers);
         while let Some((socket, peer)) = self.accept(&listener, 0) {
             if self.greetings.len() >= GREETINGS {
-                let silent =
-                    self.greetings.iter().map(|(&number, other)| (number, (*other.peer.ip()).into()));
                 // Numbers tell the age.
-                let silent: BTreeMap<u64, IpAddr> = silent.collect();
-                if let Some(other) = gives_way(silent.into_iter()).and_then(|n| self.greetings.remove(&n)) {
-                    self.refused(0, "greetings", "too many agents connect at once");
+                let silent = self.greetings.iter().map(|(&n, other)| (n, (*other.peer.ip()).into()));
+                if let Some(other) = gives_way(silent).and_then(|n| self.greetings.remove(&n)) {
+                    self.machine.refused(0, "greetings", "too many agents connect at once");
                     other.link.close(&mut self.resources.poller);
                 }
             }
@@ -60,47 +57,30 @@ impl Agent {
             return;
         };
         match read {
-            Ok(Some(Ok(preamble))) => match self.admit(&greeting, &preamble) {
-                Ok(()) => self.take_over(greeting, &preamble),
-                Err(text) => self.refuse_peer(greeting, preamble.session, &text),
-            },
+            Ok(Some(Ok(preamble))) => self.admit(greeting, &preamble),
             Ok(Some(Err(error))) => self.refuse_peer(greeting, 0, &format!("wrong preamble: {error}")),
             _ => greeting.link.close(&mut self.resources.poller),
         }
     }
 
-    fn admit(&mut self, greeting: &Greeting, preamble: &Preamble) -> Result<(), String> {
-        let Some(session) = self.sessions.get(&preamble.session) else {
-            return Err(format!("session {} is unknown here", preamble.session));
-        };
-        if !session.spec.takes_from(*greeting.peer.ip()) {
-            return Err(format!("{} is no neighbour in session {}", greeting.peer.ip(), preamble.session));
-        }
-        if session.spec.mode != preamble.mode {
-            return Err(format!("session {} has another mode here", preamble.session));
-        }
-        match self.streams.get(&preamble.stream) {
-            Some(live) if live.spec.id != preamble.session => {
-                Err("the stream is another session's".to_owned())
+    /// Opens the stream that another agent hands on.
+    fn admit(&mut self, greeting: Greeting, preamble: &Preamble) {
+        let admitted = self.machine.admits(*greeting.peer.ip(), preamble);
+        let admitted = admitted.and_then(|()| self.make_room().map_err(|refusal| refusal.text));
+        match admitted.map(|()| self.machine.session(preamble.session)) {
+            Ok(Some(spec)) => {
+                let id = preamble.stream;
+                greeting.link.rename(&mut self.resources.poller, SplitPollKey::Upstream(id));
+                let source = Source { peer: greeting.peer, is_agent: true };
+                self.open(id, spec, source, greeting.link, preamble.offset);
             }
-            Some(_) => Err(format!("stream {} is here already", preamble.stream)),
-            None => self.make_room().map_err(|(_, text)| text.to_owned()),
+            Ok(None) => greeting.link.close(&mut self.resources.poller),
+            Err(text) => self.refuse_peer(greeting, preamble.session, &text),
         }
-    }
-
-    fn take_over(&mut self, greeting: Greeting, preamble: &Preamble) {
-        let id = preamble.stream;
-        greeting.link.rename(&mut self.resources.poller, SplitPollKey::Upstream(id));
-        let upstream = Upstream::new(greeting.link, greeting.peer, true);
-        let Some(spec) = self.sessions.get(&preamble.session).map(|session| Arc::clone(&session.spec)) else {
-            return;
-        };
-        self.open(id, spec, upstream, preamble.offset);
     }
 
     pub(super) fn refuse_peer(&mut self, greeting: Greeting, session: u32, text: &str) {
-        let fields = json!({"code": "peer", "peer": greeting.peer.to_string(), "text": text});
-        self.resources.event("refused", session, None, fields);
+        self.machine.refused_peer(session, &greeting.peer.to_string(), text);
         self.refuse_stream(greeting.link, Fault::Refused, text);
     }
 
@@ -140,14 +120,14 @@ pub struct Greeting {
     pub link: TcpLink,
     pub peer: SocketAddrV4,
     /// When the wait for the preamble ends.
-    pub until: Instant,
+    pub until: Nanos,
     bytes: [u8; PREAMBLE],
     filled: usize,
 }
 
 impl Greeting {
     /// A connection of which nothing was read yet.
-    pub fn new(link: TcpLink, peer: SocketAddrV4, until: Instant) -> Greeting {
+    pub fn new(link: TcpLink, peer: SocketAddrV4, until: Nanos) -> Greeting {
         Greeting { link, peer, until, bytes: [0; PREAMBLE], filled: 0 }
     }
 
@@ -169,7 +149,7 @@ impl Greeting {
 pub struct Drain {
     pub link: TcpLink,
     /// When the wait for the peer's end is given up.
-    pub until: Instant,
+    pub until: Nanos,
 }
 
 impl Drain {
@@ -196,7 +176,7 @@ impl Agent {
         loop {
             match listener.accept() {
                 Ok((socket, SocketAddr::V4(peer))) => {
-                    let prepared = tcp::prepare(&socket, self.resources.limits.silence);
+                    let prepared = tcp::prepare(&socket, self.resources.silence);
                     if prepared.and_then(|()| tcp::reset_on_close(&socket)).is_ok() {
                         return Some((socket, peer));
                     }
@@ -208,7 +188,7 @@ impl Agent {
                     let refused = listener.accept();
                     if let Ok((socket, _)) = &refused {
                         let _ = tcp::reset_on_close(socket);
-                        self.refused(session, Fault::Refused.word(), tcp::EXHAUSTED);
+                        self.machine.refused(session, Fault::Refused.word(), tcp::EXHAUSTED);
                     }
                     let none = refused.is_err();
                     drop(refused);
@@ -225,76 +205,47 @@ impl Agent {
         }
     }
 
-    pub(super) fn refused(&mut self, session: u32, code: &str, text: &str) {
-        self.resources.event("refused", session, None, json!({"code": code, "text": text}));
-        if let Some(session) = self.sessions.get_mut(&session) {
-            session.refused += 1;
-        }
-    }
-
     pub(super) fn accept_senders(&mut self, session: u32, port: u16) {
-        let Some(found) = self.sessions.get(&session) else { return };
-        let Some(listener) = found.at_port(port) else { return };
-        let spec = Arc::clone(&found.spec);
+        let Some(listener) = self.ports.get(&session).and_then(|ports| ports.at(port)) else { return };
+        let Some(spec) = self.machine.session(session) else { return };
         while let Some((socket, peer)) = self.accept(&listener, session) {
-            if let Err((code, text)) = self.make_room() {
-                self.refused(session, code, text);
+            if let Err(Refusal { code, text, .. }) = self.make_room() {
+                self.machine.refused(session, code, &text);
                 continue;
             }
             let id = StreamId(rand::random());
             let Ok(registration) = self.resources.poller.add(&socket, SplitPollKey::Upstream(id)) else {
-                self.refused(session, "descriptors", "the connection cannot be watched");
+                self.machine.refused(session, "descriptors", "the connection cannot be watched");
                 continue;
             };
             let link = TcpLink::established(Channel::begun(socket, None), registration, OUTBOX);
-            self.open(id, Arc::clone(&spec), Upstream::new(link, peer, false), 0);
+            self.open(id, Arc::clone(&spec), Source { peer, is_agent: false }, link, 0);
         }
     }
 
     /// Whether the agent has room for another stream. A sender that has not sent a byte gives way to others.
-    pub(super) fn make_room(&mut self) -> Result<(), (&'static str, &'static str)> {
-        if self.streams.len() >= self.max_streams {
-            let mut silent: Vec<_> = self.streams.values().filter(|live| live.is_silent()).collect();
-            silent.sort_by_key(|live| live.began);
-            let oldest = gives_way(silent.iter().map(|live| (live.id, (*live.upstream.peer.ip()).into())));
-            if let Some(id) = oldest {
-                let text = "it sent nothing, and another sender came";
-                self.end(id, Turn::Aborted(Abort::new(Fault::Refused, text)));
-            }
+    fn make_room(&mut self) -> Result<(), Refusal> {
+        if let Some(id) = self.machine.giving_way() {
+            self.abort(id, Fault::Refused, "it sent nothing, and another sender came");
         }
-        if self.streams.len() >= self.max_streams {
-            Err(("streams", "the agent has as many streams as it may have (--max-streams)"))
-        } else if self.resources.pool.is_exhausted() {
-            Err(("cache", "the agent has no cache memory left (--max-cache)"))
-        } else {
-            Ok(())
-        }
+        self.machine.has_room(self.resources.pool.is_exhausted())
     }
 
-    pub(super) fn open(&mut self, id: StreamId, spec: Arc<SessionSpec>, upstream: Upstream, offset: u64) {
-        let (session, peer, is_agent) = (spec.id, upstream.peer, upstream.is_agent);
-        let fields = json!({
-            "peer": peer.to_string(),
-            "from": if is_agent { "agent" } else { "sender" },
-            "offset": offset,
-        });
-        // An agent upstream asks again when its session changes, because there may be new members.
-        let known = self.lost.tally(id);
-        match Live::open(&mut self.resources, id, spec, upstream, offset, known) {
-            Ok(mut live) => {
-                live.upstream.say(&SplitFrame::Welcome { offset });
-                self.resources.event("stream_opened", session, Some(id), fields);
-                self.streams.insert(id, live);
+    fn open(&mut self, id: StreamId, spec: Arc<SessionSpec>, source: Source, link: TcpLink, offset: u64) {
+        let now = self.resources.now;
+        let mut stream = self.machine.begin(now, id, spec, source, offset);
+        let mut links = Links::new(link, offset);
+        links.act(&mut stream, &mut self.resources);
+        match self.machine.accept(now, stream) {
+            Ok(()) => {
+                self.links.insert(id, links);
                 self.ready.insert(id);
-                if let Some(session) = self.sessions.get_mut(&session) {
-                    session.opened += 1;
-                }
             }
-            Err((upstream, abort)) => {
-                self.refused(session, abort.fault.word(), &abort.text);
-                match is_agent {
-                    true => self.refuse_stream(upstream.link, abort.fault, &abort.text),
-                    false => upstream.link.close(&mut self.resources.poller),
+            Err(abort) => {
+                let link = links.close(&mut self.resources, false);
+                match source.is_agent {
+                    true => self.refuse_stream(link, abort.fault, &abort.text),
+                    false => link.close(&mut self.resources.poller),
                 }
             }
         }

@@ -1,5 +1,5 @@
 use groupflow_base::codec::{CodecError, Envelope, Envelopes};
-use groupflow_split::frame::{Fault, SplitFrame, MAX_BODY, MAX_REPLY};
+use groupflow_split::machine::frame::{Fault, SplitFrame, MAX_BODY, MAX_REPLY};
 use proptest::collection::vec;
 use proptest::prelude::*;
 

@@ -1,5 +1,5 @@
 use groupflow_base::StreamId;
-use groupflow_split::frame::{Preamble, PREAMBLE};
+use groupflow_split::machine::frame::{Preamble, PREAMBLE};
 use groupflow_transport::fanout::Mode;
 use proptest::prelude::*;
 

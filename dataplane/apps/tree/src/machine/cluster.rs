@@ -10,7 +10,7 @@ use groupflow_base::Nanos;
 use serde::{Deserialize, Serialize};
 
 use super::dispatcher::Review;
-use super::names::{ClusterId, HostId, Peer, RouterId, Ticket};
+use super::names::{ClusterId, HostId, Peer, RouterId};
 
 /// The parent that a host was ordered to have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -114,8 +114,8 @@ impl ClusterHost {
     }
 }
 
-/// Bytes that a host of this cluster keeps for the head of another cluster, and for hosts below that head.
-/// They may be freed when the other's dispatcher says so.
+/// Bytes that a host of this cluster keeps for the head of another cluster, and for hosts below that head, until
+/// none of them can need these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Hold {
     /// The other cluster.
@@ -124,8 +124,6 @@ pub(super) struct Hold {
     pub(super) head: HostId,
     /// The host to which the head was connected.
     pub(super) parent: HostId,
-    /// The ticket by which the other dispatcher knows the connection.
-    pub(super) ticket: Ticket,
 }
 
 /// The members of a cluster, at most as many as the policy allows.
@@ -254,24 +252,21 @@ impl Cluster {
                 .is_some_and(|departed| departed.parents.contains(&parent) || departed.lost.contains(&parent))
     }
 
-    /// Notes that a host serves the head of another cluster. That cluster may not have received this ticket,
-    /// and may rely on an earlier one.
+    /// Notes that a host serves the head of another cluster.
     pub(super) fn hold(&mut self, hold: Hold) {
-        self.holds.push(hold);
+        if !self.holds.contains(&hold) {
+            self.holds.push(hold);
+        }
     }
 
-    /// The hold that another cluster got together with a ticket.
-    pub(super) fn held(&self, cluster: ClusterId, ticket: Ticket) -> Option<Hold> {
-        self.holds.iter().copied().find(|hold| hold.cluster == cluster && hold.ticket == ticket)
+    pub(super) fn holds(&self) -> impl Iterator<Item = &Hold> {
+        self.holds.iter()
     }
 
-    /// Frees what is kept for that cluster under this ticket. Returns the head for which nothing is kept any
-    /// more, with the host that kept it.
-    pub(super) fn free(&mut self, cluster: ClusterId, ticket: Ticket) -> Option<(HostId, HostId)> {
-        let at = self.holds.iter().position(|hold| hold.cluster == cluster && hold.ticket == ticket)?;
-        let hold = self.holds.remove(at);
+    /// Frees what is kept for another cluster.
+    pub(super) fn free(&mut self, hold: Hold) {
+        self.holds.retain(|other| *other != hold);
         self.forget_departed();
-        Some((hold.head, hold.parent))
     }
 
     /// Whether a member keeps bytes for a host of any cluster, or for those below it.

@@ -1,7 +1,8 @@
-//! The dispatchers of a tree: messages among them are delivered at once, and the dispatchers whose state must
-//! be stored are known.
+//! The dispatchers of a tree as one value: each keeps one cluster, and calls the others. The clusters whose state
+//! must be stored are known.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::{Deref, DerefMut};
 
 use groupflow_base::Nanos;
 use groupflow_base::Token;
@@ -9,7 +10,7 @@ use rand::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::dispatcher::Dispatcher;
-use super::message::{Between, DispatcherAction, FromHost, RefusalCode, ToHost, TreeJoin};
+use super::message::{FromHost, RefusalCode, ToHost, TreeJoin};
 use super::names::{ClusterId, HostId};
 use super::policy::Policy;
 
@@ -18,21 +19,27 @@ use super::policy::Policy;
 pub struct HostMessage {
     /// The cluster of the sending dispatcher.
     pub cluster: ClusterId,
-    /// The host that is told.
+    /// The receiving host.
     pub host: HostId,
     /// The message.
     pub message: ToHost,
 }
 
-/// The dispatchers of one tree. Between two calls no message among them is under way, so that states stored
-/// then are consistent.
+/// The dispatchers of one tree.
 #[derive(Debug, Clone)]
 pub struct Dispatchers {
     clusters: BTreeMap<ClusterId, Dispatcher>,
-    root: ClusterId,
-    policy: Policy,
-    token: Token,
+    pub(super) root: ClusterId,
+    pub(super) policy: Policy,
+    pub(super) token: Token,
+    now: Nanos,
+    /// Pairs of clusters: hosts of the second may keep bytes for hosts of the first.
+    pub(super) keepers: BTreeSet<(ClusterId, ClusterId)>,
+    /// The messages of the present step.
+    messages: Vec<HostMessage>,
     changed: BTreeSet<ClusterId>,
+    /// Clusters that are removed after the present step.
+    finished: Vec<ClusterId>,
     /// The source of seeds, which hosts must not be able to guess from the names of clusters.
     seeds: ChaCha8Rng,
     ended: bool,
@@ -43,15 +50,26 @@ impl Dispatchers {
     pub fn new(policy: Policy, token: Token, source: &TreeJoin, seed: u64, now: Nanos) -> Dispatchers {
         let mut seeds = ChaCha8Rng::seed_from_u64(seed);
         let root = ClusterId(seeds.next_u64());
-        let first = Dispatcher::root(root, policy, token.clone(), source, seeds.next_u64(), now);
-        let mut all = Dispatchers::none(root, policy, token, seeds);
+        let first = Dispatcher::root(root, policy, source, seeds.next_u64(), now);
+        let mut all = Dispatchers::none(root, policy, token, seeds, now);
         all.insert(first);
         all
     }
 
-    fn none(root: ClusterId, policy: Policy, token: Token, seeds: ChaCha8Rng) -> Dispatchers {
-        let (clusters, changed) = (BTreeMap::new(), BTreeSet::new());
-        Dispatchers { clusters, root, policy, token, changed, seeds, ended: false }
+    fn none(root: ClusterId, policy: Policy, token: Token, seeds: ChaCha8Rng, now: Nanos) -> Dispatchers {
+        Dispatchers {
+            clusters: BTreeMap::new(),
+            root,
+            policy,
+            token,
+            now,
+            keepers: BTreeSet::new(),
+            messages: Vec::new(),
+            changed: BTreeSet::new(),
+            finished: Vec::new(),
+            seeds,
+            ended: false,
+        }
     }
 
     fn insert(&mut self, dispatcher: Dispatcher) {
@@ -59,14 +77,16 @@ impl Dispatchers {
         self.clusters.insert(dispatcher.id(), dispatcher);
     }
 
-    /// The dispatchers as they were stored. `None`: the root's is not among them.
+    /// The dispatchers as they were stored, which follow this policy from now on. `None`: the root's is not
+    /// among them.
     pub fn resume(
         stored: Vec<Dispatcher>, policy: Policy, token: Token, seed: u64, now: Nanos,
     ) -> Option<Dispatchers> {
         let root = stored.iter().find(|dispatcher| dispatcher.parent().is_none())?.id();
-        let mut all = Dispatchers::none(root, policy, token, ChaCha8Rng::seed_from_u64(seed));
+        let mut all = Dispatchers::none(root, policy, token, ChaCha8Rng::seed_from_u64(seed), now);
         for mut dispatcher in stored {
-            dispatcher.resume(now);
+            dispatcher.resume(policy, now);
+            all.keepers.extend(dispatcher.keeps_for().map(|lower| (lower, dispatcher.id())));
             all.insert(dispatcher);
         }
         Some(all)
@@ -99,34 +119,25 @@ impl Dispatchers {
         changed.into_iter().map(|id| (id, self.clusters.get(&id))).collect()
     }
 
-    /// Handles a message of a host to a cluster's dispatcher.
+    /// Handles a message of a host to a cluster's dispatcher. The host's connection authenticates it.
     pub fn on_host(
         &mut self, now: Nanos, cluster: ClusterId, from: HostId, message: FromHost,
     ) -> Vec<HostMessage> {
-        match self.clusters.get_mut(&cluster) {
-            Some(dispatcher) => {
-                // A sign of life changes nothing that must be stored.
-                if message != FromHost::Alive {
-                    self.changed.insert(cluster);
-                }
-                dispatcher.on_host(now, from, message);
-                self.carry(now, cluster)
-            }
-            None => {
-                let message =
-                    ToHost::Refused { code: RefusalCode::Ended, text: "the cluster is no more".to_owned() };
-                vec![HostMessage { cluster, host: from, message }]
-            }
+        self.now = now;
+        match self.find(cluster) {
+            Some(mut dispatcher) => dispatcher.on_host(from, message),
+            None => self.notify(cluster, from, ended()),
         }
+        self.end_step()
     }
 
-    /// Handles the loss of the connection to a host of that cluster.
+    /// Handles the loss of the connection to a host of that cluster, which counts as a failure.
     pub fn on_gone(&mut self, now: Nanos, cluster: ClusterId, host: HostId) -> Vec<HostMessage> {
-        if let Some(dispatcher) = self.clusters.get_mut(&cluster) {
-            dispatcher.on_gone(now, host);
-            self.changed.insert(cluster);
+        self.now = now;
+        if let Some(mut dispatcher) = self.change(cluster) {
+            dispatcher.on_gone(host);
         }
-        self.carry(now, cluster)
+        self.end_step()
     }
 
     /// When [`Dispatchers::on_time`] is to be called.
@@ -136,103 +147,80 @@ impl Dispatchers {
 
     /// Handles the passing of time.
     pub fn on_time(&mut self, now: Nanos) -> Vec<HostMessage> {
+        self.now = now;
         let due = self.clusters.values().filter(|dispatcher| dispatcher.deadline() <= now);
-        let mut messages = Vec::new();
         for id in due.map(Dispatcher::id).collect::<Vec<_>>() {
-            if let Some(dispatcher) = self.clusters.get_mut(&id) {
-                dispatcher.on_time(now);
-                self.changed.insert(id);
-                messages.extend(self.carry(now, id));
+            if let Some(mut dispatcher) = self.change(id) {
+                dispatcher.on_time();
             }
         }
-        messages
+        self.end_step()
     }
 
-    /// Delivers messages among dispatchers until there are none left.
-    fn carry(&mut self, now: Nanos, first: ClusterId) -> Vec<HostMessage> {
-        let (mut messages, mut queue) = (Vec::new(), VecDeque::new());
-        self.collect(now, first, &mut messages, &mut queue);
-        while let Some((from, to, message)) = queue.pop_front() {
-            let sender = self.clusters.get(&from).filter(|sender| !sender.has_ended());
-            let to = if message.is_to_parent() { sender.and_then(Dispatcher::parent) } else { Some(to) };
-            let Some(to) = to else { continue };
-            let is_free = matches!(message, Between::Free(_));
-            match self.clusters.get_mut(&to).filter(|dispatcher| is_free || !dispatcher.has_ended()) {
-                Some(dispatcher) => {
-                    dispatcher.on_cluster(now, from, message);
-                    self.changed.insert(to);
-                    self.collect(now, to, &mut messages, &mut queue);
-                }
-                None => {
-                    if let Some(sender) = self.clusters.get_mut(&from) {
-                        sender.on_undelivered(now, to, &message);
-                        self.collect(now, from, &mut messages, &mut queue);
-                    }
-                }
-            }
-        }
-        messages
+    /// A cluster to be read, or to be changed by something that need not be stored.
+    pub(super) fn find(&mut self, id: ClusterId) -> Option<DispatcherMut<'_>> {
+        self.clusters.get_mut(&id)?.now = self.now;
+        Some(DispatcherMut { all: self, id })
     }
 
-    /// The cluster, or the nearest above it whose hosts are not gone.
-    fn living(&self, cluster: ClusterId) -> ClusterId {
-        let mut at = cluster;
-        while let Some(above) = self.clusters.get(&at).filter(|each| each.has_ended()) {
-            at = above.parent().unwrap_or(self.root);
-            if at == self.root {
-                break;
-            }
-        }
-        at
+    /// A cluster to be changed.
+    pub(super) fn change(&mut self, id: ClusterId) -> Option<DispatcherMut<'_>> {
+        let mut found = self.find(id)?;
+        found.mark_changed();
+        Some(found)
     }
 
-    /// Carries out the actions of a dispatcher.
-    fn collect(
-        &mut self, now: Nanos, id: ClusterId, messages: &mut Vec<HostMessage>,
-        queue: &mut VecDeque<(ClusterId, ClusterId, Between)>,
-    ) {
-        while let Some(output) = self.clusters.get_mut(&id).and_then(Dispatcher::poll) {
+    pub(super) fn mark_changed(&mut self, id: ClusterId) {
+        self.changed.insert(id);
+    }
+
+    /// Adds a cluster, whose first host will be this one.
+    pub(super) fn found(&mut self, id: ClusterId, parent: ClusterId, founder: HostId) {
+        let until = self.now + self.policy.patience;
+        let dispatcher = Dispatcher::found(id, parent, (founder, until), self.policy, self.seeds.next_u64());
+        self.insert(dispatcher);
+    }
+
+    pub(super) fn notify(&mut self, cluster: ClusterId, host: HostId, message: ToHost) {
+        self.messages.push(HostMessage { cluster, host, message });
+    }
+
+    /// Removes a cluster after the present step.
+    pub(super) fn finish(&mut self, id: ClusterId) {
+        self.finished.push(id);
+    }
+
+    fn end_step(&mut self) -> Vec<HostMessage> {
+        for id in std::mem::take(&mut self.finished) {
+            self.clusters.remove(&id);
             self.changed.insert(id);
-            match output {
-                DispatcherAction::Host(host, message) => {
-                    messages.push(HostMessage { cluster: id, host, message })
-                }
-                DispatcherAction::Cluster(to, message) => queue.push_back((id, to, message)),
-                DispatcherAction::Found(founding) => {
-                    let seed = self.seeds.next_u64();
-                    let dispatcher = Dispatcher::found(&founding, self.policy, self.token.clone(), seed, now);
-                    self.insert(dispatcher);
-                }
-                DispatcherAction::Move { cluster, below, to, may_pass_on } => {
-                    let to = self.living(to);
-                    if let Some(moved) = self.clusters.get_mut(&cluster) {
-                        moved.on_moved(now, to);
-                        self.collect(now, cluster, messages, queue);
-                    }
-                    if let Some(taker) = self.clusters.get_mut(&to) {
-                        taker.on_adopt(now, cluster, below, may_pass_on);
-                        self.collect(now, to, messages, queue);
-                    }
-                }
-                DispatcherAction::Vanished(clusters) => {
-                    let Some(parent) = self.clusters.get(&id).and_then(Dispatcher::parent) else { continue };
-                    let parent = self.living(parent);
-                    for (cluster, _) in &clusters {
-                        if let Some(moved) = self.clusters.get_mut(cluster) {
-                            moved.on_moved(now, parent);
-                            self.collect(now, *cluster, messages, queue);
-                        }
-                    }
-                    if let Some(taker) = self.clusters.get_mut(&parent) {
-                        taker.on_vanished(now, id, clusters);
-                        self.collect(now, parent, messages, queue);
-                    }
-                }
-                DispatcherAction::Ended => {
-                    self.clusters.remove(&id);
-                    self.ended |= id == self.root;
-                }
-            }
+            self.ended |= id == self.root;
         }
+        std::mem::take(&mut self.messages)
+    }
+}
+
+/// The refusal of a host whose cluster no longer exists.
+pub(super) fn ended() -> ToHost {
+    ToHost::Refused { code: RefusalCode::Ended, text: "the cluster is no more".to_owned() }
+}
+
+/// A dispatcher at work: it changes its own cluster, and calls the dispatchers of others.
+pub(super) struct DispatcherMut<'a> {
+    pub(super) all: &'a mut Dispatchers,
+    id: ClusterId,
+}
+
+impl Deref for DispatcherMut<'_> {
+    type Target = Dispatcher;
+
+    fn deref(&self) -> &Dispatcher {
+        self.all.clusters.get(&self.id).expect("no cluster is removed within a step")
+    }
+}
+
+impl DerefMut for DispatcherMut<'_> {
+    fn deref_mut(&mut self) -> &mut Dispatcher {
+        self.all.clusters.get_mut(&self.id).expect("no cluster is removed within a step")
     }
 }

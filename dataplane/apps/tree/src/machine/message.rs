@@ -1,4 +1,4 @@
-//! Messages between hosts and dispatchers, and among the dispatchers of a tree.
+//! Messages between hosts and dispatchers.
 //!
 //! In JSON, a message is `{"say": NAME, "what": …}`; names, tickets and tokens are hexadecimal digits, and
 //! times are in nanoseconds.
@@ -7,7 +7,6 @@ use groupflow_base::Nanos;
 use groupflow_base::Token;
 use serde::{Deserialize, Serialize};
 
-use super::dispatcher::Below;
 use super::names::{ClusterId, HostId, Peer, RouterId, Ticket};
 
 /// A host's request to be in the tree.
@@ -132,111 +131,4 @@ pub enum ToHost {
         /// The reason for people.
         text: String,
     },
-}
-
-/// A message between dispatchers, which are all in one process: messages arrive in order, and none is lost. A
-/// message to the parent is for the cluster that is the parent when it arrives.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Between {
-    /// To the parent: this host is the head of the sender's cluster, and needs to know its parent.
-    Head {
-        /// The head.
-        head: Peer,
-        /// A host that should have served the head lacks its next bytes; a host above may have them.
-        behind: bool,
-        /// The last [`Between::Attach`] that could not be carried out for that reason.
-        tried: Option<Ticket>,
-    },
-    /// To a child: its head is to be connected to this host.
-    Attach {
-        /// The host of the parent's cluster.
-        to: Peer,
-        /// The ticket by which that host recognizes the head.
-        ticket: Ticket,
-        /// The head that the parent knew when it sent this.
-        head: HostId,
-        /// The delay of `to` from the source.
-        delay: Nanos,
-    },
-    /// To a child: the delay from the source of the host to which its head is connected.
-    Delay(Nanos),
-    /// To the parent: the sender's head is to measure latencies again.
-    Review,
-    /// To a child: its head is to measure the latencies to these hosts of the parent's cluster, which have room.
-    Probe(Vec<Peer>),
-    /// To the parent: the latencies that the sender's head measured again, one way.
-    Measured(Vec<(HostId, Nanos)>),
-    /// To a child: the source lacks the next bytes of the child's head; this ticket was tried last.
-    Gone(Ticket),
-    /// To the sender of this [`Between::Attach`]: no host needs bytes any more that are kept for the head
-    /// connected by it.
-    Free(Ticket),
-    /// To the parent: that [`Between::Attach`] and all orders of the cluster's hosts are carried out.
-    Settled(Ticket),
-    /// To a child: its head is slow and must be replaced.
-    HeadSlow,
-    /// To the parent: the sender's head is slow, and there is no other; it should be connected to a lower
-    /// host.
-    Lower,
-    /// From the root: there is no place for the child's cluster; its hosts must begin again.
-    Dissolve,
-}
-
-impl Between {
-    /// Whether the message is for whichever cluster is the sender's parent.
-    pub(super) fn is_to_parent(&self) -> bool {
-        matches!(
-            self,
-            Between::Head { .. }
-                | Between::Review
-                | Between::Measured(_)
-                | Between::Settled(_)
-                | Between::Lower
-        )
-    }
-}
-
-/// The description of a cluster that is to be founded.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Founding {
-    /// The cluster's name.
-    pub cluster: ClusterId,
-    /// The cluster's parent.
-    pub parent: ClusterId,
-    /// The source's cluster.
-    pub root: ClusterId,
-    /// The host that will be its head: the first one that joins.
-    pub founder: HostId,
-    /// The host to which the head is to be connected; `None`: the parent must be asked.
-    pub attach: Option<(Peer, Ticket)>,
-    /// The delay of that host from the source.
-    pub delay: Nanos,
-}
-
-/// An action that a dispatcher asks its caller to carry out. All except a message are carried out before
-/// anything else happens.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum DispatcherAction {
-    /// Send a message to a host.
-    Host(HostId, ToHost),
-    /// Send a message to a dispatcher.
-    Cluster(ClusterId, Between),
-    /// A cluster that was below this one is below another from now on.
-    Move {
-        /// The cluster.
-        cluster: ClusterId,
-        /// The facts known about the cluster.
-        below: Below,
-        /// The cluster that takes it: one that was beside it, or this cluster's parent.
-        to: ClusterId,
-        /// Whether the other may put it below one of its own. A cluster that no host here can serve, or whose
-        /// next bytes none has, is kept by the parent, since passing it on might bring it back for ever.
-        may_pass_on: bool,
-    },
-    /// The cluster's hosts are gone: its parent forgets it, and takes these clusters, which were below it.
-    Vanished(Vec<(ClusterId, Below)>),
-    /// Run a dispatcher for a new cluster.
-    Found(Founding),
-    /// The dispatcher's cluster has ended; no further output follows.
-    Ended,
 }

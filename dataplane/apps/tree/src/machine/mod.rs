@@ -54,7 +54,7 @@ pub use cluster::{Cluster, ClusterHost, ParentOrder};
 pub use dispatcher::{Below, Dispatcher};
 pub use dispatchers::{Dispatchers, HostMessage};
 pub use frame::{Hello, Reason, StartAt, TreeFrame};
-pub use message::{Between, DispatcherAction, Founding, FromHost, RefusalCode, ToHost, TreeJoin};
+pub use message::{FromHost, RefusalCode, ToHost, TreeJoin};
 pub use names::{ClusterId, HostId, Peer, RouterId, Ticket};
 pub use node::{ConnId, Conns, DatagramRelay, NodeAction, NodeConfig, ReadItem, Slow, TreeNode};
 pub use policy::{Demotion, Policy};

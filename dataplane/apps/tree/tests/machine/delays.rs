@@ -1,16 +1,12 @@
 //! Delays from the source: their bound, and hosts that are moved when latencies have changed.
 
 use groupflow_base::Nanos;
-use groupflow_tree::machine::{
-    Between, ClusterId, Demotion, Dispatcher, DispatcherAction, FromHost, HostId, NodeConfig, Policy,
-    RefusalCode, Slow, ToHost,
-};
+use groupflow_tree::machine::{Demotion, FromHost, HostId, NodeConfig, Policy, RefusalCode, Slow, ToHost};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::dispatchers as single;
-use super::dispatchers::{across, attached, join, outputs, peer};
-use super::forest::{token, Forest, ROOT, SOURCE};
+use super::dispatchers::{in_ms, measures, Told};
+use super::forest::{Forest, SOURCE};
 use super::grove::{Grove, MIDDLE};
 use super::streaming::config;
 
@@ -121,112 +117,91 @@ const OTHER: HostId = HostId(2);
 const HOST: HostId = HostId(3);
 
 /// A source with two children, of which the first has a child; the latencies from there, in ms.
-fn of_three() -> Dispatcher {
-    let mut root = Dispatcher::root(ROOT, policy(None), token(), &join(SOURCE, 2), 1, Nanos::ZERO);
-    for (host, capacity, measured) in [
-        (PARENT, 4, vec![(SOURCE, 10)]),
-        (OTHER, 4, vec![(SOURCE, 10)]),
-        (HOST, 4, vec![(SOURCE, 12), (PARENT, 2)]),
-    ] {
-        root.on_host(Nanos::ZERO, host, FromHost::Join(join(host, capacity)));
-        while root.tree().get(host).is_none() {
-            root.on_host(Nanos::ZERO, host, measures(&measured));
-        }
-        attached(&mut root, host, 1);
+fn of_three() -> Told {
+    let mut tree = Told::new(policy(None), 2);
+    for (host, measured) in
+        [(PARENT, vec![(SOURCE, 10)]), (OTHER, vec![(SOURCE, 10)]), (HOST, vec![(SOURCE, 12), (PARENT, 2)])]
+    {
+        tree.member(host, 4, &measured);
     }
-    assert_eq!(root.tree().get(HOST).and_then(|host| host.parent()), Some(PARENT));
-    outputs(&mut root);
-    root
-}
-
-fn in_ms(latencies: &[(HostId, u64)]) -> Vec<(HostId, Nanos)> {
-    latencies.iter().map(|&(host, ms)| (host, Nanos::from_millis(ms))).collect()
-}
-
-fn measures(latencies: &[(HostId, u64)]) -> FromHost {
-    FromHost::Measured(in_ms(latencies))
+    assert_eq!(tree.parent(HOST), Some(PARENT));
+    tree
 }
 
 /// Lets time pass until this host is asked to measure; all others find what they know.
-fn asked(root: &mut Dispatcher, now: &mut Nanos, host: HostId) -> Vec<HostId> {
-    for _ in 0..20 {
-        *now = root.deadline();
-        assert_ne!(*now, Nanos::MAX);
-        root.on_time(*now);
-        for each in root.tree().iter().map(|(host, _)| host).collect::<Vec<_>>() {
-            root.on_host(*now, each, FromHost::Alive);
-        }
-        for output in outputs(root) {
-            if let DispatcherAction::Host(to, ToHost::Probe(peers)) = output {
-                if to == host {
-                    return peers.iter().map(|peer| peer.host).collect();
-                }
+fn asked(tree: &mut Told, host: HostId) -> Vec<HostId> {
+    for _ in 0..200 {
+        let now = tree.all.deadline();
+        assert_ne!(now, Nanos::MAX);
+        tree.pass(now, &[]);
+        for (to, message) in tree.outputs() {
+            match message {
+                ToHost::Probe(peers) if to == host => return peers.iter().map(|peer| peer.host).collect(),
+                _ => {}
             }
         }
     }
     panic!("{host} is never asked");
 }
 
-fn parent(root: &Dispatcher) -> Option<HostId> {
-    root.tree().get(HOST).and_then(|host| host.parent())
+fn delay(tree: &Told) -> Option<u64> {
+    tree.root().delay(HOST).map(Nanos::as_millis)
 }
 
 #[test]
 fn a_host_moves_to_a_parent_that_is_better_twice_by_the_margin() {
     // Over the present parent it has 32 ms: a quarter of that is 8.
     for (latency, moves) in [(14, true), (15, false)] {
-        let (mut root, mut now) = (of_three(), Nanos::ZERO);
+        let mut tree = of_three();
         let found = measures(&[(PARENT, 22), (OTHER, latency)]);
-        assert_eq!(asked(&mut root, &mut now, HOST), [PARENT, OTHER], "its parent, and those with room");
-        root.on_host(now, HOST, found.clone());
-        assert_eq!(root.delay(HOST), Some(Nanos::from_millis(32)), "what it measured counts");
-        assert_eq!(parent(&root), Some(PARENT), "a single measurement may be an accident");
-        let before = now;
-        asked(&mut root, &mut now, HOST);
-        root.on_host(now, HOST, found);
-        assert_eq!(parent(&root), Some(if moves { OTHER } else { PARENT }), "{latency}");
+        assert_eq!(asked(&mut tree, HOST), [PARENT, OTHER], "its parent, and those with room");
+        tree.say(HOST, found.clone());
+        assert_eq!(delay(&tree), Some(32), "what it measured counts");
+        assert_eq!(tree.parent(HOST), Some(PARENT), "a single measurement may be an accident");
+        let before = tree.now;
+        asked(&mut tree, HOST);
+        tree.say(HOST, found);
+        assert_eq!(tree.parent(HOST), Some(if moves { OTHER } else { PARENT }), "{latency}");
         // A host that found a better parent is asked again before the others.
-        assert_eq!(now - before < Nanos::from_millis(2500), moves);
+        assert_eq!(tree.now - before < Nanos::from_millis(2500), moves);
     }
 }
 
 /// So no host moves itself, or has others moved, by telling latencies when it likes.
 #[test]
 fn a_measurement_that_nobody_asked_for_is_refused() {
-    let (mut root, mut now) = (of_three(), Nanos::ZERO);
+    let mut tree = of_three();
     let found = measures(&[(PARENT, 22), (OTHER, 1)]);
-    let tell = |root: &mut Dispatcher, now| {
-        root.on_host(now, HOST, found.clone());
-        let bad = |output: &DispatcherAction| {
-            let DispatcherAction::Host(HOST, ToHost::Refused { code, .. }) = output else { return false };
-            *code == RefusalCode::BadMessage
-        };
-        (outputs(root).iter().any(bad), root.delay(HOST).map(Nanos::as_millis), parent(root))
+    let tell = |tree: &mut Told| {
+        tree.say(HOST, found.clone());
+        let is_bad =
+            |message: &ToHost| matches!(message, ToHost::Refused { code: RefusalCode::BadMessage, .. });
+        let refused = tree.outputs().iter().any(|(host, message)| *host == HOST && is_bad(message));
+        (refused, delay(tree), tree.parent(HOST))
     };
-    assert_eq!(tell(&mut root, now), (true, Some(12), Some(PARENT)));
-    asked(&mut root, &mut now, HOST);
-    assert_eq!(tell(&mut root, now), (false, Some(32), Some(PARENT)));
-    assert_eq!(tell(&mut root, now), (true, Some(32), Some(PARENT)), "one answer, one measurement");
+    assert_eq!(tell(&mut tree), (true, Some(12), Some(PARENT)));
+    asked(&mut tree, HOST);
+    assert_eq!(tell(&mut tree), (false, Some(32), Some(PARENT)));
+    assert_eq!(tell(&mut tree), (true, Some(32), Some(PARENT)), "one answer, one measurement");
     // The answer may come after a restart of the dispatcher.
-    root.resume(now);
-    assert_eq!(tell(&mut root, now), (false, Some(11), Some(OTHER)));
+    tree.resume(policy(None));
+    assert_eq!(tell(&mut tree), (false, Some(11), Some(OTHER)));
 }
 
 #[test]
 fn one_host_moves_at_a_time_and_then_rests_longer_each_time() {
-    let (mut root, mut now) = (of_three(), Nanos::ZERO);
+    let mut tree = of_three();
     let (there, back) = (measures(&[(PARENT, 100), (OTHER, 1)]), measures(&[(OTHER, 100), (PARENT, 1)]));
     let mut moves = Vec::new();
     for _ in 0..40 {
-        asked(&mut root, &mut now, HOST);
-        let before = parent(&root);
-        root.on_host(now, HOST, if before == Some(PARENT) { there.clone() } else { back.clone() });
-        if parent(&root) != before {
-            let order = root.tree().get(HOST).expect("a member").order;
+        asked(&mut tree, HOST);
+        let before = tree.parent(HOST);
+        tree.say(HOST, if before == Some(PARENT) { there.clone() } else { back.clone() });
+        if tree.parent(HOST) != before {
             // Until it is there, it is not asked, and no other host moves.
-            assert!(!root.tree().get(HOST).expect("a member").attached);
-            root.on_host(now, HOST, FromHost::Attached { order, latency: Nanos::from_millis(1) });
-            moves.push(now);
+            assert!(!tree.root().tree().get(HOST).expect("a member").attached);
+            tree.attached(HOST);
+            moves.push(tree.now);
         }
     }
     let rests: Vec<u64> = moves.windows(2).map(|pair| (pair[1] - pair[0]).as_millis() / 3000).collect();
@@ -296,99 +271,95 @@ fn hosts_that_are_moved_to_nearer_parents_miss_no_byte() {
     assert_eq!(grove.nodes[&host].count as u64, grove.written);
 }
 
-const BELOW: ClusterId = ClusterId(7);
 const HEAD: HostId = HostId(20);
 
 /// The root of three with a cluster below it, whose head is connected to the host that is returned.
-fn with_a_head() -> (Dispatcher, HostId) {
-    let mut root = of_three();
-    single::comes(&mut root, BELOW, HEAD.0);
-    let told = across(&mut root);
-    let attach = told.iter().find_map(|(to, message)| match message {
-        Between::Attach { to: parent, ticket, .. } if *to == BELOW => Some((parent.host, *ticket)),
-        _ => None,
-    });
-    let (parent, ticket) = attach.expect("a place");
-    let found = || Between::Measured(in_ms(&[(parent, 90), (SOURCE, 1)]));
-    root.on_cluster(Nanos::ZERO, BELOW, found());
-    assert_eq!(across(&mut root), [], "the head is not there yet");
-    root.on_cluster(Nanos::ZERO, BELOW, Between::Settled(ticket));
-    root.on_cluster(Nanos::ZERO, ClusterId(99), found());
-    across(&mut root);
-    (root, parent)
+fn with_a_head() -> (Told, HostId) {
+    let mut tree = of_three();
+    tree.member(HEAD, 4, &[(SOURCE, 1000)]);
+    assert_ne!(tree.cluster_of(HEAD), tree.all.root());
+    let parent = tree.parent(HEAD).expect("a place");
+    (tree, parent)
 }
 
 #[test]
 fn a_head_is_asked_and_moved_no_more_often_than_reviews_demand() {
-    let (mut root, parent) = with_a_head();
+    let (mut tree, parent) = with_a_head();
     let better = if parent == OTHER { PARENT } else { OTHER };
-    let mut tell = |latencies: &[(HostId, u64)]| {
-        root.on_cluster(Nanos::ZERO, BELOW, Between::Measured(in_ms(latencies)));
-        across(&mut root).pop().map(|(_, message)| message)
+    assert_eq!(asked(&mut tree, HEAD)[0], parent);
+    // What follows from the answer, and whether the head is asked once more.
+    let tell = |tree: &mut Told, latencies: &[(HostId, u64)]| {
+        tree.say(HEAD, measures(latencies));
+        let told = tree.outputs().into_iter().filter(|(host, _)| *host == HEAD);
+        let asks = told.filter(|(_, message)| matches!(message, ToHost::Probe(_))).count();
+        if asks == 0 {
+            asked(tree, HEAD);
+        }
+        (asks, tree.parent(HEAD))
     };
-    let is_asked = |told: Option<Between>| matches!(told, Some(Between::Probe(_)));
-    assert_eq!(tell(&[(parent, 90)]), None, "the other hosts did not answer");
+    assert_eq!(tell(&mut tree, &[(parent, 90)]), (0, Some(parent)), "the other hosts did not answer");
     for _ in 0..3 {
-        assert!(is_asked(tell(&[(parent, 90), (better, 1)])), "a single measurement may be an accident");
-        assert_eq!(tell(&[(parent, 90)]), None);
+        let found = tell(&mut tree, &[(parent, 90), (better, 1)]);
+        assert_eq!(found, (1, Some(parent)), "a single measurement may be an accident");
+        assert_eq!(tell(&mut tree, &[(parent, 90)]), (0, Some(parent)));
     }
-    assert!(is_asked(tell(&[(parent, 90), (better, 1)])));
-    let told = tell(&[(parent, 90), (better, 1)]);
-    assert!(matches!(told, Some(Between::Attach { to, .. }) if to.host == better), "{told:?}");
+    assert_eq!(tell(&mut tree, &[(parent, 90), (better, 1)]), (1, Some(parent)));
+    (0..3).for_each(|_| drop(asked(&mut tree, HEAD)));
+    tree.say(HEAD, measures(&[(parent, 90), (better, 1)]));
+    assert_eq!(tree.parent(HEAD), Some(better));
+    tree.attached(HEAD);
+    tree.outputs();
     for _ in 0..3 {
-        assert_eq!(tell(&[(better, 90), (parent, 1)]), None, "it rests");
+        tree.say(HEAD, measures(&[(better, 90), (parent, 1)]));
+        assert_eq!((tree.outputs(), tree.parent(HEAD)), (vec![], Some(better)), "it rests");
     }
 }
 
-/// Another cluster than the parent asks in vain.
+/// It measures its parent and hosts beside that, and no more of its answer counts than was asked for.
 #[test]
 fn a_head_measures_hosts_of_the_parent_and_no_more_than_any_other_host() {
-    let mut cluster = single::founded();
-    outputs(&mut cluster);
-    let many: Vec<_> = (30..1030).map(|host| peer(HostId(host))).collect();
-    let probe = || Between::Probe(many.clone());
-    cluster.on_cluster(Nanos::ZERO, BELOW, probe());
-    assert_eq!(outputs(&mut cluster), [], "of a cluster that is not its parent");
-    cluster.on_cluster(Nanos::ZERO, single::PARENT, probe());
-    let most = 1 + single::policy().probes;
-    let told = outputs(&mut cluster);
-    let [DispatcherAction::Host(single::FOUNDER, ToHost::Probe(asked))] = &told[..] else {
-        panic!("{told:?}");
+    let (mut tree, parent) = with_a_head();
+    for host in (30..60).map(HostId) {
+        tree.member(host, 4, &[(SOURCE, 1), (PARENT, 1), (OTHER, 1)]);
+    }
+    let measured = asked(&mut tree, HEAD);
+    assert_eq!((measured.len(), measured[0]), (1 + policy(None).probes, parent));
+    let is_refused = |tree: &mut Told| {
+        let found: Vec<_> = (30..1030).map(|host| (HostId(host), 1)).collect();
+        tree.say(HEAD, FromHost::Measured(in_ms(&found)));
+        let mut told = tree.outputs().into_iter();
+        told.any(|(host, message)| host == HEAD && matches!(message, ToHost::Refused { .. }))
     };
-    assert_eq!((asked.len(), asked[0].host), (most, HostId(5)));
-    let found: Vec<_> = many.iter().map(|peer| (peer.host, 1)).collect();
-    cluster.on_host(Nanos::ZERO, single::FOUNDER, measures(&found));
-    let told = across(&mut cluster);
-    assert_eq!(told, [(single::PARENT, Between::Measured(in_ms(&found[..most])))]);
-    cluster.on_host(Nanos::ZERO, single::FOUNDER, measures(&found));
-    assert_eq!(across(&mut cluster), [], "nobody asked for that");
+    assert!(!is_refused(&mut tree));
+    let stored = serde_json::to_string(tree.dispatcher_of(HEAD)).expect("JSON");
+    assert!(stored.len() < 4000, "{}", stored.len());
+    assert!(is_refused(&mut tree), "nobody asked for that");
 }
 
-fn told_between() -> impl Strategy<Value = Between> {
-    let host = || prop_oneof![4 => 0..4_u64, 1 => 20..22_u64, 1 => any::<u64>()].prop_map(HostId);
-    let time = || prop_oneof![4 => 0..200_000_000_u64, 1 => any::<u64>()].prop_map(Nanos);
-    prop_oneof![
-        vec((host(), time()), 0..20).prop_map(Between::Measured),
-        vec(host().prop_map(peer), 0..20).prop_map(Between::Probe),
-        time().prop_map(Between::Delay),
-        Just(Between::Review),
-    ]
+fn latencies() -> impl Strategy<Value = Vec<(HostId, Nanos)>> {
+    let host = prop_oneof![4 => 0..4_u64, 1 => 20..22_u64, 1 => any::<u64>()].prop_map(HostId);
+    let time = prop_oneof![4 => 0..200_000_000_u64, 1 => any::<u64>()].prop_map(Nanos);
+    vec((host, time), 0..20)
 }
 
 proptest! {
-    /// Nothing panics, and one message has no more than one answer to each host and cluster.
+    /// Nothing panics, and one message has few answers.
     #[test]
-    fn no_latency_that_a_dispatcher_tells_harms_another(
-        said in vec((prop_oneof![4 => Just(BELOW), 1 => Just(single::PARENT)], told_between()), 0..60),
+    fn no_latency_that_a_host_tells_harms_others(
+        said in vec((proptest::sample::select(vec![HEAD, HOST, OTHER]), latencies()), 0..60),
     ) {
-        let (root, _) = with_a_head();
-        for mut dispatcher in [root, single::founded()] {
-            outputs(&mut dispatcher);
-            for (second, (from, message)) in said.iter().enumerate() {
-                dispatcher.on_cluster(Nanos::from_secs(second as u64), *from, message.clone());
-                prop_assert!(outputs(&mut dispatcher).len() <= 3);
+        let (mut tree, _) = with_a_head();
+        for (host, latencies) in said {
+            if tree.all.iter().all(|dispatcher| dispatcher.tree().get(host).is_none()) {
+                continue;
             }
-            prop_assert!(serde_json::to_string(&dispatcher).is_ok());
+            tree.pass(tree.now + Nanos::from_secs(1), &[]);
+            tree.outputs();
+            tree.say(host, FromHost::Measured(latencies));
+            prop_assert!(tree.outputs().len() <= 3);
+            for dispatcher in tree.all.iter() {
+                prop_assert!(serde_json::to_string(dispatcher).is_ok());
+            }
         }
     }
 }

@@ -52,7 +52,6 @@ pub struct ForestHost {
 }
 
 pub const SOURCE: HostId = HostId(0);
-pub const ROOT: ClusterId = ClusterId(0);
 
 pub struct Forest {
     pub now: Nanos,

@@ -12,7 +12,7 @@
 
 use super::*;
 
-impl Dispatcher {
+impl DispatcherMut<'_> {
     pub(super) fn set_behind(&mut self, host: HostId, behind: bool) {
         if let Some(member) = self.tree.get_mut(host) {
             member.behind = behind;
@@ -21,10 +21,7 @@ impl Dispatcher {
 
     /// Notes that the parent which the head tried last lacks the head's next bytes, or could not be reached.
     pub(super) fn note_tried(&mut self, gone: bool) {
-        self.tried = match self.above {
-            Above::Attached(.., ticket) if gone => Some(ticket),
-            _ => None,
-        };
+        self.tried_above = self.attached_to().filter(|_| gone);
     }
 
     /// Handles a host for which the cluster's head lacks the next bytes.
@@ -39,6 +36,7 @@ impl Dispatcher {
                 self.tree.unplace(head);
                 self.make_head(host);
                 self.place(head);
+                self.ask_above();
             }
             (Some(parent), false) => self.set_apart(host, parent),
         }
@@ -55,36 +53,32 @@ impl Dispatcher {
     fn set_apart(&mut self, host: HostId, parent: ClusterId) {
         let Some(peer) = self.tree.get(host).map(|member| member.peer) else { return };
         let cluster = ClusterId(self.rng.next_u64());
-        let (root, delay) = (self.root, Nanos::ZERO);
-        let founding = Founding { cluster, parent, root, founder: host, attach: None, delay };
         let below = Below::found_again(peer, self.policy.threshold, true);
-        self.out.push_back(DispatcherAction::Found(founding));
-        self.out.push_back(DispatcherAction::Move { cluster, below, to: parent, may_pass_on: true });
+        self.all.found(cluster, parent, host);
+        if let Some(mut above) = self.all.change(parent) {
+            above.on_adopt(cluster, below, true);
+        }
         self.redirect(host, cluster);
     }
 
-    /// Whether that ticket was for this cluster's head.
-    pub(super) fn is_from_head(&self, cluster: ClusterId, ticket: Ticket) -> bool {
-        let held = self.tree.held(cluster, ticket);
-        held.is_some_and(|hold| self.tree.head() == Some(hold.parent))
-    }
-
     /// Handles a cluster below for whose head this cluster's head lacks the next bytes.
-    pub(super) fn raise_cluster(&mut self, cluster: ClusterId, tried: Ticket) {
+    pub(super) fn raise_cluster(&mut self, cluster: ClusterId) {
         if self.parent().is_some() {
             return self.pass_up(cluster);
         }
-        self.send(cluster, Between::Gone(tried));
+        if let Some(mut lower) = self.all.change(cluster) {
+            lower.give_up_head();
+        }
         if let Some(below) = self.below.get_mut(&cluster) {
             below.behind = false;
         }
         self.attach(cluster, None, true);
     }
 
-    /// Handles the news that the source lacks the head's next bytes, too.
-    pub(super) fn on_gone_above(&mut self, from: ClusterId, tried: Ticket) {
-        if let Some(head) = self.tree.head().filter(|_| from == self.root && self.tried == Some(tried)) {
-            self.tried = None;
+    /// The source lacks the head's next bytes, too.
+    fn give_up_head(&mut self) {
+        self.tried_above = None;
+        if let Some(head) = self.tree.head() {
             self.give_up(head);
         }
     }

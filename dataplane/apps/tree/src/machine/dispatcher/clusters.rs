@@ -2,7 +2,6 @@
 //! parent when its parent is empty or cannot serve it: so there is never a cycle of clusters.
 
 use super::*;
-use crate::machine::RouterId;
 
 /// A cluster below this one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -15,67 +14,37 @@ pub struct Below {
     pub from: Option<HostId>,
     /// Latency from this cluster's head to that head, one way, as far as it is known.
     pub latency: Nanos,
-    /// The last [`Between::Attach`], while it is not known to be carried out.
-    pub awaited: Option<Ticket>,
     /// The head needs bytes that other hosts no longer have; this cluster's head may have them.
     pub behind: bool,
-    /// The delay of `from` from the source, as the cluster was told last.
-    pub delay: Nanos,
     /// The findings of the head's reviews.
     pub(super) review: Review,
 }
 
 impl Below {
     /// A cluster of which nothing else is known.
-    pub fn found_again(head: Peer, latency: Nanos, behind: bool) -> Below {
-        Below {
-            head,
-            router: None,
-            from: None,
-            latency,
-            awaited: None,
-            behind,
-            delay: Nanos::ZERO,
-            review: Review::default(),
-        }
+    pub(super) fn found_again(head: Peer, latency: Nanos, behind: bool) -> Below {
+        Below { head, router: None, from: None, latency, behind, review: Review::default() }
     }
 
     /// The same cluster on its way to another one.
     fn given(self) -> Below {
-        Below { from: None, awaited: None, review: Review::default(), ..self }
-    }
-
-    /// Whether the cluster's hosts are connected only to each other and to hosts of this cluster: then
-    /// another cluster may be put below it, because no remaining edge can make that one an ancestor.
-    pub(super) fn has_settled(&self) -> bool {
-        self.from.is_some() && self.awaited.is_none()
+        Below { from: None, review: Review::default(), ..self }
     }
 }
 
-impl Dispatcher {
+impl DispatcherMut<'_> {
     /// Lets a host found a cluster below this one, which may take over clusters that are nearer to it.
     pub(super) fn let_found(&mut self, join: &TreeJoin, latency: Nanos, measured: &[(HostId, Nanos)]) {
-        let Some((host, peer)) = self.attach_point(None).and_then(|h| Some((h, self.tree.get(h)?.peer)))
-        else {
-            return;
-        };
-        let (cluster, ticket) = (ClusterId(self.rng.next_u64()), self.ticket());
-        let delay = self.delay(host).unwrap_or(Nanos::ZERO);
-        let new = Below::found_again(join.peer, latency, false);
-        let below = Below { router: join.router, from: Some(host), delay, ..new };
-        self.below.insert(cluster, below);
-        self.tree.hold(Hold { cluster, head: join.peer.host, parent: host, ticket });
-        self.count_foreign();
-        self.notify(host, ToHost::Expect { child: join.peer.host, ticket });
-        let founding = Founding {
-            cluster,
-            parent: self.id,
-            root: self.root,
-            founder: join.peer.host,
-            attach: Some((peer, ticket)),
-            delay,
-        };
-        self.out.push_back(DispatcherAction::Found(founding));
+        let Some(host) = self.attach_point(None) else { return };
+        let (id, cluster) = (self.id, ClusterId(self.rng.next_u64()));
+        let below = Below::found_again(join.peer, latency, false);
+        self.below.insert(cluster, Below { router: join.router, ..below });
+        self.all.found(cluster, id, join.peer.host);
+        self.attach_to(cluster, host);
+        if let Some(mut founded) = self.all.change(cluster) {
+            // It has no hosts that could be connected elsewhere.
+            founded.settled = true;
+        }
         self.notify(join.peer.host, ToHost::Redirect(cluster));
         if self.policy.takes_over && join.capacity > 1 {
             self.let_take_over(cluster, usize::from(join.capacity) - 1, latency, measured);
@@ -106,15 +75,18 @@ impl Dispatcher {
 
     fn give(&mut self, cluster: ClusterId, below: Below, to: ClusterId, may_pass_on: bool) {
         self.count_foreign();
-        let below = below.given();
-        self.out.push_back(DispatcherAction::Move { cluster, below, to, may_pass_on });
+        if let Some(mut moved) = self.all.change(cluster) {
+            moved.on_moved(to);
+        }
+        if let Some(mut taker) = self.all.change(to) {
+            taker.on_adopt(cluster, below.given(), may_pass_on);
+        }
     }
 
     /// Handles a cluster that comes from above, or from a cluster that is empty or cannot serve it. Beyond
     /// `Policy::max_clusters`, it is passed on to a settled cluster; if there is none it is kept, but never
     /// more than twice as many.
-    pub fn on_adopt(&mut self, now: Nanos, cluster: ClusterId, below: Below, may_pass_on: bool) {
-        self.now = now;
+    pub(super) fn on_adopt(&mut self, cluster: ClusterId, below: Below, may_pass_on: bool) {
         self.below.insert(cluster, below);
         self.count_foreign();
         let many = may_pass_on && self.below.len() > self.policy.max_clusters;
@@ -129,13 +101,19 @@ impl Dispatcher {
 
     /// The nearest of the settled clusters beside that one, below which it may be put.
     pub(super) fn nearest_settled(&self, cluster: ClusterId) -> Option<ClusterId> {
-        let others = self.below.iter().filter(|(&id, other)| id != cluster && other.has_settled());
+        let others = self.below.iter().filter(|(&id, _)| id != cluster && self.has_settled(id));
         others.map(|(&id, other)| (other.latency, id)).min().map(|(_, id)| id)
     }
 
+    /// Whether the hosts of a cluster below are connected only to each other and to hosts of this cluster: then
+    /// another cluster may be put below it, because no remaining edge can make that one an ancestor.
+    pub(super) fn has_settled(&self, cluster: ClusterId) -> bool {
+        let is_served = self.below.get(&cluster).is_some_and(|below| below.from.is_some());
+        is_served && self.all.get(cluster).is_some_and(|lower| lower.settled)
+    }
+
     /// Handles the move of this cluster below another one, which will name a host for the head.
-    pub fn on_moved(&mut self, now: Nanos, to: ClusterId) {
-        self.now = now;
+    fn on_moved(&mut self, to: ClusterId) {
         self.above = match self.above {
             Above::Root => return,
             Above::Attached(_, peer, ticket) => Above::Attached(to, peer, ticket),
@@ -145,60 +123,52 @@ impl Dispatcher {
     }
 
     /// Asks the parent for another host to which the head can be connected.
-    pub(super) fn ask_above(&mut self, head: HostId) {
-        if let (Some(parent), Some(member)) = (self.parent(), self.tree.get(head)) {
-            let (head, behind) = (member.peer, member.behind);
-            self.above = Above::Asked(parent);
-            self.send(parent, Between::Head { head, behind, tried: self.tried.filter(|_| behind) });
+    pub(super) fn ask_above(&mut self) {
+        let head = self.tree.head().and_then(|head| self.tree.get(head));
+        let (Some(parent), Some(head)) = (self.parent(), head) else { return };
+        let (id, peer, behind) = (self.id, head.peer, head.behind);
+        let tried = self.tried_above.filter(|_| behind);
+        self.above = Above::Asked(parent);
+        if let Some(mut above) = self.all.change(parent) {
+            above.on_head(id, peer, behind, tried);
         }
     }
 
-    pub(super) fn on_attach(
-        &mut self, from: ClusterId, (to, delay): (Peer, Nanos), ticket: Ticket, given: HostId,
-    ) {
-        let head = self.tree.head().or(self.founder.map(|(founder, _)| founder));
-        // A ticket for an earlier head is of no use to this one, which the named host does not expect; its
-        // own will follow.
-        let Some(head) = head.filter(|&head| head == given && self.parent() == Some(from)) else {
-            return self.send(from, Between::Free(ticket));
-        };
+    /// Handles the place of this cluster's head, which that host of the parent's cluster expects.
+    pub(super) fn on_attach(&mut self, from: ClusterId, to: Peer, ticket: Ticket, delay: Nanos) {
         (self.above, self.delay_above) = (Above::Attached(from, to, ticket), delay);
-        self.note_outside(head);
-        if self.tree.head().is_some() {
+        self.settled = false;
+        if let Some(head) = self.tree.head() {
             self.order(head, ParentOrder::Outside, Nanos::ZERO);
         }
         self.settle_debts();
     }
 
-    /// Handles a cluster whose head has changed, has lost its parent, or does not get its next bytes.
-    pub(super) fn on_head(&mut self, from: ClusterId, head: Peer, behind: bool, tried: Option<Ticket>) {
+    /// Handles a cluster whose head has changed, has lost its parent, or does not get its next bytes. `tried`:
+    /// the host here that lacks these bytes.
+    fn on_head(&mut self, from: ClusterId, head: Peer, behind: bool, tried: Option<HostId>) {
         let Some(below) = self.below.get_mut(&from) else { return };
-        let not = (below.head == head).then_some(below.from).flatten();
+        let before = (below.head == head).then_some(below.from).flatten();
         (below.head, below.behind) = (head, behind);
-        match tried.filter(|&ticket| behind && self.is_from_head(from, ticket)) {
-            Some(ticket) => self.raise_cluster(from, ticket),
-            None => {
-                // A host that was tried could be reached; another could not.
-                not.filter(|_| tried.is_none()).into_iter().for_each(|host| self.suspect(host));
-                self.attach(from, not, true);
+        if tried.is_some() && tried == self.tree.head() {
+            return self.raise_cluster(from);
+        }
+        // A host that was tried could be reached; another could not.
+        if let Some(host) = before.filter(|_| tried.is_none()) {
+            self.suspect(host);
+        }
+        self.attach(from, before, true);
+    }
+
+    /// Notes that all hosts have carried out their orders since the head has its place.
+    pub(super) fn note_settled(&mut self) {
+        let Above::Attached(parent, ..) = self.above else { return };
+        if !self.settled && !self.tree.is_empty() && self.tree.iter().all(|(_, member)| member.attached) {
+            let id = self.id;
+            self.settled = true;
+            if let Some(below) = self.all.change(parent).as_mut().and_then(|above| above.below.get_mut(&id)) {
+                below.behind = false;
             }
-        }
-    }
-
-    /// Notes that a cluster has carried out an [`Between::Attach`].
-    pub(super) fn on_settled(&mut self, from: ClusterId, ticket: Ticket) {
-        if let Some(below) = self.below.get_mut(&from).filter(|below| below.awaited == Some(ticket)) {
-            (below.awaited, below.behind) = (None, false);
-        }
-    }
-
-    /// Tells the parent, once for each [`Between::Attach`], that all hosts have carried out their orders.
-    pub(super) fn report_settled(&mut self) {
-        let Above::Attached(parent, _, ticket) = self.above else { return };
-        let settled = !self.tree.is_empty() && self.tree.iter().all(|(_, member)| member.attached);
-        if settled && self.reported != Some(ticket) {
-            self.reported = Some(ticket);
-            self.send(parent, Between::Settled(ticket));
         }
     }
 
@@ -214,7 +184,9 @@ impl Dispatcher {
         let Some(parent) = self.parent() else {
             if self.below.remove(&cluster).is_some() {
                 self.count_foreign();
-                self.send(cluster, Between::Dissolve);
+                if let Some(mut lower) = self.all.change(cluster) {
+                    lower.dissolve();
+                }
             }
             return;
         };
@@ -223,28 +195,25 @@ impl Dispatcher {
         }
     }
 
-    /// Handles the root's refusal to keep this cluster, which no host can serve: its hosts begin again.
-    pub(super) fn on_dissolve(&mut self) {
-        if self.above == Above::Root {
-            return;
-        }
+    /// Ends this cluster, which no host can serve: its hosts begin again.
+    fn dissolve(&mut self) {
+        let (root, until) = (self.all.root, self.now + self.policy.patience);
         for host in self.tree.hosts() {
-            self.notify(host, ToHost::Redirect(self.root));
-            self.tree.send_away(host, self.now + self.policy.patience);
+            self.notify(host, ToHost::Redirect(root));
+            self.tree.send_away(host, until);
             self.tree.remove(host);
         }
         self.end();
     }
 
     /// Handles an empty cluster below, whose own clusters come here.
-    pub fn on_vanished(&mut self, now: Nanos, from: ClusterId, clusters: Vec<(ClusterId, Below)>) {
-        self.now = now;
+    fn on_vanished(&mut self, from: ClusterId, clusters: Vec<(ClusterId, Below)>) {
         let before = self.below.remove(&from);
         let latency = before.map_or(self.policy.threshold, |below| below.latency);
         self.count_foreign();
         self.retry();
         for (cluster, below) in clusters {
-            self.on_adopt(now, cluster, Below { latency: latency + below.latency, ..below }, true);
+            self.on_adopt(cluster, Below { latency: latency + below.latency, ..below }, true);
         }
     }
 
@@ -259,12 +228,26 @@ impl Dispatcher {
         if std::mem::replace(&mut self.ended, true) {
             return;
         }
-        let below = std::mem::take(&mut self.below);
-        let clusters = below.into_iter().map(|(cluster, below)| (cluster, below.given())).collect();
-        self.out.push_back(DispatcherAction::Vanished(clusters));
         for (host, _) in std::mem::take(&mut self.joins) {
-            self.refuse(host, RefusalCode::Ended, "the cluster is no more".to_owned());
+            self.notify(host, ended());
+        }
+        if let Some(parent) = self.parent() {
+            self.hand_over(parent);
         }
         self.settle_debts();
+    }
+
+    /// Gives the parent the clusters below.
+    fn hand_over(&mut self, parent: ClusterId) {
+        let (id, below) = (self.id, std::mem::take(&mut self.below));
+        let clusters: Vec<_> = below.into_iter().map(|(cluster, below)| (cluster, below.given())).collect();
+        for (cluster, _) in &clusters {
+            if let Some(mut moved) = self.all.change(*cluster) {
+                moved.on_moved(parent);
+            }
+        }
+        if let Some(mut above) = self.all.change(parent) {
+            above.on_vanished(id, clusters);
+        }
     }
 }

@@ -7,11 +7,9 @@
 //! now are not moved.
 //!
 //! The parent of a cluster's head is a host of the cluster above, whose dispatcher alone knows which of them
-//! have room. It names those hosts ([`Between::Probe`]) when the head is to measure ([`Between::Review`]),
-//! hears what the head measured ([`Between::Measured`]), and decides by the same rule.
+//! have room. It names those hosts when the head is to measure, and decides by the same rule.
 
 use super::*;
-use crate::machine::RouterId;
 
 /// A move must shorten the delay by this part of it, besides `Policy::margin`.
 const PART: u64 = 4;
@@ -56,6 +54,15 @@ impl Review {
     }
 }
 
+/// The present place of a host that may be moved to a better one.
+struct Place {
+    parent: HostId,
+    /// The host's delay from the source.
+    delay: Nanos,
+    rests_until: Nanos,
+    router: Option<RouterId>,
+}
+
 impl Dispatcher {
     /// The delay of a host from the source: the sum of the latencies of all edges, one way. `None`: the host
     /// is not connected to the cluster's head.
@@ -82,6 +89,50 @@ impl Dispatcher {
         member.attached && !self.is_source(member)
     }
 
+    /// A better parent than the present one, for a host of this cluster that has measured these.
+    fn better_parent(&self, host: HostId, measured: &[(HostId, Nanos)]) -> Option<HostId> {
+        let member = self.tree.get(host)?;
+        let present = Place {
+            parent: member.parent()?,
+            delay: self.delay(host)?,
+            rests_until: member.review.rest.max(member.slow_until),
+            router: member.router,
+        };
+        let is_new = |other: HostId| measured.iter().any(|&(to, _)| to == other) && other != present.parent;
+        let best = self.best_rank(host, |other, _| is_new(other) && !self.tree.would_cycle(host, other));
+        best.filter(|best| self.is_better(best, &present)).map(|best| best.parent)
+    }
+
+    /// The same for the head of a cluster below.
+    fn better_for_head(&self, below: &Below, measured: &[(HostId, Nanos)]) -> Option<HostId> {
+        let parent = below.from?;
+        let (_, latency) = measured.iter().find(|(to, _)| *to == parent)?;
+        let present = Place {
+            parent,
+            delay: self.delay(parent)? + *latency,
+            rests_until: below.review.rest,
+            router: below.router,
+        };
+        let open = measured.iter().filter(|&&(host, _)| host != parent && self.tree.room(host, self.now) > 0);
+        let best = open.filter_map(|&(host, latency)| self.rank(host, latency, false)).min();
+        best.filter(|best| self.is_better(best, &present)).map(|best| best.parent)
+    }
+
+    /// Whether a host is to move, while no other is on its way: its delay becomes shorter by the margin, or
+    /// comes within the bound.
+    fn is_better(&self, best: &Rank, present: &Place) -> bool {
+        let &Place { parent, delay, rests_until, router } = present;
+        let may_move = rests_until <= self.now && self.tree.iter().all(|(_, member)| member.attached);
+        let margin = self.policy.margin.max(Nanos(delay.0 / PART));
+        let was_beyond = self.is_beyond(delay);
+        // The stream is to reach a router only once, and no host is to wait for a slow one.
+        let leaves_router = self.tree.is_behind(parent, router) && !self.tree.is_behind(best.parent, router);
+        let nearer = best.delay + margin <= delay && !leaves_router && (was_beyond || !best.is_beyond);
+        may_move && !best.is_late && (nearer || was_beyond && !best.is_beyond)
+    }
+}
+
+impl DispatcherMut<'_> {
     /// Asks the next host, or once more one that has just found a better parent, to measure its parent and
     /// hosts with room.
     pub(super) fn review_next(&mut self) {
@@ -94,39 +145,39 @@ impl Dispatcher {
         };
         let next = self.tree.iter().filter(|(_, member)| self.has_parent(member)).min_by_key(after);
         let Some((host, member)) = next else { return };
-        self.reviewed = (self.now, host);
-        if let (ParentOrder::Outside, Some(above)) = (member.up, self.parent()) {
-            return self.send(above, Between::Review);
-        }
         let own = member.parent().and_then(|parent| self.tree.get(parent)).map(|parent| parent.peer);
-        let others = self.candidates(member.router).into_iter();
+        let (is_head, router) = (member.up == ParentOrder::Outside, member.router);
+        self.reviewed = (self.now, host);
+        if is_head {
+            return self.review_head();
+        }
+        let others = self.candidates(router).into_iter();
         let others = others.filter(|&peer| Some(peer) != own && !self.tree.is_below(peer.host, host));
-        self.ask_to_measure(host, own.into_iter().chain(others).collect());
+        let asked = own.into_iter().chain(others).collect();
+        self.ask_to_measure(host, asked);
     }
 
-    /// Has the head of a cluster below measure hosts with room.
-    pub(super) fn probe_head(&mut self, cluster: ClusterId) {
-        let Some(below) = self.below.get(&cluster).filter(|below| below.has_settled()) else { return };
+    /// Lets the head measure hosts of the parent's cluster, and its own parent for comparison.
+    fn review_head(&mut self) {
+        let (Above::Attached(parent, peer, _), Some(head)) = (self.above, self.tree.head()) else { return };
+        let id = self.id;
+        let others = self.all.find(parent).and_then(|above| above.candidates_for(id));
+        if let Some(others) = others {
+            self.ask_to_measure(head, std::iter::once(peer).chain(others).collect());
+        }
+    }
+
+    /// Other hosts with room that may serve the head of a cluster below; `None`: the head is not settled.
+    fn candidates_for(&self, cluster: ClusterId) -> Option<Vec<Peer>> {
+        let below = self.below.get(&cluster).filter(|_| self.has_settled(cluster))?;
         let others = self.candidates(below.router).into_iter();
-        let others = others.filter(|peer| Some(peer.host) != below.from).collect();
-        self.send(cluster, Between::Probe(others));
+        Some(others.filter(|peer| Some(peer.host) != below.from).collect())
     }
 
     fn ask_to_measure(&mut self, host: HostId, asked: Vec<Peer>) {
         if let Some(member) = self.tree.get_mut(host) {
             member.review.asked = member.review.asked.saturating_add(1);
             self.notify(host, ToHost::Probe(asked));
-        }
-    }
-
-    /// Lets the head measure hosts of the parent's cluster, and its own parent for comparison.
-    pub(super) fn on_probe(&mut self, from: ClusterId, mut others: Vec<Peer>) {
-        if let (Above::Attached(parent, peer, _), Some(head)) = (self.above, self.tree.head()) {
-            if parent == from {
-                others.truncate(self.policy.probes);
-                others.insert(0, peer);
-                self.ask_to_measure(head, others);
-            }
         }
     }
 
@@ -143,13 +194,13 @@ impl Dispatcher {
         let Some(member) = self.tree.get_mut(host).filter(|member| member.attached) else { return };
         let parent = member.parent().or(member.outside);
         let now = measured.iter().find(|&&(to, _)| Some(to) == parent).map(|&(_, latency)| latency);
+        let (is_head, slow_until) = (member.up == ParentOrder::Outside, member.slow_until);
         member.latency = now.unwrap_or(member.latency);
-        if member.up == ParentOrder::Outside {
-            let slow = member.slow_until > self.now;
-            if let (Above::Attached(above, ..), false) = (self.above, slow) {
-                self.send(above, Between::Measured(measured.to_vec()));
-            }
-            return self.report_delays();
+        if is_head {
+            self.report_delays();
+            return if slow_until <= self.now {
+                self.report_head(measured)
+            };
         }
         // A parent that does not answer is soon known to be gone.
         let better = now.and_then(|_| self.better_parent(host, measured));
@@ -161,55 +212,27 @@ impl Dispatcher {
         self.report_delays();
     }
 
-    /// Whether a host that rests until then may be moved to a better parent.
-    fn may_move(&self, rest: Nanos) -> bool {
-        rest <= self.now && self.tree.iter().all(|(_, member)| member.attached)
-    }
-
-    /// A parent over which the host's delay is shorter by the margin, or within the bound at last.
-    fn better_parent(&self, host: HostId, measured: &[(HostId, Nanos)]) -> Option<HostId> {
-        let member = self.tree.get(host)?;
-        let (parent, before) = (member.parent()?, self.delay(host)?);
-        let is_new = |other: HostId| measured.iter().any(|&(to, _)| to == other) && other != parent;
-        let best = self.best_rank(host, |other, _| is_new(other) && !self.tree.would_cycle(host, other))?;
-        let is_better = self.may_move(member.review.rest.max(member.slow_until))
-            && self.is_better(&best, parent, before, member.router);
-        is_better.then_some(best.parent)
-    }
-
-    /// Whether a host behind that router, whose delay over its present parent is `before`, is to go to another.
-    fn is_better(&self, best: &Rank, parent: HostId, before: Nanos, router: Option<RouterId>) -> bool {
-        let margin = self.policy.margin.max(Nanos(before.0 / PART));
-        let was_beyond = self.is_beyond(before);
-        // The stream is to reach a router only once, and no host is to wait for a slow one.
-        let leaves_router = self.tree.is_behind(parent, router) && !self.tree.is_behind(best.parent, router);
-        let nearer = best.delay + margin <= before && !leaves_router && (was_beyond || !best.is_beyond);
-        !best.is_late && (nearer || was_beyond && !best.is_beyond)
-    }
-
-    /// Handles the latencies that the head of a cluster below measured: those to its parent and to other hosts.
-    /// If one of these is better, the head measures once more.
-    pub(super) fn on_head_measured(&mut self, from: ClusterId, measured: &[(HostId, Nanos)]) {
-        let Some(&below) = self.below.get(&from).filter(|below| below.has_settled()) else { return };
-        let better = self.better_for_head(&below, measured);
-        let (now, review) = (self.now, self.policy.review);
-        let target = self.below.get_mut(&from).and_then(|below| below.review.note(better, now, review));
-        match target {
-            Some(host) => self.attach_to(from, host),
-            None if better.is_some() => self.probe_head(from),
-            None => {}
+    /// Lets the parent choose another place for the head, which measured these latencies.
+    fn report_head(&mut self, measured: &[(HostId, Nanos)]) {
+        let Above::Attached(parent, ..) = self.above else { return };
+        let id = self.id;
+        let finds_better = self.all.change(parent).is_some_and(|mut above| above.move_head(id, measured));
+        if finds_better {
+            self.review_head();
         }
     }
 
-    fn better_for_head(&self, below: &Below, measured: &[(HostId, Nanos)]) -> Option<HostId> {
-        let parent = below.from?;
-        let (_, latency) = measured.iter().find(|(to, _)| *to == parent)?;
-        let before = self.delay(parent)? + *latency;
-        let open = measured.iter().filter(|&&(host, _)| host != parent && self.tree.room(host, self.now) > 0);
-        let best = open.filter_map(|&(host, latency)| self.rank(host, latency, false)).min()?;
-        let is_better =
-            self.may_move(below.review.rest) && self.is_better(&best, parent, before, below.router);
-        is_better.then_some(best.parent)
+    /// Handles the latencies that the head of a cluster below measured: those to its parent and to other hosts.
+    /// True: one of these is better, and the head is to measure once more.
+    fn move_head(&mut self, from: ClusterId, measured: &[(HostId, Nanos)]) -> bool {
+        let Some(&below) = self.below.get(&from).filter(|_| self.has_settled(from)) else { return false };
+        let better = self.better_for_head(&below, measured);
+        let (now, review) = (self.now, self.policy.review);
+        let target = self.below.get_mut(&from).and_then(|below| below.review.note(better, now, review));
+        if let Some(host) = target {
+            self.attach_to(from, host);
+        }
+        better.is_some() && target.is_none()
     }
 
     /// Lets a host that is moved rest, after each move twice as long.
@@ -220,15 +243,7 @@ impl Dispatcher {
         }
     }
 
-    /// Handles a new delay of the host to which the head is connected.
-    pub(super) fn on_delay_above(&mut self, from: ClusterId, delay: Nanos) {
-        if self.parent() == Some(from) {
-            self.delay_above = delay;
-            self.report_delays();
-        }
-    }
-
-    /// Tells hosts that have come to be beyond the bound, or within it, and clusters below whose delay has
+    /// Tells hosts that have come to be beyond the bound, or within it, also in clusters below whose delay has
     /// changed.
     pub(super) fn report_delays(&mut self) {
         let is_settled = |member: &ClusterHost| member.attached;
@@ -248,16 +263,14 @@ impl Dispatcher {
         if self.policy.review == Nanos::ZERO && self.policy.delay_bound.is_none() {
             return;
         }
-        for cluster in self.below.keys().copied().collect::<Vec<_>>() {
-            let from = self.below.get(&cluster).and_then(|below| below.from);
-            let (Some(delay), Some(below)) =
-                (from.and_then(|from| self.delay(from)), self.below.get_mut(&cluster))
-            else {
-                continue;
-            };
-            if below.delay.0.abs_diff(delay.0) > below.delay.0 / CHANGED {
-                below.delay = delay;
-                self.send(cluster, Between::Delay(delay));
+        for (cluster, from) in self.below.iter().map(|(&id, below)| (id, below.from)).collect::<Vec<_>>() {
+            let Some(delay) = from.and_then(|from| self.delay(from)) else { continue };
+            let before = self.all.get(cluster).map_or(delay, |lower| lower.delay_above);
+            if before.0.abs_diff(delay.0) > before.0 / CHANGED {
+                if let Some(mut lower) = self.all.change(cluster) {
+                    lower.delay_above = delay;
+                    lower.report_delays();
+                }
             }
         }
     }

@@ -12,6 +12,19 @@ impl Dispatcher {
         ranked.min().map(|rank| rank.parent)
     }
 
+    fn below_of(&self, host: Option<HostId>) -> Vec<ClusterId> {
+        self.below.iter().filter(|(_, below)| below.from == host).map(|(&cluster, _)| cluster).collect()
+    }
+
+    /// The cluster below whose head is connected to that host.
+    fn served(&self, head: HostId, parent: HostId) -> Option<ClusterId> {
+        let mut below = self.below.iter();
+        let found = below.find(|(_, b)| b.head.host == head && b.from == Some(parent));
+        found.map(|(&cluster, _)| cluster)
+    }
+}
+
+impl DispatcherMut<'_> {
     /// Gives the head of a cluster a parent here, other than `not` if possible. If no host has room, the
     /// cluster may be passed on to one beside it; otherwise some host serves more children than it offered.
     pub(super) fn attach(&mut self, cluster: ClusterId, not: Option<HostId>, may_pass_on: bool) {
@@ -37,15 +50,18 @@ impl Dispatcher {
     }
 
     pub(super) fn attach_to(&mut self, cluster: ClusterId, host: HostId) {
-        let ticket = self.ticket();
+        let Some(child) = self.all.get(cluster).and_then(Dispatcher::head_or_founder) else { return };
+        let Some(to) = self.tree.get(host).map(|member| member.peer) else { return };
+        let (from, ticket) = (self.id, self.ticket());
         let delay = self.delay(host).unwrap_or(Nanos::ZERO);
-        let (Some(below), Some(member)) = (self.below.get_mut(&cluster), self.tree.get(host)) else { return };
-        (below.from, below.awaited, below.delay) = (Some(host), Some(ticket), delay);
-        let (child, to) = (below.head.host, member.peer);
-        self.tree.hold(Hold { cluster, head: child, parent: host, ticket });
+        let Some(below) = self.below.get_mut(&cluster) else { return };
+        below.from = Some(host);
+        self.hold(cluster, child, host);
         self.count_foreign();
         self.notify(host, ToHost::Expect { child, ticket });
-        self.send(cluster, Between::Attach { to, ticket, head: child, delay });
+        if let Some(mut lower) = self.all.change(cluster) {
+            lower.on_attach(from, to, ticket, delay);
+        }
     }
 
     /// Connects the heads that this host serves to others.
@@ -57,9 +73,10 @@ impl Dispatcher {
 
     /// Repeats the orders of heads that were sent to this host and have not said that they are connected.
     pub(super) fn attach_again(&mut self, host: HostId) {
-        let under_way = |cluster: &ClusterId| self.below.get(cluster).is_some_and(|b| b.awaited.is_some());
-        for cluster in self.below_of(Some(host)).into_iter().filter(under_way).collect::<Vec<_>>() {
-            self.attach_to(cluster, host);
+        for cluster in self.below_of(Some(host)) {
+            if !self.has_settled(cluster) {
+                self.attach_to(cluster, host);
+            }
         }
     }
 
@@ -68,17 +85,6 @@ impl Dispatcher {
         for cluster in self.below_of(None) {
             self.attach(cluster, None, false);
         }
-    }
-
-    fn below_of(&self, host: Option<HostId>) -> Vec<ClusterId> {
-        self.below.iter().filter(|(_, below)| below.from == host).map(|(&cluster, _)| cluster).collect()
-    }
-
-    /// The cluster below whose head is connected to that host.
-    fn served(&self, head: HostId, parent: HostId) -> Option<ClusterId> {
-        let mut below = self.below.iter();
-        let found = below.find(|(_, b)| b.head.host == head && b.from == Some(parent));
-        found.map(|(&cluster, _)| cluster)
     }
 
     /// Lets a host that serves more children than it offered give up that head, if there is room elsewhere,
@@ -92,22 +98,26 @@ impl Dispatcher {
         goes
     }
 
-    /// Tells the dispatcher of a cluster below that its head holds others up.
+    /// Handles a head of a cluster below that holds others up: one of its children takes its place, or it is
+    /// connected to a lower host.
     pub(super) fn demote_head(&mut self, head: HostId, parent: HostId) -> bool {
         let Some(cluster) = self.served(head, parent) else { return false };
-        self.send(cluster, Between::HeadSlow);
+        let is_replaced = self.all.change(cluster).is_some_and(|mut lower| lower.replace_slow_head());
+        if !is_replaced {
+            self.lower_head(cluster);
+        }
         true
     }
 
-    /// Handles this cluster's own head when it holds others up: one of its children takes its place, or it is
-    /// connected to a lower host.
-    pub(super) fn on_head_slow(&mut self, from: ClusterId) {
-        let Some(slow) = self.tree.head().filter(|_| self.parent() == Some(from)) else { return };
+    /// Lets a child of this cluster's head take its place. False: none can.
+    fn replace_slow_head(&mut self) -> bool {
+        let Some(slow) = self.tree.head() else { return false };
         let serves = |member: &ClusterHost| member.up == ParentOrder::Host(slow) && member.capacity > 0;
-        let Some(head) = self.next_head(serves) else { return self.send(from, Between::Lower) };
+        let Some(head) = self.next_head(serves) else { return false };
         let children: Vec<HostId> = self.tree.children(slow).collect();
+        let until = self.now + self.policy.slow_for;
         if let Some(member) = self.tree.get_mut(slow) {
-            member.slow_until = self.now + self.policy.slow_for;
+            member.slow_until = until;
         }
         self.tree.unplace(slow);
         self.make_head(head);
@@ -116,16 +126,18 @@ impl Dispatcher {
         }
         self.attach_elsewhere(slow);
         self.place(slow);
+        self.ask_above();
+        true
     }
 
-    /// Connects the slow head of a cluster below to a lower host, if there is one.
-    pub(super) fn on_lower(&mut self, from: ClusterId) {
-        let before = self.below.get(&from).and_then(|below| below.from);
+    /// Connects the head of a cluster below to a lower host, if there is one.
+    fn lower_head(&mut self, cluster: ClusterId) {
+        let before = self.below.get(&cluster).and_then(|below| below.from);
         let level = before.and_then(|host| self.tree.depth(host));
         let ranked = self.open().filter_map(|host| self.rank(host, Nanos::ZERO, false));
         let lower = ranked.filter(|rank| Some(rank.depth) > level);
         if let Some(rank) = lower.min_by_key(|rank| (rank.depth, rank.delay, rank.parent)) {
-            self.attach_to(from, rank.parent);
+            self.attach_to(cluster, rank.parent);
         }
     }
 

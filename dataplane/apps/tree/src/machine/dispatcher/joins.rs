@@ -41,9 +41,9 @@ enum JoinStage {
     Parent,
 }
 
-impl Dispatcher {
+impl DispatcherMut<'_> {
     pub(super) fn on_join(&mut self, from: HostId, mut join: TreeJoin) {
-        if join.token != self.token {
+        if join.token != self.all.token {
             let text = format!("the token of {from} is another one");
             return self.refuse(from, RefusalCode::WrongToken, text);
         }
@@ -54,12 +54,13 @@ impl Dispatcher {
         join.capacity = join.capacity.min(self.policy.max_children);
         // A host that is a member already has begun again, and still needs its next bytes.
         if self.tree.get(from).is_some() {
-            self.tree.send_away(from, self.now + self.policy.patience);
+            let until = self.now + self.policy.patience;
+            self.tree.send_away(from, until);
             self.remove(from);
         }
         self.joins.remove(&from);
         if self.ended {
-            return self.refuse(from, RefusalCode::Ended, "the cluster is no more".to_owned());
+            return self.notify(from, ended());
         }
         if self.founder.is_some_and(|(founder, _)| founder == from) {
             self.founder = None;
@@ -84,7 +85,8 @@ impl Dispatcher {
             true => (JoinStage::Parent, self.candidates(join.router)),
             false => (JoinStage::Cluster, self.heads()),
         };
-        self.joins.insert(from, Joining { join, since: self.now, measured: Vec::new(), stage, again: 0 });
+        let joining = Joining { join, since: self.now, measured: Vec::new(), stage, again: 0 };
+        self.joins.insert(from, joining);
         self.notify(from, ToHost::Probe(asked));
     }
 
@@ -215,9 +217,32 @@ impl Dispatcher {
                 self.tree.unplace(leaf);
                 self.make_head(host);
                 self.place(leaf);
+                self.ask_above();
             }
             _ => self.place(host),
         }
+    }
+
+    /// Takes in the first host of a cluster as its head.
+    fn take_head(&mut self, join: &TreeJoin) {
+        let member = ClusterHost::new(join.peer, join.router, join.capacity, self.now);
+        self.tree.add(member);
+        self.order(join.peer.host, ParentOrder::Outside, Nanos::ZERO);
+        if let Above::Asked(_) = self.above {
+            self.ask_above();
+        }
+    }
+}
+
+impl Dispatcher {
+    fn shares_router(&self, join: &TreeJoin) -> bool {
+        self.tree.iter().any(|(host, _)| self.tree.is_behind(host, join.router))
+    }
+
+    /// Whether a host that offers to serve this many children can be taken in.
+    fn has_place(&self, capacity: u16) -> bool {
+        let full = self.tree.len() >= self.policy.max_members;
+        !full && (self.has_room() || (capacity > 0 && self.replaceable(None).is_some()))
     }
 
     /// A host that serves no children and can be replaced: behind that router if possible, and as high as
@@ -227,26 +252,6 @@ impl Dispatcher {
         let rated =
             leaves.filter_map(|(h, _)| Some((!self.tree.is_behind(h, router), self.tree.depth(h)?, h)));
         rated.min().map(|(.., host)| host)
-    }
-
-    /// Takes in the first host of a cluster as its head.
-    fn take_head(&mut self, join: &TreeJoin) {
-        let member = ClusterHost::new(join.peer, join.router, join.capacity, self.now);
-        self.tree.add(member);
-        self.order(join.peer.host, ParentOrder::Outside, Nanos::ZERO);
-        if let Above::Asked(_) = self.above {
-            self.ask_above(join.peer.host);
-        }
-    }
-
-    fn shares_router(&self, join: &TreeJoin) -> bool {
-        self.tree.iter().any(|(host, _)| self.tree.is_behind(host, join.router))
-    }
-
-    /// Whether a host that offers to serve this many children can be taken in.
-    fn has_place(&self, capacity: u16) -> bool {
-        let full = self.tree.len() >= self.policy.max_members;
-        !full && (self.has_room() || (capacity > 0 && self.replaceable(None).is_some()))
     }
 
     fn has_room(&self) -> bool {

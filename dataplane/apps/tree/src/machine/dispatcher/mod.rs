@@ -18,20 +18,20 @@ mod heads;
 mod joins;
 mod moves;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
-use groupflow_base::{Nanos, Token};
+use groupflow_base::Nanos;
 use rand::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use super::cluster::{Cluster, ClusterHost, Hold, ParentOrder};
-use super::message::{Between, DispatcherAction, Founding, FromHost, RefusalCode, ToHost, TreeJoin};
+use super::dispatchers::{ended, DispatcherMut};
+use super::message::{FromHost, RefusalCode, ToHost, TreeJoin};
 use super::names::{ClusterId, HostId, Peer, RouterId, Ticket};
 use super::policy::{Demotion, Policy};
 
 pub use clusters::Below;
-use debts::Outside;
 pub(super) use delays::Review;
 use joins::Joining;
 use moves::Rank;
@@ -41,7 +41,7 @@ use moves::Rank;
 enum Above {
     /// None: this is the root cluster, and the head is the source.
     Root,
-    /// The parent cluster has not answered yet, or its answer is out of date.
+    /// The parent cluster has no place for the head yet.
     Asked(ClusterId),
     /// A host of the parent's cluster.
     Attached(ClusterId, Peer, Ticket),
@@ -51,9 +51,8 @@ enum Above {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Dispatcher {
     id: ClusterId,
-    root: ClusterId,
+    #[serde(skip)]
     policy: Policy,
-    token: Token,
     above: Above,
     founder: Option<(HostId, Nanos)>,
     tree: Cluster,
@@ -63,34 +62,31 @@ pub struct Dispatcher {
     deferred: BTreeMap<HostId, HostId>,
     /// Hosts below which no other host is demoted until the given time.
     settling: BTreeMap<HostId, Nanos>,
-    now: Nanos,
+    #[serde(skip)]
+    pub(super) now: Nanos,
     /// The delay from the source of the host above to which the head is connected.
     #[serde(default)]
     delay_above: Nanos,
     /// When a host was last asked to measure again, and which.
     #[serde(default)]
     reviewed: (Nanos, HostId),
-    /// The last [`Between::Attach`] that the parent knows to be carried out.
-    reported: Option<Ticket>,
-    /// The [`Between::Attach`] by which the head came to a host that lacks its next bytes.
-    tried: Option<Ticket>,
-    /// The hosts above that may keep bytes for hosts of this cluster.
-    outside: Vec<Outside>,
+    /// Since the head has its present place, all orders of the cluster's hosts were carried out at some time.
+    #[serde(default)]
+    settled: bool,
+    /// The host above that lacks the head's next bytes.
+    #[serde(default)]
+    tried_above: Option<HostId>,
     rng: ChaCha8Rng,
-    #[serde(skip)]
-    out: VecDeque<DispatcherAction>,
     /// The cluster's hosts are gone, and the clusters below are handed over.
     ended: bool,
-    /// No host needs bytes kept for this cluster's hosts any more: it has ended, and (`true`) has said so.
-    over: Option<bool>,
 }
 
 impl Dispatcher {
     /// The dispatcher of the root cluster, whose head is the source.
-    pub fn root(
-        id: ClusterId, policy: Policy, token: Token, source: &TreeJoin, seed: u64, now: Nanos,
+    pub(super) fn root(
+        id: ClusterId, policy: Policy, source: &TreeJoin, seed: u64, now: Nanos,
     ) -> Dispatcher {
-        let mut dispatcher = Dispatcher::new((id, id), policy, token, Above::Root, seed);
+        let mut dispatcher = Dispatcher::new(id, policy, Above::Root, seed);
         let capacity = source.capacity.min(policy.max_children);
         let mut head = ClusterHost::new(source.peer, source.router, capacity, now);
         (head.up, head.attached) = (ParentOrder::Outside, true);
@@ -98,27 +94,18 @@ impl Dispatcher {
         dispatcher
     }
 
-    /// The dispatcher of a cluster that is being founded.
-    pub fn found(founding: &Founding, policy: Policy, token: Token, seed: u64, now: Nanos) -> Dispatcher {
-        let above = match founding.attach {
-            Some((peer, ticket)) => Above::Attached(founding.parent, peer, ticket),
-            None => Above::Asked(founding.parent),
-        };
-        let mut dispatcher = Dispatcher::new((founding.cluster, founding.root), policy, token, above, seed);
-        dispatcher.founder = Some((founding.founder, now + policy.patience));
-        dispatcher.delay_above = founding.delay;
-        dispatcher.note_outside(founding.founder);
-        dispatcher
+    /// The dispatcher of a cluster whose founder is expected until the given time.
+    pub(super) fn found(
+        id: ClusterId, parent: ClusterId, founder: (HostId, Nanos), policy: Policy, seed: u64,
+    ) -> Dispatcher {
+        let dispatcher = Dispatcher::new(id, policy, Above::Asked(parent), seed);
+        Dispatcher { founder: Some(founder), ..dispatcher }
     }
 
-    fn new(
-        (id, root): (ClusterId, ClusterId), policy: Policy, token: Token, above: Above, seed: u64,
-    ) -> Dispatcher {
+    fn new(id: ClusterId, policy: Policy, above: Above, seed: u64) -> Dispatcher {
         Dispatcher {
             id,
-            root,
             policy,
-            token,
             above,
             founder: None,
             tree: Cluster::default(),
@@ -129,13 +116,10 @@ impl Dispatcher {
             now: Nanos::ZERO,
             delay_above: Nanos::ZERO,
             reviewed: (Nanos::ZERO, HostId(0)),
-            reported: None,
-            tried: None,
-            outside: Vec::new(),
+            settled: false,
+            tried_above: None,
             rng: ChaCha8Rng::seed_from_u64(seed),
-            out: VecDeque::new(),
             ended: false,
-            over: None,
         }
     }
 
@@ -152,7 +136,7 @@ impl Dispatcher {
         }
     }
 
-    /// The host to which the head is connected, as far as the parent's dispatcher has said.
+    /// The host above to which the head is to be connected.
     pub fn attached_to(&self) -> Option<HostId> {
         match self.above {
             Above::Attached(_, peer, _) => Some(peer.host),
@@ -180,21 +164,65 @@ impl Dispatcher {
         self.joins.len()
     }
 
-    /// The next action for the caller.
-    pub fn poll(&mut self) -> Option<DispatcherAction> {
-        let last = || (self.over == Some(false)).then_some(DispatcherAction::Ended);
-        let next = self.out.pop_front().or_else(last);
-        if next == Some(DispatcherAction::Ended) {
-            self.over = Some(true);
-        }
-        next
+    /// The head, or the host that will be the head.
+    fn head_or_founder(&self) -> Option<HostId> {
+        self.tree.head().or(self.founder.map(|(founder, _)| founder))
     }
 
-    /// Handles a message of a host, which the host's connection authenticates.
-    pub fn on_host(&mut self, now: Nanos, from: HostId, message: FromHost) {
-        self.now = now;
+    /// Continues from a stored state: known hosts are given as long to be heard of as if they had just been
+    /// heard of. Hosts then say [`FromHost::Back`].
+    pub(super) fn resume(&mut self, policy: Policy, now: Nanos) {
+        self.policy = policy;
+        for host in self.tree.hosts() {
+            if let Some(member) = self.tree.get_mut(host) {
+                (member.heard, member.slow_until) = (now, Nanos::ZERO);
+                member.review.rest = Nanos::ZERO;
+                // An answer may be on its way that the stored state does not know to be asked for.
+                member.review.asked = member.review.asked.max(1);
+            }
+        }
+        // The clock may be a different one than before.
+        self.tree.wait_at_most(now + policy.patience);
+        self.joins.clear();
+        self.settling.clear();
+        self.founder = self.founder.map(|(host, _)| (host, now + policy.patience));
+        (self.now, self.reviewed.0) = (now, now);
+    }
+
+    /// When [`DispatcherMut::on_time`] is to be called.
+    pub(super) fn deadline(&self) -> Nanos {
+        let silent = self.tree.iter().filter(|(_, m)| !self.is_source(m)).map(|(_, m)| m.heard);
+        let joins = self.joins.values().filter(|joining| joining.is_asked()).map(|joining| joining.since);
+        let patience = silent.chain(joins).min().map_or(Nanos::MAX, |since| since + self.policy.patience);
+        let founder = self.founder.map_or(Nanos::MAX, |(_, until)| until);
+        let sent = self.tree.waits_until().unwrap_or(Nanos::MAX);
+        match self.ended {
+            true => sent,
+            false => patience.min(founder).min(sent).min(self.review_due()),
+        }
+    }
+
+    /// Whether a member is the source, without which there is no tree.
+    fn is_source(&self, member: &ClusterHost) -> bool {
+        self.above == Above::Root && member.up == ParentOrder::Outside
+    }
+
+    fn ticket(&mut self) -> Ticket {
+        let mut bytes = [0; Ticket::BYTES];
+        self.rng.fill_bytes(&mut bytes);
+        Ticket(bytes)
+    }
+}
+
+impl DispatcherMut<'_> {
+    /// Handles a message of a host.
+    pub(super) fn on_host(&mut self, from: HostId, message: FromHost) {
+        // A sign of life changes nothing that must be stored.
+        if message != FromHost::Alive {
+            self.mark_changed();
+        }
         if self.ended {
-            return self.refuse(from, RefusalCode::Ended, "the cluster is no more".to_owned());
+            return self.notify(from, ended());
         }
         self.on_heard(from);
         match message {
@@ -214,35 +242,17 @@ impl Dispatcher {
 
     /// Notes that a host lives; a host that waits for a parent may have found one.
     fn on_heard(&mut self, host: HostId) {
+        let now = self.now;
         let Some(member) = self.tree.get_mut(host) else { return };
-        member.heard = self.now;
+        member.heard = now;
         if std::mem::take(&mut member.suspect) {
+            self.mark_changed();
             self.retry();
         }
     }
 
-    /// Continues from a stored state: known hosts are given as long to be heard of as if they had just been
-    /// heard of. Hosts then say [`FromHost::Back`].
-    pub fn resume(&mut self, now: Nanos) {
-        for host in self.tree.hosts() {
-            if let Some(member) = self.tree.get_mut(host) {
-                (member.heard, member.slow_until) = (now, Nanos::ZERO);
-                member.review.rest = Nanos::ZERO;
-                // An answer may be on its way that the stored state does not know to be asked for.
-                member.review.asked = member.review.asked.max(1);
-            }
-        }
-        // The clock may be a different one than before.
-        self.tree.wait_at_most(now + self.policy.patience);
-        self.joins.clear();
-        self.settling.clear();
-        self.founder = self.founder.map(|(host, _)| (host, now + self.policy.patience));
-        (self.now, self.reviewed.0) = (now, now);
-    }
-
     /// Handles the loss of the connection to a host, which counts as a failure.
-    pub fn on_gone(&mut self, now: Nanos, host: HostId) {
-        self.now = now;
+    pub(super) fn on_gone(&mut self, host: HostId) {
         self.tree.wait_no_longer(|sent, _| sent == host);
         match self.ended {
             false => self.remove(host),
@@ -250,56 +260,15 @@ impl Dispatcher {
         }
     }
 
-    /// Handles a message of another dispatcher; only [`Between::Free`] counts once this cluster's hosts are gone.
-    pub fn on_cluster(&mut self, now: Nanos, from: ClusterId, message: Between) {
-        self.now = now;
-        match message {
-            Between::Head { head, behind, tried } => self.on_head(from, head, behind, tried),
-            Between::Gone(tried) => self.on_gone_above(from, tried),
-            Between::Attach { to, ticket, head, delay } => self.on_attach(from, (to, delay), ticket, head),
-            Between::Delay(delay) => self.on_delay_above(from, delay),
-            Between::Review => self.probe_head(from),
-            Between::Probe(others) => self.on_probe(from, others),
-            Between::Measured(measured) => self.on_head_measured(from, &measured),
-            Between::Settled(ticket) => self.on_settled(from, ticket),
-            Between::HeadSlow => self.on_head_slow(from),
-            Between::Lower => self.on_lower(from),
-            Between::Free(ticket) => self.on_free(from, ticket),
-            Between::Dissolve => self.on_dissolve(),
-        }
-    }
-
-    /// Handles a message to a cluster whose hosts are gone.
-    pub fn on_undelivered(&mut self, now: Nanos, to: ClusterId, message: &Between) {
-        self.now = now;
-        if let Between::Attach { ticket, .. } = message {
-            self.on_free(to, *ticket);
-        }
-    }
-
-    /// When [`Dispatcher::on_time`] is to be called.
-    pub fn deadline(&self) -> Nanos {
-        let silent = self.tree.iter().filter(|(_, m)| !self.is_source(m)).map(|(_, m)| m.heard);
-        let joins = self.joins.values().filter(|joining| joining.is_asked()).map(|joining| joining.since);
-        let patience = silent.chain(joins).min().map_or(Nanos::MAX, |since| since + self.policy.patience);
-        let founder = self.founder.map_or(Nanos::MAX, |(_, until)| until);
-        let sent = self.tree.waits_until().unwrap_or(Nanos::MAX);
-        match (self.over, self.ended) {
-            (Some(_), _) => Nanos::MAX,
-            (None, true) => sent,
-            (None, false) => patience.min(founder).min(sent).min(self.review_due()),
-        }
-    }
-
     /// Gives up hosts that were silent for too long.
-    pub fn on_time(&mut self, now: Nanos) {
-        self.now = now;
+    pub(super) fn on_time(&mut self) {
+        let (now, patience) = (self.now, self.policy.patience);
         self.tree.wait_no_longer(|_, until| until <= now);
         if self.ended {
             return self.settle_debts();
         }
-        let before = now.saturating_sub(self.policy.patience);
-        let late = |since: Nanos| since <= before && now >= self.policy.patience;
+        let before = now.saturating_sub(patience);
+        let late = |since: Nanos| since <= before && now >= patience;
         self.joins.retain(|_, joining| !(joining.is_asked() && late(joining.since)));
         let silent = self.tree.iter().filter(|(_, m)| !self.is_source(m) && late(m.heard));
         let silent: Vec<HostId> = silent.map(|(host, _)| host).collect();
@@ -317,26 +286,18 @@ impl Dispatcher {
         self.retry();
     }
 
-    /// Whether a member is the source, without which there is no tree.
-    fn is_source(&self, member: &ClusterHost) -> bool {
-        self.above == Above::Root && member.up == ParentOrder::Outside
+    pub(in crate::machine) fn mark_changed(&mut self) {
+        let id = self.id;
+        self.all.mark_changed(id);
     }
 
     fn notify(&mut self, host: HostId, message: ToHost) {
-        self.out.push_back(DispatcherAction::Host(host, message));
-    }
-
-    fn send(&mut self, to: ClusterId, message: Between) {
-        self.out.push_back(DispatcherAction::Cluster(to, message));
+        let id = self.id;
+        self.all.mark_changed(id);
+        self.all.notify(id, host, message);
     }
 
     fn refuse(&mut self, host: HostId, code: RefusalCode, text: String) {
         self.notify(host, ToHost::Refused { code, text });
-    }
-
-    fn ticket(&mut self) -> Ticket {
-        let mut bytes = [0; Ticket::BYTES];
-        self.rng.fill_bytes(&mut bytes);
-        Ticket(bytes)
     }
 }

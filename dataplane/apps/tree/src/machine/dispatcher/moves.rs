@@ -36,6 +36,69 @@ impl Dispatcher {
         self.tree.iter().map(|(host, _)| host).filter(|&host| self.tree.room(host, self.now) > 0)
     }
 
+    /// Of such hosts, the nearest to the head before; one that can serve one more child precedes one that cannot.
+    pub(super) fn next_head(&self, may: impl Fn(&ClusterHost) -> bool) -> Option<HostId> {
+        let able = |member: &ClusterHost| std::cmp::Reverse(member.capacity.min(2));
+        let hosts = self.tree.iter().filter(|(_, member)| may(member));
+        hosts.min_by_key(|&(host, member)| (able(member), member.latency, host)).map(|(host, _)| host)
+    }
+
+    pub(super) fn is_suspect(&self, host: HostId) -> bool {
+        self.tree.get(host).is_some_and(|member| member.suspect)
+    }
+
+    /// Whether some host serves this one, or would if it has not failed after all.
+    pub(super) fn may_serve(&self, host: Option<HostId>) -> bool {
+        let is_below = |parent| host.is_some_and(|host| self.tree.is_below(parent, host));
+        let mut serving = self.tree.iter().filter(|&(parent, m)| m.capacity > 0 && !is_below(parent));
+        serving.any(|(parent, _)| self.tree.depth(parent).is_some())
+    }
+
+    /// The best parent with room: one that shares the host's router if possible, then the one over which the
+    /// head is nearest; a host behind a slow one only if there is no other.
+    pub(super) fn best_parent(&self, host: HostId, may: impl Fn(HostId, usize) -> bool) -> Option<HostId> {
+        self.best_rank(host, may).map(|rank| rank.parent)
+    }
+
+    pub(super) fn best_rank(&self, host: HostId, may: impl Fn(HostId, usize) -> bool) -> Option<Rank> {
+        let router = self.tree.get(host).and_then(|member| member.router);
+        let open = self.open().filter(|&parent| !self.tree.is_below(parent, host));
+        let ranked = open.filter_map(|parent| {
+            let latency = self.tree.latency(host, parent, self.policy.threshold);
+            // Hosts behind one router may be unable to reach each other, so a shared router counts only once
+            // it was tried.
+            let is_apart = !(self.tree.is_behind(parent, router) && self.tree.have_met(host, parent));
+            let rank = self.rank(parent, latency, is_apart)?;
+            // A place is preferred in which the host need not wait for other orders.
+            let rank = Rank { waits: self.tree.would_cycle(host, parent), ..rank };
+            may(parent, rank.depth).then_some(rank)
+        });
+        ranked.min()
+    }
+
+    /// If no host has room: of all hosts that serve children, the one with the least load for its offer takes
+    /// one more, but none below this host; a host that is slow or behind a slow one only if no other host
+    /// serves.
+    pub(super) fn overloaded_parent(&self, host: Option<HostId>) -> Option<HostId> {
+        let is_below = |parent| host.is_some_and(|host| self.tree.is_below(parent, host));
+        let serves = |m: &ClusterHost| m.capacity > 0 && !m.suspect;
+        let serving = self.tree.iter().filter(|&(parent, m)| serves(m) && !is_below(parent));
+        let rated = serving.filter_map(|(parent, member)| {
+            self.tree.depth(parent)?;
+            let load = self.tree.children(parent).count() + usize::from(member.foreign);
+            let late = member.slow_until > self.now || self.tree.is_behind_slow(parent, self.now);
+            Some((late, load * 1000 / usize::from(member.capacity), parent))
+        });
+        rated.min().map(|(.., parent)| parent)
+    }
+
+    fn farthest_child(&self, host: HostId) -> Option<HostId> {
+        let total = |child: &HostId| (self.tree.total(*child).unwrap_or(Nanos::ZERO), *child);
+        self.tree.children(host).max_by_key(total)
+    }
+}
+
+impl DispatcherMut<'_> {
     /// Orders a host to its parent, and tells the parent to expect the host. An order that might make a cycle
     /// for a while is given later.
     pub(super) fn order(&mut self, host: HostId, up: ParentOrder, latency: Nanos) {
@@ -46,7 +109,7 @@ impl Dispatcher {
         };
         let outside = parent.filter(|_| up == ParentOrder::Outside).map(|parent| parent.host);
         let Some(order) = self.tree.put(host, up, outside, latency) else {
-            if let ParentOrder::Host(parent) = up {
+            if let (ParentOrder::Host(parent), Some(_)) = (up, self.tree.get(host)) {
                 self.deferred.insert(host, parent);
             }
             return;
@@ -128,7 +191,7 @@ impl Dispatcher {
         match up {
             ParentOrder::Outside => {
                 self.note_tried(gone);
-                self.ask_above(host);
+                self.ask_above();
             }
             ParentOrder::Host(parent) => {
                 if !gone {
@@ -170,6 +233,9 @@ impl Dispatcher {
         self.attach_elsewhere(host);
         self.retry();
         self.end_if_empty();
+        if gone.up == ParentOrder::Outside {
+            self.ask_above();
+        }
     }
 
     /// Chooses one of the hosts without a place as the new head.
@@ -180,21 +246,13 @@ impl Dispatcher {
         }
     }
 
-    /// Of such hosts, the nearest to the head before; one that can serve one more child precedes one that cannot.
-    pub(super) fn next_head(&self, may: impl Fn(&ClusterHost) -> bool) -> Option<HostId> {
-        let able = |member: &ClusterHost| std::cmp::Reverse(member.capacity.min(2));
-        let hosts = self.tree.iter().filter(|(_, member)| may(member));
-        hosts.min_by_key(|&(host, member)| (able(member), member.latency, host)).map(|(host, _)| host)
-    }
-
-    /// Makes a host the head, and asks for its parent.
+    /// Makes a host the head. [`DispatcherMut::ask_above`] then asks for its parent.
     pub(super) fn make_head(&mut self, host: HostId) {
-        self.tried = None;
+        self.tried_above = None;
         if let Some(parent) = self.parent() {
-            self.above = Above::Asked(parent);
+            (self.above, self.settled) = (Above::Asked(parent), false);
         }
         self.order(host, ParentOrder::Outside, Nanos::ZERO);
-        self.ask_above(host);
     }
 
     /// Puts a host without a place below the host over which the head is nearest.
@@ -202,8 +260,11 @@ impl Dispatcher {
         self.place_beside(host, None);
     }
 
-    /// Does the same as [`Dispatcher::place`], but not below `not` if there is another host.
+    /// Does the same as [`DispatcherMut::place`], but not below `not` if there is another host.
     pub(super) fn place_beside(&mut self, host: HostId, not: Option<HostId>) {
+        if self.tree.get(host).is_none() {
+            return;
+        }
         let best = self.best_parent(host, |parent, _| Some(parent) != not);
         let best = best.or_else(|| self.best_parent(host, |_, _| true));
         match best.or_else(|| self.overloaded_parent(Some(host))) {
@@ -221,60 +282,11 @@ impl Dispatcher {
         }
     }
 
-    pub(super) fn is_suspect(&self, host: HostId) -> bool {
-        self.tree.get(host).is_some_and(|member| member.suspect)
-    }
-
-    /// Whether some host serves this one, or would if it has not failed after all.
-    pub(super) fn may_serve(&self, host: Option<HostId>) -> bool {
-        let is_below = |parent| host.is_some_and(|host| self.tree.is_below(parent, host));
-        let mut serving = self.tree.iter().filter(|&(parent, m)| m.capacity > 0 && !is_below(parent));
-        serving.any(|(parent, _)| self.tree.depth(parent).is_some())
-    }
-
     /// Sends a host away to begin again above, because no host here can serve it.
     fn send_away(&mut self, host: HostId) {
         if let Some(parent) = self.parent() {
             self.redirect(host, parent);
         }
-    }
-
-    /// The best parent with room: one that shares the host's router if possible, then the one over which the
-    /// head is nearest; a host behind a slow one only if there is no other.
-    pub(super) fn best_parent(&self, host: HostId, may: impl Fn(HostId, usize) -> bool) -> Option<HostId> {
-        self.best_rank(host, may).map(|rank| rank.parent)
-    }
-
-    pub(super) fn best_rank(&self, host: HostId, may: impl Fn(HostId, usize) -> bool) -> Option<Rank> {
-        let router = self.tree.get(host).and_then(|member| member.router);
-        let open = self.open().filter(|&parent| !self.tree.is_below(parent, host));
-        let ranked = open.filter_map(|parent| {
-            let latency = self.tree.latency(host, parent, self.policy.threshold);
-            // Hosts behind one router may be unable to reach each other, so a shared router counts only once
-            // it was tried.
-            let is_apart = !(self.tree.is_behind(parent, router) && self.tree.have_met(host, parent));
-            let rank = self.rank(parent, latency, is_apart)?;
-            // A place is preferred in which the host need not wait for other orders.
-            let rank = Rank { waits: self.tree.would_cycle(host, parent), ..rank };
-            may(parent, rank.depth).then_some(rank)
-        });
-        ranked.min()
-    }
-
-    /// If no host has room: of all hosts that serve children, the one with the least load for its offer takes
-    /// one more, but none below this host; a host that is slow or behind a slow one only if no other host
-    /// serves.
-    pub(super) fn overloaded_parent(&self, host: Option<HostId>) -> Option<HostId> {
-        let is_below = |parent| host.is_some_and(|host| self.tree.is_below(parent, host));
-        let serves = |m: &ClusterHost| m.capacity > 0 && !m.suspect;
-        let serving = self.tree.iter().filter(|&(parent, m)| serves(m) && !is_below(parent));
-        let rated = serving.filter_map(|(parent, member)| {
-            self.tree.depth(parent)?;
-            let load = self.tree.children(parent).count() + usize::from(member.foreign);
-            let late = member.slow_until > self.now || self.tree.is_behind_slow(parent, self.now);
-            Some((late, load * 1000 / usize::from(member.capacity), parent))
-        });
-        rated.min().map(|(.., parent)| parent)
     }
 
     /// Handles growing backlog for a child of this host: the host gets no more children, and one of its
@@ -284,8 +296,9 @@ impl Dispatcher {
         if self.policy.demotion != Demotion::Never && self.relieve(host, child) {
             return;
         }
+        let until = self.now + self.policy.slow_for;
         if let Some(slow) = self.tree.get_mut(child).filter(|member| member.up == ParentOrder::Host(host)) {
-            slow.slow_until = slow.slow_until.max(self.now + self.policy.slow_for);
+            slow.slow_until = slow.slow_until.max(until);
         }
         if self.tree.get(host).is_none() || self.settling.get(&host).is_some_and(|&until| until > self.now) {
             return;
@@ -301,7 +314,8 @@ impl Dispatcher {
             None => self.demote_head(slow, host),
         };
         if done {
-            self.settling.insert(host, self.now + self.policy.settling);
+            let until = self.now + self.policy.settling;
+            self.settling.insert(host, until);
         }
     }
 
@@ -321,17 +335,13 @@ impl Dispatcher {
         }
     }
 
-    fn farthest_child(&self, host: HostId) -> Option<HostId> {
-        let total = |child: &HostId| (self.tree.total(*child).unwrap_or(Nanos::ZERO), *child);
-        self.tree.children(host).max_by_key(total)
-    }
-
     /// Moves a host's children to others with room, and the host itself below a host at its own level or
     /// lower. False: there is no such host.
     pub(super) fn demote(&mut self, slow: HostId, parent: HostId) -> bool {
         let Some(level) = self.tree.depth(slow) else { return false };
+        let until = self.now + self.policy.settling;
         if let Some(member) = self.tree.get_mut(slow) {
-            member.slow_until = member.slow_until.max(self.now + self.policy.settling);
+            member.slow_until = member.slow_until.max(until);
         }
         let lower = |this: &Dispatcher| {
             let low_enough = |p: HostId, depth: usize| depth >= level && this.tree.is_below(p, parent);
@@ -381,7 +391,7 @@ impl Dispatcher {
             self.place(host);
         }
         self.attach_waiting();
-        self.report_settled();
+        self.note_settled();
         self.settle_debts();
         self.report_delays();
     }

@@ -44,13 +44,7 @@ impl Grove {
                 );
             }
             for (c, b) in d.below() {
-                text += &format!(
-                    "    {c} head {} from {:?} awaited {} behind {}\n",
-                    b.head.host,
-                    b.from,
-                    b.awaited.is_some(),
-                    b.behind
-                );
+                text += &format!("    {c} head {} from {:?} behind {}\n", b.head.host, b.from, b.behind);
             }
         }
         text

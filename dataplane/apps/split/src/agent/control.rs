@@ -14,6 +14,8 @@ use groupflow_host::sockopt;
 use serde_json::{json, Value};
 use socket2::Socket;
 
+use crate::machine::Refusal;
+
 /// Bytes of the longest request.
 const LINE: usize = 1 << 20;
 /// Bytes that may wait for a client that does not read.
@@ -112,47 +114,24 @@ pub enum Operation {
     Watch,
 }
 
-/// The reason why a request is refused.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RequestError {
-    /// The reason for programs.
-    pub code: &'static str,
-    /// The field that is wrong, if the reason is a field.
-    pub field: Option<String>,
-    /// The reason for people.
-    pub text: String,
-}
-
-impl RequestError {
-    /// A refusal that names no field.
-    pub fn new(code: &'static str, text: impl Into<String>) -> RequestError {
-        RequestError { code, field: None, text: text.into() }
-    }
-
-    /// A refusal that names a field.
-    pub fn field(code: &'static str, field: &str, text: impl Into<String>) -> RequestError {
-        RequestError { code, field: Some(field.to_owned()), text: format!("{field} {}", text.into()) }
-    }
-}
-
-impl From<FieldError> for RequestError {
-    fn from(error: FieldError) -> RequestError {
-        RequestError { code: "bad_field", text: error.to_string(), field: Some(error.field) }
+impl From<FieldError> for Refusal {
+    fn from(error: FieldError) -> Refusal {
+        Refusal { code: "bad_field", text: error.to_string(), field: Some(error.field) }
     }
 }
 
 /// Parses a request: its id, which the answer repeats, and its operation.
-pub fn parse(line: &[u8]) -> (Value, Result<Operation, RequestError>) {
+pub fn parse(line: &[u8]) -> (Value, Result<Operation, Refusal>) {
     let value: Value = match serde_json::from_slice(line) {
         Ok(value) => value,
-        Err(error) => return (Value::Null, Err(RequestError::new("bad_json", format!("no JSON: {error}")))),
+        Err(error) => return (Value::Null, Err(Refusal::new("bad_json", format!("no JSON: {error}")))),
     };
     let id = value.get("id").cloned().unwrap_or(Value::Null);
     let op = op(&value);
     (id, op)
 }
 
-fn op(value: &Value) -> Result<Operation, RequestError> {
+fn op(value: &Value) -> Result<Operation, Refusal> {
     let mut fields = ObjectReader::new("request", value)?;
     let _ = fields.value("id");
     let op = match fields.word("op", &["set_session", "remove_session", "list", "stats", "watch"], None)? {
@@ -172,7 +151,7 @@ fn op(value: &Value) -> Result<Operation, RequestError> {
 }
 
 /// The answer to a request, in JSON.
-pub fn answer(id: &Value, result: Result<Value, RequestError>) -> Value {
+pub fn answer(id: &Value, result: Result<Value, Refusal>) -> Value {
     match result {
         Ok(mut value) => {
             value["id"] = id.clone();
@@ -226,7 +205,7 @@ impl ControlClient {
                     Some(more) => lines.extend(more),
                     None => {
                         let text = format!("a request has at most {LINE} bytes");
-                        self.tell(&answer(&Value::Null, Err(RequestError::new("too_long", text))));
+                        self.tell(&answer(&Value::Null, Err(Refusal::new("too_long", text))));
                         self.closed = true;
                     }
                 },

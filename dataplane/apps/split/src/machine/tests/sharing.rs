@@ -1,9 +1,7 @@
-use std::time::Duration;
-
 use super::*;
 
 const RATE: u64 = 1200;
-const TICK: Duration = Duration::from_millis(10);
+const TICK: Nanos = Nanos::from_millis(10);
 
 /// The shares of connections of these uses, each in a link of `RATE`.
 fn shares<const N: usize>(uses: [Use; N]) -> [u64; N] {
@@ -31,11 +29,11 @@ fn nobody_gets_less_than_in_an_equal_division() {
 
 #[test]
 fn a_connection_is_greedy_when_nothing_but_links_slows_it() {
-    let (mut share, mut now) = (Share::default(), Instant::now());
+    let (mut share, mut now) = (Share::default(), Nanos::from_secs(1));
     let mut uses = |acknowledged, unsent, window_limited_us| {
         now += TICK;
-        let under_way = TcpInfo { unacknowledged: 1, ..TcpInfo::default() };
-        share.note(TcpInfo { acknowledged, unsent, window_limited_us, ..under_way }, now, false);
+        let under_way = TcpState { unacknowledged: 1, ..TcpState::default() };
+        share.note(TcpState { acknowledged, unsent, window_limited_us, ..under_way }, now, false);
         [0, 1].map(|link| share.of(link))
     };
     let greedy = [Use::Greedy, Use::Slowed(0)];
@@ -49,18 +47,18 @@ fn a_connection_is_greedy_when_nothing_but_links_slows_it() {
     assert_eq!(uses((1 << 40) + 800, 1, 500), [Use::Slowed(13_125); 2], "its receiver slows it");
     assert_eq!(uses((1 << 40) + 800, 1, 500)[0], Use::Greedy);
     now += TICK;
-    share.note(TcpInfo::default(), now, false);
+    share.note(TcpState::default(), now, false);
     assert_eq!(share.of(0), Use::Idle);
 }
 
 #[test]
 fn a_connection_that_losses_slow_down_is_not_greedy() {
-    let (mut share, mut now) = (Share { pace: 100_000, ..Share::default() }, Instant::now());
+    let (mut share, mut now) = (Share { pace: 100_000, ..Share::default() }, Nanos::from_secs(1));
     let mut rounds = |ticks, bytes| {
         for _ in 0..ticks {
             now += TICK;
-            let acknowledged = share.noted.map_or(0, |(info, _)| info.acknowledged) + bytes;
-            share.note(TcpInfo { acknowledged, unsent: 1, ..TcpInfo::default() }, now, true);
+            let acknowledged = share.noted.map_or(0, |(tcp, _)| tcp.acknowledged) + bytes;
+            share.note(TcpState { acknowledged, unsent: 1, ..TcpState::default() }, now, true);
         }
         share.of(0)
     };

@@ -4,17 +4,29 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Instant;
 
-use groupflow_host::tcp;
-use groupflow_host::tcp::TcpInfo;
-use groupflow_transport::fanout::Fanout;
+use groupflow_base::Nanos;
+use groupflow_transport::fanout::BranchId;
 
-use super::{BranchLink, LinkState};
+use super::branches::BranchState;
+use super::stream::Stream;
 
 /// Losses slow a connection down if it had less than half of its part at more divisions
 /// in a row than these. A connection that begins is faster.
 const SHORT: u32 = 30;
+
+/// What a branch's TCP says of its connection.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TcpState {
+    /// Bytes acknowledged, in total.
+    pub acknowledged: u64,
+    /// Bytes that TCP has not sent yet.
+    pub unsent: u32,
+    /// Segments sent and not acknowledged.
+    pub unacknowledged: u32,
+    /// Time in which the receiver's window held up bytes, in total, µs.
+    pub window_limited_us: u64,
+}
 
 /// A connection's use of one link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,7 +74,7 @@ impl LinkUse {
 }
 
 /// A connection's part in the links to its branch, as of the last division.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct Share {
     busy: bool,
     /// Whether bytes wait that neither the connection's source nor its receiver holds up, nor losses.
@@ -76,7 +88,7 @@ pub struct Share {
     /// Bytes a second that the connection was last allowed.
     pace: u64,
     /// The state of the connection's TCP, and when that was.
-    noted: Option<(TcpInfo, Instant)>,
+    noted: Option<(TcpState, Nanos)>,
 }
 
 impl Share {
@@ -89,51 +101,55 @@ impl Share {
     }
 
     /// Notes the state of TCP, and whether bytes `wait` to be written.
-    fn note(&mut self, info: TcpInfo, now: Instant, wait: bool) {
-        let (before, then) = self.noted.replace((info, now)).unwrap_or((info, now));
-        let bytes = info.acknowledged.saturating_sub(before.acknowledged);
-        let rate = if now > then { (bytes as f64 / (now - then).as_secs_f64()) as u64 } else { 0 };
+    fn note(&mut self, tcp: TcpState, now: Nanos, wait: bool) {
+        let (before, then) = self.noted.replace((tcp, now)).unwrap_or((tcp, now));
+        let bytes = tcp.acknowledged.saturating_sub(before.acknowledged);
+        let rate = if now > then { (bytes as f64 * 1e9 / (now - then).0 as f64) as u64 } else { 0 };
         // Acknowledgements come in bunches.
         self.rate = (3 * self.rate + rate) / 4;
-        self.busy = wait || info.unsent > 0 || info.unacknowledged > 0;
+        self.busy = wait || tcp.unsent > 0 || tcp.unacknowledged > 0;
         self.short = if self.rate < self.pace / 2 { self.short.saturating_add(1) } else { 0 };
-        let held = info.window_limited_us > before.window_limited_us || self.short > SHORT;
-        self.greedy = (wait || info.unsent > 0) && !held;
+        let held = tcp.window_limited_us > before.window_limited_us || self.short > SHORT;
+        self.greedy = (wait || tcp.unsent > 0) && !held;
     }
 }
 
-impl BranchLink {
-    /// Adds the connection's use of each of its links.
-    pub fn add_use(&mut self, core: &Fanout, now: Instant, uses: &mut LinkUses) {
-        let behind = core.acked(self.branch).is_some_and(|acked| acked < core.received());
-        self.share.busy = false;
-        let open = self.state == LinkState::Open && !self.spec.links.is_empty();
-        let Some(link) = self.link.as_ref().filter(|_| open && behind) else {
-            self.share.short = 0;
-            return;
-        };
-        let Ok(info) = TcpInfo::of(link.socket()) else { return };
-        self.share.note(info, now, !core.sendable(self.branch).is_empty());
-        for (place, (name, _)) in self.spec.links.iter().enumerate() {
-            uses.entry(Arc::clone(name)).or_default().add(self.share.of(place));
+impl Stream {
+    /// Adds the use that each branch makes of its links; `tcp` says how a connection is.
+    pub fn add_uses(&mut self, now: Nanos, tcp: impl Fn(BranchId) -> Option<TcpState>, uses: &mut LinkUses) {
+        let core = &self.core;
+        for branch in &mut self.branches {
+            let behind = core.acked(branch.id).is_some_and(|acked| acked < core.received());
+            branch.share.busy = false;
+            if branch.state != BranchState::Open || branch.spec.links.is_empty() || !behind {
+                branch.share.short = 0;
+                continue;
+            }
+            let Some(tcp) = tcp(branch.id) else { continue };
+            branch.share.note(tcp, now, !core.sendable(branch.id).is_empty());
+            for (place, (name, _)) in branch.spec.links.iter().enumerate() {
+                uses.entry(Arc::clone(name)).or_default().add(branch.share.of(place));
+            }
         }
     }
 
-    /// Bounds the connection by its share of each link; an idle one gets what it would have if it began now.
-    pub fn take_share(&mut self, uses: &LinkUses) {
-        let Some(link) = &self.link else { return };
-        let share = |(place, (name, rate)): (usize, &(Arc<str>, u64))| {
-            (uses.get(name).map_or(*rate, |link| link.share(*rate, self.share.of(place))), place)
-        };
-        let Some((pace, narrowest)) = self.spec.links.iter().enumerate().map(share).min() else { return };
-        self.share.narrowest = narrowest;
-        // The loss of a connection shows when it is next used.
-        if pace != self.share.pace && tcp::set_pace(link.socket(), pace).is_ok() {
-            self.share.pace = pace;
+    /// Bounds each branch by its share of each link; an idle one gets what it would have if it began now.
+    /// Calls `set` with each rate that has changed, in bytes a second.
+    pub fn take_shares(&mut self, uses: &LinkUses, mut set: impl FnMut(BranchId, u64)) {
+        for branch in &mut self.branches {
+            let share = |(place, (name, rate)): (usize, &(Arc<str>, u64))| {
+                (uses.get(name).map_or(*rate, |link| link.share(*rate, branch.share.of(place))), place)
+            };
+            let least = branch.spec.links.iter().enumerate().map(share).min();
+            let Some((pace, narrowest)) = least else { continue };
+            branch.share.narrowest = narrowest;
+            if pace != std::mem::replace(&mut branch.share.pace, pace) {
+                set(branch.id, pace);
+            }
         }
     }
 }
 
 #[cfg(test)]
-#[path = "../tests/sharing.rs"]
+#[path = "tests/sharing.rs"]
 mod tests;

@@ -19,7 +19,7 @@ fn requests_are_parsed_or_refused() {
         let (_, op) = parse(line.as_bytes());
         assert_eq!(op.map_err(|r| r.text), expected.map_err(str::to_owned), "{line}");
     }
-    assert!(matches!(parse(b"{").1, Err(RequestError { code: "bad_json", .. })));
+    assert!(matches!(parse(b"{").1, Err(Refusal { code: "bad_json", .. })));
 }
 
 proptest! {

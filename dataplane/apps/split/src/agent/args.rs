@@ -1,0 +1,104 @@
+//! The options of `gfagent split`, and its start.
+
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::time::Duration;
+
+use clap::Args;
+use groupflow_base::Nanos;
+use groupflow_host::error::{plain, AgentError};
+use groupflow_host::process::{raise_descriptors, signals, system};
+use groupflow_host::report::{Reporter, Weight};
+use groupflow_host::subcommand::{check_name, parse_bytes, Subcommand};
+use groupflow_host::tcp::{self, TcpOptions};
+use serde_json::{json, Value};
+
+use super::cache::BlockPool;
+use super::control::{ControlAddress, Listener};
+use super::{Agent, Resources};
+use crate::machine::MachineConfig;
+
+/// Runs the agent until a signal ends it; returns the exit code.
+pub fn run(args: &SplitArgs, reporter: &mut Reporter) -> Result<u8, AgentError> {
+    raise_descriptors();
+    let signals = signals().map_err(|e| system(&e.into()))?;
+    let address = SocketAddrV4::new(args.addr, args.peer_port);
+    let peers = tcp::listen(address, &TcpOptions::default()).map_err(|e| {
+        let cause = format!("cannot listen for agents at {address}: {}", plain(&e));
+        AgentError::new("listen", cause, "choose another --addr or --peer-port")
+    })?;
+    let control = Listener::open(&args.control).map_err(|e| {
+        let cause = format!("cannot open the control socket: {}", plain(&e));
+        AgentError::new("control", cause, "choose another --control, or stop the agent that has it")
+    })?;
+    let port = peers.local_addr().map_err(|e| system(&e))?.port();
+    let ready = json!({"addr": args.addr.to_string(), "port": port, "control": control.name});
+    let pool = BlockPool::new(args.max_cache);
+    let config = MachineConfig {
+        connect: Nanos::from_secs(args.connect_timeout),
+        max_streams: args.max_streams,
+        max_cache: pool.limit(),
+    };
+    let silence = Duration::from_secs(args.silence);
+    let resources = Resources::new(pool, args.addr, silence).map_err(|e| system(&e))?;
+    let mut agent = Agent::new(resources, config, peers, control, signals).map_err(|e| system(&e))?;
+    reporter.event("ready", Weight::Lasting, ready, None);
+    agent.run(|event| tell(reporter, event)).map_err(|e| system(&e))?;
+    Ok(0)
+}
+
+/// Reports an event; a slow reader of events does not stop the agent.
+fn tell(reporter: &mut Reporter, event: &Value) {
+    let name = event["event"].as_str().unwrap_or_default();
+    let human = ["name", "member", "peer", "outcome", "code", "text"]
+        .iter()
+        .filter_map(|&field| event.get(field).map(|value| format!(" {field}={value}")))
+        .collect::<String>();
+    let human = format!("session {}: {name}{human}", event["session"]);
+    reporter.event(name, Weight::Passing, event.clone(), Some(human));
+}
+
+/// Options of `split`.
+#[derive(Debug, Args)]
+pub struct SplitArgs {
+    /// This agent's name
+    #[arg(long)]
+    pub name: String,
+    /// This agent's IPv4 address: other agents connect to it, and connections downstream come from it
+    #[arg(long, value_name = "IP", default_value = "0.0.0.0")]
+    pub addr: Ipv4Addr,
+    /// TCP port for other agents; 0 takes any free port
+    #[arg(long, value_name = "PORT", default_value_t = 26480)]
+    pub peer_port: u16,
+    /// Address of the control socket, where sessions are set and counters read: a Unix socket's path, or
+    /// IP:PORT
+    #[arg(long, value_name = "PATH|IP:PORT", value_parser = ControlAddress::parse)]
+    pub control: ControlAddress,
+    /// Cache memory of all streams together
+    #[arg(long, value_parser = parse_bytes, default_value = "1GiB")]
+    pub max_cache: u64,
+    /// Most streams at one time
+    #[arg(long, value_name = "N", default_value_t = 16384)]
+    pub max_streams: usize,
+    /// Seconds for which a peer may leave bytes unacknowledged
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..86400))]
+    pub silence: u64,
+    /// Seconds to keep trying the next agent when a stream begins
+    #[arg(long, value_name = "SECONDS", default_value_t = 5)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..3600))]
+    pub connect_timeout: u64,
+    /// Write events as JSON lines
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl Subcommand for SplitArgs {
+    fn reporter(&self) -> Reporter {
+        Reporter::new(self.json, false, "split", &self.name, None)
+    }
+
+    fn run(&self, reporter: &mut Reporter) -> Result<u8, AgentError> {
+        check_name(&self.name)?;
+        run(self, reporter)
+    }
+}
