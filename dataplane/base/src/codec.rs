@@ -63,11 +63,13 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
+    #[inline]
     pub fn new(bytes: &'a [u8]) -> Reader<'a> {
         Reader { rest: bytes }
     }
 
     /// The next `n` bytes.
+    #[inline]
     pub fn take(&mut self, n: usize, field: &'static str) -> Result<&'a [u8], CodecError> {
         if self.rest.len() < n {
             return Err(CodecError::Short { field, need: n, got: self.rest.len() });
@@ -78,27 +80,32 @@ impl<'a> Reader<'a> {
     }
 
     /// The next `N` bytes.
+    #[inline]
     pub fn array<const N: usize>(&mut self, field: &'static str) -> Result<[u8; N], CodecError> {
         let mut bytes = [0; N];
         bytes.copy_from_slice(self.take(N, field)?);
         Ok(bytes)
     }
 
+    #[inline]
     pub fn u8(&mut self, field: &'static str) -> Result<u8, CodecError> {
         self.array(field).map(u8::from_be_bytes)
     }
 
     /// The next two bytes.
+    #[inline]
     pub fn u16(&mut self, field: &'static str) -> Result<u16, CodecError> {
         self.array(field).map(u16::from_be_bytes)
     }
 
     /// The next four bytes.
+    #[inline]
     pub fn u32(&mut self, field: &'static str) -> Result<u32, CodecError> {
         self.array(field).map(u32::from_be_bytes)
     }
 
     /// The next eight bytes.
+    #[inline]
     pub fn u64(&mut self, field: &'static str) -> Result<u64, CodecError> {
         self.array(field).map(u64::from_be_bytes)
     }
@@ -167,25 +174,30 @@ impl Writer {
         Writer { bytes: Vec::with_capacity(bytes) }
     }
 
+    #[inline]
     pub fn u8(&mut self, value: u8) -> &mut Writer {
         self.bytes(&[value])
     }
 
     /// Appends two bytes.
+    #[inline]
     pub fn u16(&mut self, value: u16) -> &mut Writer {
         self.bytes(&value.to_be_bytes())
     }
 
     /// Appends four bytes.
+    #[inline]
     pub fn u32(&mut self, value: u32) -> &mut Writer {
         self.bytes(&value.to_be_bytes())
     }
 
     /// Appends eight bytes.
+    #[inline]
     pub fn u64(&mut self, value: u64) -> &mut Writer {
         self.bytes(&value.to_be_bytes())
     }
 
+    #[inline]
     pub fn bytes(&mut self, bytes: &[u8]) -> &mut Writer {
         self.bytes.extend_from_slice(bytes);
         self

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -57,6 +58,18 @@ impl Nanos {
     /// The difference, at least [`Nanos::ZERO`].
     pub const fn saturating_sub(self, earlier: Nanos) -> Nanos {
         Nanos(self.0.saturating_sub(earlier.0))
+    }
+
+    /// The span doubled `times` times, `most` at most: the pause before an attempt that follows so many.
+    pub fn doubled(self, times: u32, most: Nanos) -> Nanos {
+        let factor = 1_u64.checked_shl(times).unwrap_or(u64::MAX);
+        Nanos(self.0.saturating_mul(factor)).min(most)
+    }
+}
+
+impl From<Nanos> for Duration {
+    fn from(span: Nanos) -> Duration {
+        Duration::from_nanos(span.0)
     }
 }
 

@@ -1,10 +1,7 @@
-//! Secrets that two sides share, numbers of streams, and fairness among connections that have not said a word
-//! yet.
+//! Secrets that two sides share.
 
-use std::cmp::Reverse;
-use std::collections::HashMap;
 use std::fmt;
-use std::net::IpAddr;
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
@@ -42,7 +39,15 @@ impl TryFrom<String> for Token {
     type Error = String;
 
     fn try_from(text: String) -> Result<Token, String> {
-        Token::parse(&text).ok_or_else(|| format!("a token is {}", Token::RULE))
+        text.parse()
+    }
+}
+
+impl FromStr for Token {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Token, String> {
+        Token::parse(text).ok_or_else(|| format!("a token is {}", Token::RULE))
     }
 }
 
@@ -61,27 +66,4 @@ impl fmt::Debug for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Token(…)")
     }
-}
-
-/// A stream's number, chosen at random where the stream begins: 16 hexadecimal digits as text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct StreamId(pub u64);
-
-crate::wire_number!(StreamId);
-
-impl fmt::Display for StreamId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:016x}", self.0)
-    }
-}
-
-/// Of silent connections, oldest first, the one that gives way to a newcomer: the oldest of the source that
-/// has the most of them. So strangers who hold all places keep nobody out, and a source crowds itself first.
-pub fn gives_way<K>(silent: impl Iterator<Item = (K, IpAddr)>) -> Option<K> {
-    let silent: Vec<(K, IpAddr)> = silent.collect();
-    let mut counts: HashMap<IpAddr, usize> = HashMap::new();
-    for (_, from) in &silent {
-        *counts.entry(*from).or_default() += 1;
-    }
-    silent.into_iter().min_by_key(|(_, from)| Reverse(counts[from])).map(|(key, _)| key)
 }

@@ -1,6 +1,7 @@
 //! Messages as they are declared: one list of fields, or of kinds with their fields, gives a type, its bytes
 //! and its parser. Bytes of a message are in network order.
 
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::ops::RangeInclusive;
 
 use crate::codec::{CodecError, Reader, Writer};
@@ -57,6 +58,28 @@ impl<const N: usize> WireField for [u8; N] {
 
     fn read(r: &mut Reader<'_>, field: &'static str) -> Result<[u8; N], CodecError> {
         r.array(field)
+    }
+}
+
+/// Values up to the end of the message.
+impl<T: WireField> WireField for Vec<T> {
+    fn write(&self, w: &mut Writer) {
+        self.iter().for_each(|value| value.write(w));
+    }
+
+    fn read(r: &mut Reader<'_>, field: &'static str) -> Result<Vec<T>, CodecError> {
+        std::iter::from_fn(|| (!r.is_empty()).then(|| T::read(r, field))).collect()
+    }
+}
+
+/// An IPv4 address and a port.
+impl WireField for SocketAddrV4 {
+    fn write(&self, w: &mut Writer) {
+        w.bytes(&self.ip().octets()).u16(self.port());
+    }
+
+    fn read(r: &mut Reader<'_>, field: &'static str) -> Result<SocketAddrV4, CodecError> {
+        Ok(SocketAddrV4::new(Ipv4Addr::from(r.u32(field)?), r.u16(field)?))
     }
 }
 

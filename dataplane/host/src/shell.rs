@@ -33,14 +33,13 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// A clock that begins a little after zero, since zero means "never" in places.
+    /// A clock that begins at zero.
     pub fn start() -> Clock {
         Clock { origin: Instant::now() }
     }
 
     pub fn now(&self) -> Nanos {
-        let elapsed = u64::try_from(self.origin.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        Nanos::from_secs(1) + Nanos(elapsed)
+        Nanos(u64::try_from(self.origin.elapsed().as_nanos()).unwrap_or(u64::MAX))
     }
 }
 

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
+use groupflow_base::Digest;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::Resumption;
 use rustls::crypto::{ring as provider, verify_tls13_signature, CryptoProvider};
@@ -21,22 +22,6 @@ use rustls::{
 
 use crate::error::{one_line, plain, AgentError};
 
-/// SHA-256 of a server's certificate: 64 hexadecimal digits.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pin(String);
-
-impl Pin {
-    /// The rule for its text form.
-    pub const RULE: &'static str = "64 hexadecimal digits, the SHA-256 of the server's certificate";
-
-    /// Parses a fingerprint; colons are left out.
-    pub fn parse(text: &str) -> Option<Pin> {
-        let digits: String = text.chars().filter(|&c| c != ':').collect();
-        let fits = digits.len() == 64 && digits.bytes().all(|b| b.is_ascii_hexdigit());
-        fits.then(|| Pin(digits.to_ascii_lowercase()))
-    }
-}
-
 /// The TLS configuration with which connections to a server begin.
 #[derive(Debug, Clone)]
 pub struct Trust {
@@ -46,7 +31,7 @@ pub struct Trust {
 
 impl Trust {
     /// Trusts the server that has this certificate.
-    pub fn pinned(pin: Pin, to: SocketAddrV4) -> Result<Trust, AgentError> {
+    pub fn pinned(pin: Digest, to: SocketAddrV4) -> Result<Trust, AgentError> {
         let provider = Arc::new(provider::default_provider());
         let verifier = Pinned { pin, provider: provider.clone() };
         let config = ClientConfig::builder_with_provider(provider)
@@ -131,7 +116,7 @@ fn unusable(error: &Error) -> AgentError {
 /// Accepts one certificate, whatever its content, if its key signs the handshake.
 #[derive(Debug)]
 struct Pinned {
-    pin: Pin,
+    pin: Digest,
     provider: Arc<CryptoProvider>,
 }
 
@@ -140,7 +125,7 @@ impl ServerCertVerifier for Pinned {
         &self, end_entity: &CertificateDer<'_>, _: &[CertificateDer<'_>], _: &ServerName<'_>, _: &[u8],
         _: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        match fingerprint(end_entity) == self.pin.0 {
+        match fingerprint(end_entity) == self.pin {
             true => Ok(ServerCertVerified::assertion()),
             false => Err(CertificateError::ApplicationVerificationFailure.into()),
         }
@@ -171,8 +156,8 @@ const NAME: &str = "groupflow-gather";
 pub struct Identity {
     /// The TLS configuration of all connections.
     pub config: Arc<ServerConfig>,
-    /// SHA-256 of the certificate, in hexadecimal digits.
-    pub fingerprint: String,
+    /// SHA-256 of the certificate.
+    pub fingerprint: Digest,
     /// Whether the certificate was made just now.
     pub made: bool,
 }
@@ -202,10 +187,12 @@ impl Identity {
     }
 }
 
-/// SHA-256 of a certificate, as hexadecimal digits.
-pub fn fingerprint(certificate: &CertificateDer<'_>) -> String {
+/// SHA-256 of a certificate.
+pub fn fingerprint(certificate: &CertificateDer<'_>) -> Digest {
     let digest = ring::digest::digest(&ring::digest::SHA256, certificate);
-    digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+    let mut bytes = [0; 32];
+    bytes.copy_from_slice(digest.as_ref());
+    Digest(bytes)
 }
 
 fn make(certificate: &Path, key: &Path) -> Result<(), AgentError> {
@@ -261,7 +248,7 @@ impl SecureServe {
 pub struct SecureSend {
     /// SHA-256 of the server's certificate
     #[arg(long, value_name = "HEX", value_parser = parse_pin)]
-    pub tls_pin: Option<Pin>,
+    pub tls_pin: Option<Digest>,
     /// Certificates (PEM), one of which vouches for the server's
     #[arg(long, value_name = "PATH", conflicts_with = "tls_pin")]
     pub tls_ca: Option<PathBuf>,
@@ -277,13 +264,15 @@ impl SecureSend {
     /// The trust in the server; `None`: nothing is encrypted.
     pub fn trust(&self, to: SocketAddrV4) -> Result<Option<Trust>, AgentError> {
         match (&self.tls_pin, &self.tls_ca) {
-            (Some(pin), _) => Trust::pinned(pin.clone(), to).map(Some),
+            (Some(pin), _) => Trust::pinned(*pin, to).map(Some),
             (None, Some(ca)) => Trust::vouched(ca, self.tls_name.as_deref(), to).map(Some),
             (None, None) => Ok(None),
         }
     }
 }
 
-fn parse_pin(text: &str) -> Result<Pin, String> {
-    Pin::parse(text).ok_or_else(|| format!("it must be {}", Pin::RULE))
+/// Parses a fingerprint; colons are left out.
+fn parse_pin(text: &str) -> Result<Digest, String> {
+    let rule = || format!("it must be {}, the SHA-256 of the server's certificate", Digest::RULE);
+    Digest::parse(&text.replace(':', "")).ok_or_else(rule)
 }

@@ -4,8 +4,6 @@
 //! Fixed big-endian fields; a text is a u8 length and that many bytes of UTF-8. The tables of
 //! fields are in docs/reference/protocol.md; the order here is the order on the wire.
 
-use std::net::{Ipv4Addr, SocketAddrV4};
-
 use groupflow_base::codec::{CodecError, Reader, Writer};
 use groupflow_base::wire::WireField;
 use groupflow_base::{wire_enum, wire_frames, wire_struct, BitRate};
@@ -257,7 +255,7 @@ wire_struct!(
         /// Rate of the slowest branch link; 0: not known.
         rate: BitRate,
         /// Shares of receivers at the agent's switch; the others are fed by `rate`.
-        shares: Vec<Share> => shares,
+        shares: Vec<Share>,
     }
 );
 wire_frames!(
@@ -307,26 +305,5 @@ impl Reply {
         let kind = r.u8("reply kind")?;
         let request = RequestId::read(&mut r, "request_id")?;
         Ok(Reply { request, answer: Answer::parse_body(kind, r.rest())? })
-    }
-}
-
-/// The shares up to the payload's end.
-mod shares {
-    use super::{BitRate, CodecError, Ipv4Addr, Reader, Share, SocketAddrV4, Writer};
-
-    pub(super) fn write(shares: &[Share], w: &mut Writer) {
-        for share in shares {
-            w.u32((*share.to.ip()).into()).u16(share.to.port()).u64(share.rate.0).u32(share.bytes);
-        }
-    }
-
-    pub(super) fn read(r: &mut Reader<'_>, _: &'static str) -> Result<Vec<Share>, CodecError> {
-        let mut shares = Vec::new();
-        while !r.is_empty() {
-            let (ip, port) = (Ipv4Addr::from(r.u32("share ip")?), r.u16("share port")?);
-            let (rate, bytes) = (BitRate(r.u64("share rate")?), r.u32("share bytes")?);
-            shares.push(Share { to: SocketAddrV4::new(ip, port), rate, bytes });
-        }
-        Ok(shares)
     }
 }

@@ -222,7 +222,7 @@ impl Requests {
             self.blocked = true;
         }
         let timeout = self.timeout();
-        let due = now + backoff(timeout, gap.tries, TIMEOUT_CAP.max(timeout));
+        let due = now + timeout.doubled(gap.tries, TIMEOUT_CAP.max(timeout));
         self.gaps.insert(first, Gap { last, due, tries: gap.tries.saturating_add(1), asked: now });
         *budget -= last - first + 1;
         Some(PacketRange { first: Seq(first), last: Seq(last) })
@@ -309,12 +309,6 @@ impl Rtt {
     pub fn or(&self, default: Nanos) -> Nanos {
         self.smoothed.unwrap_or(default)
     }
-}
-
-/// `base` doubled `times` times, at most `cap`.
-pub fn backoff(base: Nanos, times: u32, cap: Nanos) -> Nanos {
-    let factor = 1_u64.checked_shl(times).unwrap_or(u64::MAX);
-    Nanos(base.0.saturating_mul(factor)).min(cap)
 }
 
 #[cfg(test)]

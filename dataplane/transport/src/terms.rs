@@ -2,7 +2,7 @@
 
 use std::net::SocketAddrV4;
 
-use groupflow_base::{wire_enum, BitRate};
+use groupflow_base::{wire_enum, wire_struct, BitRate};
 
 use crate::ids::WINDOW_MAX;
 
@@ -40,16 +40,18 @@ pub struct Terms {
     pub rate: BitRate,
 }
 
-/// The most that a cache feeds to a receiver; the controller computes it from the receiver's target and
-/// priority.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Share {
-    pub to: SocketAddrV4,
-    /// Payload that it is sent.
-    pub rate: BitRate,
-    /// Bytes of payload that may wait for it at a time.
-    pub bytes: u32,
-}
+wire_struct!(
+    /// The most that a cache feeds to a receiver; the controller computes it from the receiver's target and
+    /// priority.
+    #[derive(Copy)]
+    Share, "share.", {
+        to: SocketAddrV4,
+        /// Payload that it is sent.
+        rate: BitRate,
+        /// Bytes of payload that may wait for it at a time.
+        bytes: u32,
+    }
+);
 
 impl Terms {
     pub(crate) fn bounded(self) -> Terms {

@@ -16,7 +16,8 @@
 //! All numbers are big endian.
 
 use groupflow_base::codec::{CodecError, Reader, Writer};
-use groupflow_base::{wire_enum, Dest, Transmit};
+use groupflow_base::wire::WireField;
+use groupflow_base::{wire_enum, wire_struct, Dest, Transmit};
 
 use crate::ids::{MemberId, Seq, SessionId, MAX_PAYLOAD};
 
@@ -87,23 +88,38 @@ impl Flags {
     }
 }
 
-/// The group header without length and checksum, which follow from the rest of the packet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Header {
-    pub kind: Kind,
-    pub flags: Flags,
-    /// Poll number; 0 before the first poll.
-    pub poll: u8,
-    pub session: SessionId,
-    /// The member whose stream this is.
-    pub source: MemberId,
-    /// The member that emitted this packet.
-    pub member: MemberId,
-    /// Packet number; see [`Kind`].
-    pub seq: Seq,
-    /// The sender's clock in microseconds, or its echo.
-    pub stamp: u32,
+impl WireField for Flags {
+    fn write(&self, w: &mut Writer) {
+        w.u8(self.0);
+    }
+
+    fn read(r: &mut Reader<'_>, field: &'static str) -> Result<Flags, CodecError> {
+        match r.u8(field)? {
+            bits if bits & !Flags::KNOWN == 0 => Ok(Flags(bits)),
+            bits => Err(CodecError::value(field, bits)),
+        }
+    }
 }
+
+wire_struct!(
+    /// The group header without version, length and checksum, which follow from the rest of the packet.
+    #[derive(Copy)]
+    Header, "", {
+        kind: Kind,
+        flags: Flags,
+        /// Poll number; 0 before the first poll.
+        poll: u8,
+        session: SessionId,
+        /// The member whose stream this is.
+        source: MemberId,
+        /// The member that emitted this packet.
+        member: MemberId,
+        /// Packet number; see [`Kind`].
+        seq: Seq,
+        /// The sender's clock in microseconds, or its echo.
+        stamp: u32,
+    }
+);
 
 impl Header {
     /// A header of `kind` for the stream of `source`, with all else zero.
@@ -129,8 +145,7 @@ impl Header {
     pub fn encode(&self, payload: &[u8]) -> Vec<u8> {
         let payload = payload.get(..MAX_PAYLOAD).unwrap_or(payload);
         let mut w = Writer::with_capacity(HEADER + payload.len());
-        w.u8(VERSION).u8(self.kind as u8).u8(self.flags.0).u8(self.poll);
-        w.u32(self.session.0).u16(self.source.0).u16(self.member.0).u32(self.seq.0).u32(self.stamp);
+        self.write(w.u8(VERSION));
         w.u16(payload.len() as u16).u16(0).bytes(payload);
         let mut bytes = w.into_bytes();
         let sum = checksum(&bytes[..HEADER]);
@@ -162,31 +177,13 @@ impl<'a> GroupPacket<'a> {
         if checksum(h) != 0 {
             return Err(damaged());
         }
-        let kind = Kind::parse(h[1])?;
-        if h[2] & !Flags::KNOWN != 0 {
-            return Err(CodecError::value("flags", h[2]));
+        let mut fields = Reader::new(&h[1..]);
+        let header = Header::read(&mut fields, "header")?;
+        if header.session > SessionId::MAX {
+            return Err(CodecError::value("session", header.session.0));
         }
-        let u16_at = |i: usize| u16::from_be_bytes([h[i], h[i + 1]]);
-        let u32_at = |i: usize| u32::from_be_bytes([h[i], h[i + 1], h[i + 2], h[i + 3]]);
-        let session = SessionId(u32_at(4));
-        if session > SessionId::MAX {
-            return Err(CodecError::value("session", session.0));
-        }
-        let length = u16_at(20);
-        if usize::from(length) > MAX_PAYLOAD {
-            return Err(CodecError::value("length", length));
-        }
+        let length = fields.u16_in(0..=MAX_PAYLOAD as u16, "length")?;
         let payload = r.take(length.into(), "length")?;
-        let header = Header {
-            kind,
-            flags: Flags(h[2]),
-            poll: h[3],
-            session,
-            source: MemberId(u16_at(8)),
-            member: MemberId(u16_at(10)),
-            seq: Seq(u32_at(12)),
-            stamp: u32_at(16),
-        };
         Ok(GroupPacket { header, payload })
     }
 

@@ -12,10 +12,13 @@
 //! | `args` | the options of the four commands |
 //! | `send` | the sending command, with its input from a pipe |
 //! | `recv` | the receiving command |
-//! | `member` | the commands that join for a TCP program of the host, and cache beside a switch |
+//! | `member` | the command that joins for a TCP program of the host |
+//! | `cache` | the command that caches beside a switch |
 
 #[cfg(feature = "agent")]
 pub mod args;
+#[cfg(feature = "agent")]
+mod cache;
 #[cfg(feature = "agent")]
 mod member;
 #[cfg(feature = "agent")]

@@ -1,7 +1,5 @@
-//! `gfagent member`, which joins a session on behalf of a TCP program of this host, and `gfagent cache`,
-//! which keeps packets of sessions beside a switch.
+//! `gfagent member`: joins a session on behalf of a TCP program of this host.
 
-use groupflow_base::Nanos;
 use groupflow_host::error::AgentError;
 use groupflow_host::report::{Reporter, Weight};
 use groupflow_host::shell::Shell;
@@ -9,12 +7,10 @@ use groupflow_host::socket::GroupSocket;
 use groupflow_host::subcommand::{check_name, Subcommand};
 use groupflow_session::agent;
 use groupflow_session::control::LeaveReason;
-use groupflow_session::{Caching, Endpoint, Listening, MemberEvent};
-use groupflow_transport::cache::CacheStats;
-use groupflow_transport::SessionId;
+use groupflow_session::{Endpoint, Listening, MemberEvent};
 use serde_json::json;
 
-use crate::args::{CacheArgs, MemberArgs};
+use crate::args::MemberArgs;
 
 impl Subcommand for MemberArgs {
     fn reporter(&self) -> Reporter {
@@ -58,70 +54,4 @@ fn events(listener: &mut Endpoint<Listening>, reporter: &mut Reporter) -> Result
         lost.map_or(Ok(()), Err)?;
     }
     Ok(())
-}
-
-/// How often unchanged stats are repeated.
-const STATS_IDLE: Nanos = Nanos::from_secs(2);
-
-impl Subcommand for CacheArgs {
-    fn reporter(&self) -> Reporter {
-        self.common.reporter("cache", false, None)
-    }
-
-    fn run(&self, reporter: &mut Reporter) -> Result<u8, AgentError> {
-        check_name(&self.common.name)?;
-        cache(self, reporter)
-    }
-}
-
-/// Caches until a signal comes; returns the exit code.
-pub fn cache(args: &CacheArgs, reporter: &mut Reporter) -> Result<u8, AgentError> {
-    let socket = GroupSocket::open(&args.common.socket(false))?;
-    let mut shell = Shell::new(socket)?;
-    reporter.ready(shell.socket.address());
-    // An agent is of no session.
-    let member = args.common.member(SessionId(0));
-    let mut agent = Endpoint::caching(shell.clock.now(), member, args.max_bytes);
-    let mut stats = StatsReport::new(shell.clock.now(), Nanos::from_millis(args.stats_ms));
-    loop {
-        shell.exchange(&mut agent)?;
-        while let Some(event) = agent.poll_event() {
-            agent::report(reporter, event)?;
-        }
-        stats.report(shell.clock.now(), &agent, reporter);
-        if shell.wait(&agent, Some(stats.due), None)?.signal {
-            break;
-        }
-    }
-    agent.leave(shell.clock.now(), LeaveReason::Done);
-    shell.farewell(&mut agent, Endpoint::has_ended)?;
-    reporter.event("stats", Weight::Lasting, json!(agent.stats()), None);
-    Ok(0)
-}
-
-/// The last stats, and when the next are due.
-struct StatsReport {
-    period: Nanos,
-    due: Nanos,
-    reported: Nanos,
-    last: CacheStats,
-}
-
-impl StatsReport {
-    fn new(now: Nanos, period: Nanos) -> StatsReport {
-        StatsReport { period, due: now + period, reported: now, last: CacheStats::default() }
-    }
-
-    fn report(&mut self, now: Nanos, agent: &Endpoint<Caching>, reporter: &mut Reporter) {
-        if now < self.due {
-            return;
-        }
-        self.due = now + self.period;
-        let stats = agent.stats();
-        if stats != self.last || now >= self.reported + STATS_IDLE {
-            reporter.event("stats", Weight::Passing, json!(stats), None);
-            self.reported = now;
-            self.last = stats;
-        }
-    }
 }

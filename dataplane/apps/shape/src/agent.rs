@@ -55,7 +55,7 @@ pub fn run(args: &ShapeArgs, reporter: &mut Reporter) -> Result<u8, AgentError> 
     let mut rates = Rates::new(args.flows.iter().map(|flow| flow.number), args.packet_bytes);
     let mut htb = Htb::new(&args.iface, &args.flows, args.packet_bytes)?;
     let mut set: Vec<Option<u64>> = vec![None; args.flows.len()];
-    let mut reported = Nanos::ZERO;
+    let mut report_at = Nanos::ZERO;
     reporter.event("ready", Weight::Lasting, json!({}), Some(format!("shaping on {}", args.iface)));
     loop {
         let mut fds = [
@@ -81,8 +81,8 @@ pub fn run(args: &ShapeArgs, reporter: &mut Reporter) -> Result<u8, AgentError> 
         for change in changes {
             set[change.place] = change.rate;
         }
-        if now >= reported + REPORT_EVERY {
-            reported = now;
+        if now >= report_at {
+            report_at = now + REPORT_EVERY;
             reporter.event("rates", Weight::Passing, fields(args, &set), None);
         }
         thread::sleep(QUANTUM);

@@ -1,5 +1,6 @@
 //! The parts alone, each under the name of its file.
 
+mod byte_queue;
 mod codec;
 mod crowd;
 mod events;

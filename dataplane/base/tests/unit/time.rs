@@ -14,3 +14,12 @@ fn arithmetic_saturates_and_checked_forms_say_so() {
 fn display_names_the_unit() {
     assert_eq!(Nanos(1_000_000_250).to_string(), "1.000000250 s");
 }
+
+#[test]
+fn a_pause_doubles_up_to_the_longest() {
+    let cases = [(0, 30), (1, 60), (4, 480), (5, 500), (200, 500)];
+    for (times, millis) in cases {
+        let got = Nanos::from_millis(30).doubled(times, Nanos::from_millis(500));
+        assert_eq!(got, Nanos::from_millis(millis), "{times} times");
+    }
+}

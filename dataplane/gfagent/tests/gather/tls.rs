@@ -4,7 +4,8 @@
 use std::io::Write;
 use std::net::TcpStream;
 
-use groupflow_host::tls::{Pin, Trust};
+use groupflow_base::Digest;
+use groupflow_host::tls::Trust;
 use rustls::{ClientConnection, StreamOwned};
 use serde_json::json;
 
@@ -146,7 +147,7 @@ fn a_token_is_nowhere_in_what_goes_over_the_network() {
 
 /// A connection that speaks TLS for itself.
 fn dressed(server: &ServerProcess) -> Raw<StreamOwned<ClientConnection, TcpStream>> {
-    let pin = Pin::parse(&server.pin).expect("a fingerprint");
+    let pin = Digest::parse(&server.pin).expect("a fingerprint");
     let trust = Trust::pinned(pin, server.address).expect("trust");
     Raw::new(StreamOwned::new(trust.begin().expect("a connection"), server.connect()))
 }

@@ -71,7 +71,7 @@ impl Dispatch {
             identity: if tls { shared } else { Value::Null },
         };
         let (state, over) = (Arc::new(Mutex::new(state)), Arc::new(AtomicBool::new(false)));
-        let (pin, stop) = (identity.as_ref().map(|identity| identity.fingerprint.clone()), over.clone());
+        let (pin, stop) = (identity.as_ref().map(|identity| identity.fingerprint.to_string()), over.clone());
         let thread = thread::spawn(move || {
             let mut threads = Vec::new();
             while !stop.load(Ordering::Relaxed) {

@@ -97,8 +97,9 @@ pub struct Receiver {
     phase: ReceiverPhase,
     started: bool,
     last_packet: Option<Nanos>,
-    /// When to ask where the stream is, and the wait before the next question.
-    probe: (Nanos, Nanos),
+    /// When to ask where the stream is, and how often the pause before that was doubled.
+    probe_at: Nanos,
+    probes: u32,
     stats: ReceiverStats,
     events: VecDeque<ReceiverEvent>,
 }
@@ -113,7 +114,8 @@ impl Receiver {
             phase: ReceiverPhase::Receiving,
             started: false,
             last_packet: None,
-            probe: (now + PROBE_MIN, PROBE_MIN),
+            probe_at: now + PROBE_MIN,
+            probes: 0,
             stats: ReceiverStats::default(),
             events: VecDeque::new(),
         };
@@ -162,7 +164,8 @@ impl Receiver {
             }
         }
         self.last_packet = Some(now);
-        self.probe = (now + PROBE_MAX, PROBE_MAX);
+        self.probe_at = now + PROBE_MAX;
+        self.probes = u32::MAX;
         let Some(stream) = self.stream.as_mut() else { return Ok(()) };
         if header.kind != Kind::Repair {
             stream.acks.observe(now, &header, &mut self.rng);
@@ -238,9 +241,8 @@ impl Receiver {
         if self.probe_due()? > now {
             return None;
         }
-        let (_, pause) = self.probe;
-        let pause = Nanos(pause.0.saturating_mul(2)).min(PROBE_MAX);
-        self.probe = (now + pause, pause);
+        self.probes = self.probes.saturating_add(1);
+        self.probe_at = now + PROBE_MIN.doubled(self.probes, PROBE_MAX);
         let next = self.stream.as_ref()?.assembly.next;
         let header = Header { seq: next, ..self.header(Kind::Nack) };
         let nack = Nack { next, ranges: Vec::new() };
@@ -252,7 +254,7 @@ impl Receiver {
         let waits = self.phase == ReceiverPhase::Receiving
             && self.stream.is_some()
             && self.config.source != MemberId::NONE;
-        waits.then_some(self.probe.0)
+        waits.then_some(self.probe_at)
     }
 
     fn poll_ack(&mut self, now: Nanos) -> Option<Transmit> {

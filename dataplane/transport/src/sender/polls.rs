@@ -3,7 +3,7 @@
 use groupflow_base::Nanos;
 
 use super::report::{SenderError, SenderEvent};
-use crate::requests::{backoff, Rtt};
+use crate::requests::Rtt;
 
 /// A poll follows after two round trips without an acknowledgement, and at least after this time.
 const MIN: Nanos = Nanos::from_millis(50);
@@ -49,7 +49,7 @@ impl Polls {
         }
         self.end_due = None;
         self.number = self.number.wrapping_add(1).max(1);
-        let pause = backoff(interval(rtt), self.unanswered, CAP);
+        let pause = interval(rtt).doubled(self.unanswered, CAP);
         self.unanswered = self.unanswered.saturating_add(1);
         self.due = outstanding.then(|| now + pause);
         true

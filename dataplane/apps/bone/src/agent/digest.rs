@@ -1,56 +1,25 @@
-//! Files: the hash that identifies one, and the stamp that shows whether it has changed since it was hashed;
-//! a file that arrives, written under a temporary name, and hashed as far as it has no gaps.
+//! The hash that identifies a file, and the stamp that shows whether the file has changed since it was hashed.
 
-use std::fmt;
-use std::fs::{self, File, Metadata};
+use std::fs::{File, Metadata};
 use std::io::{self, Read};
-use std::os::fd::AsRawFd;
-use std::os::unix::fs::{FileExt, MetadataExt};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::os::unix::fs::MetadataExt;
 
-use nix::errno::Errno;
-use nix::fcntl::{renameat2, RenameFlags};
+use groupflow_base::Digest;
 use sha2::{Digest as _, Sha256};
-
-use crate::machine::{FileName, FileWrite};
 
 /// Bytes of one read.
 const READ: usize = 256 << 10;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FileDigest(pub [u8; 32]);
-
-impl FileDigest {
-    /// Parses 64 hexadecimal digits.
-    pub fn parse(text: &str) -> Option<FileDigest> {
-        let mut bytes = [0; 32];
-        if text.len() != 64 || !text.is_ascii() {
-            return None;
+/// Hashes the remaining bytes of a reader.
+pub fn read(mut source: impl Read) -> io::Result<Digest> {
+    let (mut hasher, mut chunk) = (Sha256::default(), vec![0; READ]);
+    loop {
+        match source.read(&mut chunk) {
+            Ok(0) => return Ok(Digest(hasher.finalize().into())),
+            Ok(count) => hasher.update(&chunk[..count]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
         }
-        for (at, byte) in bytes.iter_mut().enumerate() {
-            *byte = u8::from_str_radix(&text[2 * at..2 * at + 2], 16).ok()?;
-        }
-        Some(FileDigest(bytes))
-    }
-
-    /// Hashes the remaining bytes of a reader.
-    pub fn read(mut source: impl Read) -> io::Result<FileDigest> {
-        let (mut hasher, mut chunk) = (Sha256::default(), vec![0; READ]);
-        loop {
-            match source.read(&mut chunk) {
-                Ok(0) => return Ok(FileDigest(hasher.finalize().into())),
-                Ok(count) => hasher.update(&chunk[..count]),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-    }
-}
-
-impl fmt::Display for FileDigest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }
 
@@ -79,113 +48,6 @@ impl Stamp {
     }
 }
 
-/// Bytes hashed at a time.
-const CHUNK: usize = 64 << 10;
-
-/// The hub's description of a file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Announced {
-    pub name: FileName,
-    /// The file's size in bytes.
-    pub size: u64,
-    pub digest: FileDigest,
-}
-
-/// A file that is arriving. If it is dropped before it is adopted, it leaves nothing on the disk.
-#[derive(Debug)]
-pub struct IncomingFile {
-    /// The hub's description of the file.
-    pub announced: Announced,
-    /// The open file, which may be read as far as it has arrived.
-    pub file: Arc<File>,
-    path: PathBuf,
-    hasher: Sha256,
-    hashed: u64,
-    kept: bool,
-}
-
-impl IncomingFile {
-    /// Creates the file and allocates its whole size, so that a full disk shows before anything is sent.
-    pub fn create(path: PathBuf, announced: Announced) -> io::Result<IncomingFile> {
-        let file = File::options().read(true).write(true).create_new(true).open(&path)?;
-        let incoming = IncomingFile {
-            file: Arc::new(file),
-            path,
-            hasher: Sha256::default(),
-            hashed: 0,
-            kept: false,
-            announced,
-        };
-        let size = i64::try_from(incoming.announced.size).map_err(|_| io::Error::from(Errno::EFBIG))?;
-        if size > 0 {
-            match nix::fcntl::posix_fallocate(incoming.file.as_raw_fd(), 0, size) {
-                Ok(()) | Err(Errno::EOPNOTSUPP | Errno::EINVAL) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Ok(incoming)
-    }
-
-    /// Stores bytes where they belong.
-    pub fn write(&self, write: &FileWrite) -> io::Result<()> {
-        self.file.write_all_at(&write.bytes, write.offset)
-    }
-
-    /// Hashes the bytes up to `position`, before which there is no gap.
-    pub fn hash(&mut self, position: u64) -> io::Result<()> {
-        let mut chunk = [0; CHUNK];
-        while self.hashed < position {
-            let count = (position - self.hashed).min(CHUNK as u64) as usize;
-            self.file.read_exact_at(&mut chunk[..count], self.hashed)?;
-            self.hasher.update(&chunk[..count]);
-            self.hashed += count as u64;
-        }
-        Ok(())
-    }
-
-    /// Whether the complete file matches the hub's description; if so, its bytes are synced to the disk.
-    pub fn complete(&mut self) -> io::Result<bool> {
-        self.hash(self.announced.size)?;
-        if self.hasher.finalize_reset()[..] != self.announced.digest.0 {
-            return Ok(false);
-        }
-        self.file.sync_all()?;
-        Ok(true)
-    }
-
-    /// Gives the file its final name, which no other file has.
-    pub fn adopt(self, path: &Path) -> io::Result<()> {
-        self.adopt_by(path, |from, to| renameat2(None, from, None, to, RenameFlags::RENAME_NOREPLACE))
-    }
-
-    fn adopt_by(
-        mut self, path: &Path, rename: impl FnOnce(&Path, &Path) -> nix::Result<()>,
-    ) -> io::Result<()> {
-        match rename(&self.path, path) {
-            // NFS and others do not know the flag. A link replaces no file, either; the temporary name goes
-            // when `self` does.
-            Err(Errno::EINVAL | Errno::ENOSYS) => fs::hard_link(&self.path, path)?,
-            other => {
-                other?;
-                self.kept = true;
-            }
-        }
-        super::store::sync_folder(path)
-    }
-}
-
-impl Drop for IncomingFile {
-    fn drop(&mut self) {
-        if !self.kept {
-            // If the file cannot be removed now, the rim removes it at its next start.
-            let _ = fs::remove_file(&self.path);
-        }
-    }
-}
-
-#[cfg(test)]
-#[path = "tests/incoming.rs"]
-mod incoming_tests;
 #[cfg(test)]
 #[path = "tests/digest.rs"]
 mod tests;

@@ -9,11 +9,11 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::Sender;
 
-use groupflow_base::SeekableBytes;
+use groupflow_base::{Digest, SeekableBytes};
 use groupflow_host::error::plain;
 use groupflow_host::files::FileBytes;
 
-use super::digest::{FileDigest, Stamp};
+use super::digest::{self, Stamp};
 use crate::machine::{FileName, Offer, Verdict};
 
 /// The most files that are considered; the first file beyond is reported once.
@@ -40,7 +40,7 @@ pub enum FileState {
 pub struct Listed {
     pub state: FileState,
     /// The file's hash, if it is known.
-    pub digest: Option<FileDigest>,
+    pub digest: Option<Digest>,
     /// While the file is sent: bytes that no rim is known to lack.
     pub done: u64,
     stamp: Stamp,
@@ -198,14 +198,14 @@ impl Folder {
         about.filter(fs::Metadata::is_file).map(|about| Stamp::of(&about))
     }
 
-    fn queue(&mut self, name: &FileName, digest: FileDigest) {
+    fn queue(&mut self, name: &FileName, digest: Digest) {
         let Some(file) = self.files.get(name) else { return };
         let source = Box::new(OutgoingFile::new(self.path.join(name.as_str()), file.stamp));
         self.ready.push_back(Offer { name: name.clone(), mode: file.mode, digest: digest.0, source });
         self.set(name, FileState::Queued);
     }
 
-    pub fn hashed(&mut self, name: &FileName, result: io::Result<(FileDigest, Stamp, u16)>) {
+    pub fn hashed(&mut self, name: &FileName, result: io::Result<(Digest, Stamp, u16)>) {
         let Some(file) = self.files.get_mut(name) else { return };
         match result {
             Ok((digest, stamp, mode)) => {
@@ -271,9 +271,9 @@ pub fn open(path: &Path) -> io::Result<(File, Stamp, u16)> {
 }
 
 /// A file's hash, with the stamp and access mode that it had then.
-pub fn hash(path: &Path) -> io::Result<(FileDigest, Stamp, u16)> {
+pub fn hash(path: &Path) -> io::Result<(Digest, Stamp, u16)> {
     let (file, stamp, mode) = open(path)?;
-    let digest = FileDigest::read(&file)?;
+    let digest = digest::read(&file)?;
     if Stamp::of_file(&file)? != stamp {
         return Err(io::Error::other("it changed while it was read"));
     }

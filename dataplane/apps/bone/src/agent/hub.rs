@@ -17,11 +17,11 @@ use hyper::{Method, Request, StatusCode};
 use serde_json::{json, Value};
 
 use super::args::BoneHubArgs;
-use super::bound::{self, Bound, Order, Orders};
 use super::carrier::Carrier;
 use super::folder::{self, FileState, Listed};
 use super::http::{self, HttpResponse};
 use super::hub_driver::HubDriver;
+use super::orders::{self, Bound, Order, Orders};
 use super::serve::{file_name, not_allowed};
 use super::shelf::{Desk, ScanResult, Wake};
 use crate::machine::{FileName, Verdict};
@@ -111,9 +111,9 @@ fn obey(args: &BoneHubArgs, sender: &mut HubDriver, desk: &Desk, order: Order, r
             }
             let folder = desk.folder();
             let bytes = folder.files.values().map(|file| file.size()).sum();
-            bound::report_holds(reporter, folder.files.len(), bytes, rate);
+            orders::report_holds(reporter, folder.files.len(), bytes, rate);
         }
-        Err(error) => bound::report_refused(reporter, &error),
+        Err(error) => orders::report_refused(reporter, &error),
     }
 }
 

@@ -8,9 +8,9 @@ use groupflow_base::{CodecError, Datagram, Dest, Machine, Nanos, Transmit};
 use groupflow_host::report::seconds;
 use serde_json::json;
 
-use super::bound::Note;
 use super::carrier::Carrier;
 use super::folder::{FileState, Folder};
+use super::note::Note;
 use super::shelf::Desk;
 use crate::machine::{
     FileName, Hub, HubConfig, HubEvent, Method, RimId, TransferOutcome, TransferReport, Verdict,

@@ -16,17 +16,19 @@
 //! | [`store`] | a rim's files and their index on disk |
 //! | [`shelf`] | the state shared by loop and HTTP server, of rim and hub; the wake-up |
 //! | [`http`], [`serve`] | the server; a rim's answers |
-//! | [`bound`] | orders on stdin: the bound that holds |
-//! | [`digest`] | SHA-256, and the stamp that shows whether a file was changed; a file that is arriving |
+//! | [`orders`], [`note`] | orders on stdin: the bound that holds; events of the drivers |
+//! | [`digest`], [`incoming`] | SHA-256, and the stamp that shows whether a file was changed; a file that is arriving |
 
 pub mod args;
-mod bound;
 mod carrier;
 mod digest;
 mod folder;
 mod http;
 mod hub;
 mod hub_driver;
+mod incoming;
+mod note;
+mod orders;
 mod rim;
 mod rim_driver;
 mod serve;

@@ -14,9 +14,9 @@ use groupflow_session::control::Role;
 use serde_json::json;
 
 use super::args::BoneRimArgs;
-use super::bound::{self, Bound, Order, Orders};
 use super::carrier::Carrier;
 use super::http;
+use super::orders::{self, Bound, Order, Orders};
 use super::rim_driver::RimDriver;
 use super::serve::Pages;
 use super::shelf::{Shelf, Wake};
@@ -134,9 +134,9 @@ fn obey(
                 receiver.set_limit(limit);
             }
             let store = shelf.store();
-            bound::report_holds(reporter, store.files().count(), store.bytes(), limit);
+            orders::report_holds(reporter, store.files().count(), store.bytes(), limit);
         }
-        Err(error) => bound::report_refused(reporter, &error),
+        Err(error) => orders::report_refused(reporter, &error),
     }
 }
 

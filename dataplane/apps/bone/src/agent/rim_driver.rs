@@ -5,14 +5,14 @@ use std::io;
 use std::net::SocketAddrV4;
 use std::sync::Arc;
 
-use groupflow_base::{CodecError, Datagram, Machine, Nanos, Transmit};
+use groupflow_base::{CodecError, Datagram, Digest, Machine, Nanos, Transmit};
 use groupflow_host::error::plain;
 use groupflow_host::report::seconds;
 use serde_json::json;
 
-use super::bound::Note;
 use super::carrier::Carrier;
-use super::digest::{Announced, FileDigest, IncomingFile};
+use super::incoming::{Announced, IncomingFile};
+use super::note::Note;
 use super::shelf::{Failure, PartialFile, Progress, Shelf};
 use crate::machine::message::{Message, Parameters};
 use crate::machine::{Asker, FileName, Rim, RimConfig, RimEvent, Verdict, WishOutcome};
@@ -140,7 +140,7 @@ impl RimDriver {
         for event in events {
             match event {
                 RimEvent::Began(Parameters { name, size, digest, .. }) => {
-                    self.begin(now, Announced { name, size, digest: FileDigest(digest) });
+                    self.begin(now, Announced { name, size, digest: Digest(digest) });
                 }
                 RimEvent::Complete => complete = true,
                 RimEvent::Abandoned => self.fail(Failure::Broken, "the hub gave the file up"),

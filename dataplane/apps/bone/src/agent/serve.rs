@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
+use groupflow_base::Digest;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
@@ -15,7 +16,7 @@ use serde_json::{json, Value};
 use tokio::sync::{watch, Semaphore};
 use tokio::time::timeout;
 
-use super::digest::{FileDigest, Stamp};
+use super::digest::{self, Stamp};
 use super::http::FileBody;
 use super::http::{self, HttpResponse};
 use super::shelf::{Failure, Progress, Shelf};
@@ -95,7 +96,7 @@ impl Pages {
     }
 
     /// Opens a stored file that matches its digest.
-    async fn stored(&self, name: &FileName) -> Option<(File, FileDigest, u64)> {
+    async fn stored(&self, name: &FileName) -> Option<(File, Digest, u64)> {
         let opened = self.shelf.store().open_file(name)?;
         if opened.verified {
             return Some((opened.file, opened.digest, opened.stamp.size));
@@ -108,11 +109,11 @@ impl Pages {
 }
 
 /// Hashes a stored file; a file that does not match its digest is removed.
-fn verify(shelf: &Shelf, name: &FileName) -> Option<(File, FileDigest, u64)> {
+fn verify(shelf: &Shelf, name: &FileName) -> Option<(File, Digest, u64)> {
     let opened = shelf.store().open_file(name)?;
     let stamp = opened.stamp;
     if !opened.verified {
-        let found = FileDigest::read(&opened.file).ok()?;
+        let found = digest::read(&opened.file).ok()?;
         // A write after this check makes the file unverified at its next use.
         let steady = Stamp::of_file(&opened.file).ok()? == stamp;
         if !steady || !shelf.store().judge(name, stamp, found) {
@@ -159,7 +160,7 @@ fn status(failure: Failure) -> StatusCode {
 
 /// The response to a request for a file with this hash and size; `body` gives the file's bytes.
 fn respond(
-    wanted: &Wanted, digest: FileDigest, size: u64, body: impl FnOnce(Range<u64>) -> FileBody,
+    wanted: &Wanted, digest: Digest, size: u64, body: impl FnOnce(Range<u64>) -> FileBody,
 ) -> HttpResponse {
     let header = |name: HeaderName| wanted.headers.get(name).and_then(|value| value.to_str().ok());
     let conditions = Conditions {

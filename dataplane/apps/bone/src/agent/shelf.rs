@@ -11,11 +11,11 @@ use std::sync::mpsc::{channel, Receiver};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use groupflow_base::Digest;
 use groupflow_host::error::AgentError;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use tokio::sync::watch;
 
-use super::digest::FileDigest;
 use super::folder::{hash, scan, Folder, Skipped};
 use super::store::Store;
 use crate::machine::{FileName, MAX_ASKED};
@@ -26,7 +26,7 @@ pub struct PartialFile {
     pub file: Arc<File>,
     /// The size of the complete file in bytes.
     pub size: u64,
-    pub digest: FileDigest,
+    pub digest: Digest,
     /// All bytes before this offset are there.
     pub position: u64,
 }

@@ -18,12 +18,14 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use groupflow_base::Digest;
 use groupflow_host::error::{plain, AgentError};
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 use serde_json::{json, Value};
 
-use super::digest::{Announced, FileDigest, IncomingFile, Stamp};
+use super::digest::Stamp;
+use super::incoming::{Announced, IncomingFile};
 use crate::machine::FileName;
 
 const HIDDEN: &str = ".groupflow";
@@ -41,7 +43,7 @@ pub struct Opened {
     pub file: File,
     pub stamp: Stamp,
     /// The digest that the file should have.
-    pub digest: FileDigest,
+    pub digest: Digest,
     /// Whether the file is known to match this digest.
     pub verified: bool,
 }
@@ -108,7 +110,7 @@ impl Store {
         self.files.iter().map(|(name, entry)| (name, entry.known))
     }
 
-    pub fn digest(&self, name: &FileName) -> Option<FileDigest> {
+    pub fn digest(&self, name: &FileName) -> Option<Digest> {
         self.files.get(name).map(|entry| entry.known.digest)
     }
 
@@ -183,7 +185,7 @@ impl Store {
     }
 
     /// Takes the hash of a file: if it does not match the stored digest, the file is removed.
-    pub fn judge(&mut self, name: &FileName, stamp: Stamp, found: FileDigest) -> bool {
+    pub fn judge(&mut self, name: &FileName, stamp: Stamp, found: Digest) -> bool {
         let Some(entry) = self.files.get_mut(name) else { return false };
         self.dirty = true;
         if entry.known.digest == found {
@@ -253,7 +255,7 @@ const VERSION: u64 = 1;
 pub struct KnownFile {
     /// The file's size in bytes.
     pub size: u64,
-    pub digest: FileDigest,
+    pub digest: Digest,
     /// The order of use: a larger number means a later use.
     pub used: u64,
 }
@@ -277,7 +279,7 @@ fn entry(form: &Value) -> Result<(FileName, KnownFile), String> {
     let number = |field: &str| form[field].as_u64().ok_or(format!("{field}: no number"));
     let name =
         FileName::parse(form["name"].as_str().unwrap_or_default()).map_err(|p| format!("name: {p}"))?;
-    let digest = form["sha256"].as_str().and_then(FileDigest::parse).ok_or("sha256: no digest")?;
+    let digest = form["sha256"].as_str().and_then(Digest::parse).ok_or("sha256: no digest")?;
     Ok((name, KnownFile { size: number("size")?, digest, used: number("used")? }))
 }
 

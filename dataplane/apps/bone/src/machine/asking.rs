@@ -12,10 +12,9 @@ use groupflow_base::{Dest, Nanos, Transmit};
 use super::message::{Body, FileName, Message, RimId, TransferId, Verdict};
 
 const FIRST_WAIT: Nanos = Nanos::from_secs(1);
-/// How often the first wait is doubled at most.
-const DOUBLINGS: u8 = 4;
+const LONGEST_WAIT: Nanos = Nanos::from_secs(16);
 /// ASKs sent before a silent hub is given up.
-const TRIES: u8 = 6;
+const TRIES: u32 = 6;
 /// How long the answer that a file is queued is believed.
 pub const BELIEVED: Nanos = Nanos::from_secs(60);
 /// The most files asked for at one time.
@@ -32,7 +31,7 @@ pub enum WishOutcome {
 #[derive(Debug, Clone, Copy)]
 struct Wish {
     next: Nanos,
-    tries: u8,
+    tries: u32,
 }
 
 /// The wishes of a rim.
@@ -87,7 +86,7 @@ impl Asker {
                 self.events.push_back(WishOutcome::Silent(name));
                 continue;
             }
-            wish.next = now + Nanos(FIRST_WAIT.0 << wish.tries.min(DOUBLINGS));
+            wish.next = now + FIRST_WAIT.doubled(wish.tries, LONGEST_WAIT);
             wish.tries += 1;
             let ask = Message { transfer: TransferId(0), body: Body::Ask { rim: self.rim, name } };
             return Some(Transmit { dest: Dest::Host(hub), bytes: ask.encode() });

@@ -1,10 +1,11 @@
 //! The rims that take part in a transfer, and the bytes that they asked for after a round.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use groupflow_base::ranges::Ranges;
 
-use super::message::{Reception, RimId, Span, MAX_AWAITED, MAX_SPANS};
+use super::message::{Reception, RimId, MAX_AWAITED, MAX_SPANS};
 
 /// A rim that takes part.
 #[derive(Debug, Clone, Copy)]
@@ -91,7 +92,7 @@ impl RimGroup {
             return false;
         }
         let asked = if late { &mut self.asked_late } else { &mut self.asked };
-        let added: u64 = result.lacks.iter().map(|span| asked.insert(span.range())).sum();
+        let added: u64 = result.lacks.iter().map(|span| asked.insert(span.clone())).sum();
         if !late {
             let known = Some(result.rate).filter(|&rate| rate > 0);
             self.slowest = [self.slowest, known].into_iter().flatten().min();
@@ -100,11 +101,9 @@ impl RimGroup {
     }
 
     /// The bytes asked for after this round.
-    pub fn asked(&self) -> Vec<Span> {
-        let span =
-            |range: std::ops::Range<u64>| Span { offset: range.start, length: range.end - range.start };
+    pub fn asked(&self) -> Vec<Range<u64>> {
         let mut rest = self.asked.clone();
-        std::iter::from_fn(|| rest.take_first(u64::MAX)).take(MAX_SPANS).map(span).collect()
+        std::iter::from_fn(|| rest.take_first(u64::MAX)).take(MAX_SPANS).collect()
     }
 
     /// Takes out the bytes that punctual rims asked for.

@@ -7,7 +7,7 @@
 //! them apart by it.
 
 use std::fmt;
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 
 use groupflow_base::codec::{CodecError, Reader, Writer};
 use groupflow_base::wire::WireField;
@@ -62,21 +62,6 @@ wire_enum!(
         Unreadable = 4 => "unreadable",
     }
 );
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Span {
-    /// The offset of the first byte.
-    pub offset: u64,
-    /// The number of bytes, at least one.
-    pub length: u64,
-}
-
-impl Span {
-    /// The offsets from the first byte to past the last.
-    pub fn range(self) -> std::ops::Range<u64> {
-        self.offset..self.offset + self.length
-    }
-}
 
 wire_struct!(
     Parameters, "control.", {
@@ -146,7 +131,7 @@ pub struct Reception {
     pub rate: u64,
     /// The bytes that the rim lacks, ascending; with Go-Back-N one span, from the retransmission position to
     /// the end.
-    pub lacks: Vec<Span>,
+    pub lacks: Vec<Range<u64>>,
 }
 
 wire_frames!(
@@ -166,7 +151,7 @@ wire_frames!(
         Heard = 7 => "heard." {
             round: u32,
             /// The bytes that the hub will send again.
-            lacks: Vec<Span> => spans,
+            lacks: Vec<Range<u64>> => spans,
         },
         /// Rims are asked to answer.
         Poll = 8 => "poll." {
@@ -343,17 +328,17 @@ mod awaited {
 
 /// Spans in ascending order, apart from each other, and not empty.
 mod spans {
-    use super::{CodecError, Reader, Span, Writer, MAX_SPANS};
+    use super::{CodecError, Range, Reader, Writer, MAX_SPANS};
 
-    pub fn write(spans: &[Span], w: &mut Writer) {
+    pub fn write(spans: &[Range<u64>], w: &mut Writer) {
         let spans = &spans[..spans.len().min(MAX_SPANS)];
         w.u8(spans.len() as u8);
         for span in spans {
-            w.u64(span.offset).u64(span.length);
+            w.u64(span.start).u64(span.end - span.start);
         }
     }
 
-    pub fn read(reader: &mut Reader<'_>, field: &'static str) -> Result<Vec<Span>, CodecError> {
+    pub fn read(reader: &mut Reader<'_>, field: &'static str) -> Result<Vec<Range<u64>>, CodecError> {
         let count = reader.u8(field)?;
         if usize::from(count) > MAX_SPANS {
             return Err(CodecError::value(field, count));
@@ -364,7 +349,7 @@ mod spans {
             let end = offset.checked_add(length).filter(|_| length > 0 && offset >= from);
             let problem = "spans are empty, overlap or end beyond the longest file";
             from = end.ok_or(CodecError::new(field, problem))?;
-            spans.push(Span { offset, length });
+            spans.push(offset..from);
         }
         Ok(spans)
     }

@@ -1,10 +1,11 @@
 //! The parts of a file that a rim has.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use groupflow_base::{ranges::Ranges, CodecError};
 
-use super::message::{DataPacket, Parameters, Repair, Span, MAX_SPANS};
+use super::message::{DataPacket, Parameters, Repair, MAX_SPANS};
 
 /// The most separate pieces of a file; a packet that would make more is not taken.
 const MAX_PIECES: usize = 4096;
@@ -46,16 +47,14 @@ impl Stored {
     }
 
     /// The bytes that are lacking. If they do not fit into a message, the last span is the rest of the file.
-    pub fn lacks(&self) -> Vec<Span> {
-        let span =
-            |range: std::ops::Range<u64>| Span { offset: range.start, length: range.end - range.start };
+    pub fn lacks(&self) -> Vec<Range<u64>> {
         if self.repair == Repair::GoBackN {
             let (position, size) = (self.position(), self.size);
-            return (position < size).then(|| span(position..size)).into_iter().collect();
+            return (position < size).then_some(position..size).into_iter().collect();
         }
-        let mut spans: Vec<Span> = self.have.gaps(self.size, MAX_SPANS).into_iter().map(span).collect();
+        let mut spans = self.have.gaps(self.size, MAX_SPANS);
         if let Some(last) = spans.last_mut().filter(|_| self.have.count() >= MAX_SPANS) {
-            last.length = self.size - last.offset;
+            last.end = self.size;
         }
         spans
     }
@@ -69,12 +68,12 @@ impl Stored {
     }
 
     /// Whether these spans cover all bytes that are lacking.
-    pub fn is_covered_by(&self, spans: &[Span]) -> bool {
+    pub fn is_covered_by(&self, spans: &[Range<u64>]) -> bool {
         let mut others = Ranges::default();
         for span in spans {
-            others.insert(span.range());
+            others.insert(span.clone());
         }
-        self.lacks().into_iter().all(|span| others.missing(&span.range()) == 0)
+        self.lacks().into_iter().all(|span| others.missing(&span) == 0)
     }
 
     /// Takes a packet; appends the bytes to store to `writes`.

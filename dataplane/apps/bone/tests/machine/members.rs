@@ -1,7 +1,7 @@
 //! Members: rims that come late, leave, are not heard, come again, or send messages that make no sense.
 
 use groupflow_base::{Datagram, Nanos};
-use groupflow_bone::machine::message::{Body, Message, Reception, Span};
+use groupflow_bone::machine::message::{Body, Message, Reception};
 use groupflow_bone::machine::{
     HubConfig, Method, Repair, Rim, RimConfig, RimId, TransferId, TransferOutcome,
 };
@@ -128,7 +128,7 @@ fn a_rim_that_asks_for_what_the_file_does_not_have_harms_nobody() {
         for _ in 0..400 {
             world.run(1, world.now + Nanos::from_millis(5));
             let round = world.data.last().map_or(0, |data| data.round);
-            let lacks = vec![Span { offset: 3_100_000, length: 10 }];
+            let lacks = std::iter::once(3_100_000..3_100_010).collect();
             let asked = Reception { rim: RimId(5), round, complete: false, rate: 0, lacks };
             say(&mut world, Body::Result(asked));
         }

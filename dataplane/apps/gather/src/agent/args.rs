@@ -76,7 +76,7 @@ pub struct GatherSendArgs {
     #[arg(long, value_parser = parse_client)]
     pub client: ClientName,
     /// File with this client's token; without it $GROUPFLOW_TOKEN has the token
-    #[arg(long = "token-file", value_name = "FILE", value_parser = parse_token, env = "GROUPFLOW_TOKEN")]
+    #[arg(long = "token-file", value_name = "FILE", env = "GROUPFLOW_TOKEN")]
     #[arg(hide_env_values = true)]
     pub token: Token,
     /// File to send [default: stdin]
@@ -109,8 +109,4 @@ pub struct GatherSendArgs {
 
 fn parse_client(text: &str) -> Result<ClientName, String> {
     ClientName::parse(text).ok_or_else(|| format!("a client's name must have {}", ClientName::RULE))
-}
-
-fn parse_token(text: &str) -> Result<Token, String> {
-    Token::parse(text).ok_or_else(|| format!("a token must be {}", Token::RULE))
 }

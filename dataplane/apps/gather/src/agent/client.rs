@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::time::{Duration, Instant};
 
-use groupflow_base::{CodecError, StreamId};
+use groupflow_base::{CodecError, Nanos, StreamId};
 use groupflow_host::error::{exit, one_line, plain, AgentError};
 use groupflow_host::files::Input;
 use groupflow_host::link::{Channel, ReadOutcome};
@@ -28,7 +28,8 @@ const SCRATCH: usize = 64 << 10;
 /// Time between reports to the server, and between progress events.
 const REPORT: Duration = Duration::from_millis(500);
 /// The first and the longest wait between attempts to connect.
-const PATIENCE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
+const FIRST_PAUSE: Nanos = Nanos::from_millis(100);
+const LONGEST_PAUSE: Nanos = Nanos::from_secs(2);
 
 #[derive(Debug, Clone, Copy)]
 pub enum ClientPollKey {
@@ -56,7 +57,8 @@ pub struct Client<'a> {
     reports: usize,
     /// No attempt to connect is made earlier.
     not_before: Instant,
-    patience: Duration,
+    /// Failures since a connection was opened last.
+    failures: u32,
     /// Since when no connection has carried the stream.
     alone: Option<Instant>,
     started: bool,
@@ -93,7 +95,7 @@ impl<'a> Client<'a> {
             reported: now,
             reports: 0,
             not_before: now,
-            patience: PATIENCE.0,
+            failures: 0,
             alone: Some(now),
             started: false,
             trouble: "no answer".to_owned(),
@@ -199,8 +201,8 @@ impl<'a> Client<'a> {
     /// Handles a connection that failed or broke: the next attempt is later.
     fn fail(&mut self, error: &io::Error) {
         self.trouble = plain(error);
-        self.not_before = self.poller.now + self.patience;
-        self.patience = (self.patience * 2).min(PATIENCE.1);
+        self.not_before = self.poller.now + Duration::from(FIRST_PAUSE.doubled(self.failures, LONGEST_PAUSE));
+        self.failures = self.failures.saturating_add(1);
     }
 
     fn read_input(&mut self) -> Result<(), AgentError> {
@@ -347,7 +349,7 @@ impl<'a> Client<'a> {
     }
 
     fn on_open(&mut self, delivered: u64, reporter: &mut Reporter) {
-        self.patience = PATIENCE.0;
+        self.failures = 0;
         self.not_before = self.poller.now;
         self.alone = None;
         if !std::mem::replace(&mut self.started, true) {

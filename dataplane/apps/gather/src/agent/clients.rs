@@ -3,19 +3,19 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use groupflow_base::Token;
+use groupflow_base::{Digest, Token};
 use groupflow_host::error::{plain, AgentError};
 use groupflow_host::json::{FieldError, ObjectReader};
 use serde_json::Value;
 
 use super::server::Server;
-use crate::machine::{ClientName, GatherFrame, RefusalCode, TokenHash};
+use crate::machine::{token_hash, ClientName, GatherFrame, RefusalCode};
 
 /// The most clients on a list.
 pub const MOST: usize = 65_536;
 
 /// The clients that may send, and how each is recognized.
-pub type ClientList = BTreeMap<ClientName, TokenHash>;
+pub type ClientList = BTreeMap<ClientName, Digest>;
 
 /// Reads `{"clients": [{"client": NAME, "token": TOKEN}, ...]}`.
 pub fn read(path: &Path) -> Result<ClientList, AgentError> {
@@ -45,12 +45,10 @@ pub fn parse(list: &[Value]) -> Result<ClientList, FieldError> {
         let name = ClientName::parse(fields.text("client", 255)?)
             .ok_or_else(|| fields.wrong("client", &format!("a name of {}", ClientName::RULE)))?;
         let token = match fields.optional_text("token_sha256", 64)? {
-            Some(hash) => {
-                TokenHash::parse(hash).ok_or_else(|| fields.wrong("token_sha256", TokenHash::RULE))?
-            }
+            Some(hash) => Digest::parse(hash).ok_or_else(|| fields.wrong("token_sha256", Digest::RULE))?,
             None => {
                 let token = Token::parse(fields.text("token", 255)?);
-                TokenHash::of(&token.ok_or_else(|| fields.wrong("token", Token::RULE))?)
+                token_hash(&token.ok_or_else(|| fields.wrong("token", Token::RULE))?)
             }
         };
         let again = fields.wrong("client", "another one than those before");

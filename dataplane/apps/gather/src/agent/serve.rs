@@ -72,7 +72,7 @@ pub fn serve(args: &GatherServeArgs, _: &mut Reporter) -> Result<u8, AgentError>
     let mut events = EventWriter::new(args.json, "gather-serve", &address.to_string());
     let ready = json!({
         "addr": address.ip().to_string(), "port": address.port(), "clients": listed,
-        "tls_pin": identity.as_ref().map(|identity| &identity.fingerprint),
+        "tls_pin": identity.as_ref().map(|identity| identity.fingerprint.to_string()),
     });
     let known_by = match &identity {
         Some(Identity { fingerprint, .. }) => format!("known by --tls-pin {fingerprint}"),

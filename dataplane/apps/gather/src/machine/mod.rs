@@ -26,4 +26,4 @@ mod roster;
 
 pub use frame::{ClientName, Epoch, GatherFrame, Item, RefusalCode, Side, StripeDecoder};
 pub use outgoing::{Outgoing, Send, StripeId};
-pub use roster::{Admitted, Refused, Roster, TokenHash};
+pub use roster::{token_hash, Admitted, Refused, Roster};

@@ -6,6 +6,7 @@ use std::ops::Range;
 use groupflow_base::codec::CodecError;
 use groupflow_base::ranges::Ranges;
 use groupflow_base::reassembly::MIN_BLOCK;
+use groupflow_base::stream::ByteQueue;
 
 use super::frame::Epoch;
 
@@ -45,8 +46,7 @@ struct Stripe {
 pub struct Outgoing {
     capacity: usize,
     /// Bytes from `acknowledged` to `read`.
-    buffer: VecDeque<u8>,
-    acknowledged: u64,
+    buffer: ByteQueue,
     /// The end of the bytes ever given to a stripe.
     sent: u64,
     /// Ranges given to stripes that are lost.
@@ -65,8 +65,7 @@ impl Outgoing {
     pub fn new(capacity: usize) -> Outgoing {
         Outgoing {
             capacity,
-            buffer: VecDeque::new(),
-            acknowledged: 0,
+            buffer: ByteQueue::default(),
             sent: 0,
             lost: Ranges::default(),
             limit: 0,
@@ -90,7 +89,7 @@ impl Outgoing {
     /// Takes bytes from the input, at most [`Outgoing::room`]; returns their number.
     pub fn push(&mut self, bytes: &[u8]) -> usize {
         let taken = bytes.len().min(self.room());
-        self.buffer.extend(&bytes[..taken]);
+        self.buffer.push(&bytes[..taken]);
         taken
     }
 
@@ -106,8 +105,8 @@ impl Outgoing {
     ) -> Result<Vec<StripeId>, CodecError> {
         let mut stale = Vec::new();
         if self.epoch != Some(epoch) {
-            if delivered < self.acknowledged {
-                let text = format!("{delivered} is before {}, which was acknowledged", self.acknowledged);
+            if delivered < self.acknowledged() {
+                let text = format!("{delivered} is before {}, which was acknowledged", self.acknowledged());
                 return Err(CodecError::new("welcome.delivered", text));
             }
             stale.extend(self.stripes.keys().copied());
@@ -117,7 +116,7 @@ impl Outgoing {
             self.limit = limit;
             self.acknowledge(delivered)?;
             self.lost.clear();
-            self.lost.insert(self.acknowledged..self.sent);
+            self.lost.insert(self.acknowledged()..self.sent);
         }
         self.stripes.insert(stripe, Stripe { epoch, leaving: false, stalled: false, given: VecDeque::new() });
         self.wanted = wanted;
@@ -154,7 +153,7 @@ impl Outgoing {
     pub fn on_lost(&mut self, stripe: StripeId) {
         if let Some(lost) = self.stripes.remove(&stripe) {
             for range in lost.given {
-                self.lost.insert(range.start.max(self.acknowledged)..range.end);
+                self.lost.insert(range.start.max(self.acknowledged())..range.end);
             }
             if self.end_given == Some(stripe) {
                 self.end_given = None;
@@ -168,7 +167,7 @@ impl Outgoing {
         let Some(stalled) = self.stripes.get_mut(&stripe).filter(|stripe| !stripe.leaving) else { return };
         stalled.stalled = true;
         for range in stalled.given.drain(..) {
-            self.lost.insert(range.start.max(self.acknowledged)..range.end);
+            self.lost.insert(range.start.max(self.buffer.base())..range.end);
         }
         if self.end_given == Some(stripe) {
             self.end_given = None;
@@ -209,7 +208,7 @@ impl Outgoing {
             stripe.given.push_back(range.clone());
             return Some(Send::Data(range));
         }
-        let read = self.acknowledged + self.buffer.len() as u64;
+        let read = self.buffer.end();
         let end = read.min(self.limit).min(self.sent + most);
         let all = self.ended && end == read;
         if end > self.sent && (end - self.sent >= MIN_BLOCK || small || all) {
@@ -227,23 +226,19 @@ impl Outgoing {
 
     /// The bytes of an undelivered range, in two consecutive parts.
     pub fn bytes(&self, range: &Range<u64>) -> (&[u8], &[u8]) {
-        let from = range.start.saturating_sub(self.acknowledged) as usize;
-        let to = (range.end.saturating_sub(self.acknowledged) as usize).min(self.buffer.len());
-        let (front, back) = self.buffer.as_slices();
-        let cut = |slice: &[u8], at: usize| at.min(slice.len());
-        let first = cut(front, from.min(to))..cut(front, to);
-        let second = from.min(to).saturating_sub(front.len())..to.saturating_sub(front.len());
-        (&front[first], &back[second])
+        let from = range.start.max(self.acknowledged());
+        // At most the bytes of the buffer.
+        self.buffer.read(from, range.end.saturating_sub(from) as usize)
     }
 
     /// Bytes taken from the input.
     pub fn read(&self) -> u64 {
-        self.acknowledged + self.buffer.len() as u64
+        self.buffer.end()
     }
 
     /// Bytes that are delivered.
     pub fn acknowledged(&self) -> u64 {
-        self.acknowledged
+        self.buffer.base()
     }
 
     /// How many stripes the server wants.
@@ -259,7 +254,7 @@ impl Outgoing {
     /// The most bytes that a stripe is given at once: a fraction of the room, between [`MIN_BLOCK`] and
     /// [`MAX_BLOCK`], so that a slow stripe holds up little.
     fn block(&self) -> u64 {
-        let room = self.limit.saturating_sub(self.acknowledged);
+        let room = self.limit.saturating_sub(self.acknowledged());
         (room / SHARE / u64::from(self.wanted)).clamp(MIN_BLOCK, MAX_BLOCK)
     }
 
@@ -272,12 +267,11 @@ impl Outgoing {
             let text = format!("{delivered} lies beyond {}, which is all that was sent", self.sent);
             return Err(CodecError::new("delivered.delivered", text));
         }
-        if delivered <= self.acknowledged {
+        if delivered <= self.acknowledged() {
             return Ok(());
         }
-        // At most the buffer's length, because all bytes sent were read.
-        self.buffer.drain(..(delivered - self.acknowledged) as usize);
-        self.acknowledged = delivered;
+        // All bytes sent were read, so that they are in the buffer.
+        self.buffer.discard_below(delivered);
         self.lost.remove_below(delivered);
         for stripe in self.stripes.values_mut() {
             stripe.given.retain(|range| range.end > delivered);

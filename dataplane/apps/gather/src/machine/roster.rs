@@ -2,34 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use groupflow_base::{StreamId, Token};
+use groupflow_base::{Digest, StreamId, Token};
 use sha2::{Digest as _, Sha256};
 
 use super::frame::{ClientName, Hello, RefusalCode};
 
 /// The SHA-256 of a token's digits in lower case: enough to recognize the token, and not the secret itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TokenHash([u8; 32]);
-
-impl TokenHash {
-    /// The rule for a hash's text.
-    pub const RULE: &'static str = "64 hexadecimal digits";
-
-    pub fn of(token: &Token) -> TokenHash {
-        TokenHash(Sha256::digest(token.digits()).into())
-    }
-
-    /// Parses [`TokenHash::RULE`].
-    pub fn parse(text: &str) -> Option<TokenHash> {
-        let mut bytes = [0; 32];
-        if text.len() != 64 || !text.bytes().all(|b| b.is_ascii_hexdigit()) {
-            return None;
-        }
-        for (at, byte) in bytes.iter_mut().enumerate() {
-            *byte = u8::from_str_radix(&text[2 * at..2 * at + 2], 16).ok()?;
-        }
-        Some(TokenHash(bytes))
-    }
+pub fn token_hash(token: &Token) -> Digest {
+    Digest(Sha256::digest(token.digits()).into())
 }
 
 /// The effect of a valid HELLO.
@@ -54,7 +34,7 @@ pub struct Refused {
 
 #[derive(Debug, Clone)]
 struct RosterEntry {
-    token: TokenHash,
+    token: Digest,
     /// The remembered stream, and the number of its stripes.
     live: Option<(StreamId, u16)>,
 }
@@ -78,7 +58,7 @@ impl Roster {
     }
 
     /// Adds a client, or changes its token. True: the client had another token.
-    pub fn put(&mut self, name: ClientName, token: TokenHash) -> bool {
+    pub fn put(&mut self, name: ClientName, token: Digest) -> bool {
         let entry = self.clients.entry(name).or_insert(RosterEntry { token, live: None });
         std::mem::replace(&mut entry.token, token) != token
     }
@@ -96,7 +76,7 @@ impl Roster {
             let text = format!("client {client} is not on the server's list");
             return refused(RefusalCode::UnknownClient, text);
         };
-        if entry.token != TokenHash::of(&hello.token) {
+        if entry.token != token_hash(&hello.token) {
             let text = format!("the token of client {client} does not match");
             return refused(RefusalCode::WrongToken, text);
         }

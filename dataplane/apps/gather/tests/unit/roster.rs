@@ -1,13 +1,13 @@
-use groupflow_base::{StreamId, Token};
+use groupflow_base::{Digest, StreamId, Token};
 use groupflow_gather::machine::frame::Hello;
 
-use groupflow_gather::machine::{Admitted, ClientName, RefusalCode, Refused, Roster, TokenHash};
+use groupflow_gather::machine::{token_hash, Admitted, ClientName, RefusalCode, Refused, Roster};
 
 /// `printf c0ffee | sha256sum`
 const HASH_OF_C0FFEE: &str = "fb0288872031fc4818c03a7253bd3a78de192d05e6bccd09ceabeda65b4d7c6f";
 
-fn hash(token: &str) -> TokenHash {
-    TokenHash::of(&Token::parse(token).expect("a token"))
+fn hash(token: &str) -> Digest {
+    token_hash(&Token::parse(token).expect("a token"))
 }
 
 fn hello(client: &str, token: &str, stream: u64) -> Hello {
@@ -54,8 +54,8 @@ fn who_may_send() {
 
 #[test]
 fn a_hash_is_that_of_the_digits_in_lower_case() {
-    assert_eq!(TokenHash::parse(HASH_OF_C0FFEE), Some(hash("C0ffee")));
+    assert_eq!(Digest::parse(HASH_OF_C0FFEE), Some(hash("C0ffee")));
     for wrong in ["", "c0", &HASH_OF_C0FFEE[1..], &format!("{}x", &HASH_OF_C0FFEE[1..])] {
-        assert_eq!(TokenHash::parse(wrong), None, "{wrong}");
+        assert_eq!(Digest::parse(wrong), None, "{wrong}");
     }
 }

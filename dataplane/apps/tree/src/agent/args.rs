@@ -60,7 +60,7 @@ pub struct TreeArgs {
     #[command(flatten)]
     pub secure: SecureSend,
     /// File with the tree's token; without it $GROUPFLOW_TOKEN has the token
-    #[arg(long = "token-file", value_name = "FILE", value_parser = parse_token, env = "GROUPFLOW_TOKEN")]
+    #[arg(long = "token-file", value_name = "FILE", env = "GROUPFLOW_TOKEN")]
     #[arg(hide_env_values = true)]
     pub token: Token,
     /// Address for children to connect to; port 0 takes any, 0.0.0.0 is the address from which this host
@@ -198,10 +198,6 @@ pub fn begin(from: StreamStart) -> StartAt {
         StreamStart::Now => StartAt::Now,
         StreamStart::Start => StartAt::Offset(0),
     }
-}
-
-fn parse_token(text: &str) -> Result<Token, String> {
-    Token::parse(text).ok_or_else(|| format!("a token is {}", Token::RULE))
 }
 
 fn parse_delay(text: &str) -> Result<f64, String> {

@@ -21,7 +21,8 @@ const LINE: usize = 1 << 20;
 /// The most bytes that may wait to be written.
 const WAITING: usize = 1 << 20;
 /// The first and the longest pause between attempts to connect.
-const PAUSE: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
+const FIRST_PAUSE: Nanos = Nanos::from_millis(50);
+const LONGEST_PAUSE: Nanos = Nanos::from_secs(1);
 /// The longest time that dispatchers may be silent after a connection was begun; they send a sign of life every
 /// second at least.
 const FIRST_SIGN: Duration = Duration::from_secs(5);
@@ -43,7 +44,8 @@ pub struct DispatcherLink {
     /// Since when there has been no connection.
     lost: Instant,
     next: Instant,
-    pause: Duration,
+    /// Attempts since the dispatchers were heard last.
+    attempts: u32,
     trouble: String,
 }
 
@@ -74,7 +76,7 @@ impl DispatcherLink {
             silence: None,
             lost: now,
             next: now,
-            pause: PAUSE.0,
+            attempts: 0,
             trouble: "no answer".to_owned(),
         }
     }
@@ -83,7 +85,7 @@ impl DispatcherLink {
     pub fn leave<T: Copy>(&mut self, now: Instant, poller: &mut Poller<T>, why: &str) {
         self.trouble = why.to_owned();
         self.lose(poller);
-        self.next = now + PAUSE.1;
+        self.next = now + Duration::from(LONGEST_PAUSE);
     }
 
     fn gone(&self) -> AgentError {
@@ -142,7 +144,8 @@ impl DispatcherLink {
         if now >= self.lost + self.patience {
             return Err(self.gone());
         }
-        (self.next, self.pause) = (now + self.pause, (2 * self.pause).min(PAUSE.1));
+        self.next = now + Duration::from(FIRST_PAUSE.doubled(self.attempts, LONGEST_PAUSE));
+        self.attempts = self.attempts.saturating_add(1);
         if let Err(error) = self.connect(now, poller, target) {
             self.trouble = plain(&error);
         }
@@ -197,7 +200,8 @@ impl DispatcherLink {
         match self.converse(now, poller, &mut events) {
             Ok(()) => {
                 if events.iter().any(|event| matches!(event, LinkEvent::Line(_))) {
-                    (self.pause, self.heard) = (PAUSE.0, now);
+                    self.attempts = 0;
+                    self.heard = now;
                 }
                 // A process may accept connections and then say nothing, or only that it is of no use.
                 let of_use = |event: &LinkEvent| matches!(event, LinkEvent::Line(line) if line.get("refused").is_none());

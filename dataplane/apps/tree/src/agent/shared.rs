@@ -4,8 +4,9 @@
 use std::net::SocketAddrV4;
 use std::sync::Arc;
 
+use groupflow_base::Digest;
 use groupflow_host::error::AgentError;
-use groupflow_host::tls::{fingerprint, Pin, Trust};
+use groupflow_host::tls::{fingerprint, Trust};
 use quinn_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use rustls::crypto::ring as provider;
 use rustls::pki_types::pem::PemObject;
@@ -31,7 +32,7 @@ pub struct CertifiedKey {
 #[derive(Debug, Clone)]
 pub struct TreeIdentity {
     config: Arc<ServerConfig>,
-    pin: Pin,
+    pin: Digest,
 }
 
 impl TreeIdentity {
@@ -46,7 +47,7 @@ impl TreeIdentity {
         let certificate = CertificateDer::from_pem_slice(given.certificate.as_bytes());
         let certificate = certificate.map_err(|error| wrong(&error))?;
         let key = PrivateKeyDer::from_pem_slice(given.key.as_bytes()).map_err(|error| wrong(&error))?;
-        let pin = Pin::parse(&fingerprint(&certificate)).ok_or_else(|| wrong(&"it has no fingerprint"))?;
+        let pin = fingerprint(&certificate);
         let config = ServerConfig::builder_with_provider(Arc::new(provider::default_provider()))
             .with_protocol_versions(&[&rustls::version::TLS13])
             .and_then(|builder| builder.with_no_client_auth().with_single_cert(vec![certificate], key));
@@ -62,7 +63,7 @@ impl TreeIdentity {
 
     /// The TLS session with a parent.
     pub fn connect(&self, to: SocketAddrV4) -> Result<Connection, AgentError> {
-        let trust = Trust::pinned(self.pin.clone(), to)?;
+        let trust = Trust::pinned(self.pin, to)?;
         trust.begin().map(Connection::Client).map_err(|error| unusable(&error))
     }
 
@@ -78,7 +79,7 @@ impl TreeIdentity {
 
     /// The configuration of connections to a parent over QUIC.
     pub fn connect_quic(&self, to: SocketAddrV4) -> Result<quinn_proto::ClientConfig, AgentError> {
-        let trust = Trust::pinned(self.pin.clone(), to)?;
+        let trust = Trust::pinned(self.pin, to)?;
         let mut tls = trust.config().clone();
         tls.alpn_protocols = vec![EDGE.to_vec()];
         let tls = QuicClientConfig::try_from(tls).map_err(|error| unusable(&error))?;

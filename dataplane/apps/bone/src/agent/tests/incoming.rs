@@ -1,4 +1,5 @@
 use super::*;
+use crate::agent::digest;
 
 #[test]
 fn where_the_file_system_cannot_rename_without_replacing_a_link_does_the_same() {
@@ -6,7 +7,7 @@ fn where_the_file_system_cannot_rename_without_replacing_a_link_does_the_same() 
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir(&folder).expect("a folder");
     let (part, path) = (folder.join("part"), folder.join("file"));
-    let digest = FileDigest::read(&b"new"[..]).expect("memory");
+    let digest = digest::read(&b"new"[..]).expect("memory");
     let name = FileName::parse("file").expect("a name");
     let incoming = || {
         let announced = Announced { name: name.clone(), size: 3, digest };

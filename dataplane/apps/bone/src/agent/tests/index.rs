@@ -7,7 +7,7 @@ fn what_is_written_reads_back_and_what_is_wrong_is_named() {
     let path = folder.join("index.json");
     assert_eq!(read_index(&path), Ok(BTreeMap::new()));
     let name = FileName::parse("日本.txt").expect("a name");
-    let known = KnownFile { size: 7, digest: FileDigest([9; 32]), used: 3 };
+    let known = KnownFile { size: 7, digest: Digest([9; 32]), used: 3 };
     write_index(&path, [(&name, known)].into_iter()).expect("written");
     assert_eq!(read_index(&path), Ok(BTreeMap::from([(name, known)])));
     let digest = "00".repeat(32);

@@ -1,4 +1,5 @@
 use super::*;
+use crate::agent::digest;
 use crate::machine::FileWrite;
 
 struct StoreBench {
@@ -32,7 +33,7 @@ fn name(text: &str) -> FileName {
 }
 
 fn announced(text: &str, bytes: &[u8]) -> Announced {
-    let digest = FileDigest::read(bytes).expect("memory");
+    let digest = digest::read(bytes).expect("memory");
     Announced { name: name(text), size: bytes.len() as u64, digest }
 }
 
@@ -92,7 +93,7 @@ fn it_survives_a_restart_and_hashes_before_it_trusts() {
     assert_eq!(verified(&mut store, "stranger"), None, "what the rim did not store it does not serve");
     let opened = store.open_file(&name("a")).expect("there");
     assert!(!opened.verified);
-    let found = FileDigest::read(&opened.file).expect("read");
+    let found = digest::read(&opened.file).expect("read");
     assert!(store.judge(&name("a"), opened.stamp, found));
     assert_eq!(verified(&mut store, "a"), Some(true));
     // The order of use survives a restart: c is now the least recently used.
@@ -111,7 +112,7 @@ fn a_file_that_somebody_touched_is_hashed_again_and_removed_when_it_is_another()
     fs::write(&path, b"behind").expect("written");
     let opened = store.open_file(&name("a")).expect("there");
     assert!(!opened.verified);
-    let found = FileDigest::read(&opened.file).expect("read");
+    let found = digest::read(&opened.file).expect("read");
     assert!(!store.judge(&name("a"), opened.stamp, found));
     assert_eq!(verified(&mut store, "a"), None);
     assert!(!path.exists());

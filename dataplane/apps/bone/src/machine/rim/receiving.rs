@@ -1,10 +1,12 @@
 //! The reception of a round at a rim, and the rim's reports of the bytes that it received.
 
+use std::ops::Range;
+
 use groupflow_base::{CodecError, Nanos};
 use rand::Rng;
 
 use super::{HeardRound, Rim, COMPLETE_TIMES};
-use crate::machine::message::{Body, DataPacket, Method, Parameters, Reception, Round, Span};
+use crate::machine::message::{Body, DataPacket, Method, Parameters, Reception, Round};
 use crate::machine::states::RimState;
 
 impl Rim {
@@ -142,7 +144,7 @@ impl Rim {
     }
 
     /// Handles HEARD: if others asked for all that this rim lacks, it need not ask.
-    pub(super) fn on_heard(&mut self, round: u32, lacks: &[Span]) {
+    pub(super) fn on_heard(&mut self, round: u32, lacks: &[Range<u64>]) {
         let Some(transfer) = &mut self.transfer else { return };
         let Some(arriving) = &transfer.arriving else { return };
         if arriving.round() == round

@@ -20,8 +20,7 @@ use super::congestion::Bounded;
 use super::link::{LinkChange, QuicLink};
 use crate::machine::ConnId;
 
-/// Handshakes of unknown peers at one time; more are refused, so that forged addresses cost no more. A child
-/// that is refused comes over TCP.
+/// Handshakes of unknown peers at one time; more are refused, so that forged addresses cost no more.
 const STRANGERS: usize = 256;
 /// With this many handshakes of unknown peers at one time, a peer proves its address first (RFC 9000, 8.1.2).
 const UNPROVED: usize = 16;

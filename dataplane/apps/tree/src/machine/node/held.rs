@@ -5,9 +5,9 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use groupflow_base::reassembly::Reassembly;
+use groupflow_base::stream::ByteQueue;
 use groupflow_transport::fanout::Fanout;
 
-use super::byte_queue::ByteQueue;
 use super::NodeConfig;
 use crate::machine::frame::Reason;
 

@@ -7,7 +7,7 @@
 //! | `orders`, `frames` | the dispatcher's orders, and peers' frames, carried out on the parts below |
 //! | `presence` | signs of life to the dispatcher, and the host's departure |
 //! | `conns` | connections: bytes that come and go, signs of life |
-//! | `held`, `byte_queue` | the bytes that the node holds |
+//! | `held` | the bytes that the node holds |
 //! | [`datagrams`], `reorder` | edges whose DATA are datagrams; the order of these for the reader |
 //! | `parents` | the edges to the parent and to the next one |
 //! | `receipts` | the offsets that the parent was told |
@@ -62,7 +62,6 @@
 //! above, in the end to the source. The room for kept bytes is bounded by the cache; when it is full,
 //! `NodeConfig::slow` says whether the others wait.
 
-mod byte_queue;
 mod child;
 mod children;
 pub mod config;

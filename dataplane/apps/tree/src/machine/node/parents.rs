@@ -26,7 +26,8 @@ struct ParentEdge {
     serves: bool,
     /// When the parent is tried again.
     again: Option<Nanos>,
-    wait: Nanos,
+    /// Attempts that this parent has refused.
+    refusals: u32,
     since: Nanos,
     /// The offsets that HELLO told: all before the first is here, nothing before the second is needed.
     said: (u64, u64),
@@ -58,7 +59,7 @@ impl Parents {
             edge: self.edges,
             serves: false,
             again: None,
-            wait: FIRST_AGAIN,
+            refusals: 0,
             since: now,
             said: (0, 0),
             asked: now,
@@ -124,8 +125,8 @@ impl Parents {
         let outdated = reason == Reason::Gone && found.said != now_there;
         let soon = (reason == Reason::Unexpected || outdated) && !found.serves;
         if soon && found.since + patience > now {
-            found.again = Some(now + found.wait);
-            found.wait = Nanos(found.wait.0 * 2).min(LAST_AGAIN);
+            found.again = Some(now + FIRST_AGAIN.doubled(found.refusals, LAST_AGAIN));
+            found.refusals += 1;
             return;
         }
         self.lose(conns, edge, matches!(reason, Reason::Gone | Reason::Overtaken));

@@ -1,30 +1,56 @@
-//! Bytes of a stream that follow each other, from the first that is kept to the last that came.
+//! Streams of bytes: their numbers, and bytes that follow each other.
 
 use std::collections::VecDeque;
+use std::fmt;
+
+/// A stream's number, chosen at random where the stream begins: 16 hexadecimal digits as text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StreamId(pub u64);
+
+crate::wire_number!(StreamId);
+
+impl fmt::Display for StreamId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
 
 /// Bytes of a stream, from `base` on without a gap.
 #[derive(Debug, Clone, Default)]
-pub(super) struct ByteQueue {
+pub struct ByteQueue {
     base: u64,
     bytes: VecDeque<u8>,
 }
 
 impl ByteQueue {
-    pub(super) fn at(base: u64) -> ByteQueue {
+    /// An empty queue, whose first byte will be the one at `base`.
+    pub fn at(base: u64) -> ByteQueue {
         ByteQueue { base, bytes: VecDeque::new() }
     }
 
-    pub(super) fn push(&mut self, bytes: &[u8]) {
+    /// Appends bytes.
+    pub fn push(&mut self, bytes: &[u8]) {
         self.bytes.extend(bytes);
     }
 
     /// Appends stand-ins for bytes that did not come.
-    pub(super) fn push_missing(&mut self, count: u64) {
+    pub fn push_missing(&mut self, count: u64) {
         // The stream granted this many, so they fit the memory.
         self.bytes.resize(self.bytes.len() + count as usize, 0);
     }
 
-    pub(super) fn discard_below(&mut self, base: u64) {
+    /// The offset of the first byte.
+    pub fn base(&self) -> u64 {
+        self.base
+    }
+
+    /// The offset behind the last byte.
+    pub fn end(&self) -> u64 {
+        self.base + self.bytes.len() as u64
+    }
+
+    /// Drops the bytes before `base`.
+    pub fn discard_below(&mut self, base: u64) {
         // At most the number of bytes held.
         let gone = (base.saturating_sub(self.base) as usize).min(self.bytes.len());
         self.bytes.drain(..gone);
@@ -33,7 +59,7 @@ impl ByteQueue {
 
     /// At most `most` bytes from the offset `from` on, as two pieces that follow each other; empty where the
     /// queue has none.
-    pub(super) fn read(&self, from: u64, most: usize) -> (&[u8], &[u8]) {
+    pub fn read(&self, from: u64, most: usize) -> (&[u8], &[u8]) {
         let Some(start) = from.checked_sub(self.base).and_then(|at| usize::try_from(at).ok()) else {
             return (&[], &[]);
         };
@@ -46,11 +72,12 @@ impl ByteQueue {
         (&first[part(first, 0)], &second[part(second, first.len())])
     }
 
-    pub(super) fn len(&self) -> usize {
+    /// Bytes in the queue.
+    pub fn len(&self) -> usize {
         self.bytes.len()
     }
-}
 
-#[cfg(test)]
-#[path = "tests/byte_queue.rs"]
-mod tests;
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+}

@@ -1,4 +1,4 @@
-use super::*;
+use groupflow_base::stream::ByteQueue;
 use proptest::prelude::*;
 
 proptest! {

@@ -1,6 +1,5 @@
 //! Orders on stdin, from the program that started this one: the bound that is to hold, one JSON object a
-//! line, as `{"bytes": 1000000}`. null: the bound of the command line. And the events of a hub or a rim, as
-//! they are reported.
+//! line, as `{"bytes": 1000000}`. null: the bound of the command line.
 
 use std::ops::RangeInclusive;
 use std::os::fd::AsFd;
@@ -12,7 +11,6 @@ use nix::poll::PollFlags;
 use serde_json::{json, Value};
 
 use super::shelf::Wake;
-use crate::machine::FileName;
 
 /// Bytes of the longest line.
 const LINE: usize = 4096;
@@ -71,29 +69,6 @@ fn parse(line: &[u8], bound: &Bound) -> Order {
     Ok(found)
 }
 
-/// An event of a driver, for its loop to report.
-#[derive(Debug)]
-pub struct Note {
-    event: &'static str,
-    fields: Value,
-    human: String,
-}
-
-impl Note {
-    pub fn new(event: &'static str, fields: Value, human: String) -> Note {
-        Note { event, fields, human }
-    }
-
-    /// An event that names no more than a file.
-    pub fn of_file(event: &'static str, name: &FileName, text: &str) -> Note {
-        Note::new(event, json!({"file": name.as_str()}), format!("{name}: {text}"))
-    }
-
-    pub fn report(self, reporter: &mut Reporter) {
-        reporter.event(self.event, Weight::Lasting, self.fields, Some(self.human));
-    }
-}
-
 /// Reports the bound that holds now, and the files that it bounds.
 pub fn report_holds(reporter: &mut Reporter, files: usize, bytes: u64, bound: u64) {
     let fields = json!({"files": files, "bytes": bytes, "bound": bound});
@@ -108,5 +83,5 @@ pub fn report_refused(reporter: &mut Reporter, error: &FieldError) {
 }
 
 #[cfg(test)]
-#[path = "tests/bound.rs"]
+#[path = "tests/orders.rs"]
 mod tests;
