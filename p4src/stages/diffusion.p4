@@ -32,7 +32,7 @@ const link_t NO_LINK = { { NO_TERM, NO_TERM, NO_TERM }, { NO_TERM, NO_TERM, NO_T
 
 // Feedback or a tick, and the queue it is about.
 struct hop_t {
-    bit<32> cell;        // egress port * QUEUES + queue
+    bit<32> cell;        // egress port * 8 + queue
     link_t  link;
     rate_t  r;           // r_i: told by feedback, or as last heard
     bit<32> next_n;      // n_i+1, likewise
@@ -43,9 +43,7 @@ struct hop_t {
 }
 
 // A queue's depth as a signed number.
-int<32> packets(in bit<32> n) {
-    return (int<32>)minimum(n, DEPTH_MAX);
-}
+int<32> packets(in bit<32> n) { return (int<32>)minimum(n, DEPTH_MAX); }
 
 // j = J~_i(alpha), eq. 2. Eq. 9 is the same for node 0, where no packet waits.
 control Demand(in link_t link, in rate_t r, in bit<32> next_n, in bit<32> n, out rate_t j) {
@@ -84,7 +82,7 @@ control Feedback(in headers_t hdr, inout metadata_t meta, inout hop_t hop) {
     // The neighbours whose feedback is taken, and the queue it is for: one entry for each downstream
     // neighbour that takes part.
     // Written by: the controller when a flow is installed.
-    // Beside the restriction: to_cell = ingress_port * QUEUES + the flow's queue; terms as in scaling.p4,
+    // Beside the restriction: to_cell = ingress_port * 8 + the flow's queue; terms as in scaling.p4,
     // limit as in link_t, from the link's delay.
     @id(0x02000009)
     @entry_restriction(LEGAL(flow > 0 && flow < MAX_FLOWS && ingress_port != CPU_PORT))
@@ -133,7 +131,7 @@ control Tick(in headers_t hdr, inout metadata_t meta, inout hop_t hop) {
     // downstream neighbours here, mostly one. Their ticks come one after the other: the first has
     // COMBINE_FIRST, and only the last has `send`, to report for all to the node at to_port.
     // Written by: the controller when a flow is installed.
-    // Beside the restriction: of_cell = the branch's egress port * QUEUES + queue; terms and limit are those
+    // Beside the restriction: of_cell = the branch's egress port * 8 + queue; terms and limit are those
     // of the link downstream; line_rate is 0, or where no neighbour follows that takes part the link's rate,
     // at most RATE_MAX; none has `send` where nobody upstream listens.
     @id(0x0200000a)

@@ -1,19 +1,17 @@
 // Unicast IPv4 and ARP, so that ping, iperf3 and TCP work beside the sessions.
 
 control Forwarding(inout headers_t hdr, inout metadata_t meta) {
-    mac_addr_t requester_mac;
     ipv4_addr_t requested_ip;
 
     @id(0x01000005) action arp_reply(@id(1) mac_addr_t mac) {
-        requester_mac = hdr.arp.sender_mac;
+        hdr.ethernet.dst = hdr.arp.sender_mac;
+        hdr.ethernet.src = mac;
         requested_ip = hdr.arp.target_ip;
         hdr.arp.operation = 2;
-        hdr.arp.target_mac = requester_mac;
+        hdr.arp.target_mac = hdr.arp.sender_mac;
         hdr.arp.target_ip = hdr.arp.sender_ip;
         hdr.arp.sender_mac = mac;
         hdr.arp.sender_ip = requested_ip;
-        hdr.ethernet.dst = requester_mac;
-        hdr.ethernet.src = mac;
         meta.egress_port = meta.ingress_port;
     }
 
@@ -78,8 +76,8 @@ control Forwarding(inout headers_t hdr, inout metadata_t meta) {
 
     apply {
         if (hdr.arp.isValid()) {
-            // RFC 5227: a host that has no address yet probes whether another has the one that it wants, and a
-            // host that asks for its own address announces it. An answer would say that another has it.
+            // RFC 5227: a host without an address probes whether another has the one that it wants. A host
+            // that asks for its own address announces it. An answer would say that another has it.
             if (hdr.arp.operation == 1 && hdr.arp.sender_ip != 0
                 && hdr.arp.sender_ip != hdr.arp.target_ip) {
                 arp_responder.apply();

@@ -30,9 +30,7 @@
 #endif
 
 // Ports: port_id_t has 9 bits.
-#ifndef MAX_PORTS
 #define MAX_PORTS 512
-#endif
 
 // Flows under diffusion-type flow control; flow numbers are below it.
 #ifndef MAX_FLOWS
@@ -44,15 +42,9 @@
 #define MAX_FLOW_RULES 1024
 #endif
 
-// Queues a port (queue_id_t has 3 bits), and queues in all: cell = port * QUEUES + queue. A number, because
-// restrictions cannot multiply.
-#define QUEUES 8
-#ifndef QUEUE_CELLS
+// Queues of all ports, 8 each (queue_id_t has 3 bits): cell = port * 8 + queue. A number, as restrictions
+// cannot multiply.
 #define QUEUE_CELLS 4096
-#endif
-#if QUEUE_CELLS != MAX_PORTS * QUEUES
-#error QUEUE_CELLS must be MAX_PORTS * QUEUES
-#endif
 
 // The branches that a stream may have at one switch, each with a register, a bit of `active` and a number of
 // two digits: 8, or 16. A chip with twelve stages holds 8 (acks.p4).

@@ -1,5 +1,5 @@
 // The registers of diffusion.p4. The traffic manager keeps or obeys those with an annotation
-// (docs/reference/traffic-manager.md). Index: the flow's cell, egress port * QUEUES + queue; of
+// (docs/reference/traffic-manager.md). Index: the flow's cell, egress port * 8 + queue; of
 // BranchReports: the flow.
 
 // n packets wait now. The report of the downstream neighbour is kept (`heard`), or recalled.
