@@ -19,7 +19,7 @@ from groupflow.model.values import ListenAddress
 
 if TYPE_CHECKING:
     from groupflow.agents.events import Event
-    from groupflow.agents.gather.director import Director
+    from groupflow.agents.gather.service import Director
 
 DEFAULT_API = ("127.0.0.1", ports.GATHER_API)
 """not the controller's default: a server that gathers may run on another machine"""
@@ -60,7 +60,7 @@ def serve(
 
 
 async def _serve_controlled(options: ServeOptions, common: Common) -> None:
-    from groupflow.agents.gather.director import ControllerDirector
+    from groupflow.agents.gather.service import ControllerDirector
 
     assert common.api is not None
     async with ControllerDirector(common.api) as director:

@@ -5,8 +5,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from groupflow.cli.common import Common
-from groupflow.cli.tables import print_pairs, print_table
+from groupflow.cli.common import Common, print_pairs, print_table
 from groupflow.errors import Error, Kind, UnavailableError, UsageError, reason
 from groupflow.model import ports
 

@@ -222,7 +222,7 @@ class _Bars(_Display):
             self._bars.update(self._tasks[state.scenario], completed=state.simulated_ns / 1e9, speed=speed)
 
     def finished(self, name: str, results: "Results") -> None:
-        from groupflow.cli.tables import print_table
+        from groupflow.cli.common import print_table
         from groupflow.switch import explain
 
         for trace in results.traces:

@@ -18,7 +18,7 @@ from mininet.link import Link
 from mininet.net import Mininet
 
 from groupflow import units
-from groupflow.agents.programs import RUN_FOLDER
+from groupflow.agents.agent_process import RUN_FOLDER
 from groupflow.data import DISSECTOR
 from groupflow.errors import Error
 from groupflow.lab import kernel_link

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Self, cast
 
-from groupflow.agents.programs import RUN_FOLDER
+from groupflow.agents.agent_process import RUN_FOLDER
 from groupflow.errors import InvalidError
 from groupflow.lab.leftovers import lock
 

@@ -14,9 +14,8 @@ from subprocess import CalledProcessError
 from typing import Any, TypeVar
 
 from groupflow.errors import foreseen
-from groupflow.study import report
+from groupflow.study import StoppedError, StudyError, report
 from groupflow.study.claims import Claim
-from groupflow.study.errors import StoppedError, StudyError
 from groupflow.study.experiment import Experiment, Findings, Frame, StudyOptions
 from groupflow.study.files import into, write_json
 from groupflow.study.pool import run_all

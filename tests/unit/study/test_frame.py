@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from groupflow.errors import UnavailableError
-from groupflow.study.errors import RefusedError, RunFailedError, StoppedError, StudyError
+from groupflow.study import RefusedError, RunFailedError, StoppedError, StudyError
 from groupflow.study.experiment import AnyStudy, Experiment, Findings, Frame, Study, StudyOptions, always
 from groupflow.study.frame import run
 

@@ -20,8 +20,7 @@ import yaml
 from groupflow.cli.main import main
 from groupflow.lab.controller_process import free_port
 from groupflow.sim import ScenarioError
-from groupflow.study import frame
-from groupflow.study.errors import StudyError
+from groupflow.study import StudyError, frame
 from groupflow.study.experiment import StudyOptions
 from groupflow.study.sweep import real, results
 from groupflow.study.sweep.form import quantity, read
