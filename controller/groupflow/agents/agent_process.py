@@ -19,9 +19,6 @@ from groupflow.agents.options import RoleOptions
 from groupflow.errors import reason
 from groupflow.processes import ended, how_it_ended, started
 
-RUN_FOLDER = Path("/run/groupflow")
-"""the control sockets of switches and split agents on this machine"""
-
 
 def find_program(name: str) -> Path:
     """The program beside this Python interpreter, else on PATH. Raises ProgramNotFoundError."""

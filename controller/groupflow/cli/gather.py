@@ -97,6 +97,12 @@ async def _serve_alone(
         raise UsageError(f"--rest {rest[0]}: it is not encrypted; write 127.0.0.1:{rest[1]}")
     with published([url_of(api)]) as token:
         serving = asyncio.create_task(serve_app(Guard(make_gather_app(gathering), token), api))
+        if not common.quiet and not common.json:
+            print(
+                f"gather: API at {url_of(api)}, for `groupflow client list --api`",
+                file=sys.stderr,
+                flush=True,
+            )
         try:
             await _serve(gathering, options, common)
         finally:

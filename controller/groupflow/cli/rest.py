@@ -29,8 +29,8 @@ def api_of(common: Common) -> str:
 
         entry = find(common.net)
         if entry.api is None:
-            switches = ", ".join(entry.switches)
-            raise Error(f"{entry.name} runs without a controller; its switches are {switches}")
+            cure = f"`groupflow net show {entry.name}` shows what it has"
+            raise Error(f"{entry.name} runs without a controller, which this command asks; {cure}")
         return entry.api
     return os.environ.get("GROUPFLOW_API", DEFAULT_API)
 

@@ -104,6 +104,7 @@ def _built(options: NamedOptions, claim: Claim) -> Generator[Running]:
                 switch=options.switch,
                 pid=os.getpid(),
                 hosts={name: int(host.pid or 0) for name, host in network.hosts.items()},
+                addresses={name: f"{host.ip}/{host.prefix}" for name, host in network.topology.hosts.items()},
                 switches=tuple(network.switches),
                 api=options.api if controlled else None,
                 folder=str(folder.resolve()),

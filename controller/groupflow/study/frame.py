@@ -11,7 +11,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
 from functools import partial
 from subprocess import CalledProcessError
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from groupflow.errors import foreseen
 from groupflow.study import StoppedError, StudyError, report
@@ -67,7 +67,10 @@ def run(experiment: Experiment, options: StudyOptions) -> None:
 
 
 def _expected(error: Exception) -> Exception | None:
-    """The cause, where it is no mistake of the experiment's."""
+    """The cause, where it is no mistake of the experiment's; of a group, its first."""
+    if isinstance(error, ExceptionGroup):
+        causes = [_expected(each) for each in cast("ExceptionGroup[Exception]", error).exceptions]
+        return None if None in causes else causes[0]
     return error if isinstance(error, CalledProcessError | BrokenProcessPool) else foreseen(error)
 
 

@@ -9,7 +9,6 @@ from ipaddress import IPv4Network
 from pathlib import Path
 from typing import Any, cast
 
-from groupflow.agents.agent_process import RUN_FOLDER
 from groupflow.control.events import Events
 from groupflow.control.sessions.fabric import Fabric, Installation
 from groupflow.control.sessions.manager import SessionManager
@@ -20,6 +19,7 @@ from groupflow.control.split.agent import AgentState, SplitAgent
 from groupflow.control.split.control_socket import ControlAddress, Form
 from groupflow.control.split.placing import place
 from groupflow.control.split.receipts import Receipt, Stories
+from groupflow.data import RUN_FOLDER
 from groupflow.errors import InvalidError
 from groupflow.model.topology import Topology
 from groupflow.p4rt.device import ApplyError
