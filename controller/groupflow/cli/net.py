@@ -193,10 +193,9 @@ def show(
     entry = _find(_one(network, common.net))
     if not common.json:
         print(f"{entry.name}: {entry.topology}, switches {', '.join(entry.switches)} ({entry.switch})\n")
-        print_table(
-            [{"host": host, "address": at} for host, at in entry.addresses.items()], ("host", "address")
-        )
-        print()
+        hosts = [{"host": host, "address": address} for host, address in entry.addresses.items()]
+        print_table(hosts, ("host", "address"))
+        print(end="\n" if entry.api else "")
     elif entry.api is None:
         print_json(asdict(entry))
     if entry.api is not None:

@@ -48,7 +48,7 @@ def test_a_network_without_controller_is_shown_and_named_as_the_cure(
     assert main(["switch", "list", "--net", "hall"]) == 1
     assert "`groupflow net show hall` shows what it has" in capsys.readouterr().err
     assert main(["net", "show", "hall"]) == 0
-    assert capsys.readouterr().out.splitlines()[2:] == ["HOST  ADDRESS", "h1    10.0.1.1/24", ""]
+    assert capsys.readouterr().out.splitlines()[2:] == ["HOST  ADDRESS", "h1    10.0.1.1/24"]
     assert main(["net", "show", "hall", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["addresses"] == {"h1": "10.0.1.1/24"}
 
