@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
-from groupflow.agents.errors import ClientError
+from groupflow.agents.errors import ClientError, TreeError
 from groupflow.store.interface import MemoryStore
-from groupflow.tree.errors import TreeError
 from groupflow.tree.options import DispatchOptions
 from groupflow.tree.service import Dispatch
 

@@ -14,14 +14,13 @@ from random import Random
 
 from experiments.bench.tools import Figure, example, memory_bytes
 from groupflow.agents.events import Event
-from groupflow.agents.gather.director import Message
 from groupflow.agents.gather.options import ServeOptions
-from groupflow.agents.gather.service import GatherService
+from groupflow.agents.gather.service import GatherService, Message
 from groupflow.control.gather.clients import ClientList, Registered, token_hash
 from groupflow.control.gather.model import Client, Limits, Readings, Setting, Settings
 from groupflow.control.gather.tuner import Tuner
 from groupflow.processes import program
-from groupflow.study.errors import RunFailedError
+from groupflow.study import RunFailedError
 
 _CLIENTS, _CONNECTIONS = 1000, 4
 _KBIT = 32

@@ -8,7 +8,7 @@ from typing import Any
 import finsy as fy
 
 from experiments.bench.tools import Figure, example
-from groupflow.agents.programs import find_program
+from groupflow.agents.agent_process import find_program
 from groupflow.lab.frames import GROUP_PORT, group_frame
 
 BUILD = Path(__file__).parents[2] / "p4src" / "build"

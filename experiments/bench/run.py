@@ -10,7 +10,7 @@ from rich.table import Table
 
 from experiments.bench import gather, line, page, pipeline, sessions, split, tree, veth
 from experiments.bench.tools import Figure
-from groupflow.study.errors import StudyError
+from groupflow.study import StudyError
 from groupflow.study.experiment import Experiment, Findings, Frame, Study, always
 
 PARTS: dict[str, Callable[[Path], list[Figure]]] = {

@@ -8,7 +8,7 @@ import time
 from contextlib import ExitStack
 
 from experiments.bench.tools import Figure
-from groupflow.agents.programs import find_program
+from groupflow.agents.agent_process import find_program
 from groupflow.control.controller import Controller
 from groupflow.control.sessions.admission import token
 from groupflow.control.sessions.requests import Options
@@ -20,7 +20,7 @@ from groupflow.model.topology import Topology
 from groupflow.p4rt.program import Program
 from groupflow.processes import Daemon
 from groupflow.store.interface import MemoryStore
-from groupflow.study.errors import RunFailedError
+from groupflow.study import RunFailedError
 
 _SESSIONS = 1000
 _MEMBERS = ("ma1", "mb1", "mb2", "mc1", "md1")  # the first one sends

@@ -22,10 +22,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from experiments.bench.tools import Figure, cpu_ns, example, on
-from groupflow.agents.programs import find_program
+from groupflow.agents.agent_process import find_program
 from groupflow.lab.p4switch import accepts
 from groupflow.processes import Daemon
-from groupflow.study.errors import RunFailedError
+from groupflow.study import RunFailedError
 
 _CPUS = sorted(os.sched_getaffinity(0))
 _COPIES = 4

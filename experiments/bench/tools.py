@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from groupflow.study.errors import StudyError
+from groupflow.study import StudyError
 
 
 class Figure(NamedTuple):

@@ -25,12 +25,12 @@ from finsy.proto import p4r
 
 from experiments.bench.pipeline import BUILD, data_frame, forwarding_entries
 from experiments.bench.tools import Figure, cpu_ns, example, on
-from groupflow.agents.programs import find_program
+from groupflow.agents.agent_process import find_program
 from groupflow.lab.p4switch import accepts
 from groupflow.p4rt.program import Program
 from groupflow.p4rt.runtime_file import write_entries
 from groupflow.processes import Daemon, until
-from groupflow.study.errors import RunFailedError
+from groupflow.study import RunFailedError
 from groupflow.units import parse_address
 
 _ROOT = Path(__file__).parents[2]

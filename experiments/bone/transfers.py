@@ -31,7 +31,7 @@ from groupflow.lab.controller_process import ControllerProcess, SessionAccess
 from groupflow.lab.measure import HealthCheck
 from groupflow.lab.network import Network, running
 from groupflow.sim import bone
-from groupflow.study.errors import RunFailedError
+from groupflow.study import RunFailedError
 
 PORT = 26500
 PATIENCE_S = 300.0

@@ -13,7 +13,7 @@ from experiments.common.scripts import samples, script
 from groupflow.lab.network import Network
 from groupflow.model.topology import LinkSpec, Topology
 from groupflow.processes import Daemon, until
-from groupflow.study.errors import RunFailedError
+from groupflow.study import RunFailedError
 
 MAX_SECONDS = 20.0
 """A baseline that would take longer gets a smaller file."""

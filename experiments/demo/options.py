@@ -8,7 +8,7 @@ from groupflow import units
 from groupflow.files import variants
 from groupflow.lab import kernel_link
 from groupflow.model.fields import Delay, FiniteRate, Help, Loss, Range, Size
-from groupflow.model.session import Mode, Policy
+from groupflow.model.session import ModeOption, PolicyOption
 from groupflow.model.topology import Topology
 from groupflow.model.values import Name
 from groupflow.study.experiment import StudyOptions
@@ -27,12 +27,8 @@ class Options(StudyOptions):
     size: Annotated[Size, Help("number of random bytes to send"), Range(1)] = DEFAULT_BYTES
     members: Annotated[int, Help("number of members of each network", "N"), Range(1, 5)] = 5
     loss: Annotated[Loss, Help("loss of every link in the second run; 0: no second run")] = DEFAULT_LOSS
-    mode: Annotated[Mode, Help("source of acknowledgements: the receivers (e2e), or each cache (n2n)")] = (
-        "e2e"
-    )
-    policy: Annotated[
-        Policy, Help("effect of a slow receiver: all wait (strict), or its cache feeds it (isolate)")
-    ] = "strict"
+    mode: ModeOption = "e2e"
+    policy: PolicyOption = "strict"
     rate: Annotated[FiniteRate | None, Help("rate of every link (default: the topology's)")] = None
     delay_ns: Annotated[
         Delay | None, Help("delay between the split agents (default: the topology's)"), Name("--delay")

@@ -19,7 +19,7 @@ from experiments.demo.scenario import Scenario
 from groupflow import units
 from groupflow.lab import kernel_link
 from groupflow.model.topology import Topology
-from groupflow.study.errors import RefusedError, StudyError
+from groupflow.study import RefusedError, StudyError
 from groupflow.study.experiment import Experiment, Findings, Frame, Study, always
 
 ATTEMPTS = 3

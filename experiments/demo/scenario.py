@@ -32,8 +32,8 @@ from groupflow.lab.controller_process import ControllerProcess
 from groupflow.lab.measure import HealthCheck, link_bytes, queues, usage
 from groupflow.lab.network import Network, running
 from groupflow.lab.transfer import Transfer, start_caches, statistics
-from groupflow.p4rt.control_socket import ControlError
-from groupflow.study.errors import RunFailedError
+from groupflow.p4rt.connection import ControlError
+from groupflow.study import RunFailedError
 from groupflow.units import format_size
 
 _SAMPLE_SECONDS = 0.1

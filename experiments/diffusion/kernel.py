@@ -13,13 +13,13 @@ import numpy as np
 from experiments.common.scripts import samples, script
 from experiments.diffusion import on_bmv2
 from experiments.diffusion.result import FRAME_BYTES, Flow, Method, Plan, Result
-from groupflow.agents.programs import find_program
+from groupflow.agents.agent_process import find_program
 from groupflow.lab.controller_process import ControllerProcess, start_rate_agents
 from groupflow.lab.measure import HealthCheck
 from groupflow.lab.network import Network, SwitchKind, running
 from groupflow.model.topology import Topology
 from groupflow.processes import Daemon
-from groupflow.study.errors import RunFailedError
+from groupflow.study import RunFailedError
 
 SCRIPT = Path(__file__).with_name("tcp_flow.py")
 SEGMENT_BYTES = 1448

@@ -18,7 +18,7 @@ from groupflow.files import variants
 from groupflow.lab import bmv2
 from groupflow.lab.network import Network
 from groupflow.model.topology import Topology
-from groupflow.study.errors import RunFailedError
+from groupflow.study import RunFailedError
 
 RATE = 6_000_000
 """bit/s that six BMv2 switches and their rate agents carry on two cores"""

@@ -29,7 +29,7 @@ from groupflow.lab.measure import HealthCheck
 from groupflow.lab.network import Network, running
 from groupflow.model.topology import Topology
 from groupflow.sim.gather import Sender
-from groupflow.study.errors import RunFailedError
+from groupflow.study import RunFailedError
 from papers.sakajiri import network as simulated
 from papers.sakajiri.network import POLICIES, RIVAL_SERVER, RIVALS, SERVER
 from papers.sakajiri.outcome import measure

@@ -18,7 +18,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 from experiments.gather.lab import ERROR, OUTCOME, RUN
 from experiments.gather.measured import LabOutcome
 from groupflow.processes import Daemon, DaemonError
-from groupflow.study.errors import RunFailedError
+from groupflow.study import RunFailedError
 from papers.sakajiri.paper import NAMES, Run
 
 ROOT = Path(__file__).parents[2]

@@ -9,7 +9,7 @@ from rich.console import RenderableType
 from experiments.common.beside import shown as beside_netsim
 from experiments.gather import beside, labs, plan
 from experiments.gather.measured import LabOutcome
-from groupflow.study.errors import StudyError
+from groupflow.study import StudyError
 from groupflow.study.experiment import Experiment, Findings, Frame
 from groupflow.study.frame import claims_of
 from groupflow.study.report import shown

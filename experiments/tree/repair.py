@@ -14,7 +14,7 @@ from groupflow.agents.agent_process import AgentProcess
 from groupflow.lab.network import Network
 from groupflow.lab.trees import Dispatchers, Source, Subscriber, address, finish, served
 from groupflow.processes import until
-from groupflow.study.errors import RunFailedError
+from groupflow.study import RunFailedError
 from groupflow.tree.members import Edges, TreeRecvOptions, TreeSendOptions
 
 SOURCE = "h1"

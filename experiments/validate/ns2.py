@@ -9,7 +9,7 @@ from pathlib import Path
 
 from experiments.bench.tools import ended_s
 from experiments.validate.scenarios import Scenario
-from groupflow.study.errors import StudyError
+from groupflow.study import StudyError
 
 _SCRIPT = Path(__file__).parent / "line.tcl"
 

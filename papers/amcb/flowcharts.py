@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from groupflow._native import bone_steps
+from groupflow.study import StudyError
 from groupflow.study.drawing import COLOURS
-from groupflow.study.errors import StudyError
 
 HUB: Mapping[str, str] = {
     "Idle": "wait for a file",

@@ -6,7 +6,7 @@ from statistics import fmean
 from typing import TypeAlias
 
 from groupflow import sim
-from groupflow.study.errors import RunFailedError
+from groupflow.study import RunFailedError
 from groupflow.study.experiment import Simulation, by_case, seeded
 from groupflow.study.files import Row
 from groupflow.study.pool import end_when_told

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from groupflow.agents.agent_process import find_program
 from groupflow.agents.errors import RefusedError
-from groupflow.agents.programs import find_program
 from groupflow.errors import InvalidError
 from groupflow.lab.controller_process import SessionAccess
 from groupflow.lab.network import running

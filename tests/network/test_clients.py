@@ -16,7 +16,7 @@ import pytest
 from finsy.proto import U128, p4i, p4r, p4r_grpc
 from google.protobuf import text_format
 
-from groupflow.agents.programs import find_program
+from groupflow.agents.agent_process import find_program
 from tests.support.p4.network import BUILD
 
 PROGRAM = BUILD.parents[1] / "dataplane" / "switch" / "tests" / "programs" / "testbed"

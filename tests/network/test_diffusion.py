@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 
 from groupflow import units
-from groupflow.agents.programs import find_program
+from groupflow.agents.agent_process import find_program
 from groupflow.control.diffusion.bmv2_agent import QUEUE_RATE
 from groupflow.control.diffusion.thrift_client import ThriftClient
 from groupflow.files import variants

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import pytest
 
-from groupflow.agents.programs import RUN_FOLDER
+from groupflow.data import RUN_FOLDER
 from groupflow.files import variants
 from groupflow.lab.network import interfaces, processes_in, running
 from groupflow.processes import DaemonError

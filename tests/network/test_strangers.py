@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from groupflow.agents.programs import find_program
+from groupflow.agents.agent_process import find_program
 from groupflow.store.sqlite import SqliteStore
 from tests.support.tokens import token_file
 from tests.support.waiting import until

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from groupflow.agents.programs import find_program
+from groupflow.agents.agent_process import find_program
 
 PROGRAM = Path(__file__).parents[2] / "dataplane/switch/tests/programs/testbed"
 SHELL = os.environ.get("P4RUNTIME_SHELL")

@@ -3,7 +3,9 @@
 import asyncio
 import logging
 import os
+import shutil
 import signal
+import sys
 from asyncio.subprocess import DEVNULL, PIPE
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
@@ -11,12 +13,23 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
-from groupflow.agents.errors import AgentDiedError, AgentError, ClientError, from_event
+from groupflow.agents.errors import AgentDiedError, AgentError, ClientError, ProgramNotFoundError, from_event
 from groupflow.agents.events import Event, EventError, parse_event
 from groupflow.agents.options import RoleOptions
-from groupflow.agents.programs import find_program
 from groupflow.errors import reason
 from groupflow.processes import ended, how_it_ended, started
+
+
+def find_program(name: str) -> Path:
+    """The program beside this Python interpreter, else on PATH. Raises ProgramNotFoundError."""
+    beside = Path(sys.executable).parent / name
+    if beside.is_file() and os.access(beside, os.X_OK):
+        return beside
+    found = shutil.which(name)
+    if found is None:
+        raise ProgramNotFoundError(f"no {name} beside {sys.executable} or on PATH; run make setup")
+    return Path(found)
+
 
 log = logging.getLogger(__name__)
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from groupflow.agents.errors import ClientError
+from groupflow.data import RUN_FOLDER
 from groupflow.errors import Error, reason
 
 VARIABLE = "GROUPFLOW_API_TOKEN"
@@ -136,7 +137,7 @@ def keep(url: str, token: str) -> Path:
 
 def _folder() -> Path:
     if os.geteuid() == 0:
-        return Path("/run/groupflow/api")
+        return RUN_FOLDER / "api"
     own = os.environ.get("XDG_RUNTIME_DIR")
     return (Path(own) if own else Path.home() / ".local/state") / "groupflow/api"
 

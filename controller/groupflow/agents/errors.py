@@ -90,3 +90,13 @@ def from_event(event: dict[str, object]) -> AgentError:
         str(event.get("cure", "")),
         exit_code if isinstance(exit_code, int) else 1,
     )
+
+
+class TreeError(Error):
+    """The service cannot be reached or started. The text is one line with the cure."""
+
+
+class TreeRefusedError(TreeError):
+    """The dispatchers refuse a request: trying again without a change will not help."""
+
+    default = Kind.INVALID

@@ -19,8 +19,7 @@ from finsy.proto import U128, p4i, p4r
 
 from groupflow.bmv2.p4info import derived
 from groupflow.errors import Error, UnavailableError, reason
-from groupflow.p4rt.connection import HANDSHAKE_SECONDS, describe
-from groupflow.p4rt.control_socket import ControlError, ask
+from groupflow.p4rt.connection import HANDSHAKE_SECONDS, ControlError, ask, describe
 
 INSERT, MODIFY, DELETE = p4r.Update.INSERT, p4r.Update.MODIFY, p4r.Update.DELETE
 Kind: TypeAlias = p4r.Update.Type.ValueType

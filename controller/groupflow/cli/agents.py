@@ -3,10 +3,9 @@
 from typing import Annotated, Any, Literal
 
 from groupflow import units
-from groupflow.cli.common import Common
+from groupflow.cli.common import Common, print_pairs
 from groupflow.cli.frame import Given
 from groupflow.cli.rest import Row, call, listed, print_json
-from groupflow.cli.tables import print_pairs
 from groupflow.errors import UsageError
 from groupflow.model.agent import AgentBounds
 from groupflow.model.fields import Help

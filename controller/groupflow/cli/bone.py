@@ -134,7 +134,7 @@ def _watch(at: str, view: "FileView") -> "FileView":
 def list_all(common: Common, *, to: To = HUB_HTTP) -> None:
     """List the files of a hub or a rim."""
     from groupflow.agents.bone.orders import list_files
-    from groupflow.cli.tables import print_table
+    from groupflow.cli.common import print_table
 
     listing = list_files(to)
     if common.json:

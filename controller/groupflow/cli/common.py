@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from groupflow.errors import UsageError
@@ -85,3 +85,30 @@ def on_stop(call: Callable[[], object]) -> None:
     """Makes Ctrl-C and SIGTERM run `call` instead of ending this process. To be called in the event loop."""
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, call)
+
+
+def print_table(rows: Iterable[Mapping[str, object]], columns: Sequence[str]) -> None:
+    """Prints one line for each row, under a line of column names."""
+    cells = [[_text(row.get(column)) for column in columns] for row in rows]
+    widths = [max(map(len, column)) for column in zip(columns, *cells, strict=True)]
+    for line in ([column.upper() for column in columns], *cells):
+        print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+
+
+def print_pairs(values: Mapping[str, object]) -> None:
+    """Prints one line for each value."""
+    width = max(map(len, values))
+    for key, value in values.items():
+        print(f"{key.ljust(width)}  {_text(value)}")
+
+
+def _text(value: object) -> str:
+    match value:
+        case None | [] | "":
+            return "-"
+        case bool():
+            return "yes" if value else "no"
+        case list():
+            return ",".join(map(str, value))  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        case _:
+            return str(value)

@@ -1,8 +1,10 @@
 """`groupflow completion`: a shell script that completes commands and options."""
 
+import json
 from argparse import ArgumentParser
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from pkgutil import resolve_name
 from typing import Annotated, Any, Literal, cast
 
 from groupflow.cli.common import EVERYWHERE
@@ -49,3 +51,18 @@ def _below(parser: ArgumentParser) -> Iterator[ArgumentParser]:
     for action in parser._actions:  # pyright: ignore[reportPrivateUsage]
         if isinstance(action.choices, dict):
             yield from cast("dict[str, ArgumentParser]", action.choices).values()
+
+
+_FORMS = {
+    "topology": "groupflow.files.topology_forms:TopologyForm",
+    "scenario": "groupflow.sim.forms:ScenarioForm",
+    "sweep": "groupflow.study.sweep.form:SweepForm",
+    "clients": "groupflow.control.gather.clients:ClientListForm",
+}
+
+
+def show_schema(
+    file: Annotated[Literal["topology", "scenario", "sweep", "clients"], Help("kind of the file")],
+) -> None:
+    """Print the JSON schema of a YAML file, with which editors check and complete it."""
+    print(json.dumps(resolve_name(_FORMS[file]).model_json_schema(), indent=2))

@@ -14,7 +14,7 @@ from groupflow import units
 from groupflow.cli.access import Certificate
 from groupflow.cli.common import Common, log_to_stderr, on_stop
 from groupflow.cli.rest import Row, api_of, check, client, unreachable
-from groupflow.data import P4_JSON, P4INFO
+from groupflow.data import P4_JSON, P4INFO, RUN_FOLDER
 from groupflow.errors import UnavailableError, UsageError
 from groupflow.model import ports
 from groupflow.model.fields import Help, Range, Size, Written, text_like
@@ -87,7 +87,7 @@ class Settings:
     sockets: Annotated[
         tuple[str, ...],
         Help("control sockets: a FOLDER with SWITCH.sock of each gfswitch and HOST.split.sock of each split"
-             " agent (default: /run/groupflow); HOST=PATH or HOST=IP:PORT of one split agent", "WHERE"),
+             f" agent (default: {RUN_FOLDER}); HOST=PATH or HOST=IP:PORT of one split agent", "WHERE"),
     ] = ()  # fmt: skip
     policy_file: Annotated[
         tuple[Path, ...], Help("Python file with tuning policies of your own, for `groupflow gather set`")

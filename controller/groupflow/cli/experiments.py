@@ -11,8 +11,7 @@ from groupflow.cli import frame
 from groupflow.cli.common import Common
 from groupflow.errors import Error, Kind, UsageError
 from groupflow.model.fields import Help
-from groupflow.study import checkout
-from groupflow.study.errors import StudyError
+from groupflow.study import StudyError, checkout
 
 if TYPE_CHECKING:
     from groupflow.cli.parser import Parser

@@ -3,10 +3,9 @@
 import sys
 from typing import Annotated, TypeAlias
 
-from groupflow.cli.common import Common
+from groupflow.cli.common import Common, print_pairs, print_table
 from groupflow.cli.frame import Given, one_of
 from groupflow.cli.rest import Row, call, listed, print_json
-from groupflow.cli.tables import print_pairs, print_table
 from groupflow.errors import UsageError
 from groupflow.model.fields import Help
 from groupflow.model.flow import FlowSettings

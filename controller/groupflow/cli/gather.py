@@ -19,7 +19,7 @@ from groupflow.model.values import ListenAddress
 
 if TYPE_CHECKING:
     from groupflow.agents.events import Event
-    from groupflow.agents.gather.director import Director
+    from groupflow.agents.gather.service import Director
 
 DEFAULT_API = ("127.0.0.1", ports.GATHER_API)
 """not the controller's default: a server that gathers may run on another machine"""
@@ -60,7 +60,7 @@ def serve(
 
 
 async def _serve_controlled(options: ServeOptions, common: Common) -> None:
-    from groupflow.agents.gather.director import ControllerDirector
+    from groupflow.agents.gather.service import ControllerDirector
 
     assert common.api is not None
     async with ControllerDirector(common.api) as director:
@@ -97,6 +97,12 @@ async def _serve_alone(
         raise UsageError(f"--rest {rest[0]}: it is not encrypted; write 127.0.0.1:{rest[1]}")
     with published([url_of(api)]) as token:
         serving = asyncio.create_task(serve_app(Guard(make_gather_app(gathering), token), api))
+        if not common.quiet and not common.json:
+            print(
+                f"gather: API at {url_of(api)}, for `groupflow client list --api`",
+                file=sys.stderr,
+                flush=True,
+            )
         try:
             await _serve(gathering, options, common)
         finally:

@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Annotated, TypeAlias
 
 from groupflow import units
-from groupflow.cli.common import Common
+from groupflow.cli.common import Common, print_pairs
 from groupflow.cli.frame import Given, token_in
 from groupflow.cli.rest import Row, answered, call, listed, print_json
-from groupflow.cli.tables import print_pairs
 from groupflow.errors import InvalidError, UsageError
 from groupflow.model.client import Client, GatherSettings
 from groupflow.model.fields import Help

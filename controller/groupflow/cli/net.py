@@ -8,8 +8,8 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, Never, TypeAlias
 
-from groupflow.cli.common import Common, on_stop
-from groupflow.cli.rest import Row, listed
+from groupflow.cli.common import Common, on_stop, print_table
+from groupflow.cli.rest import Row, listed, print_json
 from groupflow.errors import Error, InvalidError, UsageError
 from groupflow.model import ports
 from groupflow.model.fields import Help
@@ -191,7 +191,15 @@ def show(
         print(render(load(network), whole=True), end="")
         return
     entry = _find(_one(network, common.net))
-    status.show(replace(common, net=entry.name))
+    if not common.json:
+        print(f"{entry.name}: {entry.topology}, switches {', '.join(entry.switches)} ({entry.switch})\n")
+        hosts = [{"host": host, "address": address} for host, address in entry.addresses.items()]
+        print_table(hosts, ("host", "address"))
+        print(end="\n" if entry.api else "")
+    elif entry.api is None:
+        print_json(asdict(entry))
+    if entry.api is not None:
+        status.show(replace(common, net=entry.name))
 
 
 def execute(

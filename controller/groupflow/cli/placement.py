@@ -3,10 +3,9 @@
 from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
-from groupflow.cli.common import Common
+from groupflow.cli.common import Common, print_pairs, print_table
 from groupflow.cli.frame import one_of
 from groupflow.cli.rest import call, print_json
-from groupflow.cli.tables import print_pairs, print_table
 from groupflow.errors import UsageError
 from groupflow.model.fields import Help, Range, Size
 from groupflow.model.values import SessionId

@@ -116,7 +116,7 @@ async def _measure(host: str, port: int, token: str, options: ProbeOptions) -> "
 
 
 def _show(probe: "Probe") -> None:
-    from groupflow.cli.tables import print_pairs, print_table
+    from groupflow.cli.common import print_pairs, print_table
 
     numbers = sorted({cell.connections for cell in probe.cells})
     rows = [

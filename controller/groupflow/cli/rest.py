@@ -5,8 +5,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from groupflow.cli.common import Common
-from groupflow.cli.tables import print_pairs, print_table
+from groupflow.cli.common import Common, print_pairs, print_table
 from groupflow.errors import Error, Kind, UnavailableError, UsageError, reason
 from groupflow.model import ports
 
@@ -30,8 +29,8 @@ def api_of(common: Common) -> str:
 
         entry = find(common.net)
         if entry.api is None:
-            switches = ", ".join(entry.switches)
-            raise Error(f"{entry.name} runs without a controller; its switches are {switches}")
+            cure = f"`groupflow net show {entry.name}` shows what it has"
+            raise Error(f"{entry.name} runs without a controller, which this command asks; {cure}")
         return entry.api
     return os.environ.get("GROUPFLOW_API", DEFAULT_API)
 

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from typing import Annotated, Literal, TypeAlias
 
 from groupflow import units
-from groupflow.cli.common import Common
+from groupflow.cli.common import Common, print_pairs, print_table
 from groupflow.cli.frame import Given
 from groupflow.cli.rest import Row, Rows, call, listed, print_json
-from groupflow.cli.tables import print_pairs, print_table
 from groupflow.errors import UsageError
 from groupflow.model.fields import Help, Port, Range
 from groupflow.model.session import MemberTargets, SessionSettings, TcpSettings

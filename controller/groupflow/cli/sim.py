@@ -58,7 +58,7 @@ def run(
     cores = os.cpu_count() or 1
     workers = min(jobs or cores, len(read))
     work = _Work(out, record, max(1, cores // workers), plots, packets.request if trace else None, switch)
-    display = _Lines() if common.json else _Bars(quiet=common.quiet or not sys.stderr.isatty())
+    display = _Lines() if common.json else _Bars(bars=sys.stderr.isatty(), quiet=common.quiet)
     failures: list[Exception] = []
     stopped = Event()
     with display, ThreadPoolExecutor(workers) as pool:
@@ -192,7 +192,7 @@ class _Lines(_Display):
 class _Bars(_Display):
     """A progress bar for each scenario on stderr, and a table of its flows on stdout at its end."""
 
-    def __init__(self, *, quiet: bool) -> None:
+    def __init__(self, *, bars: bool, quiet: bool) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, TaskID, TextColumn
         from rich.progress import Progress as RichProgress
@@ -202,8 +202,9 @@ class _Bars(_Display):
             BarColumn(),
             TextColumn("{task.completed:.3f}/{task.total:.3f} s, {task.fields[speed]}"),
             console=Console(stderr=True),
-            disable=quiet,
+            disable=quiet or not bars,
         )
+        self._quiet = quiet
         self._tasks: dict[str, TaskID] = {}
         self._lock = Lock()
 
@@ -222,11 +223,13 @@ class _Bars(_Display):
             self._bars.update(self._tasks[state.scenario], completed=state.simulated_ns / 1e9, speed=speed)
 
     def finished(self, name: str, results: "Results") -> None:
-        from groupflow.cli.tables import print_table
+        from groupflow.cli.common import print_table
         from groupflow.switch import explain
 
         for trace in results.traces:
             print(explain(trace))
+        if self._quiet:
+            return
         rate = results.packet_hops / results.wall_s / 1e6 if results.wall_s else 0.0
         print(
             f"{name}: {results.simulated_s:g} s simulated in {results.wall_s:.1f} s,"

@@ -5,11 +5,10 @@ from typing import Any
 
 from groupflow import units
 from groupflow.cli import agents
-from groupflow.cli.common import Common
+from groupflow.cli.common import Common, print_table
 from groupflow.cli.gather_clients import client_row
 from groupflow.cli.rest import Rows, call, print_json
 from groupflow.cli.session import WANTED, member_row
-from groupflow.cli.tables import print_table
 
 MOST_ROWS = 8
 """of a table: the page is to fit a screen"""

@@ -2,9 +2,8 @@
 
 from typing import Annotated, Any, TypeAlias
 
-from groupflow.cli.common import Common
+from groupflow.cli.common import Common, print_pairs
 from groupflow.cli.rest import Row, Rows, call, listed, print_json
-from groupflow.cli.tables import print_pairs
 from groupflow.model.fields import Help
 
 COLUMNS = ("name", "device_id", "grpc", "state", "agent", "streams", "entries", "problem")

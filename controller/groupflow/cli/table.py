@@ -134,7 +134,7 @@ ALONE = (
          summary="measure how fast switches, agents and netsim are on this machine"),
     Verb("validate", "experiments:validate", "line4-tahoe line4-reno",
          summary="compare netsim's TCP with that of ns-2"),
-    Verb("schema", "schema:show", "topology > topology.schema.json", (),
+    Verb("schema", "completion:show_schema", "topology > topology.schema.json", (),
          summary="print the JSON schema of a YAML file, with which editors check and complete it"),
     Verb("completion", "completion:show", "bash", (),
          summary="print the script with which a shell completes commands and options"),

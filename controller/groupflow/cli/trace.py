@@ -36,7 +36,8 @@ def trace(
     common: Common, switch: Annotated[str, Help("name of the switch", "SWITCH")], *, packets: Packets
 ) -> None:
     """Show the way of packets through a switch: headers, tables, queues, and the reason of a drop (root)."""
-    from groupflow.agents.programs import RUN_FOLDER, find_program
+    from groupflow.agents.agent_process import find_program
+    from groupflow.data import RUN_FOLDER
     from groupflow.lab.registry import find
 
     entry = find(common.net)

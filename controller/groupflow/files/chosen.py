@@ -36,9 +36,9 @@ def chosen(form: NetworkForm) -> NetworkForm:
     free_ids = (number for number in range(1, LAST_DEVICE_ID) if number not in ids)
     ports = {switch.grpc for switch in switches.values()}
     free_ports = (text for text in map(grpc_address, range(FIRST_PORT, 1 << 16)) if text not in ports)
-    addresses = {host.address for host in hosts.values()}
+    addresses = {host.address.ip for host in hosts.values() if host.address}
     every = (read_address(f"10.{n >> 8}.{n & 0xFF}.1/24") for n in range(1, MOST_ADDRESSES + 1))
-    free_addresses = (address for address in every if address not in addresses)
+    free_addresses = (address for address in every if address.ip not in addresses)
     most = 255 if real else LAST_DEVICE_ID
     for name, switch in switches.items():
         number = next(free_ids, LAST_DEVICE_ID) if switch.device_id is None else switch.device_id

@@ -134,7 +134,7 @@ class Form(BaseModel):
             return value
         if not isinstance(value, dict):
             raise refusal("not a mapping; write `key: value` pairs")
-        fields = {field.alias or name: field for name, field in cls.model_fields.items()}
+        fields = _keys(cls)
         form = cast(dict[object, object], value)
         for key in form:
             if not isinstance(key, str):
@@ -150,6 +150,10 @@ class Form(BaseModel):
         key, *rest = first["loc"]
         given = first["input"] if rest else form.get(key)
         raise refusal(_in_words(first, str(key), fields[str(key)], given), key, *rest)
+
+
+def _keys(form: type[Form]) -> dict[str, FieldInfo]:
+    return {field.alias or name: field for name, field in form.model_fields.items()}
 
 
 def refusal(text: str, *where: str | int) -> ValidationError:
@@ -281,13 +285,21 @@ def validate(form: type[_F], value: object) -> _F:
         return form.model_validate(value)
     except ValidationError as error:
         first = error.errors()[0]
+    if not first["loc"]:
+        what = f"the file is empty; its keys are {', '.join(_keys(form))}" if value is None else first["msg"]
+        raise Refused(what)
     places = (f"[{place}]" if isinstance(place, int) else f".{place}" for place in first["loc"])
-    refuse("".join(places).removesuffix(".[key]").removeprefix(".") or "text", first["msg"])
+    refuse("".join(places).removesuffix(".[key]").removeprefix("."), first["msg"])
 
 
 def parse(form: type[_F], text: str) -> _F:
     """Reads YAML. Raises Refused."""
     return validate(form, read_yaml(text))
+
+
+def names(value: object) -> set[object]:
+    """The keys of a mapping that YAML made; empty for all else."""
+    return set(cast(dict[object, object], value)) if isinstance(value, dict) else set()
 
 
 def read_yaml(text: str) -> object:

@@ -6,10 +6,11 @@ import subprocess
 from pathlib import Path
 
 from groupflow import units
-from groupflow.agents.programs import RUN_FOLDER, find_program
+from groupflow.agents.agent_process import find_program
+from groupflow.data import RUN_FOLDER
 from groupflow.lab.p4switch import P4Switch
 from groupflow.model.topology import CPU_PORT, DROP_PORT, QUEUES, LinkSpec, Switch, Topology
-from groupflow.p4rt.control_socket import ControlError, ask
+from groupflow.p4rt.connection import ControlError, ask
 
 
 class GfSwitch(P4Switch):

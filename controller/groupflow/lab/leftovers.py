@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Self, cast
 
-from groupflow.agents.programs import RUN_FOLDER
+from groupflow.data import RUN_FOLDER
 from groupflow.errors import InvalidError
 
 log = logging.getLogger(__name__)

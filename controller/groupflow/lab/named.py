@@ -13,8 +13,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Never
 
+from groupflow.agents.agent_process import find_program
 from groupflow.agents.options import CacheOptions
-from groupflow.agents.programs import find_program
 from groupflow.errors import Error
 from groupflow.files import variants
 from groupflow.lab import own_program, split
@@ -23,7 +23,7 @@ from groupflow.lab.network import Network, SwitchKind, hand_over, make_folder, p
 from groupflow.lab.registry import Claim, Entry
 from groupflow.model import ports
 from groupflow.model.topology import Topology
-from groupflow.p4rt.control_socket import ControlError
+from groupflow.p4rt.connection import ControlError
 from groupflow.processes import Daemon, DaemonError
 
 log = logging.getLogger(__name__)
@@ -104,6 +104,7 @@ def _built(options: NamedOptions, claim: Claim) -> Generator[Running]:
                 switch=options.switch,
                 pid=os.getpid(),
                 hosts={name: int(host.pid or 0) for name, host in network.hosts.items()},
+                addresses={name: f"{host.ip}/{host.prefix}" for name, host in network.topology.hosts.items()},
                 switches=tuple(network.switches),
                 api=options.api if controlled else None,
                 folder=str(folder.resolve()),

@@ -18,8 +18,7 @@ from mininet.link import Link
 from mininet.net import Mininet
 
 from groupflow import units
-from groupflow.agents.programs import RUN_FOLDER
-from groupflow.data import DISSECTOR
+from groupflow.data import DISSECTOR, RUN_FOLDER
 from groupflow.errors import Error
 from groupflow.lab import kernel_link
 from groupflow.lab.bmv2 import Bmv2Switch, tick_interfaces

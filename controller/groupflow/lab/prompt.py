@@ -20,10 +20,9 @@ from mininet.cli import CLI
 from mininet.node import Node
 
 from groupflow import units
-from groupflow.agents.agent_process import AgentProcess
+from groupflow.agents.agent_process import AgentProcess, find_program
 from groupflow.agents.events import Event
 from groupflow.agents.options import RecvOptions, SendOptions
-from groupflow.agents.programs import find_program
 from groupflow.errors import Error
 from groupflow.files import variants
 from groupflow.lab.controller_process import ControllerProcess, SessionAccess

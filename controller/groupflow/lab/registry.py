@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Self, cast
 
-from groupflow.agents.programs import RUN_FOLDER
+from groupflow.data import RUN_FOLDER
 from groupflow.errors import InvalidError
 from groupflow.lab.leftovers import lock
 
@@ -30,6 +30,8 @@ class Entry:
     """the process that runs the network, in the namespaces of the switches"""
     hosts: Mapping[str, int]
     """a process in the namespaces of each host"""
+    addresses: Mapping[str, str]
+    """of the hosts"""
     switches: tuple[str, ...]
     api: str | None
     """URL of the controller; None: the network runs without one"""

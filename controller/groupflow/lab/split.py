@@ -4,8 +4,9 @@ from collections.abc import Iterable
 from ipaddress import IPv4Network
 from pathlib import Path
 
-from groupflow.agents.programs import RUN_FOLDER, find_program
-from groupflow.control.sessions.tcp import DEFAULT_PREFIX
+from groupflow.agents.agent_process import find_program
+from groupflow.control.sessions.requests import DEFAULT_PREFIX
+from groupflow.data import RUN_FOLDER
 from groupflow.files import variants
 from groupflow.lab.network import Network
 from groupflow.model.topology import Host

@@ -9,6 +9,12 @@ Mode: TypeAlias = Literal["e2e", "n2n"]
 """Source of acknowledgements: the receivers, end to end, or each cache for the node before it."""
 Policy: TypeAlias = Literal["strict", "isolate"]
 """Effect of a slow receiver: all members wait, or its cache decouples it."""
+ModeOption: TypeAlias = Annotated[
+    Mode, Help("source of acknowledgements: the receivers (e2e), or each cache (n2n)")
+]
+PolicyOption: TypeAlias = Annotated[
+    Policy, Help("effect of a slow receiver: all members wait (strict), or its cache feeds it (isolate)")
+]
 Replies: TypeAlias = Literal["leader", "merge", "drop"]
 """Bytes that listeners send back: the sender gets one listener's, all listeners', or none."""
 
@@ -36,12 +42,8 @@ Priority: TypeAlias = Annotated[
 class SessionSettings:
     """The settings of a session that may change while it runs."""
 
-    mode: Annotated[Mode, Help("source of acknowledgements: the receivers (e2e), or each cache (n2n)")] = (
-        "e2e"
-    )
-    policy: Annotated[
-        Policy, Help("effect of a slow receiver: all members wait (strict), or its cache feeds it (isolate)")
-    ] = "strict"
+    mode: ModeOption = "e2e"
+    policy: PolicyOption = "strict"
     window: Annotated[
         int,
         Help("the most packets of a stream that nobody has acknowledged yet", "PACKETS"),

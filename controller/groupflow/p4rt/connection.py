@@ -5,10 +5,13 @@ restarts has to be back in less.
 """
 
 import asyncio
+import json
 import logging
+import socket
 from collections.abc import AsyncIterator, Mapping, Sequence
 from ipaddress import IPv4Address
-from typing import NamedTuple, Protocol
+from pathlib import Path
+from typing import NamedTuple, Protocol, cast
 
 from finsy import GRPCStatusCode, P4ClientError
 from finsy.p4client import P4Client
@@ -291,3 +294,29 @@ def holder(election: int) -> str:
         return f"the controller with pid {pid}"
     address = IPv4Address(election >> _API & 0xFFFFFFFF)
     return f"the controller with pid {pid}, API http://{address}:{port}"
+
+
+_SECONDS = 5.0
+
+
+class ControlError(UnavailableError):
+    """A running gfswitch refused a request or did not answer. One line."""
+
+
+def ask(path: Path, question: dict[str, object]) -> dict[str, object]:
+    """Sends one request to a running switch. Raises ControlError."""
+    try:
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(_SECONDS)
+            connection.connect(str(path))
+            connection.sendall(json.dumps(question).encode() + b"\n")
+            with connection.makefile("rb") as replies:
+                reply = cast(object, json.loads(replies.readline()))
+    except (OSError, ValueError) as error:
+        raise ControlError(f"gfswitch does not answer: {error}") from None
+    if not isinstance(reply, dict):
+        raise ControlError(f"gfswitch answered {reply!r}")
+    answer = cast(dict[str, object], reply)
+    if "error" in answer:
+        raise ControlError(str(answer["error"]))
+    return answer

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from groupflow.data import P4_JSON, P4INFO
 from groupflow.errors import InvalidError
-from groupflow.files.forms import load_text, naming, read_yaml, refuse, validate, value_of
+from groupflow.files.forms import Refused, load_text, names, naming, read_yaml, refuse, validate, value_of
 from groupflow.files.repetition import expand
 from groupflow.files.topology import build
 from groupflow.files.topology import load as load_topology
@@ -32,7 +32,10 @@ def parse(text: str, source: str = "scenario", folder: Path = Path()) -> Scenari
     """Reads a scenario from YAML text; files that it names are in `folder`. Raises ScenarioError."""
     try:
         with naming(source, ScenarioError):
-            form = validate(forms.ScenarioForm, expand(read_yaml(text)))
+            written = expand(read_yaml(text))
+            if {"scenario", "vary"} <= names(written):
+                raise Refused(f"a sweep, no scenario; run `groupflow sim sweep {source}`")
+            form = validate(forms.ScenarioForm, written)
             return _controlled(form, _scenario(form, source, folder), source)
     except TopologyError as error:
         raise ScenarioError(str(error)) from None

@@ -6,7 +6,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Literal, TypeAlias
 
-from groupflow.study.errors import StudyError
+from groupflow.study import StudyError
 from groupflow.study.experiment import Experiment
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, Protocol, TypeAlias, TypeVar
 
 from groupflow.model.fields import Help, Range
+from groupflow.study import RefusedError, StudyError
 from groupflow.study.claims import Claim
-from groupflow.study.errors import RefusedError, StudyError
 from groupflow.study.files import into, write_rows
 
 if TYPE_CHECKING:

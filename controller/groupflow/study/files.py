@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from groupflow.errors import reason
-from groupflow.study.errors import StudyError
+from groupflow.study import StudyError
 
 Cell: TypeAlias = str | int | float | None
 Row: TypeAlias = Mapping[str, Cell]

@@ -11,12 +11,11 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
 from functools import partial
 from subprocess import CalledProcessError
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from groupflow.errors import foreseen
-from groupflow.study import report
+from groupflow.study import StoppedError, StudyError, report
 from groupflow.study.claims import Claim
-from groupflow.study.errors import StoppedError, StudyError
 from groupflow.study.experiment import Experiment, Findings, Frame, StudyOptions
 from groupflow.study.files import into, write_json
 from groupflow.study.pool import run_all
@@ -68,7 +67,10 @@ def run(experiment: Experiment, options: StudyOptions) -> None:
 
 
 def _expected(error: Exception) -> Exception | None:
-    """The cause, where it is no mistake of the experiment's."""
+    """The cause, where it is no mistake of the experiment's; of a group, its first."""
+    if isinstance(error, ExceptionGroup):
+        causes = [_expected(each) for each in cast("ExceptionGroup[Exception]", error).exceptions]
+        return None if None in causes else causes[0]
     return error if isinstance(error, CalledProcessError | BrokenProcessPool) else foreseen(error)
 
 

@@ -17,8 +17,7 @@ from typing import Any, TypeVar
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from groupflow.study import checkout
-from groupflow.study.errors import StudyError
+from groupflow.study import StudyError, checkout
 
 Done = TypeVar("Done")
 

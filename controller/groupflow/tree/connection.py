@@ -22,8 +22,8 @@ from socket import AF_INET
 from ssl import SSLContext
 from typing import Any, TypeAlias, cast
 
+from groupflow.agents.errors import TreeError
 from groupflow.errors import reason
-from groupflow.tree.errors import TreeError
 
 log = logging.getLogger(__name__)
 

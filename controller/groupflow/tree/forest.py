@@ -19,8 +19,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Self, TypeAlias
 
 from groupflow._native import TreeDispatchers
+from groupflow.agents.errors import TreeError
 from groupflow.store.interface import Store, Transaction, Writes
-from groupflow.tree.errors import TreeError
 from groupflow.tree.identity import Identity
 from groupflow.tree.options import DispatchOptions
 

@@ -13,8 +13,8 @@ from contextlib import suppress
 from typing import Any
 
 from groupflow import units
+from groupflow.agents.errors import TreeError, TreeRefusedError
 from groupflow.errors import reason
-from groupflow.tree.errors import TreeError, TreeRefusedError
 from groupflow.tree.identity import fingerprint
 
 ANSWER = 16 << 20

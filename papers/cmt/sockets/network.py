@@ -11,7 +11,7 @@ import yaml
 from groupflow import sim
 from groupflow.files.topology import parse
 from groupflow.sim.runner import build
-from groupflow.study.errors import RunFailedError
+from groupflow.study import RunFailedError
 from groupflow.study.pool import end_when_told
 from papers.cmt.sockets.paper import FILE, Case
 

@@ -8,10 +8,10 @@ from typing import Any, Literal, get_args, get_origin
 
 import pytest
 
+from groupflow.agents.agent_process import find_program
 from groupflow.agents.bone.options import HubOptions, RimOptions
 from groupflow.agents.gather.options import GatherSendOptions, ServeOptions
 from groupflow.agents.options import CacheOptions, MemberOptions, RecvOptions, RoleOptions, SendOptions
-from groupflow.agents.programs import find_program
 from groupflow.cli.frame import options_of
 from groupflow.model.fields import Help, Written
 from groupflow.tree.members import TreeRecvOptions, TreeSendOptions

@@ -16,7 +16,7 @@ import pytest
 from finsy.p4client import P4Client
 from finsy.proto import U128, p4r
 
-from groupflow.agents.programs import find_program
+from groupflow.agents.agent_process import find_program
 from groupflow.bmv2.main import main
 from tests.support.waiting import until
 

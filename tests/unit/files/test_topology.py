@@ -200,6 +200,18 @@ def test_what_is_no_topology_at_all_is_refused_in_one_line(text: str) -> None:
     assert str(refusal.value).startswith("net.yaml: ") and "\n" not in str(refusal.value)
 
 
+def test_an_empty_file_says_what_it_may_have() -> None:
+    with pytest.raises(TopologyError, match=r"^net.yaml: the file is empty; its keys are name, description,"):
+        parse("# nothing\n", "net.yaml")
+
+
+def test_an_address_without_its_prefix_is_named_and_no_chosen_one() -> None:
+    with pytest.raises(
+        TopologyError, match=r"^topology: hosts.h1.ip: '10.0.1.1/32' will not do; write a /24"
+    ):
+        parse("switches: [s1]\nhosts: {h1: {ip: 10.0.1.1}}\nlinks: [[h1, s1]]")
+
+
 def test_a_missing_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(TopologyError, match=r"none\.yaml: no such file or directory"):
         topology.load(tmp_path / "none.yaml")

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from groupflow.cli.main import main
 from groupflow.errors import InvalidError
+from groupflow.lab import registry
 from groupflow.lab.registry import Claim, Entry, find, running_networks
 
 HALL = Entry(
@@ -15,6 +17,7 @@ HALL = Entry(
     switch="gfswitch",
     pid=4711,
     hosts={"h1": 4712},
+    addresses={"h1": "10.0.1.1/24"},
     switches=("s1",),
     api=None,
     folder="/tmp/hall",
@@ -35,6 +38,19 @@ def test_a_network_is_found_by_its_name_or_alone(tmp_path: Path) -> None:
     for name, error in ((None, "name one of barn, hall"), ("tent", "no network tent runs, only barn, hall")):
         with pytest.raises(InvalidError, match=error):
             find(name, tmp_path)
+
+
+def test_a_network_without_controller_is_shown_and_named_as_the_cure(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(registry, "running_networks", lambda: [HALL])
+    monkeypatch.setattr(registry, "find", {"hall": HALL}.get)
+    assert main(["switch", "list", "--net", "hall"]) == 1
+    assert "`groupflow net show hall` shows what it has" in capsys.readouterr().err
+    assert main(["net", "show", "hall"]) == 0
+    assert capsys.readouterr().out.splitlines()[2:] == ["HOST  ADDRESS", "h1    10.0.1.1/24"]
+    assert main(["net", "show", "hall", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["addresses"] == {"h1": "10.0.1.1/24"}
 
 
 def test_a_name_is_taken_once(tmp_path: Path) -> None:

@@ -137,6 +137,15 @@ def test_the_command_runs_scenarios(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert finished == {"line", "other"} == {path.name for path in out.iterdir()}
     assert main(["sim", "run", str(one)]) == 0
     assert "target" in capsys.readouterr().out
+    assert main(["sim", "run", str(one), "-q"]) == 0
+    assert capsys.readouterr().out == ""
+
+
+def test_a_sweep_is_no_scenario(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "sweep.yaml"
+    file.write_text("scenario: line.yaml\nvary: {seed: [1, 2]}\n")
+    assert main(["sim", "run", str(file)]) == 4
+    assert f"{file}: a sweep, no scenario; run `groupflow sim sweep {file}`" in capsys.readouterr().err
 
 
 def test_the_command_refuses_bad_scenarios_before_it_runs_any(

@@ -265,7 +265,7 @@ def test_the_papers_are_those_of_the_checkout(tmp_path: Path) -> None:
     late = """
 import papers
 from groupflow.study import checkout
-from groupflow.study.errors import StudyError
+from groupflow.study import StudyError
 try:
     checkout.load("papers", "amcb")
 except StudyError as error:

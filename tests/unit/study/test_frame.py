@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Generator, Sequence
 from pathlib import Path
+from subprocess import CalledProcessError
 
 import pytest
 
 from groupflow.errors import UnavailableError
-from groupflow.study.errors import RefusedError, RunFailedError, StoppedError, StudyError
+from groupflow.study import RefusedError, RunFailedError, StoppedError, StudyError
 from groupflow.study.experiment import AnyStudy, Experiment, Findings, Frame, Study, StudyOptions, always
 from groupflow.study.frame import run
 
@@ -101,6 +102,7 @@ def test_a_mistake_in_an_experiment_is_raised_as_it_is_and_results_are_kept(tmp_
     [
         (RunFailedError("h1 is gone"), "h1 is gone"),
         (ExceptionGroup("", [RunFailedError("h1 is gone")]), "h1 is gone"),
+        (ExceptionGroup("", [CalledProcessError(1, ["ip", "link"])]), r"returned non-zero exit status 1\."),
         (TimeoutError(), "no answer in time"),
         (ConnectionRefusedError(111, "Connection refused"), "Connection refused"),
     ],

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from groupflow.cli.main import main
-from groupflow.study import checkout
+from groupflow.study import RefusedError, RunFailedError, StoppedError, StudyError, checkout
 from groupflow.study.claims import BEYOND, Claim, finding
-from groupflow.study.errors import RefusedError, RunFailedError, StoppedError, StudyError
 from groupflow.study.experiment import AnyStudy, Experiment, Simulation, Study, StudyOptions, by_case, seeded
 from groupflow.study.files import Row
 from groupflow.study.frame import NO_VERDICT, run

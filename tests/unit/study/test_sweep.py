@@ -20,8 +20,7 @@ import yaml
 from groupflow.cli.main import main
 from groupflow.lab.controller_process import free_port
 from groupflow.sim import ScenarioError
-from groupflow.study import frame
-from groupflow.study.errors import StudyError
+from groupflow.study import StudyError, frame
 from groupflow.study.experiment import StudyOptions
 from groupflow.study.sweep import real, results
 from groupflow.study.sweep.form import quantity, read
@@ -122,6 +121,8 @@ def test_a_star_is_every_entry_also_of_a_named_topology(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "refusal"),
     [
+        ("", "the file is empty; its keys are scenario, where, vary"),
+        ("duration: 3s\ntopology: fig5", "a scenario, no sweep; run `groupflow sim run "),
         ("scenario: no.yaml", "no.yaml: no such file or directory"),
         ("seeds: 0", "seeds: write a number of seeds, or a list or range of whole numbers"),
         ("vary: {a: {from: 1, to: 2}}", "vary.a: write a step, as in {from: 1, to: 5, step: 2}, or a count"),
@@ -135,7 +136,10 @@ def test_a_star_is_every_entry_also_of_a_named_topology(tmp_path: Path) -> None:
 def test_what_cannot_be_swept_is_refused(
     text: str, refusal: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    file = sweep_file(tmp_path, text=text if "scenario" in text else f"scenario: line.yaml\n{text}")
+    file = sweep_file(
+        tmp_path,
+        text=text if not text or "scenario" in text or "duration" in text else f"scenario: line.yaml\n{text}",
+    )
     with pytest.raises(ScenarioError) as told:
         read(file)
     assert refusal in str(told.value) and str(tmp_path) in str(told.value)
@@ -198,7 +202,7 @@ def test_without_pyarrow_the_runs_are_in_a_csv_and_a_line_says_so_first(
     assert swept(sweep_file(tmp_path, "200%"), out, "--json") == 1
     told = capsys.readouterr()
     first = told.err.splitlines()[0]
-    assert "without pyarrow: results.csv takes the place of results.parquet" in first
+    assert "without pyarrow: no results.parquet" in first
     assert "without matplotlib: no plots" in first
     with (out / "results.csv").open() as file:
         found = list(csv.DictReader(file))

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from groupflow.agents.errors import TreeError
 from groupflow.store.interface import MemoryStore
 from groupflow.store.sqlite import SqliteStore
-from groupflow.tree.errors import TreeError
 from groupflow.tree.options import DispatchOptions
 from groupflow.tree.service import Dispatch
 from tests.support.tree import HASTY, OPTIONS, TOKEN, Host, grove, has, names, running, settled

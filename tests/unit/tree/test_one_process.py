@@ -2,8 +2,8 @@
 
 import pytest
 
+from groupflow.agents.errors import TreeError
 from groupflow.store.interface import MemoryStore
-from groupflow.tree.errors import TreeError
 from groupflow.tree.forest import Forest
 from groupflow.tree.options import DispatchOptions
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from groupflow.agents.errors import TreeError
 from groupflow.store.interface import MemoryStore
-from groupflow.tree.errors import TreeError
 from groupflow.tree.forest import Forest
 from groupflow.tree.service import Dispatch
 from tests.support.tree import OPTIONS, Host, grove, names, running, settled

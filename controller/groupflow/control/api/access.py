@@ -81,8 +81,8 @@ class Guard:
             return _problem(403, f"a page of {origin} may change nothing here")
         return _problem(
             401,
-            f"a token is needed: commands of the API's user find it by themselves, others need {VARIABLE}"
-            f" (agents: {TOKEN_VARIABLE}); a browser opens the address that the API printed",
+            f"the token is missing: set {VARIABLE} (agents: {TOKEN_VARIABLE}), or run the command as the user"
+            " of the API; in a browser, open the address that the API printed",
         )
 
     def _is_own(self, host: str) -> bool:

@@ -10,10 +10,9 @@ from groupflow import units
 from groupflow.control.bodies import New
 from groupflow.control.controller import Controller
 from groupflow.control.diffusion.coefficients import UNITS
-from groupflow.control.diffusion.model import link_key
 from groupflow.control.diffusion.plan import Branch, Part
 from groupflow.control.diffusion.readings import Reading
-from groupflow.control.diffusion.service import ControlledFlow, Diffusion
+from groupflow.control.diffusion.service import ControlledFlow, Diffusion, link_key
 from groupflow.model.flow import FlowRequest, Kind
 from groupflow.p4rt.externs import Generator
 

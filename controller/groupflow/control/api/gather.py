@@ -7,8 +7,7 @@ from fastapi_offline import FastAPIOffline
 
 from groupflow.agents.events import Event, EventError
 from groupflow.control.api import gather_schemas
-from groupflow.control.api.problems import answer_errors_in_one_line
-from groupflow.control.api.schemas import Problem
+from groupflow.control.api.schemas import Problem, answer_errors_in_one_line
 from groupflow.control.bodies import Change, New
 from groupflow.control.gather.clients import Registered
 from groupflow.control.gather.gathering import Gathering

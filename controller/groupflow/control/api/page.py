@@ -7,7 +7,7 @@ from fastapi import APIRouter, FastAPI, HTTPException, Query
 from fastapi.responses import FileResponse, StreamingResponse
 from starlette.staticfiles import StaticFiles
 
-from groupflow.control.api.problems import answer_errors_in_one_line
+from groupflow.control.api.schemas import answer_errors_in_one_line
 from groupflow.control.live.frames import Form
 from groupflow.control.live.recording import Recording
 from groupflow.control.live.sampler import MOST_VIEWERS, Live

@@ -16,7 +16,7 @@ from groupflow.control.api.diffusion import diffusion_routes
 from groupflow.control.api.gather import gather_routes, round_routes
 from groupflow.control.api.page import add_page, live_routes
 from groupflow.control.api.placement import placement_routes
-from groupflow.control.api.problems import answer_errors_in_one_line
+from groupflow.control.api.schemas import answer_errors_in_one_line
 from groupflow.control.api.tcp import changed, chosen, tcp_routes
 from groupflow.control.bodies import Change, New
 from groupflow.control.controller import Controller

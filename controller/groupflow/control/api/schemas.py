@@ -3,10 +3,15 @@
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
+from starlette.exceptions import HTTPException
 
 from groupflow.control.bodies import Request, View
 from groupflow.control.sessions.model import Tcp
+from groupflow.errors import Error
 from groupflow.model.session import Mode, Policy, SessionSettings, TcpSettings
 
 
@@ -183,3 +188,22 @@ class Health(BaseModel):
     sessions: int
     uptime: int = Field(description="seconds")
     sharing: str | None = Field(description="why receivers' shares are not in effect")
+
+
+def answer_errors_in_one_line(app: FastAPI) -> None:
+    """Makes every error of the application a `Problem`."""
+
+    async def answer(_: object, error: Exception) -> JSONResponse:
+        status, text = 500, str(error)
+        if isinstance(error, Error):
+            status = error.kind.status
+        elif isinstance(error, HTTPException):
+            status, text = error.status_code, str(error.detail)
+        elif isinstance(error, RequestValidationError):
+            first = error.errors()[0]
+            where = ".".join(str(part) for part in first["loc"][1:]) or str(first["loc"][0])
+            status, text = 422, f"{where}: {first['msg'].removeprefix('Value error, ').lower()}; see /docs"
+        return JSONResponse({"error": text.splitlines()[0] if text else "failed"}, status)
+
+    for kind in (Error, HTTPException, RequestValidationError):
+        app.add_exception_handler(kind, answer)

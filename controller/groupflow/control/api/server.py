@@ -1,6 +1,7 @@
 """Serves the REST API in the controller's own event loop."""
 
 import asyncio
+import logging
 import os
 import socket
 import ssl
@@ -112,6 +113,7 @@ def inherit(descriptor: int) -> socket.socket:
 
 async def serve_app(app: ASGIApp, *sockets: socket.socket, tls: tuple[Path, Path] | None = None) -> None:
     """Serves until cancelled; `tls`: certificate and key. Raises ApiError."""
+    logging.getLogger("uvicorn").setLevel(logging.WARNING)  # the caller says where the API is
     # A peer's word is not taken for where it is (proxy_headers).
     config = uvicorn.Config(
         app, lifespan="off", log_config=None, access_log=False, proxy_headers=False,

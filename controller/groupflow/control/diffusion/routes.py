@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from groupflow.control.diffusion.coefficients import line_rate
-from groupflow.control.diffusion.model import PROTOCOLS
 from groupflow.control.diffusion.plan import Branch, Rule, Upstream
 from groupflow.control.sessions.replication import Node
 from groupflow.errors import Error, InvalidError, Kind
@@ -13,6 +12,9 @@ from groupflow.model.topology import Topology
 
 Delays = Callable[[str, str], int]
 """The delay in ns of the link between two adjacent nodes."""
+
+
+PROTOCOLS = {"tcp": 6, "udp": 17}
 
 
 class Waypoint(NamedTuple):

@@ -2,17 +2,19 @@
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+
+from pydantic import TypeAdapter
 
 from groupflow.control.diffusion import bmv2_agent, plan, stability
 from groupflow.control.diffusion.coefficients import Coefficient, diffusion_coefficient
-from groupflow.control.diffusion.model import FLOWS, FlowRecord, link_key
 from groupflow.control.diffusion.probing import Prober
 from groupflow.control.diffusion.readings import Reading, read_part
 from groupflow.control.diffusion.routes import Waypoint, flow_places, link_places, stream_places
 from groupflow.control.events import Events
 from groupflow.control.sessions.fabric import Fabric
 from groupflow.control.sessions.manager import SessionManager
+from groupflow.control.sessions.model import Codec
 from groupflow.control.sessions.numbers import Stream
 from groupflow.errors import Error, InvalidError, Kind
 from groupflow.model.flow import FlowRequest
@@ -25,6 +27,23 @@ from groupflow.store.interface import Store, Transaction
 MAX_BRANCHES = 16
 APPLY_SECONDS = 5.0
 AGENT_PERIOD_NS = bmv2_agent.LEAST_PERIOD_NS
+
+
+@dataclass(frozen=True)
+class FlowRecord:
+    """A controlled flow, as stored."""
+
+    flow: int
+    request: FlowRequest
+    delays: dict[str, int] = field(default_factory=dict[str, int])
+    """measured link delays in ns, by the names of the two switches"""
+
+
+FLOWS = Codec("diffusion", TypeAdapter(FlowRecord))
+
+
+def link_key(one: str, other: str) -> str:
+    return "-".join(sorted((one, other)))
 
 
 @dataclass(frozen=True)

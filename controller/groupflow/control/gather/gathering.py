@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 from pydantic import TypeAdapter
 
 from groupflow.agents.events import Event
-from groupflow.agents.gather.director import Message
+from groupflow.agents.gather.service import Message
 from groupflow.control.events import Events
 from groupflow.control.gather import clients
 from groupflow.control.gather.model import Limits

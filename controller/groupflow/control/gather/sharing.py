@@ -19,12 +19,12 @@ from groupflow.control.gather.clients import check_client
 from groupflow.control.gather.gathering import Gathering
 from groupflow.control.gather.model import ROUND_S, Client, Limits, Reading, Setting, Settings
 from groupflow.control.gather.policies import Rounds
+from groupflow.control.sessions.admission import PAYLOAD, USABLE, check_targets, link_rate
 from groupflow.control.sessions.fabric import Fabric
 from groupflow.control.sessions.manager import SessionManager
 from groupflow.control.sessions.model import Member, RefusalError
 from groupflow.control.sessions.numbers import Stream
 from groupflow.control.sessions.presence import Heard
-from groupflow.control.sessions.targets import PAYLOAD, USABLE, check_targets, link_rate
 from groupflow.files.forms import refuse
 
 log = logging.getLogger(__name__)

@@ -8,7 +8,7 @@ from time import perf_counter
 from typing import Any, NamedTuple, cast
 
 from groupflow.agents.events import Event, EventError
-from groupflow.agents.gather.director import Message
+from groupflow.agents.gather.service import Message
 from groupflow.control.gather.clients import ClientList, Registered
 from groupflow.control.gather.model import Limits, Policy, Reading, Readings, Setting, Settings
 from groupflow.control.gather.policies import Rounds

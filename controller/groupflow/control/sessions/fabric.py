@@ -8,7 +8,7 @@ from groupflow.control.sessions.desired import guard_entries, stream_entries, un
 from groupflow.control.sessions.model import Session, SessionRecord
 from groupflow.control.sessions.numbers import CURSORS, NEIGHBOURS, STREAMS, Stream, SwitchNumbers
 from groupflow.control.sessions.replication import Node, lowest_rate
-from groupflow.control.sessions.tcp import DEFAULT_PREFIX
+from groupflow.control.sessions.requests import DEFAULT_PREFIX
 from groupflow.model.topology import Host, Topology
 from groupflow.p4rt.desired import DesiredState
 from groupflow.p4rt.device import State
@@ -165,3 +165,32 @@ class Installation:
         """Waits until every switch that is up has the entries. Raises ApplyError."""
         for name, keys in self._touched.items():  # all of them are at work already
             await self._devices[name].settled(keys)
+
+
+class Follower(Protocol):
+    """The service that carries sessions' TCP connections, and must know of every change."""
+
+    def changed(self, number: int) -> Installation:
+        """Follows a session that is new, changed, or gone."""
+        ...
+
+    async def settled(self, number: int) -> list[str]:
+        """Waits until every agent of a session knows its last change. Returns refusals, one line each."""
+        ...
+
+
+class Followers(list[Follower]):
+    """All of them, as one."""
+
+    def __init__(self, fabric: Fabric) -> None:
+        super().__init__()
+        self._fabric = fabric
+
+    def changed(self, number: int) -> Installation:
+        installed = self._fabric.nothing()
+        for follower in self:
+            installed |= follower.changed(number)
+        return installed
+
+    async def settled(self, number: int) -> list[str]:
+        return [problem for follower in self for problem in await follower.settled(number)]

@@ -14,8 +14,7 @@ from groupflow.control.caching import Caching
 from groupflow.control.events import Events
 from groupflow.control.sessions import admission
 from groupflow.control.sessions.admission import new_salt, token
-from groupflow.control.sessions.fabric import Fabric, Installation
-from groupflow.control.sessions.followers import Followers
+from groupflow.control.sessions.fabric import Fabric, Followers, Installation
 from groupflow.control.sessions.model import (
     MEMBERS,
     SESSIONS,
@@ -30,8 +29,7 @@ from groupflow.control.sessions.numbers import Stream
 from groupflow.control.sessions.post import Post
 from groupflow.control.sessions.presence import Presence
 from groupflow.control.sessions.replication import stream_tree
-from groupflow.control.sessions.requests import JoinAnswer, JoinRequest, Options
-from groupflow.control.sessions.tcp import checked, lowest_free
+from groupflow.control.sessions.requests import JoinAnswer, JoinRequest, Options, checked, lowest_free
 from groupflow.model.session import LAST_SESSION, NewSession, NewTcp
 from groupflow.p4rt.device import ApplyError
 from groupflow.p4rt.messages import NoticeKind

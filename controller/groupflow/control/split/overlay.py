@@ -7,11 +7,13 @@ to the one that the stream came from.
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network
 from itertools import combinations, pairwise
 
 from groupflow.control.sessions.model import Session, Tcp
 from groupflow.model import ports
 from groupflow.model.topology import Topology
+from groupflow.p4rt.entries import Entries, Key, action
 
 MAX_NAME = 64
 """Most bytes of a member's name that agents take."""
@@ -157,3 +159,34 @@ def _agent(topology: Topology, switch: str) -> str:
 
 def _agent_address(topology: Topology, switch: str) -> str:
     return str(topology.hosts[_agent(topology, switch)].ip)
+
+
+_TABLE = "ipv4_route"
+
+
+def refusal(prefix: IPv4Network) -> Entries:
+    """The entry for the sessions' prefix: refuses addresses for which no session has a route."""
+    return {Key(_TABLE, (int(prefix.network_address), prefix.prefixlen)): action("refuse")}
+
+
+def route(topology: Topology, switch: str, address: str, agents: Collection[str]) -> Entries:
+    """The route to a session's address at a switch: towards the nearest switch with an agent of the session.
+
+    Each hop is one nearer to an agent, so no packet goes in a circle, whichever agent each switch prefers.
+    """
+    agent = nearest(topology, switch, agents)
+    if agent is None:
+        return {}
+    if agent == switch:
+        port = topology.agent_port(switch)
+        mac = topology.hosts[topology.switches[switch].ports[port].node].mac
+    else:
+        path = topology.path(switch, agent)
+        assert path is not None, "nearest agents are reached"
+        port, mac = topology.port_to(switch, path[1]), topology.switches[path[1]].mac
+    key = Key(_TABLE, (int(IPv4Address(address)), 32))
+    return {key: action("route", port=port, src=_number(topology.switches[switch].mac), dst=_number(mac))}
+
+
+def _number(mac: str) -> int:
+    return int(mac.replace(":", ""), 16)

@@ -9,17 +9,17 @@ from ipaddress import IPv4Network
 from pathlib import Path
 from typing import Any, cast
 
-from groupflow.agents.programs import RUN_FOLDER
 from groupflow.control.events import Events
 from groupflow.control.sessions.fabric import Fabric, Installation
 from groupflow.control.sessions.manager import SessionManager
 from groupflow.control.sessions.model import RefusalError, Session
 from groupflow.control.sessions.post import Post
-from groupflow.control.split import overlay, steering
+from groupflow.control.split import overlay
 from groupflow.control.split.agent import AgentState, SplitAgent
 from groupflow.control.split.control_socket import ControlAddress, Form
 from groupflow.control.split.placing import place
 from groupflow.control.split.receipts import Receipt, Stories
+from groupflow.data import RUN_FOLDER
 from groupflow.errors import InvalidError
 from groupflow.model.topology import Topology
 from groupflow.p4rt.device import ApplyError
@@ -92,7 +92,7 @@ class Splitting:
         self._tasks: set[asyncio.Task[None]] = set()
         manager.followers.append(self)
         for device in fabric.devices.values():
-            device.desired.replace("refusal", steering.refusal(prefix))
+            device.desired.replace("refusal", overlay.refusal(prefix))
 
     async def restore(self) -> None:
         """Expects the agents that an earlier controller had, for their streams. Raises StoreError."""
@@ -168,7 +168,7 @@ class Splitting:
         for switch, agent in self.agents.items():
             agent.want(number, forms.get(switch))
         routes = {
-            switch: steering.route(topology, switch, settings.address, serving) if settings else {}
+            switch: overlay.route(topology, switch, settings.address, serving) if settings else {}
             for switch in self._fabric.devices
         }
         if session is None:

@@ -46,7 +46,7 @@ class Point:
 
 def missing() -> str:
     """A line on what will not be written, as a package is not installed; empty where all is."""
-    without = {"pyarrow": "results.csv takes the place of results.parquet", "matplotlib": "no plots"}
+    without = {"pyarrow": "no results.parquet", "matplotlib": "no plots"}
     lacking = [f"without {name}: {what}" for name, what in without.items() if find_spec(name) is None]
     return f"{'; '.join(lacking)} (pip install 'groupflow[experiments]')" if lacking else ""
 
@@ -125,16 +125,15 @@ def _within(t: float, freedom: int) -> float:
 def _write_runs(asked: Sweep, done: Sequence[tuple[Run, Outcome]], out: Path) -> None:
     rows = list(_rows(asked, done))
     parameters = {name: _unit(values) for name, values in asked.form.vary.items()}
+    words = ("where", "run", "seed", "state", "error", "flow")
+    whole_row: Row = dict.fromkeys((*words, *parameters, *METRICS))
+    write_rows(out / "results.csv", [{**whole_row, **row} for row in rows])
     if find_spec("pyarrow") is None:
-        words = ("where", "run", "seed", "state", "error", "flow")
-        whole_row: Row = dict.fromkeys((*words, *parameters, *METRICS))
-        write_rows(out / "results.csv", [{**whole_row, **row} for row in rows])
         return
     pyarrow: Any = import_module("pyarrow")
     parquet: Any = import_module("pyarrow.parquet")
-    words = {"where": pyarrow.string(), "run": pyarrow.string(), "seed": pyarrow.uint64()}
-    words |= dict.fromkeys(("state", "error", "flow"), pyarrow.string())
-    columns: list[tuple[str, Any, str]] = [(name, kind, "") for name, kind in words.items()]
+    kinds = dict.fromkeys(words, pyarrow.string()) | {"seed": pyarrow.uint64()}
+    columns: list[tuple[str, Any, str]] = [(name, kind, "") for name, kind in kinds.items()]
     for name, unit in parameters.items():
         columns.append((name, pyarrow.string() if unit is None else pyarrow.float64(), unit or ""))
     columns += [(name, pyarrow.float64(), unit) for name, unit in METRICS.items()]

@@ -14,8 +14,7 @@ from rich.console import Console
 
 from groupflow.files import variants
 from groupflow.sim import ScenarioError
-from groupflow.study import frame
-from groupflow.study.errors import StudyError
+from groupflow.study import StudyError, frame
 from groupflow.study.experiment import AnyStudy, Experiment, Findings, Frame, Study, StudyOptions, always
 from groupflow.study.pool import end_when_told, run_all
 from groupflow.study.sweep import results

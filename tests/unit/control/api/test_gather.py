@@ -13,11 +13,10 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
-from groupflow.agents.gather.director import ControllerDirector
 from groupflow.agents.gather.options import ServeOptions
-from groupflow.agents.gather.service import GatherService
+from groupflow.agents.gather.service import ControllerDirector, GatherService
 from groupflow.control.api.gather import gather_routes, round_routes
-from groupflow.control.api.problems import answer_errors_in_one_line
+from groupflow.control.api.schemas import answer_errors_in_one_line
 from groupflow.control.api.server import listen, serve_app
 from groupflow.control.events import Events
 from groupflow.control.gather.clients import token_hash

@@ -9,8 +9,8 @@ from groupflow.control.caching import Share
 from groupflow.control.gather import sharing
 from groupflow.control.gather.policies import Untuned
 from groupflow.control.gather.sharing import ANSWER_S, REPEAT_ROUNDS
+from groupflow.control.sessions.admission import USABLE
 from groupflow.control.sessions.model import RefusalError
-from groupflow.control.sessions.targets import USABLE
 from groupflow.files.forms import Refused
 from groupflow.store.interface import StoreError, Transaction
 from tests.support.waiting import until

@@ -5,8 +5,8 @@ from ipaddress import IPv4Address, IPv4Network
 import pytest
 
 from groupflow.control.sessions.model import Member, RefusalError, Session, SessionRecord, Tcp
-from groupflow.control.sessions.tcp import checked, lowest_free
-from groupflow.control.split import overlay, steering
+from groupflow.control.sessions.requests import checked, lowest_free
+from groupflow.control.split import overlay
 from groupflow.files.topology import parse
 from groupflow.model.topology import Topology
 from groupflow.p4rt.entries import Action, Key, action
@@ -152,7 +152,7 @@ def test_every_switch_leads_to_the_nearest_agent() -> None:
     key = Key("ipv4_route", (int(IPv4Address("10.200.0.1")), 32))
 
     def hop(switch: str, agents: str) -> str:
-        ((found, chosen),) = steering.route(LINE, switch, "10.200.0.1", agents).items()
+        ((found, chosen),) = overlay.route(LINE, switch, "10.200.0.1", agents).items()
         assert found == key and isinstance(chosen, Action) and chosen.name == "route"
         port, source = chosen.params["port"], chosen.params["src"]
         assert source == int(LINE.switches[switch].mac.replace(":", ""), 16)
@@ -160,17 +160,17 @@ def test_every_switch_leads_to_the_nearest_agent() -> None:
 
     assert [hop(switch, "abd") for switch in "abcd"] == ["xa", "xb", "b", "xd"]
     assert [hop(switch, "d") for switch in "abcd"] == ["b", "c", "d", "xd"]
-    assert steering.route(LINE, "a", "10.200.0.1", "") == {}
+    assert overlay.route(LINE, "a", "10.200.0.1", "") == {}
 
 
 def test_the_last_hop_is_addressed_to_the_agents_host() -> None:
-    (chosen,) = steering.route(LINE, "a", "10.200.0.1", "a").values()
+    (chosen,) = overlay.route(LINE, "a", "10.200.0.1", "a").values()
     assert isinstance(chosen, Action)
     assert chosen.params["dst"] == int(LINE.hosts["xa"].mac.replace(":", ""), 16)
 
 
 def test_the_prefix_is_refused() -> None:
-    assert steering.refusal(IPv4Network("10.200.0.0/16")) == {
+    assert overlay.refusal(IPv4Network("10.200.0.0/16")) == {
         Key("ipv4_route", (0x0AC80000, 16)): action("refuse")
     }
 

@@ -9,7 +9,7 @@ from experiments.demo.run import check
 from groupflow.cli import frame
 from groupflow.cli.main import build_parser, main
 from groupflow.lab import kernel_link
-from groupflow.study.errors import StudyError
+from groupflow.study import StudyError
 
 
 def refusal(options: Options) -> str:

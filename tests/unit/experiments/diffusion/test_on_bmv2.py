@@ -12,7 +12,7 @@ from experiments.diffusion.on_bmv2 import Queues
 from groupflow.control.diffusion.plan import QUEUES
 from groupflow.files import variants
 from groupflow.lab.network import Network
-from groupflow.study.errors import RunFailedError
+from groupflow.study import RunFailedError
 
 TOPOLOGY = on_bmv2.slowed(variants.named("chain"))
 DEPTH = 64

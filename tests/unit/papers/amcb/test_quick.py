@@ -11,7 +11,7 @@ import pytest
 
 from groupflow._native import bone_steps
 from groupflow.cli.main import main
-from groupflow.study.errors import StudyError
+from groupflow.study import StudyError
 from papers.amcb import flowcharts
 from papers.amcb.infer import SIZE, inferred, loss, through
 from papers.amcb.outcome import Outcome, run_one
