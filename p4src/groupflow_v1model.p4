@@ -17,6 +17,7 @@
 #include <v1model.p4>
 
 #include "targets/v1model/intrinsic.p4"
+#include "targets/v1model/arithmetic.p4"
 #include "stages/sizes.p4"
 #include "stages/headers.p4"
 #include "stages/metadata.p4"
@@ -60,15 +61,19 @@ control GroupflowIngress(inout headers_t hdr, inout metadata_t meta,
     Probes() probes;
     Punting() punting;
     CountDrop() drop;
+    ForeignChecksum() foreign_checksum;
     Classification() classification;
     Diffusion() diffusion;
 
     apply {
         meta.ingress_port = standard_metadata.ingress_port;
-        meta.now = (bit<32>)standard_metadata.ingress_global_timestamp;
+        meta.now = microseconds(standard_metadata.ingress_global_timestamp);
         meta.frame_bytes = (bit<16>)standard_metadata.packet_length;
         meta.parser_failed = (bit<1>)(standard_metadata.parser_error != error.NoError);
         meta.checksum_failed = standard_metadata.checksum_error;
+        if (hdr.foreign.isValid()) {
+            foreign_checksum.apply(hdr.foreign, meta.is_foreign_group);
+        }
 
         if (hdr.packet_out.isValid() && hdr.packet_out.inject == 0) {
             meta.egress_port = hdr.packet_out.egress_port;
@@ -105,9 +110,6 @@ control GroupflowIngress(inout headers_t hdr, inout metadata_t meta,
         if (meta.drop_reason == DROP_NONE && meta.punt != 0) {
             punting.apply(hdr, meta);
         }
-        if (meta.drop_reason == DROP_NONE && meta.group == 0 && meta.egress_port == 0) {
-            meta.drop_reason = DROP_NO_UPSTREAM;
-        }
         standard_metadata.priority = meta.bridged.queue;
         if (meta.drop_reason != DROP_NONE) {
             drop.apply(meta.drop_reason);
@@ -130,8 +132,8 @@ control GroupflowEgress(inout headers_t hdr, inout metadata_t meta,
     QueueMirror() queue_mirror;
 
     apply {
-        if (standard_metadata.egress_port == meta.bridged.agent_port) {
-            mark_to_drop(standard_metadata);   // the agent's own repair: it has it. No interface is port 0.
+        if (meta.bridged.from_agent == 1 && standard_metadata.egress_port == meta.bridged.agent_port) {
+            mark_to_drop(standard_metadata);   // the agent's own repair: it has it
         } else {
             if (standard_metadata.egress_rid != 0) {
                 neighbours.apply(hdr, standard_metadata.egress_rid);
@@ -139,7 +141,7 @@ control GroupflowEgress(inout headers_t hdr, inout metadata_t meta,
             external_report.apply(hdr, standard_metadata.egress_port);
             queue_mirror.apply(meta.bridged, standard_metadata.egress_port,
                                (bit<32>)standard_metadata.deq_qdepth);
-            probe_stamp.apply(hdr, (bit<32>)standard_metadata.egress_global_timestamp);
+            probe_stamp.apply(hdr, microseconds(standard_metadata.egress_global_timestamp));
             departure.apply(standard_metadata.egress_port);
         }
     }

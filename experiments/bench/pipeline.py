@@ -38,15 +38,17 @@ def forwarding_entries(copies: int) -> list[Any]:
         "queue": 0,
     }
     return [
-        +_entry("station", {"hdr.ethernet.dst": ROUTER}, "for_us"),
+        +_entry("l3_admit", {"dst_mac": ROUTER}, "admit_to_l3"),
         *(
-            +_entry("ipv4_route", {"hdr.ipv4.dst": f"10.0.0.{p}/32"}, "route", port=p, src=ROUTER, dst=ROUTER)
+            +_entry("ipv4_route", {"ipv4_dst": f"10.0.0.{p}/32"}, "route", port=p, src=ROUTER, dst=ROUTER)
             for p in (1, 2)
         ),
-        +_entry("streams", {"hdr.group.session": 1, "hdr.group.source": 1}, "stream", **stream),
+        +_entry("streams", {"session": 1, "source": 1}, "stream", **stream),
         +fy.P4MulticastGroupEntry(_GROUP, replicas=[(port, port) for port in hosts]),
         *(
-            +_entry("neighbours", {"copy": p}, "to_host", src=ROUTER, dst=_HOST, ip=f"10.0.0.{p}", port=26470)
+            +_entry(
+                "neighbours", {"instance": p}, "to_host", src=ROUTER, dst=_HOST, ip=f"10.0.0.{p}", port=26470
+            )
             for p in hosts
         ),
     ]

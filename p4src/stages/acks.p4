@@ -6,14 +6,13 @@
 //                         yes: forwarded = minimum, send it to ack_group
 //                         no:  absorbed, unless it is the first answer to a poll
 //
-// Each register is accessed once a packet, one read-modify-write, so the branches have a register each. The
-// minimum is a tree of depth 4.
+// Each register is accessed once a packet, one read-modify-write, so the branches have a register each, and
+// the minimum is a tree. With 8 branches it has three levels: lookups, the highest sent, registers, minimum,
+// `forwarded` and `answered` follow each other in at most twelve stages. 16 branches have a fourth level, and
+// more values at a time than a group of containers holds: a chip would need a second pass for them, with the
+// packet's own minimum of the first. So a chip takes 8 (-DBRANCHES=8), and a software switch 16.
 
 const seq_t NOT_COUNTED = 0xffffffff;   // value of a branch that does not take part in the minimum
-
-seq_t smaller(in seq_t a, in seq_t b) {
-    return a < b ? a : b;
-}
 
 // Drops an acknowledgement of packets that were not sent: the minimum would go above what the sender takes,
 // and no later acknowledgement would pass it. Each packet from the sender's side says what was sent, a poll
@@ -29,7 +28,7 @@ control AckBound(in headers_t hdr, inout metadata_t meta) {
                    && hdr.group.member == (member_t)ALL_BRANCHES;
         seq_t next;
         sent.apply(meta.stream.index, raise, set, hdr.group.seq + 1, next);
-        if (hdr.group.type == TYPE_ACK && next != 0 && hdr.group.seq > next) {
+        if (hdr.group.type == TYPE_ACK && next != 0 && EXCEEDS(hdr.group.seq, next)) {
             meta.drop_reason = DROP_BEYOND;
         }
     }
@@ -55,22 +54,33 @@ control AckAggregation(inout headers_t hdr, inout metadata_t meta) {
         if (meta.stream.active[NN:NN] == 0) { v##NN = NOT_COUNTED; }
         EACH_BRANCH(HIGHEST)
 
-        v00 = smaller(v00, v01); v02 = smaller(v02, v03); v04 = smaller(v04, v05); v06 = smaller(v06, v07);
-        v08 = smaller(v08, v09); v10 = smaller(v10, v11); v12 = smaller(v12, v13); v14 = smaller(v14, v15);
-        v00 = smaller(v00, v02); v04 = smaller(v04, v06); v08 = smaller(v08, v10); v12 = smaller(v12, v14);
-        v00 = smaller(v00, v04); v08 = smaller(v08, v12);
-        seq_t minimum = smaller(v00, v08);
-        bool counted = !reset && minimum != NOT_COUNTED;
+#define LOWER(A, B) v##A = minimum(v##A, v##B);
+        LOWER(00, 01) LOWER(02, 03) LOWER(04, 05) LOWER(06, 07)
+        LOWER(00, 02) LOWER(04, 06)
+        LOWER(00, 04)
+#if BRANCHES == 16
+        LOWER(08, 09) LOWER(10, 11) LOWER(12, 13) LOWER(14, 15)
+        LOWER(08, 10) LOWER(12, 14)
+        LOWER(08, 12)
+        LOWER(00, 08)
+#endif
+        bool counted = !reset && v00 != NOT_COUNTED;
+        seq_t lowest = v00;
+        bit<8> poll = hdr.group.poll;
+        if (whole) {
+            lowest = hdr.group.seq;
+            poll = 0;
+        }
 
         bool advanced;
-        forwarded.apply(meta.stream.index, counted, whole, whole ? hdr.group.seq : minimum, advanced);
+        forwarded.apply(meta.stream.index, counted, whole, lowest, advanced);
 
         // An acknowledgement lost on the way up would never be repeated, because the minimum it told of is
         // already `forwarded`. The sender then polls, and the first answer to each poll goes up whatever
         // number it has.
         bool polled = counted && (hdr.group.flags & FLAG_FORCED) != 0;
         bool answers;
-        answered.apply(meta.stream.index, polled, whole, whole ? 0 : hdr.group.poll, answers);
+        answered.apply(meta.stream.index, polled, whole, poll, answers);
 
         if (reset) {
             meta.punt = PUNT_RESET;
@@ -79,7 +89,7 @@ control AckAggregation(inout headers_t hdr, inout metadata_t meta) {
         } else if (meta.stream.ack_group == 0) {
             meta.drop_reason = DROP_NO_UPSTREAM;
         } else {
-            hdr.group.seq = minimum;
+            hdr.group.seq = lowest;
             hdr.group.member = 0;
             meta.group = meta.stream.ack_group;
         }

@@ -4,7 +4,8 @@ control Classification(in headers_t hdr, inout metadata_t meta) {
     // Packets and bytes of each rule.
     @id(0x13000003) ENTRY_COUNTER(packets_and_bytes) flow_counter;
 
-    @id(0x0100000f) @action_restriction(LEGAL(queue > 0 && queue <= 6)) action to_queue(queue_t queue) {
+    @id(0x0100000f) @action_restriction(LEGAL(queue > 0 && queue <= 6))
+    action to_queue(@id(1) queue_id_t queue) {
         meta.bridged.queue = queue;
         flow_counter.count();
     }
@@ -16,13 +17,13 @@ control Classification(in headers_t hdr, inout metadata_t meta) {
     @id(0x02000007)
     table controlled_flows {
         key = {
-            meta.ingress_port : ternary;
-            meta.egress_port  : ternary;
-            hdr.ipv4.src      : ternary;
-            hdr.ipv4.dst      : ternary;
-            hdr.ipv4.protocol : ternary;
-            meta.src_port     : ternary;
-            meta.dst_port     : ternary;
+            meta.ingress_port : ternary @id(1) @name("ingress_port");
+            meta.egress_port  : ternary @id(2) @name("egress_port");
+            hdr.ipv4.src      : ternary @id(3) @name("ipv4_src");
+            hdr.ipv4.dst      : ternary @id(4) @name("ipv4_dst");
+            hdr.ipv4.protocol : ternary @id(5) @name("ip_protocol");
+            meta.src_port     : ternary @id(6) @name("l4_src_port");
+            meta.dst_port     : ternary @id(7) @name("l4_dst_port");
         }
         actions = { to_queue; @defaultonly NoAction; }
         const default_action = NoAction();

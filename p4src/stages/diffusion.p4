@@ -37,17 +37,14 @@ struct hop_t {
     rate_t  r;           // r_i: told by feedback, or as last heard
     bit<32> next_n;      // n_i+1, likewise
     rate_t  line_rate;   // the last node's J~: its link's rate, as nothing is known to wait behind it; else 0
-    port_t  upstream_port;
+    bit<1>  send;        // the report goes to upstream_port
+    port_id_t upstream_port;
     combine_t combine;
 }
 
 // A queue's depth as a signed number.
 int<32> packets(in bit<32> n) {
-    return n > DEPTH_MAX ? (int<32>)DEPTH_MAX : (int<32>)n;
-}
-
-int<32> clamped(in int<32> x, in int<32> limit) {
-    return x > limit ? limit : (x < -limit ? -limit : x);
+    return (int<32>)minimum(n, DEPTH_MAX);
 }
 
 // j = J~_i(alpha), eq. 2. Eq. 9 is the same for node 0, where no packet waits.
@@ -59,7 +56,9 @@ control Demand(in link_t link, in rate_t r, in bit<32> next_n, in bit<32> n, out
         rate_t multiplied;
         rate_t diffusion;
         times_alpha.apply(link.alpha, r, multiplied);
-        times_diffusion.apply(link.d, clamped(packets(next_n) - packets(n), link.limit), diffusion);
+        int<32> ahead = signed_minimum(packets(next_n) - packets(n), link.limit);
+        ahead = signed_maximum(ahead, -link.limit);
+        times_diffusion.apply(link.d, ahead, diffusion);
         j = multiplied |-| diffusion;
     }
 }
@@ -69,9 +68,10 @@ control Feedback(in headers_t hdr, inout metadata_t meta, inout hop_t hop) {
     // Feedback taken from each downstream neighbour.
     @id(0x13000005) ENTRY_COUNTER(packets) feedback_counter;
 
-    @id(0x01000011)
-    action from_downstream(bit<32> to_cell, int<32> limit, term_t alpha_a, term_t alpha_b, term_t alpha_c,
-                           term_t d_a, term_t d_b, term_t d_c) {
+    @id(0x01000011) @action_restriction(LEGAL(to_cell < QUEUE_CELLS))
+    action from_downstream(@id(1) bit<32> to_cell, @id(2) int<32> limit, @id(3) term_t alpha_a,
+                           @id(4) term_t alpha_b, @id(5) term_t alpha_c, @id(6) term_t d_a,
+                           @id(7) term_t d_b, @id(8) term_t d_c) {
         hop.cell = to_cell;
         hop.link = { { alpha_a, alpha_b, alpha_c }, { d_a, d_b, d_c }, limit };
         feedback_counter.count();
@@ -87,12 +87,11 @@ control Feedback(in headers_t hdr, inout metadata_t meta, inout hop_t hop) {
     // Beside the restriction: to_cell = ingress_port * QUEUES + the flow's queue; terms as in scaling.p4,
     // limit as in link_t, from the link's delay.
     @id(0x02000009)
-    @entry_restriction(LEGAL(hdr.feedback.flow > 0 && hdr.feedback.flow < MAX_FLOWS
-                             && meta.ingress_port != 0))
+    @entry_restriction(LEGAL(flow > 0 && flow < MAX_FLOWS && ingress_port != CPU_PORT))
     table feedback_sources {
         key = {
-            hdr.feedback.flow : exact;
-            meta.ingress_port : exact;
+            hdr.feedback.flow : exact @id(1) @name("flow");
+            meta.ingress_port : exact @id(2) @name("ingress_port");
         }
         actions = { from_downstream; @defaultonly wrong_neighbour; }
         const default_action = wrong_neighbour();
@@ -112,12 +111,15 @@ control Tick(in headers_t hdr, inout metadata_t meta, inout hop_t hop) {
     // Ticks of each branch.
     @id(0x13000006) ENTRY_COUNTER(packets) tick_counter;
 
-    @id(0x01000013) @action_restriction(LEGAL(to_port != CPU_PORT && combine <= 2))
-    action report(bit<32> of_cell, int<32> limit, term_t d_a, term_t d_b, term_t d_c, rate_t line_rate,
-                  port_t to_port, combine_t combine) {
+    @id(0x01000013) @action_restriction(LEGAL(of_cell < QUEUE_CELLS && to_port != CPU_PORT
+                                                && combine <= 2))
+    action report(@id(1) bit<32> of_cell, @id(2) int<32> limit, @id(3) term_t d_a, @id(4) term_t d_b,
+                  @id(5) term_t d_c, @id(6) rate_t line_rate, @id(7) bit<1> send, @id(8) port_id_t to_port,
+                  @id(9) combine_t combine) {
         hop.cell = of_cell;
         hop.link = { { ONE, NO_TERM, NO_TERM }, { d_a, d_b, d_c }, limit };
         hop.line_rate = line_rate;
+        hop.send = send;
         hop.upstream_port = to_port;
         hop.combine = combine;
         tick_counter.count();
@@ -129,18 +131,17 @@ control Tick(in headers_t hdr, inout metadata_t meta, inout hop_t hop) {
 
     // The queue that a tick reports of, and the port it reports to. A flow has as many branches as it has
     // downstream neighbours here, mostly one. Their ticks come one after the other: the first has
-    // COMBINE_FIRST, and only the last a to_port, to report for all.
+    // COMBINE_FIRST, and only the last has `send`, to report for all to the node at to_port.
     // Written by: the controller when a flow is installed.
     // Beside the restriction: of_cell = the branch's egress port * QUEUES + queue; terms and limit are those
     // of the link downstream; line_rate is 0, or where no neighbour follows that takes part the link's rate,
-    // at most RATE_MAX; to_port is 0 where nobody upstream listens.
+    // at most RATE_MAX; none has `send` where nobody upstream listens.
     @id(0x0200000a)
-    @entry_restriction(LEGAL(hdr.tick.flow > 0 && hdr.tick.flow < MAX_FLOWS
-                             && hdr.tick.branch <= LAST_BRANCH))
+    @entry_restriction(LEGAL(flow > 0 && flow < MAX_FLOWS && branch <= LAST_BRANCH))
     table ticks {
         key = {
-            hdr.tick.flow   : exact;
-            hdr.tick.branch : exact;
+            hdr.tick.flow   : exact @id(1) @name("flow");
+            hdr.tick.branch : exact @id(2) @name("branch");
         }
         actions = { report; @defaultonly unknown_flow; }
         const default_action = unknown_flow();
@@ -163,20 +164,15 @@ control Report(inout headers_t hdr, inout metadata_t meta, in hop_t hop, in bit<
     BranchReports() branch_reports;
 
     apply {
-        rate_t target = j;
         bit<32> share;
         queue_share.apply(hop.cell, share);
-        if (share < (bit<32>)RATE_MAX && (rate_t)share < target) {
-            target = (rate_t)share;
-        }
-        if (target < 0) {
-            target = 0;
-        }
+        rate_t target = signed_minimum(j, (rate_t)minimum(share, (bit<32>)RATE_MAX));
+        target = signed_maximum(target, 0);
         bit<32> depth = (bit<32>)packets(n);
         bit<32> rate = (bit<32>)target;
         branch_reports.apply(hdr.tick.flow, hop.combine, depth, rate);
 
-        if (hop.upstream_port == 0) {
+        if (hop.send == 0) {
             meta.drop_reason = DROP_ABSORBED;
         } else {
             hdr.feedback.setValid();
@@ -193,13 +189,13 @@ control Report(inout headers_t hdr, inout metadata_t meta, in hop_t hop, in bit<
 }
 
 // In egress: turns a report into one for a host that shapes its flow to the rate in it (eq. 9).
-control ExternalReport(inout headers_t hdr, in port_t port) {
+control ExternalReport(inout headers_t hdr, in port_id_t port) {
     Demand() demand;
     link_t link;
 
     @id(0x01000015)
-    action report_external(int<32> limit, term_t alpha_a, term_t alpha_b, term_t alpha_c,
-                           term_t d_a, term_t d_b, term_t d_c) {
+    action report_external(@id(1) int<32> limit, @id(2) term_t alpha_a, @id(3) term_t alpha_b,
+                           @id(4) term_t alpha_c, @id(5) term_t d_a, @id(6) term_t d_b, @id(7) term_t d_c) {
         link = { { alpha_a, alpha_b, alpha_c }, { d_a, d_b, d_c }, limit };
     }
 
@@ -207,11 +203,11 @@ control ExternalReport(inout headers_t hdr, in port_t port) {
     // Written by: the controller when a flow is installed.
     // Beside the restriction: terms and limit are those of the link to the host.
     @id(0x0200000b)
-    @entry_restriction(LEGAL(hdr.feedback.flow > 0 && hdr.feedback.flow < MAX_FLOWS && port != 0))
+    @entry_restriction(LEGAL(flow > 0 && flow < MAX_FLOWS && egress_port != CPU_PORT))
     table external_reports {
         key = {
-            hdr.feedback.flow : exact;
-            port              : exact;
+            hdr.feedback.flow : exact @id(1) @name("flow");
+            port              : exact @id(2) @name("egress_port");
         }
         actions = { report_external; @defaultonly NoAction; }
         const default_action = NoAction();
@@ -240,7 +236,7 @@ control Diffusion(inout headers_t hdr, inout metadata_t meta) {
     QueueRate() rate;
 
     apply {
-        hop_t hop = { 0, NO_LINK, 0, 0, 0, 0, COMBINE_FIRST };
+        hop_t hop = { 0, NO_LINK, 0, 0, 0, 0, 0, COMBINE_FIRST };
         bool heard = hdr.feedback.isValid();
         if (heard) {
             feedback.apply(hdr, meta, hop);
@@ -260,7 +256,7 @@ control Diffusion(inout headers_t hdr, inout metadata_t meta) {
                 j = hop.line_rate;
             }
             if (heard || hop.line_rate != 0) {
-                rate.apply(hop.cell, j < 0 ? 0 : j);
+                rate.apply(hop.cell, signed_maximum(j, 0));
             }
         }
     }

@@ -1,10 +1,10 @@
 // Unicast IPv4 and ARP, so that ping, iperf3 and TCP work beside the sessions.
 
 control Forwarding(inout headers_t hdr, inout metadata_t meta) {
-    mac_t requester_mac;
-    ipv4_address_t requested_ip;
+    mac_addr_t requester_mac;
+    ipv4_addr_t requested_ip;
 
-    @id(0x01000005) action arp_reply(mac_t mac) {
+    @id(0x01000005) action arp_reply(@id(1) mac_addr_t mac) {
         requester_mac = hdr.arp.sender_mac;
         requested_ip = hdr.arp.target_ip;
         hdr.arp.operation = 2;
@@ -24,15 +24,15 @@ control Forwarding(inout headers_t hdr, inout metadata_t meta) {
     // Answers ARP requests for an address with the switch's own MAC (proxy ARP): every packet is then routed,
     // even between two hosts of one subnet, because they sit on different ports.
     // Written by: the controller, at start, from the topology, for each host and gateway.
-    @id(0x02000003) @entry_restriction(LEGAL(hdr.arp.target_ip::prefix_length == 32))
+    @id(0x02000003) @entry_restriction(LEGAL(target_ip::prefix_length == 32))
     table arp_responder {
-        key = { hdr.arp.target_ip : lpm; }
+        key = { hdr.arp.target_ip : lpm @id(1) @name("target_ip"); }
         actions = { arp_reply; @defaultonly no_arp; }
         const default_action = no_arp();
         size = MAX_ARP_ENTRIES;
     }
 
-    @id(0x01000007) action for_us() { }
+    @id(0x01000007) action admit_to_l3() { }
 
     @id(0x01000008) action not_for_us() {
         meta.drop_reason = DROP_NOT_FOR_US;
@@ -40,16 +40,16 @@ control Forwarding(inout headers_t hdr, inout metadata_t meta) {
 
     // The MACs this switch answers to: its router MAC.
     // Written by: the controller, at start.
-    @id(0x02000004) @entry_restriction(LEGAL(hdr.ethernet.dst != 0))
-    table station {
-        key = { hdr.ethernet.dst : exact; }
-        actions = { for_us; @defaultonly not_for_us; }
+    @id(0x02000004) @entry_restriction(LEGAL(dst_mac != 0))
+    table l3_admit {
+        key = { hdr.ethernet.dst : exact @id(1) @name("dst_mac"); }
+        actions = { admit_to_l3; @defaultonly not_for_us; }
         const default_action = not_for_us();
-        size = MAX_STATIONS;
+        size = MAX_ROUTER_MACS;
     }
 
-    @id(0x01000009) @action_restriction(LEGAL(port != 0 && port != CPU_PORT))
-    action route(port_t port, mac_t src, mac_t dst) {
+    @id(0x01000009) @action_restriction(LEGAL(port != CPU_PORT))
+    action route(@id(1) port_id_t port, @id(2) mac_addr_t src, @id(3) mac_addr_t dst) {
         meta.egress_port = port;
         hdr.ethernet.src = src;
         hdr.ethernet.dst = dst;
@@ -70,7 +70,7 @@ control Forwarding(inout headers_t hdr, inout metadata_t meta) {
     // created or an agent comes or goes.
     @id(0x02000005)
     table ipv4_route {
-        key = { hdr.ipv4.dst : lpm; }
+        key = { hdr.ipv4.dst : lpm @id(1) @name("ipv4_dst"); }
         actions = { route; refuse; @defaultonly no_route; }
         const default_action = no_route();
         size = MAX_ROUTES;
@@ -92,7 +92,7 @@ control Forwarding(inout headers_t hdr, inout metadata_t meta) {
             meta.drop_reason = DROP_NOT_CONTROLLER;
         } else if (hdr.group.isValid() && meta.neighbour == NEIGHBOUR_HOST) {
             meta.drop_reason = DROP_NOT_AGENT;
-        } else if (station.apply().hit) {
+        } else if (l3_admit.apply().hit) {
             ipv4_route.apply();
         }
     }

@@ -13,43 +13,30 @@
 // that would lie over these bytes is dropped; no sender makes one (RFC 1858). Any other datagram in fragments
 // passes.
 
-// Tells whether 24 bytes that look like a group header have its checksum (RFC 1071). Of random datagrams 1 in
-// 2^36 has version, type, session and checksum of one.
-control ForeignGroup(in group_header_t group, out bool is_group) {
-    bit<32> sum;
-
-    apply {
-        sum = (bit<32>)(group.version ++ group.type) + (bit<32>)(group.flags ++ group.poll)
-            + (bit<32>)group.session[31:16] + (bit<32>)group.session[15:0]
-            + (bit<32>)group.source + (bit<32>)group.member
-            + (bit<32>)group.seq[31:16] + (bit<32>)group.seq[15:0]
-            + (bit<32>)group.stamp[31:16] + (bit<32>)group.stamp[15:0]
-            + (bit<32>)group.length + (bit<32>)group.checksum;
-        sum = (bit<32>)sum[31:16] + (bit<32>)sum[15:0];
-        is_group = sum == 0xffff;   // a carry would leave no more than the number of words
-    }
-}
-
 control Guard(in headers_t hdr, inout metadata_t meta) {
-    ForeignGroup() foreign_group;
-
-    ipv4_address_t source;   // 0: the frame has none
+    ipv4_addr_t source;   // 0: the frame has none
     // Bits in which the packet's addresses differ from the port's; of an agent's port, from those of the TCP
-    // sessions that it ends.
-    mac_t strange;
-    mac_t strange_session;
+    // sessions that it ends, too, where the mask has bits.
+    mac_addr_t mac_difference;
+    ipv4_addr_t ip_difference;
+    ipv4_addr_t session_difference;
+    ipv4_addr_t session_mask;
 
     @id(0x01000016) @action_restriction(LEGAL(mac != 0 && ip != 0))
-    action host(mac_t mac, ipv4_address_t ip) {
+    action host(@id(1) mac_addr_t mac, @id(2) ipv4_addr_t ip) {
         meta.neighbour = NEIGHBOUR_HOST;
-        strange = (hdr.ethernet.src ^ mac) | (mac_t)(source ^ ip);
+        mac_difference = hdr.ethernet.src ^ mac;
+        ip_difference = source ^ ip;
     }
 
     @id(0x01000017) @action_restriction(LEGAL(mac != 0 && ip != 0 && mask != 0))
-    action agent(mac_t mac, ipv4_address_t ip, ipv4_address_t sessions, ipv4_address_t mask) {
+    action agent(@id(1) mac_addr_t mac, @id(2) ipv4_addr_t ip, @id(3) ipv4_addr_t sessions,
+                 @id(4) ipv4_addr_t mask) {
         meta.neighbour = NEIGHBOUR_AGENT;
-        strange = (hdr.ethernet.src ^ mac) | (mac_t)(source ^ ip);
-        strange_session = (hdr.ethernet.src ^ mac) | (mac_t)((source ^ sessions) & mask);
+        mac_difference = hdr.ethernet.src ^ mac;
+        ip_difference = source ^ ip;
+        session_difference = source ^ sessions;
+        session_mask = mask;
     }
 
     // The host behind a port, and the addresses that it may send from. A split agent also sends from the
@@ -58,9 +45,9 @@ control Guard(in headers_t hdr, inout metadata_t meta) {
     // switch without entries.
     // Written by: the controller, at start, from the topology, for each port that leads to a host.
     // Beside the restriction: the addresses of TCP sessions are those that equal `sessions` under `mask`.
-    @id(0x0200000c) @entry_restriction(LEGAL(meta.ingress_port != 0))
+    @id(0x0200000c) @entry_restriction(LEGAL(ingress_port != CPU_PORT))
     table port_sources {
-        key = { meta.ingress_port : exact; }
+        key = { meta.ingress_port : exact @id(1) @name("ingress_port"); }
         actions = { host; agent; @defaultonly NoAction; }
         const default_action = NoAction();
         size = MAX_PORTS;
@@ -68,27 +55,31 @@ control Guard(in headers_t hdr, inout metadata_t meta) {
 
     apply {
         meta.neighbour = NEIGHBOUR_SWITCH;
-        strange = 0;
         source = 0;
         if (hdr.ipv4.isValid()) {
             source = hdr.ipv4.src;
         } else if (hdr.arp.isValid()) {
             source = hdr.arp.sender_ip;
         }
-        strange_session = 1;
+        mac_difference = 0;
+        ip_difference = 0;
+        session_difference = 0xffffffff;
+        session_mask = 0xffffffff;
         port_sources.apply();
+        session_difference = session_difference & session_mask;
         // An ARP probe (RFC 5227) comes from no address yet; forwarding.p4 drops it.
         bool arp_probe = hdr.arp.isValid() && source == 0;
-        if (strange != 0 && strange_session != 0 && !arp_probe) {
-            meta.drop_reason = hdr.probe.isValid() ? DROP_NOT_SWITCH : DROP_SPOOFED;
+        bool strange = mac_difference != 0 || (ip_difference != 0 && session_difference != 0);
+        if (strange && !arp_probe) {
+            meta.drop_reason = DROP_SPOOFED;
+            if (hdr.probe.isValid()) {
+                meta.drop_reason = DROP_NOT_SWITCH;
+            }
         }
         if (hdr.ipv4.isValid() && hdr.ipv4.protocol == PROTOCOL_UDP) {
-            if (hdr.foreign.isValid()) {
-                bool is_group;
-                foreign_group.apply(hdr.foreign, is_group);
-                if (is_group) {
-                    meta.drop_reason = DROP_FOREIGN_GROUP;
-                }
+            // Of random datagrams 1 in 2^36 has version, type, session and checksum of a group header.
+            if (meta.is_foreign_group == 1 && hdr.foreign.session[31:24] == 0) {
+                meta.drop_reason = DROP_FOREIGN_GROUP;
             }
             if (hdr.ipv4.fragment_offset != 0) {
                 if (hdr.ipv4.fragment_offset < IPV4_BEHIND_GROUP) {

@@ -1,9 +1,9 @@
 // Every header on the wire. docs/reference/protocol.md gives the group header's meaning field by field.
 
-typedef bit<48> mac_t;
-typedef bit<32> ipv4_address_t;
-typedef bit<9>  port_t;
-typedef bit<16> group_t;      // multicast group of the replication engine; 0 means none
+typedef bit<48> mac_addr_t;
+typedef bit<32> ipv4_addr_t;
+typedef bit<9>  port_id_t;
+typedef bit<16> mcast_group_t;   // multicast group of the replication engine; 0 means none
 typedef bit<32> session_t;
 typedef bit<16> member_t;
 typedef bit<32> seq_t;        // packet number; a stream's first packet is 1
@@ -44,6 +44,7 @@ const bit<16> IPV4_BYTES     = 20;
 const bit<16> UDP_BYTES      = 8;
 const bit<16> TCP_BYTES      = 20;
 const bit<16> GROUP_BYTES    = 24;
+const bit<16> GROUP_MAX_BYTES = 0xffff - UDP_BYTES - GROUP_BYTES;   // of payload
 
 // Values of group_header_t.type.
 const bit<8> TYPE_DATA      = 1;
@@ -63,8 +64,8 @@ const bit<8> TYPE_REPORT    = 12;
 const bit<8> FLAG_FORCED = 0x04;
 
 header ethernet_t {
-    mac_t   dst;
-    mac_t   src;
+    mac_addr_t   dst;
+    mac_addr_t   src;
     bit<16> ethertype;
 }
 
@@ -74,10 +75,10 @@ header arp_t {
     bit<8>  hardware_length;
     bit<8>  protocol_length;
     bit<16> operation;
-    mac_t   sender_mac;
-    ipv4_address_t sender_ip;
-    mac_t   target_mac;
-    ipv4_address_t target_ip;
+    mac_addr_t   sender_mac;
+    ipv4_addr_t sender_ip;
+    mac_addr_t   target_mac;
+    ipv4_addr_t target_ip;
 }
 
 header ipv4_t {
@@ -91,8 +92,8 @@ header ipv4_t {
     bit<8>  ttl;
     bit<8>  protocol;
     bit<16> checksum;
-    ipv4_address_t src;
-    ipv4_address_t dst;
+    ipv4_addr_t src;
+    ipv4_addr_t dst;
 }
 
 header udp_t {
@@ -161,7 +162,7 @@ header tick_t {
 // To the controller: a message of a host, and the port where the host is.
 @id(0x04000001) @controller_header("packet_in")
 header packet_in_t {
-    port_t ingress_port;
+    port_id_t ingress_port;
     bit<7> reason;       // PUNT_*
 }
 
@@ -173,7 +174,7 @@ const bit<7> PUNT_PROBE   = 3;  // a probe of a link is back
 // RESET.
 @id(0x04000002) @controller_header("packet_out")
 header packet_out_t {
-    port_t egress_port;
+    port_id_t egress_port;
     bit<1> inject;
     bit<6> padding;
 }

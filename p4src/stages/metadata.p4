@@ -31,8 +31,8 @@ const drop_reason_t DROP_METERED           = 24;  // a message to the controller
 const drop_reason_t DROP_BEYOND            = 25;  // an acknowledgement of packets that were not sent
 #define DROP_REASONS 32
 
-typedef bit<3> queue_t;              // of the egress port. 1 to 6: controlled flows, 0: all else
-const queue_t QUEUE_FEEDBACK = 7;
+typedef bit<3> queue_id_t;              // of the egress port. 1 to 6: controlled flows, 0: all else
+const queue_id_t QUEUE_FEEDBACK = 7;
 
 // The operation that joins a branch's report with those of the branches before it in the same round.
 typedef bit<2> combine_t;
@@ -46,21 +46,22 @@ const branch_t ALL_BRANCHES = 0xff;               // in a RESET: the whole strea
 
 struct stream_t {
     stream_index_t index;
-    group_t  data_group;       // all branches, and the cache agent where caching is delegated
-    group_t  ack_group;        // all that are told when the minimum over branches advances
-    group_t  repair_group;     // the cache agent; 0: none here
-    group_t  upstream_group;   // the neighbour towards the sender
-    port_t   upstream_port;
-    port_t   agent_port;       // 0: none
-    bit<16>  active;           // bit b: branch b counts in the minimum
-    queue_t  queue;            // of its data at every port: that of a controlled flow, or 0
+    mcast_group_t  data_group;       // all branches, and the cache agent where caching is delegated
+    mcast_group_t  ack_group;        // all that are told when the minimum over branches advances
+    mcast_group_t  repair_group;     // the cache agent; 0: none here
+    mcast_group_t  upstream_group;   // the neighbour towards the sender
+    port_id_t      upstream_port;
+    port_id_t      agent_port;       // of the cache agent, where there is one
+    bit<16>        active;           // bit b: branch b counts in the minimum
+    queue_id_t     queue;            // of its data at every port: that of a controlled flow, or 0
 }
 
-// All that egress needs of ingress: a target carries it from the one to the other.
+// All that egress needs of ingress: 14 bits, which a target carries from the one to the other.
 struct bridged_t {
-    port_t  agent_port;   // of the agent the packet came from, which gets no copy; 0: not from an agent
-    bit<1>  refused;      // to a TCP session that no host serves; at egress: a reset made of it
-    queue_t queue;        // at the egress port
+    bit<1>     from_agent;   // of this switch; it gets no copy
+    port_id_t  agent_port;   // where it came from an agent: that agent's
+    bit<1>     refused;      // to a TCP session that no host serves; at egress: a reset made of it
+    queue_id_t queue;        // at the egress port
 }
 
 // The kind of neighbour behind a port. A port of which nothing is known counts as a switch's.
@@ -70,17 +71,18 @@ const neighbour_t NEIGHBOUR_HOST   = 1;
 const neighbour_t NEIGHBOUR_AGENT  = 2;   // the host of this switch's cache agent or split agent
 
 struct metadata_t {
-    port_t        ingress_port;
+    port_id_t     ingress_port;
     neighbour_t   neighbour;     // behind ingress_port
     bit<16>       frame_bytes;   // length of the frame as received
     bit<1>        parser_failed;
     bit<1>        checksum_failed;
+    bit<1>        is_foreign_group;   // hdr.foreign has a group header's checksum
     drop_reason_t drop_reason;
-    port_t        egress_port;   // 0: decided by `group`
-    group_t       group;         // replicate to this group; 0: none
+    port_id_t     egress_port;   // where `group` is 0
+    mcast_group_t group;         // replicate to this group; 0: none
     bit<7>        punt;          // PUNT_*: hand to the controller; 0: do not
     bit<1>        is_group;      // addressed to a session's group address
-    bit<32>       now;           // when the packet arrived, us; only differences mean something
+    bit<32>       now;           // microseconds, when the packet arrived; only differences mean something
     bit<16>       src_port;      // UDP or TCP
     bit<16>       dst_port;
     branch_t      branch;

@@ -1,6 +1,7 @@
 // Wire to headers, from packet_out or from Ethernet on: states that each target's parser includes, because a
 // parser that calls another clears every header first. They reject nothing: a header they cannot read is left
-// invalid, and the validation stage counts and drops the packet.
+// invalid, and the validation stage counts and drops the packet. A state matches at most 32 bits, as many as
+// chips compare at a time.
 
     state parse_packet_out {
         packet.extract(hdr.packet_out);
@@ -20,8 +21,8 @@
 
     // Of a probe or of feedback: both have the flags behind 16 other bits.
     state parse_flags {
-        transition select(packet.lookahead<bit<32>>()[15:0]) {
-            FLAG_PROBE &&& FLAG_PROBE: parse_probe;
+        transition select(packet.lookahead<bit<32>>()) {
+            (bit<32>)FLAG_PROBE &&& (bit<32>)FLAG_PROBE: parse_probe;
             default: parse_feedback;
         }
     }
@@ -50,10 +51,10 @@
     // address. Of a UDP datagram's first fragment the headers are read, because they say what it is.
     state parse_ipv4 {
         packet.extract(hdr.ipv4);
-        transition select(hdr.ipv4.version, hdr.ipv4.ihl, hdr.ipv4.flags & 1, hdr.ipv4.fragment_offset,
+        transition select(hdr.ipv4.version, hdr.ipv4.ihl, hdr.ipv4.flags, hdr.ipv4.fragment_offset,
                           hdr.ipv4.protocol) {
             (4, 5, _, 0, PROTOCOL_UDP): parse_udp;
-            (4, 5, 0, 0, PROTOCOL_TCP): parse_tcp;
+            (4, 5, 0 &&& IPV4_MORE_FRAGMENTS, 0, PROTOCOL_TCP): parse_tcp;
             default: accept;
         }
     }
@@ -66,19 +67,26 @@
     // Upstream packets have the port as destination; packets from an agent to one member have it as source.
     state parse_udp {
         packet.extract(hdr.udp);
-        transition select(hdr.udp.src_port, hdr.udp.dst_port, hdr.udp.length) {
-            (_, UDP_PORT_GROUPFLOW, _): parse_group;
-            (UDP_PORT_GROUPFLOW, _, _): parse_group;
-            (_, _, 0 &&& 0xffe0): accept;   // fewer than 32 bytes hold no group header
+        transition select(hdr.udp.src_port, hdr.udp.dst_port) {
+            (_, UDP_PORT_GROUPFLOW): parse_group;
+            (UDP_PORT_GROUPFLOW, _): parse_group;
+            default: look_for_length;
+        }
+    }
+
+    // Fewer than 32 bytes hold no group header.
+    state look_for_length {
+        transition select(hdr.udp.length) {
+            0 &&& 0xffe0: accept;
             default: look_for_group;
         }
     }
 
-    // A host takes group packets at any port. Such a packet begins with version 1, a type below 16, and a
-    // session with 0 in its highest byte; guard.p4 compares the checksum.
+    // A host takes group packets at any port. Such a packet begins with version 1 and a type below 16;
+    // guard.p4 looks at the rest.
     state look_for_group {
-        transition select(packet.lookahead<bit<40>>()) {
-            0x0100000000 &&& 0xfff00000ff: parse_foreign;
+        transition select(packet.lookahead<bit<16>>()) {
+            0x0100 &&& 0xfff0: parse_foreign;
             default: accept;
         }
     }

@@ -7,12 +7,16 @@ control Punting(inout headers_t hdr, inout metadata_t meta) {
 
     apply {
         bit<8> type = 0;   // an answer to a probe has none
+        bit<1> keepalive = 0;
         if (hdr.group.isValid()) {
             type = hdr.group.type;
+            if (type == TYPE_KEEPALIVE) {
+                keepalive = 1;
+            }
         }
         bool above = false;
         if (meta.punt != PUNT_RESET) {
-            meter_punt.apply(meta.now, meta.ingress_port, type == TYPE_KEEPALIVE, above);
+            meter_punt.apply(meta.ingress_port, keepalive, above);
         }
         if (above) {
             meta.drop_reason = DROP_METERED;

@@ -12,11 +12,27 @@
 control Refusal(inout headers_t hdr, inout metadata_t meta) {
     CountRefusal() refusal;
 
-    mac_t client_mac;
-    ipv4_address_t client_ip;
+    mac_addr_t client_mac;
+    ipv4_addr_t client_ip;
     bit<16> client_port;
-    bit<16> header_bytes;   // IPv4 and TCP
-    bit<32> segment;        // SEG.LEN
+    bit<32> segment;   // SEG.LEN; negative where the headers do not fit
+
+    @hidden action without_headers(bit<32> negative) { segment = segment + negative; }
+    @hidden action impossible() { segment = 0xffffffff; }
+
+    // By the length of TCP's header in words.
+    @hidden
+    table headers {
+        key = { hdr.tcp.data_offset : exact; }
+        actions = { without_headers; @defaultonly impossible; }
+        const default_action = impossible();
+        const entries = {
+            5 : without_headers(-32w40); 6 : without_headers(-32w44); 7 : without_headers(-32w48);
+            8 : without_headers(-32w52); 9 : without_headers(-32w56); 10 : without_headers(-32w60);
+            11 : without_headers(-32w64); 12 : without_headers(-32w68); 13 : without_headers(-32w72);
+            14 : without_headers(-32w76); 15 : without_headers(-32w80);
+        }
+    }
 
     @hidden action turn_round() {
         client_mac = hdr.ethernet.src;
@@ -48,8 +64,9 @@ control Refusal(inout headers_t hdr, inout metadata_t meta) {
         if (!hdr.tcp.isValid() || (hdr.tcp.flags & TCP_RST) != 0) {
             meta.drop_reason = DROP_REFUSED;
         } else {
-            header_bytes = IPV4_BYTES + ((bit<16>)hdr.tcp.data_offset << 2);
-            if (hdr.tcp.data_offset < 5 || header_bytes > hdr.ipv4.total_length) {
+            segment = (bit<32>)hdr.ipv4.total_length;
+            headers.apply();
+            if (segment[31:31] == 1) {
                 meta.drop_reason = DROP_MALFORMED;
             } else {
                 if ((hdr.tcp.flags & TCP_ACK) != 0) {
@@ -57,7 +74,6 @@ control Refusal(inout headers_t hdr, inout metadata_t meta) {
                     hdr.tcp.ack = 0;
                     hdr.tcp.flags = TCP_RST;
                 } else {
-                    segment = (bit<32>)(hdr.ipv4.total_length - header_bytes);
                     if ((hdr.tcp.flags & TCP_SYN) != 0) {
                         segment = segment + 1;
                     }

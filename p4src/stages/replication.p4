@@ -6,7 +6,7 @@ control Replication(in headers_t hdr, inout metadata_t meta) {
         // Data flows down from the sender's side only; a cache agent may multicast repairs below its own
         // switch.
         if (meta.ingress_port == meta.stream.upstream_port
-            || (meta.bridged.agent_port != 0 && hdr.group.type == TYPE_REPAIR)) {
+            || (meta.bridged.from_agent == 1 && hdr.group.type == TYPE_REPAIR)) {
             meta.group = meta.stream.data_group;
             if (meta.group == 0) {
                 meta.drop_reason = DROP_ABSORBED;   // no branch below takes it yet
@@ -17,12 +17,13 @@ control Replication(in headers_t hdr, inout metadata_t meta) {
     }
 }
 
-control Neighbours(inout headers_t hdr, in bit<16> copy) {
+control Neighbours(inout headers_t hdr, in bit<16> instance) {
     // Packets and bytes sent to each neighbour.
     @id(0x13000002) ENTRY_COUNTER(packets_and_bytes) neighbour_counter;
 
     // A host hears the group at its own address and the port it joined from.
-    @id(0x0100000d) action to_host(mac_t src, mac_t dst, ipv4_address_t ip, bit<16> port) {
+    @id(0x0100000d)
+    action to_host(@id(1) mac_addr_t src, @id(2) mac_addr_t dst, @id(3) ipv4_addr_t ip, @id(4) bit<16> port) {
         hdr.ethernet.src = src;
         hdr.ethernet.dst = dst;
         hdr.ipv4.dst = ip;
@@ -33,7 +34,7 @@ control Neighbours(inout headers_t hdr, in bit<16> copy) {
     }
 
     // The next switch takes it as it is, still addressed to the group.
-    @id(0x0100000e) action to_switch(mac_t src, mac_t dst) {
+    @id(0x0100000e) action to_switch(@id(1) mac_addr_t src, @id(2) mac_addr_t dst) {
         hdr.ethernet.src = src;
         hdr.ethernet.dst = dst;
         hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
@@ -44,9 +45,9 @@ control Neighbours(inout headers_t hdr, in bit<16> copy) {
     // Addresses a copy made by the replication engine. The key is the instance of the replica, which the
     // controller chooses as the number of the neighbour, so that one entry serves all sessions that go there.
     // Written by: the controller, before the first group that names the neighbour.
-    @id(0x02000006) @entry_restriction(LEGAL(copy != 0))
+    @id(0x02000006) @entry_restriction(LEGAL(instance != 0))
     table neighbours {
-        key = { copy : exact; }
+        key = { instance : exact @id(1) @name("instance"); }
         actions = { to_host; to_switch; @defaultonly NoAction; }
         const default_action = NoAction();
         counters = neighbour_counter;

@@ -3,8 +3,7 @@
 // that a table selects.
 //
 // A term of a coefficient is 8 bits: bit 7 the sign (1: subtract), bits 6..0 the exponent in two's
-// complement. So 0x00 is +1, 0x83 is -8, 0x7e is +1/4. 0x40 (exponent -64) is no term, and so is any exponent
-// without a table entry.
+// complement. So 0x00 is +1, 0x83 is -8, 0x7e is +1/4. 0x40 (exponent -64) is no term.
 
 typedef bit<8> term_t;
 const term_t NO_TERM = 0x40;
@@ -19,70 +18,57 @@ struct coefficient_t {
     term_t c;
 }
 
-// Tables and actions are hidden from P4Info: their contents are fixed.
-#define LEFT(K)  @hidden action left_##K()  { y = x << K; }
-#define RIGHT(K) @hidden action right_##K() { y = x >> K; }
+// y shifted by `count` bits; 32 and more leave 0. Each of two steps, by a multiple of 8 and by the rest, is a
+// table of constant shifts, so that three terms side by side have 24 instructions in a stage. Tables and
+// actions are hidden from P4Info: their contents are fixed.
+#define BY(OP, K) @hidden action by_##K() { y = y OP K; }
+#define SHIFT(CONTROL, OP)                                                                             \
+control CONTROL(in bit<7> count, inout int<32> y) {                                                    \
+    @hidden action none() { y = 0; }                                                                   \
+    @hidden action by_0() { }                                                                          \
+    BY(OP, 1) BY(OP, 2) BY(OP, 3) BY(OP, 4) BY(OP, 5) BY(OP, 6) BY(OP, 7) BY(OP, 8) BY(OP, 16)         \
+    BY(OP, 24)                                                                                         \
+    @hidden table coarse {                                                                             \
+        key = { count[6:3] : exact; }                                                                  \
+        actions = { none; by_0; by_8; by_16; by_24; }                                                  \
+        const default_action = none();                                                                 \
+        const entries = { 0 : by_0(); 1 : by_8(); 2 : by_16(); 3 : by_24(); }                          \
+    }                                                                                                  \
+    @hidden table fine {                                                                               \
+        key = { count[2:0] : exact; }                                                                  \
+        actions = { by_0; by_1; by_2; by_3; by_4; by_5; by_6; by_7; }                                  \
+        const default_action = by_0();                                                                 \
+        const entries = {                                                                              \
+            1 : by_1(); 2 : by_2(); 3 : by_3(); 4 : by_4(); 5 : by_5(); 6 : by_6(); 7 : by_7();        \
+        }                                                                                              \
+    }                                                                                                  \
+    apply { coarse.apply(); fine.apply(); }                                                            \
+}
+SHIFT(ShiftLeft, <<)
+SHIFT(ShiftRight, >>)
 
-// y = x * 2^exponent packets/s in units of 1/64 packet/s. `x` is a number of packets; the controller's limit
-// on it keeps the shift within 31 bits. Exact.
+// y = x * 2^exponent packets/s in units of 1/64 packet/s: exponents -6 to 22. `x` is a number of packets; the
+// controller's limit on it keeps the shift within 31 bits. Exact.
 control DiffusionTerm(in bit<7> exponent, in int<32> x, out int<32> y) {
-    @hidden action none() { y = 0; }
-    LEFT(0)  LEFT(1)  LEFT(2)  LEFT(3)  LEFT(4)  LEFT(5)  LEFT(6)  LEFT(7)  LEFT(8)  LEFT(9)
-    LEFT(10) LEFT(11) LEFT(12) LEFT(13) LEFT(14) LEFT(15) LEFT(16) LEFT(17) LEFT(18) LEFT(19)
-    LEFT(20) LEFT(21) LEFT(22) LEFT(23) LEFT(24) LEFT(25) LEFT(26) LEFT(27) LEFT(28)
-
-    @hidden
-    table shift {
-        key = { exponent : exact; }
-        actions = {
-            none; left_0; left_1; left_2; left_3; left_4; left_5; left_6; left_7; left_8; left_9; left_10;
-            left_11; left_12; left_13; left_14; left_15; left_16; left_17; left_18; left_19; left_20; left_21;
-            left_22; left_23; left_24; left_25; left_26; left_27; left_28;
-        }
-        const default_action = none();
-        const entries = {
-            0x7a : left_0();  0x7b : left_1();  0x7c : left_2();  0x7d : left_3();  0x7e : left_4();
-            0x7f : left_5();  0x00 : left_6();  0x01 : left_7();  0x02 : left_8();  0x03 : left_9();
-            0x04 : left_10(); 0x05 : left_11(); 0x06 : left_12(); 0x07 : left_13(); 0x08 : left_14();
-            0x09 : left_15(); 0x0a : left_16(); 0x0b : left_17(); 0x0c : left_18(); 0x0d : left_19();
-            0x0e : left_20(); 0x0f : left_21(); 0x10 : left_22(); 0x11 : left_23(); 0x12 : left_24();
-            0x13 : left_25(); 0x14 : left_26(); 0x15 : left_27(); 0x16 : left_28();
-        }
-    }
+    ShiftLeft() shift;
 
     apply {
-        y = 0;
-        shift.apply();
+        y = x;
+        shift.apply(exponent + 6, y);
     }
 }
 
 // y = x * 2^exponent for a rate: exponents 1 to -14. Halving rounds to minus infinity; doubling saturates.
 control RateTerm(in bit<7> exponent, in rate_t x, out rate_t y) {
-    @hidden action none() { y = 0; }
-    @hidden action twice() { y = x |+| x; }
-    @hidden action once() { y = x; }
-    RIGHT(1)  RIGHT(2)  RIGHT(3)  RIGHT(4)  RIGHT(5)  RIGHT(6)  RIGHT(7)  RIGHT(8)  RIGHT(9)
-    RIGHT(10) RIGHT(11) RIGHT(12) RIGHT(13) RIGHT(14)
-
-    @hidden
-    table shift {
-        key = { exponent : exact; }
-        actions = {
-            none; twice; once; right_1; right_2; right_3; right_4; right_5; right_6; right_7; right_8;
-            right_9; right_10; right_11; right_12; right_13; right_14;
-        }
-        const default_action = none();
-        const entries = {
-            0x01 : twice();    0x00 : once();     0x7f : right_1();  0x7e : right_2();  0x7d : right_3();
-            0x7c : right_4();  0x7b : right_5();  0x7a : right_6();  0x79 : right_7();  0x78 : right_8();
-            0x77 : right_9();  0x76 : right_10(); 0x75 : right_11(); 0x74 : right_12(); 0x73 : right_13();
-            0x72 : right_14();
-        }
-    }
+    ShiftRight() shift;
 
     apply {
-        y = 0;
-        shift.apply();
+        y = x;
+        if (exponent == 1) {
+            y = x |+| x;
+        } else {
+            shift.apply(-exponent, y);
+        }
     }
 }
 

@@ -16,7 +16,7 @@ control Session(inout headers_t hdr, inout metadata_t meta) {
             if (meta.drop_reason == DROP_NONE) {
                 bound.apply(hdr, meta);
             }
-            bool from_agent = meta.bridged.agent_port != 0;
+            bool from_agent = meta.bridged.from_agent == 1;
             if (meta.drop_reason != DROP_NONE) {
                 // The packet belongs to no stream, or to no branch of one.
             } else if (type == TYPE_DATA || type == TYPE_REPAIR || type == TYPE_SYNC) {
@@ -28,6 +28,9 @@ control Session(inout headers_t hdr, inout metadata_t meta) {
                 // acknowledgement an agent vouches for its branches (node-to-node): its word replaces theirs.
                 meta.group = meta.stream.upstream_group;
                 hdr.group.member = 0;
+                if (meta.group == 0) {
+                    meta.drop_reason = DROP_NO_UPSTREAM;
+                }
             } else if (type == TYPE_REPLY || (type == TYPE_RESET && meta.ingress_port != CPU_PORT)) {
                 meta.drop_reason = DROP_NOT_CONTROLLER;
             } else if (type == TYPE_ACK || type == TYPE_RESET) {

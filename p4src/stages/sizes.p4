@@ -25,28 +25,13 @@
 #define MAX_ARP_ENTRIES 1024
 #endif
 
-#ifndef MAX_STATIONS
-#define MAX_STATIONS 16
+#ifndef MAX_ROUTER_MACS
+#define MAX_ROUTER_MACS 16
 #endif
 
-// Ports: port_t has 9 bits.
+// Ports: port_id_t has 9 bits.
 #ifndef MAX_PORTS
 #define MAX_PORTS 512
-#endif
-
-// Messages of a port to the controller: the interval in us after which one more may be sent, and the largest
-// burst. The rate of keepalives suffices for 200 members at the port's host.
-#ifndef REQUEST_INTERVAL
-#define REQUEST_INTERVAL 32w5000
-#endif
-#ifndef REQUEST_BURST
-#define REQUEST_BURST 32w400
-#endif
-#ifndef KEEPALIVE_INTERVAL
-#define KEEPALIVE_INTERVAL 32w2500
-#endif
-#ifndef KEEPALIVE_BURST
-#define KEEPALIVE_BURST 32w400
 #endif
 
 // Flows under diffusion-type flow control; flow numbers are below it.
@@ -59,16 +44,29 @@
 #define MAX_FLOW_RULES 1024
 #endif
 
-// Queues a port (queue_t has 3 bits), and queues in all: cell = port * QUEUES + queue.
+// Queues a port (queue_id_t has 3 bits), and queues in all: cell = port * QUEUES + queue. A number, because
+// restrictions cannot multiply.
 #define QUEUES 8
-#define QUEUE_CELLS (MAX_PORTS * QUEUES)
+#ifndef QUEUE_CELLS
+#define QUEUE_CELLS 4096
+#endif
+#if QUEUE_CELLS != MAX_PORTS * QUEUES
+#error QUEUE_CELLS must be MAX_PORTS * QUEUES
+#endif
 
 // The branches that a stream may have at one switch, each with a register, a bit of `active` and a number of
-// two digits.
-#define EACH_BRANCH(DO) \
-    DO(00) DO(01) DO(02) DO(03) DO(04) DO(05) DO(06) DO(07) \
-    DO(08) DO(09) DO(10) DO(11) DO(12) DO(13) DO(14) DO(15)
+// two digits: 8, or 16. A chip with twelve stages holds 8 (acks.p4).
+#ifndef BRANCHES
+#define BRANCHES 16
+#endif
+#define EIGHT_BRANCHES(DO) DO(00) DO(01) DO(02) DO(03) DO(04) DO(05) DO(06) DO(07)
+#if BRANCHES == 8
+#define EACH_BRANCH(DO) EIGHT_BRANCHES(DO)
+#define LAST_BRANCH 7
+#else
+#define EACH_BRANCH(DO) EIGHT_BRANCHES(DO) DO(08) DO(09) DO(10) DO(11) DO(12) DO(13) DO(14) DO(15)
 #define LAST_BRANCH 15
+#endif
 
 // A rule for legal entries of a table, or legal parameters of an action, in the language of p4-constraints:
 // @entry_restriction and @action_restriction take it as a text, and sizes are filled in.

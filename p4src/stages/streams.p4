@@ -6,11 +6,11 @@ control Streams(in headers_t hdr, inout metadata_t meta) {
     @id(0x13000001) ENTRY_COUNTER(packets_and_bytes) stream_counter;
 
     @id(0x01000001)
-    @action_restriction(LEGAL(index < MAX_STREAMS && (agent_port == 0 -> repair_group == 0)
-                              && (repair_group == 0 -> agent_port == 0) && queue <= 6))
-    action stream(stream_index_t index, group_t data_group, group_t ack_group, group_t repair_group,
-                  group_t upstream_group, port_t upstream_port, port_t agent_port, bit<16> active,
-                  queue_t queue) {
+    @action_restriction(LEGAL(index < MAX_STREAMS && queue <= 6))
+    action stream(@id(1) stream_index_t index, @id(2) mcast_group_t data_group,
+                  @id(3) mcast_group_t ack_group, @id(4) mcast_group_t repair_group,
+                  @id(5) mcast_group_t upstream_group, @id(6) port_id_t upstream_port,
+                  @id(7) port_id_t agent_port, @id(8) bit<16> active, @id(9) queue_id_t queue) {
         meta.stream = { index, data_group, ack_group, repair_group, upstream_group, upstream_port,
                         agent_port, active, queue };
         stream_counter.count();
@@ -23,13 +23,14 @@ control Streams(in headers_t hdr, inout metadata_t meta) {
     // A sender's stream in a session, as this switch takes part in it.
     // Written by: the controller when the sender joins, at each change of the stream's branches or cache, and
     // when a controlled flow takes it.
-    // Beside the restriction: each index is one entry's; the groups exist or are 0.
+    // Beside the restriction: each index is one entry's; the groups exist or are 0; without a repair_group
+    // agent_port means nothing.
     @id(0x02000001)
-    @entry_restriction(LEGAL(hdr.group.session != 0 && hdr.group.source != 0))
+    @entry_restriction(LEGAL(session != 0 && source != 0))
     table streams {
         key = {
-            hdr.group.session : exact;
-            hdr.group.source  : exact;
+            hdr.group.session : exact @id(1) @name("session");
+            hdr.group.source  : exact @id(2) @name("source");
         }
         actions = { stream; @defaultonly unknown_session; }
         const default_action = unknown_session();
@@ -37,7 +38,8 @@ control Streams(in headers_t hdr, inout metadata_t meta) {
         size = MAX_STREAMS;
     }
 
-    @id(0x01000003) @action_restriction(LEGAL(branch <= LAST_BRANCH)) action from_branch(branch_t branch) {
+    @id(0x01000003) @action_restriction(LEGAL(branch <= LAST_BRANCH))
+    action from_branch(@id(1) branch_t branch) {
         meta.branch = branch;
     }
 
@@ -50,13 +52,13 @@ control Streams(in headers_t hdr, inout metadata_t meta) {
     // Written by: the controller when a branch comes or goes.
     // Beside the restriction: a stream's branches have one entry each.
     @id(0x02000002)
-    @entry_restriction(LEGAL(hdr.group.session != 0 && hdr.group.source != 0 && meta.ingress_port != 0))
+    @entry_restriction(LEGAL(session != 0 && source != 0 && ingress_port != CPU_PORT))
     table branches {
         key = {
-            hdr.group.session : exact;
-            hdr.group.source  : exact;
-            meta.ingress_port : exact;
-            hdr.group.member  : exact;
+            hdr.group.session : exact @id(1) @name("session");
+            hdr.group.source  : exact @id(2) @name("source");
+            meta.ingress_port : exact @id(3) @name("ingress_port");
+            hdr.group.member  : exact @id(4) @name("member");
         }
         actions = { from_branch; @defaultonly unknown_branch; }
         const default_action = unknown_branch();
@@ -65,8 +67,9 @@ control Streams(in headers_t hdr, inout metadata_t meta) {
 
     apply {
         if (streams.apply().hit) {
-            if (meta.stream.agent_port != 0 && meta.ingress_port == meta.stream.agent_port) {
-                meta.bridged.agent_port = meta.stream.agent_port;
+            if (meta.stream.repair_group != 0 && meta.ingress_port == meta.stream.agent_port) {
+                meta.bridged.from_agent = 1;
+                meta.bridged.agent_port = meta.ingress_port;
             } else if (hdr.group.type == TYPE_ACK || hdr.group.type == TYPE_NACK) {
                 branches.apply();
             }

@@ -24,7 +24,7 @@ control Validation(in headers_t hdr, inout metadata_t meta) {
         } else if (hdr.ipv4.ihl != 5) {
             meta.drop_reason = DROP_UNKNOWN_PROTOCOL;
         } else if (hdr.ipv4.total_length < IPV4_BYTES
-                   || hdr.ipv4.total_length > meta.frame_bytes - ETHERNET_BYTES) {
+                   || EXCEEDS(hdr.ipv4.total_length, meta.frame_bytes - ETHERNET_BYTES)) {
             meta.drop_reason = DROP_MALFORMED;
         } else if (hdr.ipv4.ttl <= 1) {
             meta.drop_reason = DROP_TTL;
@@ -36,7 +36,7 @@ control Validation(in headers_t hdr, inout metadata_t meta) {
             if (hdr.group.isValid() && (hdr.ipv4.flags & IPV4_MORE_FRAGMENTS) == 0) {
                 if (hdr.udp.length != hdr.ipv4.total_length - IPV4_BYTES
                     || hdr.udp.length != hdr.group.length + UDP_BYTES + GROUP_BYTES
-                    || hdr.group.length > hdr.udp.length
+                    || hdr.group.length > GROUP_MAX_BYTES
                     || hdr.group.version != GROUPFLOW_VERSION
                     || (meta.is_group == 1 && hdr.ipv4.dst[23:0] != hdr.group.session[23:0])) {
                     meta.drop_reason = DROP_MALFORMED;

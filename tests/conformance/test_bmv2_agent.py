@@ -27,7 +27,7 @@ from tests.support.p4.diffusion import (
     tick,
     tick_entry,
 )
-from tests.support.p4.network import ROUTER_MAC, frame, new_switch, ports, route_entry, station_entry
+from tests.support.p4.network import ROUTER_MAC, admit_entry, frame, new_switch, ports, route_entry
 from tests.support.wires import Wires, wires
 
 pytestmark = [
@@ -59,12 +59,12 @@ def bmv2(generator: Wires) -> Iterator[ProcessSwitch]:
                 [
                     +source_entry(port=DOWN, queue=QUEUE),
                     +tick_entry(port=DOWN, queue=QUEUE, to_port=UP),
-                    +station_entry(),
+                    +admit_entry(),
                     +route_entry("10.0.0.0/24", DOWN),
                     +fy.P4TableEntry(
                         "controlled_flows",
                         priority=1,
-                        match=fy.P4TableMatch({"meta.ingress_port": UP}),
+                        match=fy.P4TableMatch({"ingress_port": UP}),
                         action=fy.P4TableAction("to_queue", queue=QUEUE),
                     ),
                 ]

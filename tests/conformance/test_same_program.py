@@ -2,8 +2,8 @@
 """The same P4 behaves alike on gfswitch and on BMv2: every test here is one of tests/unit/p4, on a process.
 
 Left out: tests that read registers (simple_switch_grpc does not offer them), property tests that make a new
-switch for each example, port counters (they count the markers of process_switch.py, too), and meters, whose
-tests tell the time.
+switch for each example, port counters (they count the markers of process_switch.py, too), and tests of meters
+that tell the time.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ from tests.unit.p4.test_control import (  # noqa: F401
     test_a_host_cannot_play_the_controller,
     test_a_packet_out_leaves_as_it_is,
     test_a_packet_out_needs_its_fields,
-    test_a_packet_out_to_no_port_is_dropped,
     test_a_reset_of_an_unknown_stream_is_dropped,
     test_messages_of_hosts_reach_the_controller_with_their_port,
     test_nothing_else_of_a_host_does,
@@ -50,6 +49,7 @@ from tests.unit.p4.test_guard import (  # noqa: F401
     test_a_host_speaks_for_itself,
     test_a_host_speaks_for_no_other,
     test_a_port_of_which_nothing_is_known_is_open,
+    test_a_rate_bounds_the_messages_of_a_port_until_it_is_taken_away,
     test_a_switch_passes_on_what_comes_from_anywhere,
     test_agents_and_switches_repair,
     test_an_agent_sends_from_the_addresses_of_its_sessions,

@@ -14,6 +14,7 @@ import pytest
 from scapy.layers.inet import IP, UDP
 from scapy.packet import Raw
 
+from groupflow.control.sessions.desired import REQUESTS
 from tests.network.harness import MIB, PAYLOAD, Lab, received, sha256
 from tests.support.p4.layers import ACK, GROUP_PORT, JOIN, NACK, REPAIR, REPLY, Group
 
@@ -65,8 +66,6 @@ while time.monotonic() < end:
 """
 FLOOD_SECONDS = 7.0
 """more than twice the 3 s after which a member that is not heard is gone"""
-REQUESTS_A_SECOND, REQUEST_BURST = 200, 400
-"""of a port, by sizes.p4"""
 
 
 @pytest.mark.parametrize("victim", ["md1", "ma1"])
@@ -192,7 +191,7 @@ async def test_a_flood_of_requests_ends_nobodys_membership(pair: Lab) -> None:
         done = await asyncio.to_thread(pair.network.hosts["mb1"].run, words)
         assert done.returncode == 0, done
         dropped, passed = (now - then for now, then in zip(_counted(pair), before, strict=True))
-        assert passed <= REQUEST_BURST + REQUESTS_A_SECOND * (time.monotonic() - begun)
+        assert passed <= REQUESTS.burst + REQUESTS.packets * (time.monotonic() - begun)
         assert dropped > passed, "it was no flood"
         assert _members(pair, session.id) == there and there.keys() == set(names)
         async with pair.sender(session, "ma1", file, len(names)) as sender:

@@ -170,7 +170,7 @@ def _traces_a_packet(lab: Lab, browser: Browser) -> None:
         try:
             browser.run("document.querySelector('#view-Switch form input').value = 'ipv4.protocol=1'")
             browser.run("document.querySelector('#view-Switch form button').click()")
-            browser.until(lambda: "ipv4_route (hdr.ipv4.dst = " in browser.text(".trace li"), 10, "the steps")
+            browser.until(lambda: "ipv4_route (ipv4_dst = " in browser.text(".trace li"), 10, "the steps")
             assert browser.text(".trace details p").endswith("sent")
         finally:
             pinging.kill()

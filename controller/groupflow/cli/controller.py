@@ -170,8 +170,6 @@ def _program(network: "Topology") -> tuple[Path, Path]:
         raise UsageError("the switches have different programs, and a controller has one; give them one")
     program = switches[0].program
     if program is None:
-        if switches[0].p4info is not None:
-            raise UsageError(f"p4info: {switches[0].p4info} has no program; write `program: FILE` beside it")
         return P4INFO, P4_JSON
     if program.suffix == ".p4":
         raise UsageError(

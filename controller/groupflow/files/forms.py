@@ -1,13 +1,17 @@
 """The base of the readers of YAML files: strict YAML, and refusals of one line that name file, key and cure.
 
 Every refusal is `FILE: KEY: what is wrong; what to write instead`. A `Form` is what a mapping in a file may
-have: the description of a field is what to write there, for the refusal and for editors (JSON schema).
+have: the description of a field is what to write there, for the refusal and for editors (JSON schema). The
+form of a dataclass is made of the annotations of its fields (`groupflow.model.fields`).
 """
 
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import MISSING, fields, is_dataclass
+from functools import cache, partial
 from pathlib import Path
-from typing import Any, Never, Self, TypeVar, cast
+from types import NoneType, UnionType
+from typing import Annotated, Any, Never, Self, TypeVar, Union, cast, get_args, get_origin
 
 import yaml
 from pydantic import (
@@ -16,21 +20,23 @@ from pydantic import (
     ConfigDict,
     Field,
     ModelWrapValidatorHandler,
+    PlainValidator,
     ValidationError,
+    create_model,
     model_validator,
 )
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
 from groupflow.errors import Error, Kind, reason
-from groupflow.model.fields import Range, Written
+from groupflow.model.fields import FLAT, InFile, Range, Written
 
 _REFUSED = "refused"
 """the type of pydantic's errors that are in our words"""
 _PROBLEMS = {
     "missing": "missing",
     "dict_type": "not a mapping",
-    **dict.fromkeys(("list_type", "is_instance_of", "sequence_str"), "not a list"),
+    **dict.fromkeys(("list_type", "is_instance_of", "sequence_str", "tuple_type"), "not a list"),
     "greater_than": "is zero",  # only `gt=0` is used, of what is never negative
 }
 
@@ -168,6 +174,105 @@ def _in_words(error: ErrorDetails, key: str, field: FieldInfo, given: object) ->
 
 
 _F = TypeVar("_F", bound=Form)
+_T = TypeVar("_T")
+
+
+def _in_a_file(model: type) -> Iterator[tuple[str, object, Any, tuple[object, ...]]]:
+    """The fields that a file has: name, default, type and annotations."""
+    for field in fields(model):
+        if get_origin(field.type) is Annotated:
+            kind, *notes = get_args(field.type)
+            yield field.name, ... if field.default is MISSING else field.default, kind, tuple(notes)
+
+
+def _note(notes: tuple[object, ...], kind: type[_T]) -> _T | None:
+    return next((note for note in notes if isinstance(note, kind)), None)
+
+
+@cache
+def form_of(model: type, base: type[_F]) -> type[_F]:
+    """The form of a mapping that has the keys of a dataclass, beside those of `base`."""
+    own: dict[str, Any] = {}
+    for name, otherwise, kind, notes in _in_a_file(model):
+        if FLAT in notes:
+            base = form_of(kind, base)
+            continue
+        file, written, bounds = _note(notes, InFile) or InFile(), _note(notes, Written), _note(notes, Range)
+        rest = [note for note in notes if not isinstance(note, InFile)]
+        if otherwise is None and not file.null:
+            kind = Union[tuple(each for each in get_args(kind) if each is not NoneType)]  # noqa: UP007
+            rest.append(GIVEN)
+        field = Field(
+            file.otherwise if otherwise is ... else otherwise,
+            alias=file.key or None,
+            description=file.cure or (bounds.cure if bounds else None),
+            json_schema_extra=partial(_show_default, written),
+        )
+        if written is None:
+            kind = _type_in_a_file(kind)
+        own[name] = (Annotated[kind, *rest] if rest else kind, field)
+    return create_model(f"{model.__name__}Form", __base__=base, __doc__=model.__doc__, **own)
+
+
+def _show_default(written: Written | None, schema: dict[str, Any]) -> None:
+    """Gives a schema its default as a file writes it; none, where a file cannot write it."""
+    if schema.get("default", ...) is None:
+        del schema["default"]
+    if written is None or "default" not in schema:
+        return
+    text = written.show(schema.pop("default"))
+    with suppress(ValueError):
+        written.parse(text)
+        schema["default"] = text
+
+
+def _type_in_a_file(kind: Any) -> Any:
+    """The type that a file has in place of a value's: a list for a tuple, a mapping for a dataclass."""
+    if get_origin(kind) is UnionType:
+        one, other = map(_type_in_a_file, get_args(kind))
+        return one | other
+    if get_origin(kind) is tuple:
+        return list[_type_in_a_file(get_args(kind)[0])]
+    return Annotated[kind, reads(cast(type[object], kind))] if is_dataclass(kind) else kind
+
+
+def reads(model: type[object], short: Any = Never) -> PlainValidator:
+    """Makes a value of a mapping; `short` is the type of its short form, which is made a mapping before."""
+    form = form_of(model, Form)
+
+    def read(of: object) -> object:
+        return of if isinstance(of, model) else value_of(model, form.model_validate(of))
+
+    return PlainValidator(read, json_schema_input_type=form if short is Never else form | short)
+
+
+def value_of(model: type[_T], form: Form, **more: Any) -> _T:
+    """The value whose fields a form has, but for those in `more`."""
+    values: dict[str, object] = {}
+    for name, _, kind, notes in _in_a_file(model):
+        if name not in more:
+            value: object = value_of(kind, form) if FLAT in notes else getattr(form, name)
+            values[name] = tuple(cast(list[object], value)) if isinstance(value, list) else value
+    return model(**values, **more)
+
+
+def keys_in_file(model: type, value: object) -> dict[str, object]:
+    """A value as a mapping that `form_of` reads back, without the keys whose default is nothing."""
+    found: dict[str, object] = {}
+    for name, otherwise, kind, notes in _in_a_file(model):
+        of = getattr(value, name)
+        if FLAT in notes:
+            found |= keys_in_file(kind, of)
+        elif otherwise not in (None, ()) or of != otherwise:
+            found[(_note(notes, InFile) or InFile()).key or name] = _written(kind, _note(notes, Written), of)
+    return found
+
+
+def _written(kind: Any, written: Written | None, value: object) -> object:
+    if isinstance(value, tuple):
+        (inner, _) = get_args(kind)
+        return [_written(inner, written, each) for each in cast(tuple[object, ...], value)]
+    return keys_in_file(kind, value) if is_dataclass(value) else written.show(value) if written else value
 
 
 def validate(form: type[_F], value: object) -> _F:

@@ -14,19 +14,28 @@ from groupflow.files import forms
 from groupflow.files.chosen import chosen
 from groupflow.files.forms import refuse
 from groupflow.files.repetition import expand
-from groupflow.files.topology_forms import (
-    END,
-    HostForm,
-    NetworkForm,
-    RealHostForm,
-    RealSwitchForm,
-    SwitchForm,
-    TopologyForm,
+from groupflow.files.topology_forms import END, NetworkForm, TopologyForm
+from groupflow.model.topology import (
+    CPU_PORT,
+    End,
+    Host,
+    HostSettings,
+    Link,
+    NetworkFiles,
+    ProgramFiles,
+    RealHostSettings,
+    RealLinkSettings,
+    RealSwitchSettings,
+    Step,
+    Switch,
+    SwitchSettings,
+    Topology,
+    TopologyError,
     read_address,
 )
-from groupflow.model.topology import CPU_PORT, End, Host, Link, Switch, Topology, TopologyError
 
 _T = TypeVar("_T")
+_LONE_P4INFO = "is of no program; write its `program` beside it"
 
 
 def load(path: str | Path, folder: Path = Path()) -> Topology:
@@ -97,7 +106,7 @@ def build(form: NetworkForm, folder: Path = Path()) -> Topology:
             refuse(f"hosts.{name}", "duplicate name: a switch has it too; rename one")
     _no_duplicate(form.switches, "switches", "device_id", lambda switch: switch.device_id)
     _no_duplicate(form.switches, "switches", "grpc", lambda switch: switch.grpc)
-    _no_duplicate(form.hosts, "hosts", "ip", lambda host: _ip(host).ip)
+    _no_duplicate(form.hosts, "hosts", "ip", lambda host: _address(host).ip)
     for name, switch in form.switches.items():
         if switch.agent is not None and switch.agent not in form.hosts:
             refuse(f"switches.{name}.agent", f"unknown host {switch.agent!r}; declare it under hosts")
@@ -106,31 +115,48 @@ def build(form: NetworkForm, folder: Path = Path()) -> Topology:
     for link in links:
         for near, far in ((link.a, link.b), (link.b, link.a)):
             ends.setdefault(near.node, {})[near.port] = far
-    switches = {name: _switch(name, at, ends[name], form, folder) for name, at in form.switches.items()}
+    files = forms.value_of(NetworkFiles, form) if isinstance(form, TopologyForm) else NetworkFiles()
+    if files.p4info and not files.program:
+        refuse("p4info", _LONE_P4INFO)
+    switches = {name: _switch(name, at, ends[name], files, folder) for name, at in form.switches.items()}
     hosts = {name: _host(name, host, ends[name][0], switches) for name, host in form.hosts.items()}
     return Topology(
-        form.name, form.description, MappingProxyType(switches), MappingProxyType(hosts), links, _pcap(form)
+        form.name,
+        form.description,
+        MappingProxyType(switches),
+        MappingProxyType(hosts),
+        links,
+        _pcap(form, files.pcap),
     )
 
 
-def _ip(host: HostForm) -> IPv4Interface:
-    assert host.ip is not None, "`chosen` chooses one"
-    return host.ip
+def _address(host: HostSettings) -> IPv4Interface:
+    assert host.address is not None, "`chosen` chooses one"
+    return host.address
 
 
-def _switch(name: str, form: SwitchForm, ends: dict[int, End], network: NetworkForm, folder: Path) -> Switch:
-    files: dict[str, Path] = {}
-    if isinstance(form, RealSwitchForm) and isinstance(network, TopologyForm):
-        of = form if form.program else network
-        texts = {"program": of.program, "p4info": of.p4info, "entries": form.entries}
-        files = {key: folder / text for key, text in texts.items() if text}
-    device_id, grpc = form.device_id or 0, form.grpc or ""
-    mac = router_mac(device_id)
-    return Switch(name, device_id, grpc, form.agent, mac, MappingProxyType(ends), **files)
+def _switch(
+    name: str, settings: SwitchSettings, ends: dict[int, End], network: ProgramFiles, folder: Path
+) -> Switch:
+    real = settings if isinstance(settings, RealSwitchSettings) else RealSwitchSettings()
+    if real.p4info and not real.program:
+        refuse(f"switches.{name}.p4info", _LONE_P4INFO)
+    of = real if real.program else network
+    device_id = settings.device_id or 0
+    return Switch(
+        name=name,
+        device_id=device_id,
+        grpc=settings.grpc or "",
+        agent=settings.agent,
+        mac=router_mac(device_id),
+        ports=MappingProxyType(ends),
+        program=of.program and folder / of.program,
+        p4info=of.p4info and folder / of.p4info,
+        entries=real.entries and folder / real.entries,
+    )
 
 
-def _pcap(form: NetworkForm) -> frozenset[str]:
-    asked = form.pcap if isinstance(form, TopologyForm) else ()
+def _pcap(form: NetworkForm, asked: Sequence[str] | None) -> frozenset[str]:
     if asked is None:
         return frozenset(form.switches)
     if unknown := [name for name in asked if name not in form.switches]:
@@ -172,7 +198,9 @@ def _links(form: NetworkForm) -> tuple[Link, ...]:
                 refuse(f"{key}.ends", f"switch {name!r} has {CPU_PORT - 1} links already; use two")
             built.append(End(name, port or 0))
         with forms.below(key):
-            links.append(Link(built[0], built[1], item.spec(form.defaults.link), item.steps()))
+            steps = item.schedule if isinstance(item, RealLinkSettings) else ()
+            _check_steps(steps)
+            links.append(Link(built[0], built[1], item.spec, steps))
     for name in form.hosts:
         if name not in attached:
             refuse(f"hosts.{name}", "has no link; add one to links")
@@ -180,6 +208,14 @@ def _links(form: NetworkForm) -> tuple[Link, ...]:
         if switch.agent and not any({switch.agent, name} == {link.a.node, link.b.node} for link in links):
             refuse(f"switches.{name}.agent", f"host {switch.agent!r} is not linked to it; link them")
     return tuple(links)
+
+
+def _check_steps(steps: tuple[Step, ...]) -> None:
+    for place, step in enumerate(steps):
+        if not step.change:
+            refuse(f"schedule[{place}]", "changes nothing; write rate, delay, loss or state")
+        if place and step.at_ns < steps[place - 1].at_ns:
+            refuse(f"schedule[{place}].at", "earlier than the change before it; write changes in order")
 
 
 def _split(key: str, ends: Sequence[str], form: NetworkForm) -> list[tuple[str, int | None]]:
@@ -215,27 +251,25 @@ def host_mac(ip: IPv4Address) -> str:
     return "02:00:" + ip.packed.hex(":")
 
 
-def _host(name: str, form: HostForm, uplink: End, switches: Mapping[str, Switch]) -> Host:
-    address = _ip(form)
-    real = form if isinstance(form, RealHostForm) else None
-    gateway = real.gateway if real else None
-    if gateway is None:
+def _host(name: str, settings: HostSettings, uplink: End, switches: Mapping[str, Switch]) -> Host:
+    address = _address(settings)
+    real = settings if isinstance(settings, RealHostSettings) else RealHostSettings()
+    if real.gateway is None:
         try:
             read_address(address)
         except ValueError as error:
             refuse(f"hosts.{name}.ip", str(error))
-    elif gateway not in address.network:
-        refuse(f"hosts.{name}.gateway", f"{gateway} is not in {address.network}; write an address in it")
+    elif real.gateway not in address.network:
+        refuse(f"hosts.{name}.gateway", f"{real.gateway} is not in {address.network}; write an address in it")
     return Host(
         name=name,
-        ip=address.ip,
-        prefix=address.network.prefixlen,
-        mac=(real and real.mac) or host_mac(address.ip),
-        gateway=gateway or IPv4Address((int(address.ip) & ~0xFF) | 254),
-        gateway_mac=(real and real.gateway_mac) or switches[uplink.node].mac,
+        address=address,
+        mac=real.mac or host_mac(address.ip),
+        gateway=real.gateway or IPv4Address((int(address.ip) & ~0xFF) | 254),
+        gateway_mac=real.gateway_mac or switches[uplink.node].mac,
         switch=uplink.node,
         port=uplink.port,
-        fixed_gateway=bool(real and real.gateway_mac),
-        commands=tuple(real.commands) if real else (),
-        programs=tuple(real.programs) if real else (),
+        fixed_gateway=real.gateway_mac is not None,
+        commands=real.commands,
+        programs=real.programs,
     )

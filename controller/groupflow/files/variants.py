@@ -7,9 +7,18 @@ from dataclasses import replace
 
 import yaml
 
-from groupflow import units
+from groupflow.files.forms import keys_in_file
 from groupflow.files.topology import host_mac, load, parse
-from groupflow.model.topology import Host, Link, LinkSpec, Step, Switch, Topology, TopologyError
+from groupflow.model.topology import (
+    Host,
+    Link,
+    LinkSpec,
+    RealHostSettings,
+    RealLinkSettings,
+    RealSwitchSettings,
+    Topology,
+    TopologyError,
+)
 
 _MEMBER = re.compile(r"m[a-z]([0-9]+)")
 """Members are named as in the paper: m, the network's letter, the number within the network."""
@@ -70,7 +79,9 @@ def render(topology: Topology, *, ports: bool = True, whole: bool = False) -> st
     form: dict[str, object] = {
         "name": topology.name,
         "description": topology.description,
-        "switches": {name: _switch_form(switch) for name, switch in topology.switches.items()},
+        "switches": {
+            name: keys_in_file(RealSwitchSettings, switch) for name, switch in topology.switches.items()
+        },
         "hosts": {name: _host_form(host, whole=whole) for name, host in topology.hosts.items()},
         "links": _link_forms(topology, ports=ports, whole=whole),
     }
@@ -79,23 +90,14 @@ def render(topology: Topology, *, ports: bool = True, whole: bool = False) -> st
     return yaml.safe_dump(form, sort_keys=False)
 
 
-def _switch_form(switch: Switch) -> dict[str, object]:
-    form = {"device_id": switch.device_id, "grpc": switch.grpc, "agent": switch.agent}
-    files = {"program": switch.program, "p4info": switch.p4info, "entries": switch.entries}
-    form |= {key: path and str(path.absolute()) for key, path in files.items()}
-    return {key: value for key, value in form.items() if value is not None}
-
-
 def _host_form(host: Host, *, whole: bool) -> dict[str, object]:
-    form: dict[str, object] = {"ip": f"{host.ip}/{host.prefix}"}
-    if whole or host.mac != host_mac(host.ip):
-        form["mac"] = host.mac
-    if Topology.is_foreign(host):
-        form["gateway"] = str(host.gateway)
-    if host.fixed_gateway:
-        form["gateway_mac"] = host.gateway_mac
-    texts = {"commands": [*host.commands], "programs": [*host.programs]}
-    return form | {key: value for key, value in texts.items() if value}
+    chosen = {
+        "mac": whole or host.mac != host_mac(host.ip),
+        "gateway": Topology.is_foreign(host),
+        "gateway_mac": host.fixed_gateway,
+    }
+    form = keys_in_file(RealHostSettings, host)
+    return {key: value for key, value in form.items() if chosen.get(key, True)}
 
 
 def _link_forms(topology: Topology, *, ports: bool, whole: bool) -> list[dict[str, object]]:
@@ -109,32 +111,17 @@ def _link_forms(topology: Topology, *, ports: bool, whole: bool) -> list[dict[st
             count[end.node] += 1
             numbered &= end.port in (0, count[end.node])
             ends[-1].append(f"{end.node}-p{end.port}" if end.port else end.node)
+    names = ((link.a.node, link.b.node) for link in topology.links)
+    found = names if numbered or not ports else map(tuple, ends)
     return [
-        {"ends": [link.a.node, link.b.node] if numbered or not ports else named}
-        | _spec_form(link.spec)
-        | ({"schedule": [_step_form(step) for step in link.schedule]} if link.schedule else {})
-        for link, named in zip(topology.links, ends, strict=True)
+        keys_in_file(RealLinkSettings, RealLinkSettings(ends=pair, spec=link.spec, schedule=link.schedule))
+        for link, pair in zip(topology.links, found, strict=True)
     ]
-
-
-def _step_form(step: Step) -> dict[str, object]:
-    parts = (part.partition("=") for part in step.change.split(","))
-    changes = {key if given else "state": value or key for key, given, value in parts}
-    return {"at": units.format_delay(step.at_ns), **changes}
 
 
 def agents(topology: Topology) -> frozenset[str]:
     """Hosts that are cache agents."""
     return frozenset(switch.agent for switch in topology.switches.values() if switch.agent)
-
-
-def _spec_form(spec: LinkSpec) -> dict[str, object]:
-    return {
-        "rate": units.format_rate(spec.rate),
-        "delay": units.format_delay(spec.delay_ns),
-        "loss": units.format_loss(spec.loss),
-        "queue": spec.queue,
-    }
 
 
 def _is_agent_link(topology: Topology, link: Link) -> bool:

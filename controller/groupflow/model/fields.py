@@ -64,6 +64,25 @@ class Written:
 
 
 @dataclass(frozen=True)
+class InFile:
+    """How a YAML file has a field."""
+
+    key: str = ""
+    """the field's name there; empty: as here"""
+    cure: str = ""
+    """what to write there; empty: as the other annotations say"""
+    otherwise: object = ...
+    """default there, where the field has none"""
+    null: bool = False
+    """whether the key may stand without a value"""
+
+
+FLAT = InFile("*")
+"""of a field whose own fields are keys beside the others"""
+FLAG = InFile(cure="true or false")
+
+
+@dataclass(frozen=True)
 class Key:
     """The field's name in the REST API, where the value is a plain number and the name has its unit."""
 
@@ -164,7 +183,13 @@ LOSS = Written(
     units.parse_loss, "a fraction from 0 to 1 or a percentage like 1%", _LOSS, "LOSS", units.format_loss
 )
 BYTES = Written(units.parse_bytes, "bytes, as in '1500 bytes'", text_like("[0-9]+( ?bytes?)?"), "BYTES")
-PACKETS = Written(units.parse_packets, "a number of packets, as in '1500 packets'", _COUNT, "PACKETS")
+PACKETS = Written(
+    units.parse_packets,
+    "a number of packets, as in '1500 packets'",
+    _COUNT,
+    "PACKETS",
+    lambda count: f"{count} packets",
+)
 ANY_RATE = Written(units.parse_rate, "a rate or 'unlimited'", _ANY_RATE, "RATE", units.format_rate)
 
 SIZE = Written(

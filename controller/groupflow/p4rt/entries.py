@@ -19,10 +19,13 @@ Query: TypeAlias = Callable[[Sequence[p4r.Entity]], Awaitable[list[p4r.Entity]]]
 GROUPS = "groups"
 """Name among the table names for the replication engine's multicast groups."""
 
+PUNT_METER = "punt_meter"
+"""Name among the table names for the rates of messages to the controller; the match value is a cell."""
+
 TABLE_ORDER = (
-    *("port_sources", "station", "arp_responder", "ipv4_route", "neighbours", GROUPS, "streams", "branches"),
+    *("port_sources", "l3_admit", "arp_responder", "ipv4_route", "neighbours", GROUPS, "streams", "branches"),
     *(QUEUE_SETTINGS, "controlled_flows", "feedback_sources", "ticks"),
-    *("external_reports", GENERATORS),
+    *("external_reports", GENERATORS, PUNT_METER),
 )
 """The tables, each after those that its entries refer to."""
 
@@ -55,7 +58,14 @@ class Replicas(NamedTuple):
     copies: frozenset[tuple[int, int]]
 
 
-Value: TypeAlias = Action | Replicas | QueueSettings | Generator
+class Rate(NamedTuple):
+    """Packets that a meter lets pass: a second, and at once."""
+
+    packets: int
+    burst: int
+
+
+Value: TypeAlias = Action | Replicas | Rate | QueueSettings | Generator
 Entries: TypeAlias = dict[Key, Value]
 
 INSERT = p4r.Update.Type.INSERT
@@ -74,8 +84,10 @@ class Change(NamedTuple):
 def encode(program: Program, change: Change) -> p4r.Update:
     """The P4Runtime update that carries out a change."""
     if change.key.table in (QUEUE_SETTINGS, GENERATORS):
-        assert not isinstance(change.value, Action | Replicas)
+        assert not isinstance(change.value, Action | Replicas | Rate)
         return externs.encode(change.kind, *change.key, change.value)
+    if change.key.table == PUNT_METER:
+        return p4r.Update(type=MODIFY, entity=_meter(program, change.key, change.value))
     return p4r.Update(type=change.kind, entity=_entity(program, change.key, change.value))
 
 
@@ -87,7 +99,12 @@ def wildcards(program: Program) -> list[p4r.Entity]:
         if name in program.tables
     ]
     replication = p4r.PacketReplicationEngineEntry(multicast_group_entry=p4r.MulticastGroupEntry())
-    return [*entities, p4r.Entity(packet_replication_engine_entry=replication)]
+    meters = p4r.MeterEntry(meter_id=program.meters[PUNT_METER])
+    return [
+        *entities,
+        p4r.Entity(packet_replication_engine_entry=replication),
+        p4r.Entity(meter_entry=meters),
+    ]
 
 
 def decode(program: Program, entities: Iterable[p4r.Entity]) -> Entries:
@@ -107,6 +124,10 @@ def decode(program: Program, entities: Iterable[p4r.Entity]) -> Entries:
             group = entity.packet_replication_engine_entry.multicast_group_entry
             copies = frozenset((_replica_port(replica), replica.instance) for replica in group.replicas)
             found[Key(GROUPS, (group.multicast_group_id,))] = Replicas(copies)
+        elif entity.HasField("meter_entry"):
+            if entity.meter_entry.HasField("config"):  # a rate was set
+                config = entity.meter_entry.config
+                found[Key(PUNT_METER, (entity.meter_entry.index.index,))] = Rate(config.cir, config.cburst)
         elif entity.HasField("extern_entry"):
             if (extern := externs.decode(entity.extern_entry)) is not None:
                 found[Key(*extern[:2])] = extern[2]
@@ -122,6 +143,14 @@ def key_of(program: Program, entry: p4r.TableEntry) -> Key:
         raise UnavailableError(f"table entry of table id {entry.table_id}")
     priority = (entry.priority,) if table.has_priority else ()
     return Key(table.name, (*_decode_match(table.match, entry), *priority))
+
+
+def _meter(program: Program, key: Key, value: Value | None) -> p4r.Entity:
+    entry = p4r.MeterEntry(meter_id=program.meters[PUNT_METER], index=p4r.Index(index=key.match[0]))
+    if isinstance(value, Rate):
+        entry.config.cir = entry.config.pir = value.packets
+        entry.config.cburst = entry.config.pburst = value.burst
+    return p4r.Entity(meter_entry=entry)
 
 
 def _entity(program: Program, key: Key, value: Value | None) -> p4r.Entity:

@@ -72,7 +72,8 @@ class Program:
     actions: Mapping[str, ActionInfo]
     counters: Mapping[str, CounterInfo]
     registers: Mapping[str, int]
-    """ids by name"""
+    meters: Mapping[str, int]
+    """ids by name, as of the registers"""
     packet_in: Mapping[str, Field]
     packet_out: Mapping[str, Field]
 
@@ -94,13 +95,13 @@ class Program:
 
 
 _NEEDED_TABLES: Mapping[str, int] = {
-    "station": 1, "arp_responder": 1, "ipv4_route": 1, "neighbours": 1, "streams": 2, "branches": 4,
+    "l3_admit": 1, "arp_responder": 1, "ipv4_route": 1, "neighbours": 1, "streams": 2, "branches": 4,
     "port_sources": 1, "controlled_flows": 7, "feedback_sources": 2, "ticks": 2, "external_reports": 2,
 }  # fmt: skip
 _NEEDED_ACTIONS: Mapping[str, str] = {
     "host": "mac ip",
     "agent": "mac ip sessions mask",
-    "for_us": "",
+    "admit_to_l3": "",
     "arp_reply": "mac",
     "route": "port src dst",
     "refuse": "",
@@ -110,7 +111,7 @@ _NEEDED_ACTIONS: Mapping[str, str] = {
     "from_branch": "branch",
     "to_queue": "queue",
     "from_downstream": "to_cell limit alpha_a alpha_b alpha_c d_a d_b d_c",
-    "report": "of_cell limit d_a d_b d_c line_rate to_port combine",
+    "report": "of_cell limit d_a d_b d_c line_rate send to_port combine",
     "report_external": "limit alpha_a alpha_b alpha_c d_a d_b d_c",
 }
 """The parameters of each action."""
@@ -180,6 +181,7 @@ def _index(info: p4i.P4Info, blob: bytes) -> Program:
         },
         counters={counter.name: counter for counter in counters},
         registers={register.preamble.alias: register.preamble.id for register in info.registers},
+        meters={meter.preamble.alias: meter.preamble.id for meter in info.meters},
         packet_in=metadata("packet_in"),
         packet_out=metadata("packet_out"),
     )
@@ -212,6 +214,8 @@ def _check_names(program: Program, path: Path) -> None:
         found = program.actions.get(name)
         if found is None or {param.name for param in found.params} != set(params.split()):
             raise ProgramError(f"{path}: no action '{name}({params.replace(' ', ', ')})'; {cure}")
+    if "punt_meter" not in program.meters:
+        raise ProgramError(f"{path}: no meter 'punt_meter'; {cure}")
     if not {"ingress_port", "reason"} <= program.packet_in.keys():
         raise ProgramError(f"{path}: no packet_in header with ingress_port and reason; {cure}")
     if not {"egress_port", "inject"} <= program.packet_out.keys():

@@ -8,12 +8,11 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated
 
 from groupflow import units
-from groupflow.model.fields import DELAY, Range, Written
+from groupflow.model.fields import DELAY, InFile, Range, Written
 from groupflow.model.topology import Host
 from groupflow.sim.model import (
     Flow,
     Generator,
-    InFile,
     QueueSetting,
     Scenario,
     ScenarioError,

@@ -16,10 +16,13 @@ from groupflow.model.fields import (
     ANY_RATE,
     BYTES,
     DELAY,
+    FLAG,
+    FLAT,
     PACKETS,
     Bytes,
     Delay,
     FiniteRate,
+    InFile,
     Length,
     Loss,
     Packets,
@@ -48,21 +51,6 @@ class ScenarioError(InvalidError):
     """A scenario that cannot be run: one line naming the file, the key and the cure."""
 
 
-@dataclass(frozen=True)
-class InFile:
-    """How a scenario file has a field."""
-
-    key: str = ""
-    """the field's name there; empty: as here"""
-    cure: str = ""
-    """what to write there; empty: as the other annotations say"""
-    otherwise: object = ...
-    """default there, where the field has none"""
-
-
-FLAT = InFile("*")
-"""of a field whose own fields are keys beside the others"""
-FLAG = InFile(cure="true or false")
 _HOST = "the name of a host"
 _PAIR = {"type": "array", "items": DELAY.schema, "minItems": 2, "maxItems": 2}
 
@@ -132,9 +120,9 @@ class LinkExtra:
 
     burst_loss: GilbertElliott | None = None
     """replaces the topology's independent losses"""
-    down_ns: Downs = ()
+    down_ns: Annotated[Downs, InFile("down")] = ()
     """times (from, until) when the link is down"""
-    queue_bytes: int | None = None
+    queue_bytes: Annotated[int | None, BYTES] = None
     error_bytes: int | None = None
     """mean bytes from one bit error to the next, in frames that a broadcast node sends on the link"""
 
@@ -334,8 +322,8 @@ class AgentOptions:
 
 _NO_SETUP = SwitchSetup()
 _ANY_AGENT = AgentOptions()
-_PLAIN = FifoOptions()
-_NO_EXTRA = LinkExtra()
+PLAIN = FifoOptions()
+NO_EXTRA = LinkExtra()
 
 
 @dataclass(frozen=True)
@@ -383,7 +371,7 @@ class Scenario:
         return self.kinds.get(switch, "p4")
 
     def fifo(self, switch: str) -> FifoOptions:
-        return self.fifos.get(switch, _PLAIN)
+        return self.fifos.get(switch, PLAIN)
 
     def agent(self, switch: str) -> AgentOptions:
         return self.agents.get(switch, _ANY_AGENT)
@@ -392,4 +380,4 @@ class Scenario:
         return self.setups.get(switch, _NO_SETUP)
 
     def extra(self, link: int) -> LinkExtra:
-        return self.extras.get(link, _NO_EXTRA)
+        return self.extras.get(link, NO_EXTRA)

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from groupflow.data import P4_JSON, P4INFO
 from groupflow.errors import InvalidError
-from groupflow.files.forms import load_text, naming, read_yaml, refuse, validate
+from groupflow.files.forms import load_text, naming, read_yaml, refuse, validate, value_of
 from groupflow.files.repetition import expand
 from groupflow.files.topology import build
 from groupflow.files.topology import load as load_topology
@@ -48,7 +48,7 @@ def _scenario(form: forms.NetworkForm, source: str, folder: Path) -> Scenario:
     kinds: Kinds = {name: switch.kind for name, switch in form.switches.items()}
     _check_fifos(topology, kinds, fifos)
     extras = {place: link.extra for place, link in enumerate(form.links)}
-    scenario = forms.value_of(
+    scenario = value_of(
         Scenario,
         form,
         name=form.name if "name" in form.model_fields_set else Path(source).stem,
@@ -63,7 +63,7 @@ def _scenario(form: forms.NetworkForm, source: str, folder: Path) -> Scenario:
         program=folder / form.program if form.program else P4_JSON,
         setups=MappingProxyType(
             {
-                name: model.SwitchSetup(queues=tuple(switch.queues))
+                name: model.SwitchSetup(queues=switch.queues)
                 for name, switch in form.switches.items()
                 if switch.queues
             }
@@ -147,16 +147,17 @@ def _check_tcp(key: str, traffic: model.TcpTraffic) -> None:
         refuse(f"{key}.size", "goes without messages, which have a size of their own; leave out one")
 
 
-def _check_fifo(key: str, switch: forms.SwitchForm) -> None:
+def _check_fifo(key: str, switch: forms.ScenarioSwitch) -> None:
     """Refuses what contradicts itself."""
     for field in ("ecn", "xoff", "xon"):
-        if switch.kind != "fifo" and field in switch.model_fields_set:
+        if switch.kind != "fifo" and getattr(switch.fifo, field) is not None:
             refuse(f"{key}.{field}", "only a fifo has it; write kind: fifo")
-    for field, value, other in (("xoff", switch.xoff, "xon"), ("xon", switch.xon, "xoff")):
-        if value is None and other in switch.model_fields_set:
+    xoff, xon = switch.fifo.xoff, switch.fifo.xon
+    for field, value, other, given in (("xoff", xoff, "xon", xon), ("xon", xon, "xoff", xoff)):
+        if value is None and given is not None:
             refuse(f"{key}.{field}", f"missing; {other} needs it, as in '1000 packets'")
-    if switch.xoff is not None and switch.xon is not None and switch.xon > switch.xoff:
-        refuse(f"{key}.xon", f"'{switch.xon} packets' is above xoff; write {switch.xoff} packets or less")
+    if xoff is not None and xon is not None and xon > xoff:
+        refuse(f"{key}.xon", f"'{xon} packets' is above xoff; write {xoff} packets or less")
 
 
 def _check_fifos(topology: Topology, kinds: Kinds, fifos: Mapping[str, FifoOptions]) -> None:

@@ -214,7 +214,7 @@ def _route_encoder(scenario: Scenario) -> "Callable[[str], list[p4r.Update]]":
     program = _program(scenario)
     # Such nodes keep Ethernet addresses: a frame for one of them goes on under that node's address.
     plain = [s.mac for s in scenario.topology.switches.values() if scenario.kind(s.name) != "p4"]
-    stations = {Key("station", (int(mac.replace(":", ""), 16),)): action("for_us") for mac in plain}
+    stations = {Key("l3_admit", (int(mac.replace(":", ""), 16),)): action("admit_to_l3") for mac in plain}
 
     def updates(switch: str) -> "list[p4r.Update]":
         entries = unicast_entries(scenario.topology, switch) | stations

@@ -40,7 +40,6 @@ def session_flows(scenario: Scenario, session: SplitSession) -> list[Flow]:
 
 def _relay(session: SplitSession, sender: str, agent: str, receivers: list[str]) -> dict[str, object]:
     return {
-        "agent": agent,
         "upstream": session.hop(sender, agent),
         "branches": [session.hop(agent, receiver) for receiver in receivers],
         "mode": session.mode,

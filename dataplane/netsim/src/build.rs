@@ -9,7 +9,6 @@ use groupflow_pipeline::Port;
 use groupflow_switch::core::SwitchConfig;
 use groupflow_switch::p4rt::PipelineConfig;
 
-use crate::agent::SplitNode;
 use crate::broadcast::Broadcast;
 use crate::ecn::Marker;
 use crate::engine::{Cell, Simulation};
@@ -17,6 +16,7 @@ use crate::error::BuildError;
 use crate::fifo::{Fifo, QueueLimit};
 use crate::flows::Flows;
 use crate::frame_queue::{Batch, FrameQueue};
+use crate::host::agent::SplitNode;
 use crate::host::HostInterface;
 use crate::ids::{LinkId, NodeId};
 use crate::island::{Island, Leaf, NodeSlot};

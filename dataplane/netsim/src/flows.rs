@@ -101,7 +101,7 @@ impl Flows {
             claim("bones", resolved.host, bone.udp_port, &bone.name)?;
             flows.bones.push(resolved);
         }
-        flows.relays = relays::resolve(spec, nodes, &flows.flows)?;
+        flows.relays = relays::resolve(spec, &flows.flows)?;
         Ok(flows)
     }
 
@@ -285,7 +285,7 @@ fn far_end(spec: &NetworkSpec, link: LinkId) -> &str {
     }
 }
 
-fn is_agent(spec: &NetworkSpec, node: NodeId) -> bool {
+pub(crate) fn is_agent(spec: &NetworkSpec, node: NodeId) -> bool {
     matches!(spec.nodes[node.index()].kind, NodeKind::Agent(_))
 }
 

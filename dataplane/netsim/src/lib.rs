@@ -18,7 +18,7 @@
 //! | `switch`, `broadcast` | P4 switches; satellites and their ground stations |
 //! | `host`, `flows`, `wire` | hosts; the flows between them; the bytes of their frames |
 //! | [`tcp`] | TCP endpoints |
-//! | `agent`, `relays` | split agents; the streams that they relay |
+//! | `relays` | the streams that split agents relay |
 //! | `bones` | hubs and rims of round multicast |
 //! | `routes`, `address_table` | the way to every host; lookup by address |
 //! | `sample`, `record`, `transit` | measurements; their CSV files; a flow's bytes on a link |
@@ -28,7 +28,6 @@
 #![forbid(unsafe_code)]
 
 mod address_table;
-mod agent;
 mod barrier;
 mod bones;
 mod broadcast;

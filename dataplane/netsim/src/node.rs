@@ -2,10 +2,10 @@
 
 use groupflow_base::Nanos;
 
-use crate::agent::SplitNode;
 use crate::broadcast::Broadcast;
 use crate::drops::DropList;
 use crate::fifo::Fifo;
+use crate::host::agent::SplitNode;
 use crate::host::HostInterface;
 use crate::ids::NodeId;
 use crate::pausable::Pausable;

@@ -6,19 +6,20 @@ use std::collections::{HashMap, HashSet};
 use groupflow_transport::fanout::Mode;
 
 use crate::error::BuildError;
-use crate::flows::ResolvedFlow;
+use crate::flows::{is_agent, ResolvedFlow};
 use crate::ids::{FlowId, NodeId};
-use crate::spec::{NetworkSpec, NodeKind, RelaySpec, SourceSpec, TcpSpec};
+use crate::spec::{NetworkSpec, RelaySpec, SourceSpec, TcpSpec};
 
 /// A stream at an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Relay {
+    /// The node at which upstream ends: an agent, or a host.
     pub(crate) agent: NodeId,
     pub(crate) upstream: FlowId,
     pub(crate) branches: Vec<FlowId>,
     pub(crate) mode: Mode,
-    /// The distance by which the acknowledgement may be beyond that of the branches.
-    pub(crate) ahead: Option<u64>,
+    /// The bound of the cache.
+    pub(crate) cache_bytes: Option<u64>,
     /// The stream's length, if it has an end.
     pub(crate) length: Option<u64>,
 }
@@ -26,22 +27,21 @@ pub(crate) struct Relay {
 impl Relay {
     /// Whether the acknowledgements of this flow wait for branches.
     pub(crate) fn holds(&self, flow: FlowId) -> bool {
-        self.upstream == flow && self.ahead.is_some()
+        self.upstream == flow && (self.mode == Mode::EndToEnd || self.cache_bytes.is_some())
     }
 }
 
 /// Resolves relays. Each flow to an agent is the upstream of one, each flow from an agent a branch of one.
-pub(crate) fn resolve(
-    spec: &NetworkSpec, nodes: &HashMap<&str, NodeId>, flows: &[ResolvedFlow],
-) -> Result<Vec<Relay>, BuildError> {
+pub(crate) fn resolve(spec: &NetworkSpec, flows: &[ResolvedFlow]) -> Result<Vec<Relay>, BuildError> {
     let numbers: HashMap<&str, FlowId> =
         (0..).zip(flows).map(|(number, flow)| (flow.spec.name.as_str(), FlowId(number))).collect();
     let mut used = HashSet::new();
     let mut relays: Vec<Relay> = Vec::new();
     for (place, relay) in spec.relays.iter().enumerate() {
-        let resolving = Resolving { spec, nodes, flows, numbers: &numbers, relay, place };
+        let resolving = Resolving { flows, numbers: &numbers, relay, place };
         let resolved = resolving.resolve()?;
-        for (end, flow) in resolved.ends() {
+        let branches = resolved.branches.iter().map(|&branch| ("branches", branch));
+        for (end, flow) in branches.chain([("upstream", resolved.upstream)]) {
             if !used.insert((end, flow)) {
                 let problem = format!("{:?} is passed on by another relay", flows[flow.index()].spec.name);
                 return Err(resolving.refuse(end, problem));
@@ -49,46 +49,36 @@ pub(crate) fn resolve(
         }
         relays.push(resolved);
     }
-    let is_agent = |node: NodeId| matches!(spec.nodes[node.index()].kind, NodeKind::Agent(_));
     for (number, flow) in (0..).zip(flows) {
         for (end, node) in [("upstream", flow.to), ("branches", flow.from)] {
-            if is_agent(node) && !used.contains(&(end, FlowId(number))) {
+            if is_agent(spec, node) && !used.contains(&(end, FlowId(number))) {
                 let problem = "a flow ends at an agent only as part of a relay; add it to relays";
                 return Err(BuildError::new(format!("flows.{}", flow.spec.name), problem));
             }
         }
     }
-    lengths(&mut relays, flows);
+    for place in 0..relays.len() {
+        relays[place].length = length(&relays, flows, relays[place].upstream);
+    }
     Ok(relays)
 }
 
-impl Relay {
-    fn ends(&self) -> impl Iterator<Item = (&'static str, FlowId)> + '_ {
-        let branches = self.branches.iter().map(|branch| ("branches", *branch));
-        std::iter::once(("upstream", self.upstream)).chain(branches)
-    }
-}
-
 /// A stream is as long as its sender's data; from agent to agent it is the same one.
-fn lengths(relays: &mut [Relay], flows: &[ResolvedFlow]) {
-    let length = |flow: FlowId| match &flows[flow.index()].spec.source {
-        SourceSpec::Tcp(tcp) => tcp.bytes,
-        SourceSpec::Udp(_) => None,
-    };
-    relays.iter_mut().for_each(|relay| relay.length = length(relay.upstream));
+fn length(relays: &[Relay], flows: &[ResolvedFlow], mut flow: FlowId) -> Option<u64> {
     // A stream passes each agent at most once.
     for _ in 0..relays.len() {
-        for from in 0..relays.len() {
-            let (length, branches) = (relays[from].length, relays[from].branches.clone());
-            let next = relays.iter_mut().filter(|relay| branches.contains(&relay.upstream));
-            next.for_each(|relay| relay.length = length);
+        match relays.iter().find(|relay| relay.branches.contains(&flow)) {
+            Some(relay) => flow = relay.upstream,
+            None => break,
         }
+    }
+    match &flows[flow.index()].spec.source {
+        SourceSpec::Tcp(tcp) => tcp.bytes,
+        SourceSpec::Udp(_) => None,
     }
 }
 
 struct Resolving<'a> {
-    spec: &'a NetworkSpec,
-    nodes: &'a HashMap<&'a str, NodeId>,
     flows: &'a [ResolvedFlow],
     numbers: &'a HashMap<&'a str, FlowId>,
     relay: &'a RelaySpec,
@@ -101,20 +91,14 @@ impl Resolving<'_> {
     }
 
     fn resolve(&self) -> Result<Relay, BuildError> {
-        let name = self.relay.agent.as_str();
-        let agent = *self.nodes.get(name).ok_or_else(|| self.refuse("agent", format!("no node {name:?}")))?;
-        if !matches!(self.spec.nodes[agent.index()].kind, NodeKind::Agent(_) | NodeKind::Host(_)) {
-            return Err(self.refuse("agent", format!("{name:?} is neither an agent nor a host")));
-        }
+        let &RelaySpec { mode, cache_bytes, .. } = self.relay;
         let (upstream, above) = self.tcp("upstream", &self.relay.upstream)?;
-        if self.flows[upstream.index()].to != agent {
-            return Err(self.refuse("upstream", format!("{:?} does not end at {name}", self.relay.upstream)));
-        }
+        let agent = self.flows[upstream.index()].to;
         let mut branches = Vec::new();
         for branch in &self.relay.branches {
             let (flow, tcp) = self.tcp("branches", branch)?;
             let problem = if self.flows[flow.index()].from != agent {
-                format!("{branch:?} does not begin at {name}")
+                format!("{branch:?} does not begin where {:?} ends", self.relay.upstream)
             } else if tcp.bytes.is_some() || tcp.messages.is_some() {
                 format!("{branch:?} has bytes of its own; it carries the bytes from upstream")
             } else if tcp.mss != above.mss {
@@ -128,16 +112,11 @@ impl Resolving<'_> {
         if branches.is_empty() {
             return Err(self.refuse("branches", "none; name a flow that goes on from the agent"));
         }
-        let mode = self.relay.mode;
-        let ahead = match (mode, self.relay.cache_bytes) {
-            (Mode::NodeToNode, bound) => bound,
-            (Mode::EndToEnd, None) => Some(0),
-            (Mode::EndToEnd, Some(_)) => {
-                let problem = "end-to-end acknowledges nothing that is cached; leave it out";
-                return Err(self.refuse("cache_bytes", problem));
-            }
-        };
-        Ok(Relay { agent, upstream, branches, mode, ahead, length: None })
+        if mode == Mode::EndToEnd && cache_bytes.is_some() {
+            let problem = "end-to-end acknowledges nothing that is cached; leave it out";
+            return Err(self.refuse("cache_bytes", problem));
+        }
+        Ok(Relay { agent, upstream, branches, mode, cache_bytes, length: None })
     }
 
     fn tcp(&self, field: &str, name: &str) -> Result<(FlowId, &TcpSpec), BuildError> {

@@ -45,17 +45,14 @@ pub struct NetworkSpec {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RelaySpec {
-    /// The agent; or a host, which may have flows of its own, too.
-    pub agent: String,
-    /// The flow that ends there.
+    /// The flow that ends at the agent; or at a host, which may have flows of its own, too.
     pub upstream: String,
     /// The flows that begin there and carry the same bytes.
     pub branches: Vec<String>,
     /// When the agent acknowledges (Emina et al., ICN 2011, section III).
     #[serde(with = "ModeName")]
     pub mode: Mode,
-    /// Node-to-node: the agent acknowledges at most so many bytes beyond those that every branch has.
-    /// Data that upstream has in flight then is cached, too. `None` has no bound.
+    /// Node-to-node: the agent caches at most so many bytes, and acknowledges no more. `None` has no bound.
     #[serde(default)]
     pub cache_bytes: Option<u64>,
 }

@@ -113,7 +113,7 @@ fn block(route: u32) -> u32 {
 fn pipeline(program: &Arc<Program>, engine: Engine, entries: Entries) -> Pipeline {
     let mut p =
         Pipeline::with_options(Arc::clone(program), PipelineOptions { engine, ..PipelineOptions::default() });
-    add(&mut p, "station", 0, vec![Match::Exact(SWITCH_MAC)], ".for_us", &[]);
+    add(&mut p, "l3_admit", 0, vec![Match::Exact(SWITCH_MAC)], ".admit_to_l3", &[]);
     for host in 1..=100 {
         let to = Match::Lpm { value: 0x0a00_0000 + host, prefix: 32 };
         add(&mut p, "ipv4_route", 0, vec![to], ".route", &[host, SWITCH_MAC, 0x0200_0000_0100 + host]);

@@ -172,7 +172,7 @@ proptest! {
     #[test]
     fn both_engines_refuse_the_same(segments in prop::collection::vec(tcp(), 1..40)) {
         let mut twin = Twin::new(program());
-        add(&mut twin, ".station", Match::Exact(0), ".for_us");
+        add(&mut twin, ".l3_admit", Match::Exact(0), ".admit_to_l3");
         add(&mut twin, ".ipv4_route", Match::Lpm { value: 0, prefix: 0 }, ".refuse");
         for (i, segment) in segments.iter().enumerate() {
             twin.send(1_000 * i as u64, 3, &ethernet(0, 0x800, &ipv4(6, [10, 200, 0, 1], segment)), 0);

@@ -69,8 +69,8 @@ fn through_switch(program: &Arc<Program>, traced: bool) -> Result<f64, Box<dyn E
 /// Routes 10.0.0.0/8 to port 2.
 fn route(pipeline: &mut Pipeline) -> Result<(), Box<dyn Error>> {
     let route = (Match::Lpm { value: 10 << 24, prefix: 8 }, "route", vec![2, 1, 1]);
-    let station = (Match::Exact(0x02_00_00_00_00_01), "for_us", vec![]);
-    for (name, (key, action, arguments)) in [("ipv4_route", route), ("station", station)] {
+    let admitted = (Match::Exact(0x02_00_00_00_00_01), "admit_to_l3", vec![]);
+    for (name, (key, action, arguments)) in [("ipv4_route", route), ("l3_admit", admitted)] {
         let program = Arc::clone(pipeline.program());
         let in_control = |what: &str| format!("GroupflowIngress.forwarding.{what}");
         let table = program.table(&in_control(name)).ok_or("no such table")?;

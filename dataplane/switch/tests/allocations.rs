@@ -125,7 +125,7 @@ fn add(pipeline: &mut Pipeline, table: &str, matches: Vec<Match>, action: &str, 
 /// A route to port 2, and a session from port 1 to the branches with a cache agent.
 fn set_up(pipeline: &mut Pipeline, replication: &mut ReplicationEngine) {
     let [data, acks, repairs] = [1u16, 2, 3];
-    add(pipeline, "station", vec![Match::Exact(SWITCH_MAC)], ".for_us", &[]);
+    add(pipeline, "l3_admit", vec![Match::Exact(SWITCH_MAC)], ".admit_to_l3", &[]);
     let to = Match::Lpm { value: 0x0a00_0002, prefix: 32 };
     add(pipeline, "ipv4_route", vec![to], ".route", &[2, SWITCH_MAC, 0x0200_0000_0102]);
     let key = || vec![Match::Exact(u128::from(SESSION)), Match::Exact(1)];

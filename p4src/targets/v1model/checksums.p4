@@ -8,10 +8,9 @@
       hdr.ipv4.identification, hdr.ipv4.flags, hdr.ipv4.fragment_offset,            \
       hdr.ipv4.ttl, hdr.ipv4.protocol, hdr.ipv4.src, hdr.ipv4.dst }
 
-#define GROUP_CHECKSUM_FIELDS                                                       \
-    { hdr.group.version, hdr.group.type, hdr.group.flags, hdr.group.poll,           \
-      hdr.group.session, hdr.group.source, hdr.group.member, hdr.group.seq,         \
-      hdr.group.stamp, hdr.group.length }
+#define GROUP_CHECKSUM_FIELDS(GROUP)                                                \
+    GROUP.version, GROUP.type, GROUP.flags, GROUP.poll, GROUP.session,              \
+    GROUP.source, GROUP.member, GROUP.seq, GROUP.stamp, GROUP.length
 
 // With the pseudo header of RFC 9293, 3.1, of a segment without options and payload.
 #define TCP_RESET_CHECKSUM_FIELDS                                                   \
@@ -24,7 +23,18 @@ control VerifyChecksums(inout headers_t hdr, inout metadata_t meta) {
     apply {
         verify_checksum(hdr.ipv4.isValid() && hdr.ipv4.ihl == 5, IPV4_CHECKSUM_FIELDS, hdr.ipv4.checksum,
                         HashAlgorithm.csum16);
-        verify_checksum(hdr.group.isValid(), GROUP_CHECKSUM_FIELDS, hdr.group.checksum, HashAlgorithm.csum16);
+        verify_checksum(hdr.group.isValid(), { GROUP_CHECKSUM_FIELDS(hdr.group) }, hdr.group.checksum,
+                        HashAlgorithm.csum16);
+    }
+}
+
+// Whether 24 bytes have the checksum of a group header. They are not verified above, where a wrong one would
+// be an error of the packet.
+control ForeignChecksum(in group_header_t group, out bit<1> is_right) {
+    apply {
+        bit<16> rest;
+        hash(rest, HashAlgorithm.csum16, 16w0, { GROUP_CHECKSUM_FIELDS(group), group.checksum }, 17w0x10000);
+        is_right = (bit<1>)(rest == 0);
     }
 }
 
@@ -33,6 +43,7 @@ control UpdateChecksums(inout headers_t hdr, inout metadata_t meta) {
         update_checksum(hdr.ipv4.isValid(), IPV4_CHECKSUM_FIELDS, hdr.ipv4.checksum, HashAlgorithm.csum16);
         update_checksum(meta.bridged.refused == 1, TCP_RESET_CHECKSUM_FIELDS, hdr.tcp.checksum,
                         HashAlgorithm.csum16);
-        update_checksum(hdr.group.isValid(), GROUP_CHECKSUM_FIELDS, hdr.group.checksum, HashAlgorithm.csum16);
+        update_checksum(hdr.group.isValid(), { GROUP_CHECKSUM_FIELDS(hdr.group) }, hdr.group.checksum,
+                        HashAlgorithm.csum16);
     }
 }

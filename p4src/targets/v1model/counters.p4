@@ -7,8 +7,8 @@ control CONTROL(in INDEX index) {                               \
 }
 
 // Packets and bytes that arrived on each port, good and bad, and that left on it.
-INDEXED_COUNTER(CountArrival, port_t, 0x12000001, MAX_PORTS, packets_and_bytes, port_in)
-INDEXED_COUNTER(CountDeparture, port_t, 0x12000002, MAX_PORTS, packets_and_bytes, port_out)
+INDEXED_COUNTER(CountArrival, port_id_t, 0x12000001, MAX_PORTS, packets_and_bytes, port_in)
+INDEXED_COUNTER(CountDeparture, port_id_t, 0x12000002, MAX_PORTS, packets_and_bytes, port_out)
 // Packets not forwarded, by reason: DROP_*, whose words switch and controller read here.
 control CountDrop(in drop_reason_t reason) {
     @id(0x12000003)
@@ -22,4 +22,4 @@ control CountDrop(in drop_reason_t reason) {
 // Messages handed to the controller, by type of the group packet.
 INDEXED_COUNTER(CountPunt, bit<8>, 0x12000004, 256, packets, punts)
 // TCP segments answered with a reset, by the port they came from.
-INDEXED_COUNTER(CountRefusal, port_t, 0x12000005, MAX_PORTS, packets, refusals)
+INDEXED_COUNTER(CountRefusal, port_id_t, 0x12000005, MAX_PORTS, packets, refusals)

@@ -1,6 +1,9 @@
 // The target's special ports, and operations for which each target has a syntax of its own.
+//
+// Metadata of ingress, `bridged_t` with them, is there at egress, in each copy of the replication engine too:
+// nothing has to carry it.
 
-// The ingress port of the packet generator's frames. No interface has this number.
+// The ingress port of the packet generator's frames. A topology's ports begin at 1.
 #ifndef GENERATOR_PORT
 #define GENERATOR_PORT 0
 #endif

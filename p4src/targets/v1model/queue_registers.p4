@@ -4,7 +4,7 @@
 
 // n packets wait now. The report of the downstream neighbour is kept (`heard`), or recalled.
 control QueueState(in bit<32> cell, in bool heard, inout rate_t r, inout bit<32> next_n, out bit<32> n) {
-    @id(0x16000003) @groupflow_queue_depth(8)
+    @id(0x16000003) @name(".queue_depth") @groupflow_queue_depth(8)
     register<bit<32>>(QUEUE_CELLS) queue_depth;
     // RATE_MAX - r_i: 0, as registers start, is no limit.
     @id(0x16000006) register<bit<32>>(QUEUE_CELLS) heard_headroom;
@@ -26,7 +26,7 @@ control QueueState(in bit<32> cell, in bool heard, inout rate_t r, inout bit<32>
 
 // The rate at which the queue is served: no limit before it is first written.
 control QueueRate(in bit<32> cell, in rate_t value) {
-    @id(0x16000004) @groupflow_queue_rate(8)
+    @id(0x16000004) @name(".queue_rate") @groupflow_queue_rate(8)
     register<bit<32>>(QUEUE_CELLS) queue_rate;
 
     apply {
@@ -36,7 +36,7 @@ control QueueRate(in bit<32> cell, in rate_t value) {
 
 // L of eq. 13. 0xffffffff: the port sets no limit.
 control QueueShare(in bit<32> cell, out bit<32> value) {
-    @id(0x16000005) @groupflow_queue_share(8)
+    @id(0x16000005) @name(".queue_share") @groupflow_queue_share(8)
     register<bit<32>>(QUEUE_CELLS) queue_share;
 
     apply {
@@ -67,8 +67,8 @@ control BranchReports(in flow_t flow, in combine_t combine, inout bit<32> n, ino
 
 // How many packets the last one left behind in its queue. gfswitch keeps queue_depth itself; where a traffic
 // manager does not (BMv2), the rate agent beside the switch copies this there.
-control QueueMirror(in bridged_t bridged, in port_t port, in bit<32> depth) {
-    @id(0x1600000a) register<bit<32>>(QUEUE_CELLS) left_behind;
+control QueueMirror(in bridged_t bridged, in port_id_t port, in bit<32> depth) {
+    @id(0x1600000a) @name(".left_behind") register<bit<32>>(QUEUE_CELLS) left_behind;
 
     apply {
         if (bridged.queue != 0) {

@@ -75,7 +75,7 @@ def source_entry(
     parameters = {"to_cell": cell(port, queue), "limit": limit} | _terms("alpha", alpha) | _terms("d", d)
     return fy.P4TableEntry(
         "feedback_sources",
-        match=fy.P4TableMatch({"hdr.feedback.flow": flow, "meta.ingress_port": port}),
+        match=fy.P4TableMatch({"flow": flow, "ingress_port": port}),
         action=fy.P4TableAction("from_downstream", **parameters),
     )
 
@@ -89,20 +89,21 @@ def tick_entry(
     d: Terms = NONE,
     limit: int = RATE_MAX,
     line_rate: int = 0,
-    to_port: int = UPSTREAM,
+    to_port: int | None = UPSTREAM,
     combine: int = FIRST,
 ) -> fy.P4TableEntry:
-    """A tick of the flow's branch computes its report."""
+    """A tick of the flow's branch computes its report; `to_port` None: for a later branch, or for nobody."""
     parameters = {
         "of_cell": cell(port, queue),
         "limit": limit,
         "line_rate": line_rate,
-        "to_port": to_port,
+        "send": to_port is not None,
+        "to_port": to_port or 0,
         "combine": combine,
     } | _terms("d", d)
     return fy.P4TableEntry(
         "ticks",
-        match=fy.P4TableMatch({"hdr.tick.flow": flow, "hdr.tick.branch": branch}),
+        match=fy.P4TableMatch({"flow": flow, "branch": branch}),
         action=fy.P4TableAction("report", **parameters),
     )
 
@@ -114,7 +115,7 @@ def external_entry(
     parameters = {"limit": limit} | _terms("alpha", alpha) | _terms("d", d)
     return fy.P4TableEntry(
         "external_reports",
-        match=fy.P4TableMatch({"hdr.feedback.flow": flow, "port": port}),
+        match=fy.P4TableMatch({"flow": flow, "egress_port": port}),
         action=fy.P4TableAction("report_external", **parameters),
     )
 

@@ -13,6 +13,8 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
 
+from groupflow.control.sessions.desired import KEEPALIVES, REQUESTS
+from groupflow.p4rt.entries import Rate
 from groupflow.switch import Output, Switch
 from tests.support.p4.layers import DATA, GROUP_PORT, RESET, Group
 
@@ -83,7 +85,7 @@ def stream_entry(active: int = 0b111, **changes: int) -> fy.P4TableEntry:
     } | changes
     return fy.P4TableEntry(
         "streams",
-        match=fy.P4TableMatch({"hdr.group.session": SESSION, "hdr.group.source": SOURCE}),
+        match=fy.P4TableMatch({"session": SESSION, "source": SOURCE}),
         action=fy.P4TableAction("stream", **parameters),
     )
 
@@ -92,14 +94,7 @@ def branch_entry(branch: int, port: int, member: int) -> fy.P4TableEntry:
     """Acknowledgements of `member` on `port` count for `branch`."""
     return fy.P4TableEntry(
         "branches",
-        match=fy.P4TableMatch(
-            {
-                "hdr.group.session": SESSION,
-                "hdr.group.source": SOURCE,
-                "meta.ingress_port": port,
-                "hdr.group.member": member,
-            }
-        ),
+        match=fy.P4TableMatch({"session": SESSION, "source": SOURCE, "ingress_port": port, "member": member}),
         action=fy.P4TableAction("from_branch", branch=branch),
     )
 
@@ -110,7 +105,7 @@ def neighbour_entry(port: int) -> fy.P4TableEntry:
         action = fy.P4TableAction("to_switch", src=ROUTER_MAC, dst="02:00:00:00:00:02")
     else:
         action = fy.P4TableAction("to_host", src=ROUTER_MAC, dst=mac(port), ip=ip(port), port=30000 + port)
-    return fy.P4TableEntry("neighbours", match=fy.P4TableMatch({"copy": port}), action=action)
+    return fy.P4TableEntry("neighbours", match=fy.P4TableMatch({"instance": port}), action=action)
 
 
 def group_entry(group: int, *ports: int) -> fy.P4MulticastGroupEntry:
@@ -118,10 +113,10 @@ def group_entry(group: int, *ports: int) -> fy.P4MulticastGroupEntry:
     return fy.P4MulticastGroupEntry(group, replicas=[(port, port) for port in ports])
 
 
-def station_entry() -> fy.P4TableEntry:
+def admit_entry() -> fy.P4TableEntry:
     """Frames to ROUTER_MAC are for the switch."""
     return fy.P4TableEntry(
-        "station", match=fy.P4TableMatch({"hdr.ethernet.dst": ROUTER_MAC}), action=fy.P4TableAction("for_us")
+        "l3_admit", match=fy.P4TableMatch({"dst_mac": ROUTER_MAC}), action=fy.P4TableAction("admit_to_l3")
     )
 
 
@@ -129,7 +124,7 @@ def route_entry(prefix: str, port: int, dst: str | None = None) -> fy.P4TableEnt
     """Unicast to the prefix leaves on a port; `dst` is the MAC there, by default its host's."""
     return fy.P4TableEntry(
         "ipv4_route",
-        match=fy.P4TableMatch({"hdr.ipv4.dst": prefix}),
+        match=fy.P4TableMatch({"ipv4_dst": prefix}),
         action=fy.P4TableAction("route", port=port, src=ROUTER_MAC, dst=dst or mac(port)),
     )
 
@@ -147,16 +142,24 @@ def agent_entry(port: int) -> fy.P4TableEntry:
 def _source(port: int, action: str, **sessions: str) -> fy.P4TableEntry:
     return fy.P4TableEntry(
         "port_sources",
-        match=fy.P4TableMatch({"meta.ingress_port": port}),
+        match=fy.P4TableMatch({"ingress_port": port}),
         action=fy.P4TableAction(action, mac=mac(port), ip=ip(port), **sessions),
     )
+
+
+def rate_entry(cell: int, rate: Rate) -> fy.P4MeterEntry:
+    """The rate of messages to the controller in a cell of the meter."""
+    rates = fy.P4MeterConfig(cir=rate.packets, cburst=rate.burst, pir=rate.packets, pburst=rate.burst)
+    return fy.P4MeterEntry("punt_meter", index=cell, config=rates)
 
 
 def guarded(switch: Switch) -> Switch:
     """Installs what the controller says of this file's ports (5 is a switch's), and routes to the hosts."""
     hosts = (UPSTREAM, AGENT, FIRST, SECOND)
+    for port in (*hosts, DOWN):
+        switch.write([~rate_entry(2 * port, REQUESTS), ~rate_entry(2 * port + 1, KEEPALIVES)])
     switch.write([+(agent_entry(port) if port == AGENT else host_entry(port)) for port in hosts])
-    switch.write([+station_entry(), *(+route_entry(f"{ip(port)}/32", port) for port in hosts)])
+    switch.write([+admit_entry(), *(+route_entry(f"{ip(port)}/32", port) for port in hosts)])
     return switch
 
 

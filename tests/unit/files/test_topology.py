@@ -42,6 +42,16 @@ ERRORS = [
         "  c1: {ip: 10.0.9.1/24}\n  h1: {ip: 10.0.9.2/24}",
         "line 8: duplicate name 'h1'; rename one",
     ),
+    (
+        "name: small",
+        "name: small\np4info: x.txtpb",
+        "p4info: is of no program; write its `program` beside it",
+    ),
+    (
+        "grpc: 9561,",
+        "grpc: 9561, p4info: x.txtpb,",
+        "switches.s1.p4info: is of no program; write its `program` beside it",
+    ),
     ("[h1, s1]", "[h1, s9]", "links[0].ends: no host or switch 's9'; declare it under hosts or switches"),
     ("[h1, s1]", "[h1]", "links[0].ends: ['h1'] will not do; write two names, as in `ends: [h1, s1]`"),
     ("[h1, s1]", "[s1, s1]", "links[0].ends: 's1' is linked to itself; name two nodes"),

@@ -14,10 +14,12 @@ import pytest
 from finsy.proto import p4i
 from google.protobuf import text_format
 
+from groupflow.control.diffusion.bmv2_agent import LEFT_BEHIND, QUEUE_DEPTH, QUEUE_RATE, QUEUE_SHARE
 from scripts import p4_artefacts
 from tests.support.p4.network import JSON, P4INFO
 
 STAGES = sorted((p4_artefacts.P4SRC / "stages").glob("*.p4"))
+TOP = p4_artefacts.P4SRC / "groupflow_v1model.p4"
 TARGETS = re.compile(
     r"v1model|bmv2|gfswitch|simple_switch|tofino|\btna\b|standard_metadata|mark_to_drop"
     r"|\bregister<|\b(direct_)?counter\(|\bmeter\(|(verify|update)_checksum",
@@ -50,7 +52,7 @@ def test_a_register_is_read_once_and_written_once() -> None:
             reads[primitive["parameters"][1]["value"]] += 1
         elif primitive["op"] == "register_write":
             writes[primitive["parameters"][0]["value"]] += 1
-    assert len(reads | writes) == 28
+    assert len(reads | writes) == 27
     assert set(reads.values()) == set(writes.values()) == {1}
     managers = {name.rpartition(".")[2]: (name in reads, name in writes) for name in set(reads) ^ set(writes)}
     assert managers == {  # the traffic manager does the other half
@@ -84,6 +86,24 @@ def test_ids_are_pinned() -> None:
     assert len({p.id for p in preambles}) == len(preambles)
 
 
+def test_the_control_plane_sees_no_path_of_the_program() -> None:
+    """Keys have names and ids of their own, so that fields and stages may move."""
+    info = p4info()
+    for table in info.tables:
+        assert [field.id for field in table.match_fields] == list(range(1, len(table.match_fields) + 1))
+        assert not [field.name for field in table.match_fields if "." in field.name]
+    registers = {register.preamble.name for register in info.registers}
+    assert {QUEUE_DEPTH, QUEUE_RATE, QUEUE_SHARE, LEFT_BEHIND} <= registers  # by name, over Thrift
+
+
+@pytest.mark.parametrize("source", [*STAGES, TOP], ids=lambda path: path.stem)
+def test_targets_compare_fields_and_port_0_is_a_port(source: Path) -> None:
+    """Stages compare with constants only, whose names are in capitals."""
+    text = re.sub(r"//.*", "", source.read_text())
+    assert re.findall(r"[\w.)\]]+ [<>]=? \(?[a-z]\w*", text) == []
+    assert re.findall(r"\w*port [=!]= 0\b", text) == []
+
+
 def test_tables_and_actions_say_what_is_legal() -> None:
     """Of their own keys and parameters, compared with numbers: p4-constraints knows no other names."""
     info = p4info()
@@ -101,14 +121,13 @@ def test_tables_and_actions_say_what_is_legal() -> None:
         assert set(re.sub(operators, " ", text).split()) <= fields[name], text
     assert {"ipv4_route", "controlled_flows"} == {t.preamble.alias for t in info.tables} - legal.keys()
     assert legal.keys() - {t.preamble.alias for t in info.tables} == {
-        *("host", "agent", "stream", "from_branch", "route", "to_queue", "report")
+        *("host", "agent", "stream", "from_branch", "route", "to_queue", "report", "from_downstream")
     }
 
 
 @pytest.mark.skipif(not shutil.which("p4c-bm2-ss"), reason="p4c-bm2-ss is not on PATH")
-@pytest.mark.parametrize("options", [[], ["-DMAX_STREAMS=64", "-DMAX_FLOWS=64"]], ids=str)
+@pytest.mark.parametrize("options", [[], ["-DMAX_STREAMS=64", "-DMAX_FLOWS=64"], ["-DBRANCHES=8"]], ids=str)
 def test_it_compiles_without_a_warning(options: list[str], tmp_path: Path) -> None:
-    source = p4_artefacts.P4SRC / "groupflow_v1model.p4"
-    command = ["p4c-bm2-ss", "--std", "p4-16", "--Werror", *options, "-o", tmp_path / "out.json", source]
+    command = ["p4c-bm2-ss", "--std", "p4-16", "--Werror", *options, "-o", tmp_path / "out.json", TOP]
     done = subprocess.run(command, capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

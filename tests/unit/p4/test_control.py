@@ -6,8 +6,32 @@ import pytest
 from scapy.layers.l2 import Ether
 
 from groupflow.switch import Switch
-from tests.support.p4.layers import ACK, DATA, JOIN, KEEPALIVE, LEAVE, QUERY, REPLY, REPORT, RESET, Group
-from tests.support.p4.network import FIRST, UPSTREAM, drops, frame, ip, reset
+from tests.support.p4 import network
+from tests.support.p4.layers import (
+    ACK,
+    DATA,
+    JOIN,
+    KEEPALIVE,
+    LEAVE,
+    QUERY,
+    REPAIR,
+    REPLY,
+    REPORT,
+    RESET,
+    Group,
+)
+from tests.support.p4.network import (
+    DATA_GROUP,
+    FIRST,
+    REPAIR_GROUP,
+    UPSTREAM,
+    drops,
+    frame,
+    group_entry,
+    ip,
+    ports,
+    reset,
+)
 
 
 @pytest.mark.parametrize("kind", [JOIN, LEAVE, KEEPALIVE, QUERY, REPORT])
@@ -32,10 +56,14 @@ def test_a_packet_out_leaves_as_it_is(bare: Switch) -> None:
     assert (output.port, output.frame) == (3, packet)
 
 
-def test_a_packet_out_to_no_port_is_dropped(bare: Switch) -> None:
+def test_port_0_is_a_port(bare: Switch) -> None:
+    """A packet-out leaves there, and an agent there gets no copy of what it sends itself."""
     bare.packet_out(b"\x02" * 60, egress_port=0, inject=0, padding=0)
-    assert bare.advance(0) == []
-    assert drops(bare) == {"no_upstream": 1}
+    assert ports(bare.advance(0)) == [0]
+    network.with_session(bare, agent_port=0, repair_group=REPAIR_GROUP)
+    bare.write([~group_entry(DATA_GROUP, 0, FIRST)])
+    assert ports(bare.run(0, frame(FIRST, REPAIR, seq=1))) == [FIRST]
+    assert ports(bare.run(UPSTREAM, frame(UPSTREAM, DATA, seq=1))) == [0, FIRST]
 
 
 def test_a_packet_out_needs_its_fields(bare: Switch) -> None:

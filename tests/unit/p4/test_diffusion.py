@@ -41,13 +41,13 @@ from tests.support.p4.diffusion import (
 from tests.support.p4.layers import ACK, DATA, SYNC
 from tests.support.p4.network import (
     ROUTER_MAC,
+    admit_entry,
     drops,
     frame,
     mac,
     new_switch,
     ports,
     route_entry,
-    station_entry,
     stream_entry,
 )
 
@@ -175,7 +175,7 @@ def branching(switch: Switch, *, fastest: bool) -> Switch:
             +tick_entry(
                 branch=number,
                 port=port,
-                to_port=UPSTREAM if number == 2 else 0,
+                to_port=UPSTREAM if number == 2 else None,
                 combine=FIRST if number == 0 else FASTEST if fastest else SLOWEST,
             )
             for number, port in enumerate(BRANCHES)
@@ -244,7 +244,7 @@ def test_a_tick_of_the_controller_counts_as_one(node: Switch) -> None:
 
 
 def test_a_tick_for_nobody_upstream_is_absorbed(bare: Switch) -> None:
-    bare.write([+tick_entry(to_port=0, line_rate=64)])
+    bare.write([+tick_entry(to_port=None, line_rate=64)])
     assert bare.run(GENERATOR_PORT, tick()) == []
     assert drops(bare) == {"absorbed": 1}
     assert rate(bare) == 64
@@ -261,7 +261,7 @@ def rule(queue: int, priority: int = 1, **match: object) -> fy.P4TableEntry:
     return fy.P4TableEntry(
         "controlled_flows",
         priority=priority,
-        match=fy.P4TableMatch({name.replace("__", "."): value for name, value in match.items()}),
+        match=fy.P4TableMatch(match),
         action=fy.P4TableAction("to_queue", queue=queue),
     )
 
@@ -283,11 +283,11 @@ ROUTED = Ether(dst=ROUTER_MAC, src=mac(1)) / IP(src="10.0.0.1", dst="10.0.0.3")
 def test_rules_put_packets_into_queues(bare: Switch, port: int, packet: Packet, queue: int) -> None:
     bare.write(
         [
-            +station_entry(),
+            +admit_entry(),
             +route_entry("10.0.0.0/24", 3),
-            +rule(2, hdr__ipv4__src="10.0.0.1", hdr__ipv4__protocol=6, meta__src_port=5001, priority=9),
-            +rule(3, meta__dst_port=53, hdr__ipv4__protocol=17),
-            +rule(6, meta__ingress_port=4),
+            +rule(2, ipv4_src="10.0.0.1", ip_protocol=6, l4_src_port=5001, priority=9),
+            +rule(3, l4_dst_port=53, ip_protocol=17),
+            +rule(6, ingress_port=4),
         ]
     )
     (output,) = bare.run(port, packet)
@@ -315,8 +315,8 @@ UNROUTED = Ether(dst=ROUTER_MAC, src=mac(1)) / IP(src="10.0.0.1", dst="10.9.9.9"
 
 
 def test_what_is_dropped_is_not_counted_in_a_flow(switch: Switch) -> None:
-    entry = rule(2, meta__ingress_port=1)
-    switch.write([+station_entry(), +entry])
+    entry = rule(2, ingress_port=1)
+    switch.write([+admit_entry(), +entry])
     assert switch.run(1, UNROUTED) == []
     assert drops(switch) == {"no_route": 1}
     (counted,) = switch.read(fy.P4DirectCounterEntry("flow_counter", table_entry=entry))

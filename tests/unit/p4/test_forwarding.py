@@ -9,19 +9,19 @@ from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Packet, Raw
 
 from groupflow.switch import Switch
-from tests.support.p4.network import ROUTER_MAC, drops, ip, mac, only, ports, route_entry, station_entry
+from tests.support.p4.network import ROUTER_MAC, admit_entry, drops, ip, mac, only, ports, route_entry
 
 
 @pytest.fixture
 def router(bare: Switch) -> Switch:
     bare.write(
         [
-            +station_entry(),
+            +admit_entry(),
             +route_entry(f"{ip(2)}/32", 2),
             +route_entry("10.0.0.0/24", 3),
             +fy.P4TableEntry(
                 "arp_responder",
-                match=fy.P4TableMatch({"hdr.arp.target_ip": f"{ip(2)}/32"}),
+                match=fy.P4TableMatch({"target_ip": f"{ip(2)}/32"}),
                 action=fy.P4TableAction("arp_reply", mac=ROUTER_MAC),
             ),
         ]

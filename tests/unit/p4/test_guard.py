@@ -10,6 +10,8 @@ from scapy.layers.inet import ICMP, IP, TCP, UDP
 from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Packet, Raw
 
+from groupflow.control.sessions.desired import KEEPALIVES, REQUESTS
+from groupflow.p4rt.entries import Rate
 from groupflow.switch import Switch
 from tests.support.p4 import network
 from tests.support.p4.diffusion import ANSWER, PROBE, feedback
@@ -97,7 +99,7 @@ def test_a_host_speaks_for_no_other(guarded: Switch, attack: Callable[[], Packet
 def test_an_arp_probe_is_neither_spoofed_nor_answered(guarded: Switch, known: bool) -> None:
     """RFC 5227: a host without an address asks whether the one that it wants is taken."""
     reply = fy.P4TableAction("arp_reply", mac=ROUTER_MAC)
-    asked = fy.P4TableMatch({"hdr.arp.target_ip": f"{ip(FIRST)}/32"})
+    asked = fy.P4TableMatch({"target_ip": f"{ip(FIRST)}/32"})
     guarded.write([+fy.P4TableEntry("arp_responder", match=asked, action=reply)])
     if not known:
         guarded.write([-network.host_entry(FIRST)])
@@ -215,7 +217,7 @@ def flood(switch: Switch, port: int, kind: int, count: int, now_ns: int = 0) -> 
     return len(switch.packet_ins)
 
 
-BURST, REQUESTS_A_SECOND, KEEPALIVES_A_SECOND = 400, 200, 400  # p4src/stages/sizes.p4
+BURST = REQUESTS.burst
 
 
 def test_a_flood_of_a_port_starves_nobody(guarded: Switch) -> None:
@@ -227,6 +229,15 @@ def test_a_flood_of_a_port_starves_nobody(guarded: Switch) -> None:
     assert flood(guarded, SECOND, JOIN, 10) == flood(guarded, SECOND, KEEPALIVE, 10) == 10
 
 
+def test_a_rate_bounds_the_messages_of_a_port_until_it_is_taken_away(switch: Switch) -> None:
+    """It is so low that the clock of a real switch does not matter."""
+    assert flood(switch, FIRST, KEEPALIVE, 10) == 10
+    switch.write([~network.rate_entry(2 * FIRST + 1, Rate(packets=1, burst=3))])
+    assert 3 <= flood(switch, FIRST, KEEPALIVE, 20) <= 5
+    switch.write([~fy.P4MeterEntry("punt_meter", index=2 * FIRST + 1)])
+    assert flood(switch, FIRST, KEEPALIVE, 10) == 10
+
+
 def test_answers_to_probes_are_metered_and_counted(guarded: Switch) -> None:
     for _ in range(1000):
         guarded.run(DOWN, feedback(flags=PROBE | ANSWER))
@@ -236,7 +247,7 @@ def test_answers_to_probes_are_metered_and_counted(guarded: Switch) -> None:
     assert entry.packet_count == BURST
 
 
-@pytest.mark.parametrize(("kind", "rate"), [(JOIN, REQUESTS_A_SECOND), (KEEPALIVE, KEEPALIVES_A_SECOND)])
+@pytest.mark.parametrize(("kind", "rate"), [(JOIN, REQUESTS.packets), (KEEPALIVE, KEEPALIVES.packets)])
 def test_a_port_regains_its_rate_up_to_a_burst(guarded: Switch, kind: int, rate: int) -> None:
     """Also over the wrap of the switch's clock, which counts us in 32 bits."""
     for second in (0, 2**32 // 10**6 - 1):

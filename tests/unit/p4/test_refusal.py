@@ -12,7 +12,7 @@ from scapy.packet import Packet, Raw
 from scapy.utils import checksum
 
 from groupflow.switch import Switch
-from tests.support.p4.network import ROUTER_MAC, drops, ip, mac, only, ports, route_entry, station_entry
+from tests.support.p4.network import ROUTER_MAC, admit_entry, drops, ip, mac, only, ports, route_entry
 
 PREFIX = "10.200.0.0/16"
 SERVED, UNSERVED = "10.200.0.1", "10.200.3.9"
@@ -25,11 +25,9 @@ def refusing(bare: Switch) -> Switch:
     """The prefix is refused, but for one session's address, which is behind port 2."""
     bare.write(
         [
-            +station_entry(),
+            +admit_entry(),
             +fy.P4TableEntry(
-                "ipv4_route",
-                match=fy.P4TableMatch({"hdr.ipv4.dst": PREFIX}),
-                action=fy.P4TableAction("refuse"),
+                "ipv4_route", match=fy.P4TableMatch({"ipv4_dst": PREFIX}), action=fy.P4TableAction("refuse")
             ),
             +route_entry(f"{SERVED}/32", 2),
         ]

@@ -15,13 +15,13 @@ from tests.support.p4.network import (
     ROUTER_MAC,
     SECOND,
     UPSTREAM,
+    admit_entry,
     drops,
     frame,
     ip,
     only,
     ports,
     route_entry,
-    station_entry,
     stream_entry,
 )
 
@@ -51,7 +51,7 @@ def test_a_request_of_a_stranger_is_dropped(switch: Switch) -> None:
 
 @pytest.mark.parametrize(("kind", "passes"), [(REPAIR, True), (SYNC, True), (DATA, False), (REPLY, False)])
 def test_only_a_caches_words_go_from_host_to_host(switch: Switch, kind: int, passes: bool) -> None:
-    switch.write([+station_entry(), +route_entry(f"{ip(FIRST)}/32", FIRST)])
+    switch.write([+admit_entry(), +route_entry(f"{ip(FIRST)}/32", FIRST)])
     packet = frame(AGENT, kind, b"r", dst=ip(FIRST), seq=3)
     packet[Ether].dst = ROUTER_MAC
     packet[UDP].sport, packet[UDP].dport = GROUP_PORT, 40000

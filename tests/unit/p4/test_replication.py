@@ -93,7 +93,7 @@ def test_two_neighbours_on_one_port_get_a_copy_each(switch: Switch) -> None:
 
     second = fy.P4TableEntry(
         "neighbours",
-        match=fy.P4TableMatch({"copy": 60}),
+        match=fy.P4TableMatch({"instance": 60}),
         action=fy.P4TableAction("to_host", src=ROUTER_MAC, dst=mac(FIRST), ip=ip(FIRST), port=40000),
     )
     group = fy.P4MulticastGroupEntry(DATA_GROUP, replicas=[(FIRST, FIRST), (FIRST, 60)])

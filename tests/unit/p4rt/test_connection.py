@@ -23,7 +23,7 @@ from tests.unit.p4rt.p4runtime_server import FakeP4Runtime, arbitration, p4runti
 PROGRAM = Program.load(P4INFO, JSON)
 
 ENTRIES: Entries = {
-    Key("station", (0x020000000001,)): action("for_us"),
+    Key("l3_admit", (0x020000000001,)): action("admit_to_l3"),
     Key("ipv4_route", (0x0A000101, 32)): action("route", port=3, src=0x020000000001, dst=0x02000A000101),
     Key("neighbours", (1,)): action("to_host", src=1, dst=2, ip=0x0A000101, port=5000),
     Key("groups", (0x2001,)): Replicas(frozenset({(3, 1), (510, 2)})),
@@ -194,7 +194,7 @@ async def test_a_device_comes_up_keeps_up_and_comes_back() -> None:
             on_state=lambda _, state: states.append(state),
             on_probe=lambda frame: None,
         )
-        table = {key: value for key, value in ENTRIES.items() if key.table in ("station", "neighbours")}
+        table = {key: value for key, value in ENTRIES.items() if key.table in ("l3_admit", "neighbours")}
         device.desired.replace("test", table)
         running = asyncio.create_task(device.run())
         await until(lambda: device.state == "up")

@@ -13,10 +13,7 @@ from tests.support.world import JSON, P4INFO
 def test_our_program_loads() -> None:
     program = Program.load(P4INFO, JSON)
     assert program.cookie
-    assert [field.name for field in program.tables["branches"].match][2:] == [
-        "meta.ingress_port",
-        "hdr.group.member",
-    ]
+    assert [field.name for field in program.tables["branches"].match][2:] == ["ingress_port", "member"]
     assert program.counters["drops"].table_id == 0
     assert program.counters["stream_counter"].table_id == program.tables["streams"].id
 
@@ -58,7 +55,7 @@ def test_bad_json_is_refused(damage: Callable[[str], str], message: str, tmp_pat
 
 BAD_P4INFO: list[tuple[Callable[[str], str], str]] = [
     (lambda _: "tables { nonsense", "not P4Info text"),
-    (lambda _: "", "no table 'station' with 1 match fields; name the P4Info of groupflow's program"),
+    (lambda _: "", "no table 'l3_admit' with 1 match fields; name the P4Info of groupflow's program"),
     (
         lambda text: text.replace('alias: "branches"', 'alias: "twigs"'),
         "no table 'branches' with 4 match fields",

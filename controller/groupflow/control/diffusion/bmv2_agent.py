@@ -22,10 +22,10 @@ two cores, and D / d stays small enough for queues that answer late. gfswitch re
 LEAST_RATE = 10**9 // LEAST_PERIOD_NS
 """packets/s where eq. 1 gives less, also 0: one a round. A packet queued at 1 packet/s would hold up the
 queue for a second, even when the pause is over"""
-QUEUE_DEPTH = "GroupflowIngress.diffusion.state.queue_depth"
-QUEUE_RATE = "GroupflowIngress.diffusion.rate.queue_rate"
-QUEUE_SHARE = "GroupflowIngress.diffusion.report.queue_share.queue_share"
-LEFT_BEHIND = "GroupflowEgress.queue_mirror.left_behind"
+QUEUE_DEPTH = "queue_depth"
+QUEUE_RATE = "queue_rate"
+QUEUE_SHARE = "queue_share"
+LEFT_BEHIND = "left_behind"
 
 
 class RegisterCell(NamedTuple):

@@ -124,7 +124,8 @@ def _tick_entries(flow: int, part: Part, d: Fraction, alpha: Fraction, *, isolat
             of_cell=_cell(part, branch),
             **(_link(d, branch.delay_ns) if branch.controlled else {"limit": 1, **_terms("d", _NO_TERMS)}),
             line_rate=0 if branch.controlled else min(branch.line_rate, coefficients.RATE_MAX),
-            to_port=upstream.port if upstream and number == last else 0,
+            send=int(upstream is not None and number == last),
+            to_port=upstream.port if upstream else 0,
             combine=FIRST if number == 0 else FASTEST if isolate else SLOWEST,
         )
     if upstream and upstream.external:

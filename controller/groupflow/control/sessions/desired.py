@@ -13,16 +13,18 @@ from groupflow.control.sessions.numbers import NodeNumbers, Stream
 from groupflow.control.sessions.replication import Neighbour, Node
 from groupflow.model.session import Mode, Policy
 from groupflow.model.topology import Topology
-from groupflow.p4rt.entries import GROUPS, Action, Entries, Key, Replicas, action
+from groupflow.p4rt.entries import GROUPS, PUNT_METER, Action, Entries, Key, Rate, Replicas, action
 
 _ALONE, _WITH_AGENT = 0x2000, 0x4000
+REQUESTS, KEEPALIVES = Rate(200, 400), Rate(400, 400)
+"""Messages of a port to the controller. The rate of keepalives suffices for 200 members at the host."""
 
 
 def unicast_entries(topology: Topology, switch: str) -> Entries:
     """Entries for routing and proxy ARP: ping, TCP and the like work wherever sessions do."""
     here = topology.switches[switch]
     mac = _mac(here.mac)
-    entries: Entries = {Key("station", (mac,)): action("for_us")}
+    entries: Entries = {Key("l3_admit", (mac,)): action("admit_to_l3")}
     for host in topology.hosts.values():
         path = topology.path(switch, host.switch)
         if path is None:
@@ -40,12 +42,14 @@ def unicast_entries(topology: Topology, switch: str) -> Entries:
 
 
 def guard_entries(topology: Topology, switch: str, sessions: IPv4Network) -> Entries:
-    """Entries that say which addresses each port of a host may send from.
+    """Entries that say how often each port may call the controller, and from which addresses a host may send.
 
     `sessions`: the addresses of TCP sessions, from which the switch's agent may send, too.
     """
     entries: Entries = {}
     for port in topology.switches[switch].ports:
+        entries[Key(PUNT_METER, (2 * port,))] = REQUESTS
+        entries[Key(PUNT_METER, (2 * port + 1,))] = KEEPALIVES
         host = topology.host_at(switch, port)
         if host is None:
             continue

@@ -3,12 +3,14 @@
 //! An end is asked for a packet when the interface can take it: a flow's data waits in the
 //! flow, as under a kernel that limits its queues, and flows take turns.
 
+pub mod agent;
 pub mod bone_end;
 mod end;
 pub mod group_end;
 pub mod machine_end;
 mod messages;
 mod shaper;
+mod split_end;
 pub mod tcp_end;
 pub mod udp;
 

@@ -52,10 +52,10 @@ impl NetworkBuilder {
         }
     }
 
-    pub fn relay(&mut self, agent: &str, upstream: &str, branches: &[&str], mode: Mode) {
+    pub fn relay(&mut self, upstream: &str, branches: &[&str], mode: Mode) {
         let branches = branches.iter().map(|&branch| branch.into()).collect();
-        let (agent, upstream) = (agent.into(), upstream.into());
-        self.spec.relays.push(RelaySpec { agent, upstream, branches, mode, cache_bytes: None });
+        let upstream = upstream.into();
+        self.spec.relays.push(RelaySpec { upstream, branches, mode, cache_bytes: None });
     }
 
     pub fn fifo(&mut self, name: &str) {

@@ -287,7 +287,7 @@ def run_arguments(folder: Path, changes: dict[str, str]) -> list[str]:
             *(4, f"groupflow: {P4INFO}: not JSON; name the .json file that p4c-bm2-ss wrote"),
         ),
         ({"program": str(JSON), "p4info": str(JSON)}, 4, f"groupflow: {JSON}: not P4Info text"),
-        ({"p4info": str(P4INFO)}, 2, f"groupflow: p4info: {P4INFO} has no program; write `program: FILE`"),
+        ({"p4info": str(P4INFO)}, 4, "groupflow: {FOLDER}/net.yaml: p4info: is of no program; write its"),
         ({"program": "/x.p4"}, 2, "groupflow: /x.p4: P4 source; name the JSON that p4c makes of it"),
         ({"policy-file": "none.py"}, 4, "groupflow: none.py: no such file or directory"),
         ({"store": "/no/folder/x.db"}, 1, "groupflow: /no/folder/x.db: unable to open database file"),
@@ -298,7 +298,7 @@ def test_a_controller_that_cannot_run_says_why(
 ) -> None:
     assert main(run_arguments(tmp_path, {**changes})) == code
     error = capsys.readouterr().err
-    assert error.startswith(message) and error.count("\n") == 1
+    assert error.startswith(message.replace("{FOLDER}", str(tmp_path))) and error.count("\n") == 1
 
 
 def test_an_api_that_is_no_address_is_a_usage_error(

@@ -25,7 +25,7 @@ from groupflow.p4rt.entries import Action, Entries
 from groupflow.p4rt.externs import Generator, QueueSettings
 from groupflow.switch import Output, Switch
 from tests.support.p4.diffusion import Feedback, parsed
-from tests.support.p4.network import JSON, P4INFO, ROUTER_MAC, mac, route_entry, station_entry
+from tests.support.p4.network import JSON, P4INFO, ROUTER_MAC, admit_entry, mac, route_entry
 
 UP, DOWN, SIDE = 1, 2, 3
 MS = 1_000_000
@@ -34,12 +34,12 @@ PROTOCOL_UDP = 17
 
 _FIELDS = {
     "controlled_flows": (
-        *("meta.ingress_port", "meta.egress_port", "hdr.ipv4.src", "hdr.ipv4.dst"),
-        *("hdr.ipv4.protocol", "meta.src_port", "meta.dst_port"),
+        *("ingress_port", "egress_port", "ipv4_src", "ipv4_dst"),
+        *("ip_protocol", "l4_src_port", "l4_dst_port"),
     ),
-    "feedback_sources": ("hdr.feedback.flow", "meta.ingress_port"),
-    "ticks": ("hdr.tick.flow", "hdr.tick.branch"),
-    "external_reports": ("hdr.feedback.flow", "port"),
+    "feedback_sources": ("flow", "ingress_port"),
+    "ticks": ("flow", "branch"),
+    "external_reports": ("flow", "egress_port"),
 }
 
 
@@ -100,7 +100,7 @@ class Line:
         switch = Switch.load(
             JSON, P4INFO, ports=range(4), links=[f"{DOWN}:rate={rate}bit,queue={buffer},dir=out"]
         )
-        switch.write([+station_entry(), +route_entry("10.0.0.0/24", DOWN, ROUTER_MAC)])
+        switch.write([+admit_entry(), +route_entry("10.0.0.0/24", DOWN, ROUTER_MAC)])
         return switch
 
     def control(self, flow: int, first: int = 0, *, d: Fraction, queue: int, external: bool = False) -> None:

@@ -40,7 +40,7 @@ async def test_a_flow_is_put_on_every_switch_of_its_path() -> None:
         (ticks,) = w.switches["s3"].table("ticks").values()
         rate = 100_000_000 * 64 // (8 * 1514)
         port, to = w.topology.port_to("s3", "h4"), w.topology.port_to("s3", "s2")
-        assert ticks == (port * 8 + 1, 1, 0x40, 0x40, 0x40, rate, to, FIRST)
+        assert ticks == (port * 8 + 1, 1, 0x40, 0x40, 0x40, rate, 1, to, FIRST)
         await w.running.diffusion.remove(flow.number)
         await w.settle()
         assert tables(w, "s1") == tables(w, "s2") == tables(w, "s3") == {}

@@ -38,7 +38,9 @@ class Tree(Line):
             switch.write(
                 [
                     *(
-                        +fy.P4TableEntry("neighbours", match=fy.P4TableMatch({"copy": port}), action=action)
+                        +fy.P4TableEntry(
+                            "neighbours", match=fy.P4TableMatch({"instance": port}), action=action
+                        )
                         for port in ports[number]
                     ),
                     +group_entry(100, *ports[number]),

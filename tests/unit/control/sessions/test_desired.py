@@ -5,13 +5,19 @@ from ipaddress import IPv4Network
 
 import pytest
 
-from groupflow.control.sessions.desired import guard_entries, stream_entries, unicast_entries
+from groupflow.control.sessions.desired import (
+    KEEPALIVES,
+    REQUESTS,
+    guard_entries,
+    stream_entries,
+    unicast_entries,
+)
 from groupflow.control.sessions.model import Member, RefusalError, Session, SessionRecord
 from groupflow.control.sessions.numbers import MAX_NEIGHBOURS, MAX_STREAMS, Stream, SwitchNumbers, next_free
 from groupflow.control.sessions.replication import Branch, Neighbour, Node, stream_tree
 from groupflow.files.topology import parse
 from groupflow.p4rt.desired import DesiredState
-from groupflow.p4rt.entries import DELETE, INSERT, MODIFY, Action, Entries, Key, Replicas, action
+from groupflow.p4rt.entries import DELETE, INSERT, MODIFY, PUNT_METER, Action, Entries, Key, Replicas, action
 from groupflow.p4rt.reconcile import ALL_BRANCHES, Reset, plan
 from tests.support.world import TOPOLOGY
 
@@ -33,7 +39,7 @@ def session(*members: tuple[str, str], isolated: frozenset[tuple[int, int]] = fr
 def test_unicast_entries_route_every_host_and_answer_for_every_gateway() -> None:
     entries = unicast_entries(TOPO, "s2")
     mac = 0x020000000002
-    assert entries[Key("station", (mac,))] == action("for_us")
+    assert entries[Key("l3_admit", (mac,))] == action("admit_to_l3")
     assert entries[Key("ipv4_route", (0x0A000201, 32))] == action(
         "route", port=2, src=mac, dst=0x02000A000201
     )
@@ -50,13 +56,21 @@ def test_unicast_entries_route_every_host_and_answer_for_every_gateway() -> None
 def test_guard_entries_bind_each_host_to_its_port() -> None:
     prefix = IPv4Network("10.200.0.0/16")
     entries = guard_entries(TOPO, "s1", prefix)
-    assert {key.match[0]: value for key, value in entries.items()} == {
+    assert {key.match[0]: value for key, value in entries.items() if key.table == "port_sources"} == {
         1: action("host", mac=0x02000A000101, ip=0x0A000101),
         2: action("host", mac=0x02000A000102, ip=0x0A000102),
         4: action("agent", mac=0x02000A006501, ip=0x0A006501, sessions=0x0AC80000, mask=0xFFFF0000),
     }
     no_agent = guard_entries(TOPO, "s3", prefix)
-    assert list(no_agent.values()) == [action("host", mac=0x02000A000301, ip=0x0A000301)]
+    (host,) = (value for key, value in no_agent.items() if key.table == "port_sources")
+    assert host == action("host", mac=0x02000A000301, ip=0x0A000301)
+
+
+def test_each_port_has_rates_of_messages_to_the_controller() -> None:
+    entries = guard_entries(TOPO, "s1", IPv4Network("10.200.0.0/16"))
+    rates = {key.match[0]: value for key, value in entries.items() if key.table == PUNT_METER}
+    expected = {2 * port: REQUESTS for port in TOPO.switches["s1"].ports}
+    assert rates == expected | {cell + 1: KEEPALIVES for cell in expected}
 
 
 def test_the_tree_of_a_stream_has_only_switches_with_receivers_below() -> None:

@@ -44,8 +44,8 @@ impl Links {
         self.branches.entry(id).and_modify(|branch| branch.link.on_ready(ready));
     }
 
-    /// Moves all bytes that can be moved in one turn. Returns whether another turn would move more: epoll does
-    /// not repeat a readiness that it has reported.
+    /// Moves all bytes that can be moved in one turn. Returns whether another turn would move more: epoll
+    /// does not repeat a readiness that it has reported.
     pub fn turn(&mut self, stream: &mut Stream, resources: &mut Resources) -> bool {
         self.each_branch(stream, resources, Links::establish);
         self.each_branch(stream, resources, Links::hear);
@@ -157,8 +157,8 @@ impl Links {
         Ok(())
     }
 
-    /// Reads the bytes that a member had sent before its connection was lost: a server may answer, and hang up
-    /// on the rest of the stream.
+    /// Reads the bytes that a member had sent before its connection was lost: a server may answer, and hang
+    /// up on the rest of the stream.
     fn hear_last_words(&mut self, stream: &mut Stream, resources: &mut Resources, id: BranchId) {
         let is_member = stream.branch(id).is_some_and(|branch| !branch.spec.is_agent());
         let Some(BranchLink { link, .. }) = self.branches.get_mut(&id).filter(|_| is_member) else { return };

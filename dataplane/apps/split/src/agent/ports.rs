@@ -17,8 +17,8 @@ pub struct SessionPorts {
 }
 
 impl SessionPorts {
-    /// Opens and closes ports by the session's settings. If that fails, everything stays as it was, unless the
-    /// options of the ports have changed.
+    /// Opens and closes ports by the session's settings. If that fails, everything stays as it was, unless
+    /// the options of the ports have changed.
     pub fn update(&mut self, poller: &mut Poller<SplitPollKey>, spec: &SessionSpec) -> Result<(), Refusal> {
         let wanted: Vec<SocketAddrV4> =
             spec.ports.iter().map(|&port| SocketAddrV4::new(spec.address, port)).collect();

@@ -187,8 +187,8 @@ impl Stream {
         }
     }
 
-    /// Whether the acknowledgements of the branch's own TCP count: those of an agent in N2N do, once the agent
-    /// has said that it accepts the stream; in E2E its PROGRESS frames count instead.
+    /// Whether the acknowledgements of the branch's own TCP count: those of an agent in N2N do, once the
+    /// agent has said that it accepts the stream; in E2E its PROGRESS frames count instead.
     pub fn counts_by_tcp(&self, id: BranchId) -> bool {
         let counts = |branch: &Branch| {
             let by_frames = branch.spec.is_agent() && (self.counts_by_frames() || !branch.established);
@@ -202,7 +202,8 @@ impl Stream {
         self.spec.mode == Mode::EndToEnd
     }
 
-    /// Notes that the branch's TCP has acknowledged the bytes before `offset`, and with `end` the stream's end.
+    /// Notes that the branch's TCP has acknowledged the bytes before `offset`, and with `end` the stream's
+    /// end.
     pub fn on_acknowledged(&mut self, id: BranchId, offset: u64, end: bool) {
         if !self.counts_by_tcp(id) {
             return;

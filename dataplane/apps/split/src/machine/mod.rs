@@ -1,7 +1,7 @@
 //! A split agent without sockets and clock. Its shell, which has both, moves the bytes.
 //!
-//! A shell opens streams in a [`SplitMachine`]. It tells each [`Stream`] what happened at its connections: bytes
-//! that came, were written or acknowledged, connections that were made or lost. Then it calls
+//! A shell opens streams in a [`SplitMachine`]. It tells each [`Stream`] what happened at its connections:
+//! bytes that came, were written or acknowledged, connections that were made or lost. Then it calls
 //! [`Stream::advance`], and carries out the stream's [`Action`]s. The stream says how many bytes may be taken
 //! from upstream, and which bytes each branch may get. Bytes that go downstream pass the machine as counts
 //! only; those that go back upstream, frames and replies, pass it as bytes.

@@ -202,7 +202,8 @@ impl SplitMachine {
         Ok(())
     }
 
-    /// Removes a stream that has ended, and reports its outcome. The last frames are in the bytes that go back.
+    /// Removes a stream that has ended, and reports its outcome. The last frames are in the bytes that go
+    /// back.
     pub fn close(&mut self, id: StreamId, outcome: &Result<(), Abort>) -> Option<Stream> {
         let mut stream = self.streams.remove(&id)?;
         let mut stats = stream_stats(&stream);

@@ -245,8 +245,8 @@ impl Stream {
         self.core.on_upstream_end();
     }
 
-    /// Notes that the connection upstream is lost. A sender that has ended its stream may close without waiting
-    /// for replies; before that, closing is a reset.
+    /// Notes that the connection upstream is lost. A sender that has ended its stream may close without
+    /// waiting for replies; before that, closing is a reset.
     pub fn on_source_lost(&mut self, text: &str) {
         if self.core.ended() {
             return self.on_source_deaf();
