@@ -14,7 +14,7 @@ use thiserror::Error;
 use crate::poller::{Poller, Ready, Registration};
 use crate::tcp::{is_later, TcpInfo};
 
-/// Bytes of memory that an empty queue keeps.
+/// Bytes that every queue may keep memory for.
 const KEPT: usize = 4096;
 
 /// A bounded queue of bytes.
@@ -63,8 +63,8 @@ impl Outbox {
                 Err(error) => return Err(error),
             }
         }
-        // An idle stream keeps no memory for earlier bytes.
-        if self.bytes().capacity() > KEPT {
+        // The memory of a batch serves the next one; an idle stream keeps no more than that.
+        if self.bytes().capacity() > 2 * self.limit.max(KEPT) {
             self.bytes = Vec::new();
         }
         Ok(false)

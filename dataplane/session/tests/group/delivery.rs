@@ -38,3 +38,16 @@ fn under_loss_everyone_gets_everything() {
         }
     }
 }
+
+/// No time means "never": a group that begins at zero does what it does at any other time.
+#[test]
+fn the_time_at_which_a_group_begins_changes_nothing() {
+    let bytes = random_bytes(9, 1 << 20);
+    let run = |began| {
+        let scenario = Scenario { began, loss: 50, ..Scenario::default() };
+        let mut world = scenario.transfer(&bytes, Nanos::from_secs(60));
+        let ended = scenario.receiver_hosts().map(|host| world.hosts[host].completed.map(|at| at - began));
+        (ended.collect::<Vec<_>>(), world.sender(SENDER).stats().retransmitted)
+    };
+    assert_eq!(run(Nanos::ZERO), run(Nanos::from_secs(1)));
+}

@@ -33,6 +33,7 @@ pub fn file(bytes: &[u8]) -> Source {
 
 #[derive(Debug, Clone)]
 pub struct Scenario {
+    pub began: Nanos,
     pub seed: u64,
     pub receivers: usize,
     pub mode: Mode,
@@ -51,6 +52,7 @@ pub struct Scenario {
 impl Default for Scenario {
     fn default() -> Scenario {
         Scenario {
+            began: Nanos::ZERO,
             seed: 1,
             receivers: 3,
             mode: Mode::EndToEnd,
@@ -88,7 +90,7 @@ impl Scenario {
             agents: self.agents,
             decouple: self.decouple,
         };
-        let mut world = World::new(self.seed, rules, self.link(), self.cache_bytes);
+        let mut world = World::new(self.began, self.seed, rules, self.link(), self.cache_bytes);
         world.add_host(0, self.link(), self.link());
         for i in 0..self.receivers {
             let switch = usize::from(i >= self.receivers.div_ceil(3));

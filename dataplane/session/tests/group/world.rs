@@ -93,10 +93,10 @@ pub struct World {
 
 impl World {
     /// Two switches, s0 and s1, with an agent each (hosts 0 and 1), joined by `trunk`.
-    pub fn new(seed: u64, rules: Rules, trunk: LinkConfig, cache_bytes: u64) -> World {
+    pub fn new(now: Nanos, seed: u64, rules: Rules, trunk: LinkConfig, cache_bytes: u64) -> World {
         let agents = rules.agents;
         let mut world = World {
-            now: Nanos::from_secs(1),
+            now,
             hosts: Vec::new(),
             switches: vec![SwitchModel::default(), SwitchModel::default()],
             controller: ControllerModel::new(rules),

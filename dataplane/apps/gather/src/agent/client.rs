@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::io;
 use std::time::{Duration, Instant};
 
-use groupflow_base::{CodecError, Nanos, StreamId};
-use groupflow_host::error::{exit, one_line, plain, AgentError};
+use groupflow_base::{CodecError, StreamId};
+use groupflow_host::error::{exit, one_line, AgentError};
 use groupflow_host::files::Input;
-use groupflow_host::link::{Channel, ReadOutcome};
+use groupflow_host::link::ReadOutcome;
 use groupflow_host::poller::{Poller, Ready};
 use groupflow_host::process::system;
 use groupflow_host::report::{Reporter, Weight};
-use groupflow_host::tcp::{self, TcpOptions};
+use groupflow_host::tcp::TcpOptions;
 use groupflow_host::tls::{self, Trust};
 use serde_json::json;
 
@@ -27,9 +27,6 @@ const UNSENT: i32 = 16 << 10;
 const SCRATCH: usize = 64 << 10;
 /// Time between reports to the server, and between progress events.
 const REPORT: Duration = Duration::from_millis(500);
-/// The first and the longest wait between attempts to connect.
-const FIRST_PAUSE: Nanos = Nanos::from_millis(100);
-const LONGEST_PAUSE: Nanos = Nanos::from_secs(2);
 
 #[derive(Debug, Clone, Copy)]
 pub enum ClientPollKey {
@@ -38,14 +35,14 @@ pub enum ClientPollKey {
 }
 
 pub struct Client<'a> {
-    args: &'a GatherSendArgs,
-    trust: Option<Trust>,
-    options: TcpOptions,
+    pub(super) args: &'a GatherSendArgs,
+    pub(super) trust: Option<Trust>,
+    pub(super) options: TcpOptions,
     stream: StreamId,
-    core: Outgoing,
-    stripes: BTreeMap<StripeId, ClientStripe>,
-    next: u32,
-    poller: Poller<ClientPollKey>,
+    pub(super) core: Outgoing,
+    pub(super) stripes: BTreeMap<StripeId, ClientStripe>,
+    pub(super) next: u32,
+    pub(super) poller: Poller<ClientPollKey>,
     input: Input,
     /// The input is always ready; such a file is not registered for polling.
     input_ready: bool,
@@ -56,13 +53,13 @@ pub struct Client<'a> {
     reported: Instant,
     reports: usize,
     /// No attempt to connect is made earlier.
-    not_before: Instant,
+    pub(super) not_before: Instant,
     /// Failures since a connection was opened last.
-    failures: u32,
+    pub(super) failures: u32,
     /// Since when no connection has carried the stream.
-    alone: Option<Instant>,
+    pub(super) alone: Option<Instant>,
     started: bool,
-    trouble: String,
+    pub(super) trouble: String,
 }
 
 impl<'a> Client<'a> {
@@ -139,70 +136,6 @@ impl<'a> Client<'a> {
         let connect = short.then_some(self.not_before.max(self.poller.now));
         let next = connect.into_iter().fold(self.reported + REPORT, Instant::min);
         next.saturating_duration_since(Instant::now())
-    }
-
-    /// How many connections there should be: one until the server has said how many it wants.
-    fn target(&self) -> usize {
-        let wanted = usize::from(self.core.wanted().min(self.args.max_connections));
-        if self.alone.is_some() {
-            1
-        } else {
-            wanted
-        }
-    }
-
-    /// Opens or retires connections until their number is the target.
-    fn keep_number(&mut self) -> Result<(), AgentError> {
-        if let Some(since) = self.alone {
-            if self.poller.now.saturating_duration_since(since) >= Duration::from_secs(self.args.retry) {
-                let cause = format!("the server at {} cannot be reached: {}", self.args.to, self.trouble);
-                return Err(AgentError::new("server_lost", cause, "check --to and that the server runs"));
-            }
-        }
-        let staying = self.stripes.values().filter(|stripe| stripe.stage != StripeStage::Leaving).count();
-        let target = self.target();
-        if staying < target && self.poller.now >= self.not_before {
-            for _ in staying..target {
-                if let Err(error) = self.open() {
-                    self.fail(&error);
-                    break;
-                }
-            }
-        }
-        let open =
-            self.stripes.iter().filter(|(_, stripe)| stripe.stage == StripeStage::Open).map(|(&id, _)| id);
-        // The youngest connections are retired first.
-        let retiring: Vec<StripeId> = open.rev().take(staying.saturating_sub(target)).collect();
-        for id in retiring {
-            self.core.retire(id);
-            if let Some(stripe) = self.stripes.get_mut(&id) {
-                GatherFrame::Leave.encode(stripe.link.out.bytes());
-                stripe.stage = StripeStage::Leaving;
-                if stripe.flush().is_err() {
-                    self.lose(id);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn open(&mut self) -> io::Result<()> {
-        let silence = Duration::from_secs(self.args.silence);
-        let socket = tcp::connect(self.args.to, &self.options, silence)?;
-        let tls = self.trust.as_ref().map(|trust| trust.begin().map(Into::into)).transpose();
-        let tls = tls.map_err(io::Error::other)?;
-        let id = StripeId(self.next);
-        self.next += 1;
-        let registration = self.poller.add(&socket, ClientPollKey::Stripe(id))?;
-        self.stripes.insert(id, ClientStripe::new(Channel::begun(socket, tls), registration));
-        Ok(())
-    }
-
-    /// Handles a connection that failed or broke: the next attempt is later.
-    fn fail(&mut self, error: &io::Error) {
-        self.trouble = plain(error);
-        self.not_before = self.poller.now + Duration::from(FIRST_PAUSE.doubled(self.failures, LONGEST_PAUSE));
-        self.failures = self.failures.saturating_add(1);
     }
 
     fn read_input(&mut self) -> Result<(), AgentError> {
@@ -380,32 +313,6 @@ impl<'a> Client<'a> {
             reporter.event("stripe_lost", Weight::Passing, json!({"text": text}), Some(human));
         }
         Ok(())
-    }
-
-    /// Removes a connection that is gone; its bytes go over others.
-    fn lose(&mut self, id: StripeId) {
-        self.core.on_lost(id);
-        if let Some(stripe) = self.stripes.remove(&id) {
-            stripe.link.close(&mut self.poller);
-        }
-        let carries = |stripe: &ClientStripe| matches!(stripe.stage, StripeStage::Open);
-        if self.alone.is_none() && !self.stripes.values().any(carries) {
-            self.alone = Some(self.poller.now);
-        }
-    }
-
-    /// Finds stalled connections; their bytes go over others too, if there are others.
-    fn find_stalled(&mut self) {
-        let now = self.poller.now;
-        let open = self.stripes.iter_mut().filter(|(_, stripe)| stripe.stage == StripeStage::Open);
-        let (stalled, going): (Vec<_>, Vec<_>) =
-            open.map(|(&id, stripe)| (id, stripe.is_stalled(now))).partition(|&(_, stalled)| stalled);
-        for &(id, _) in &going {
-            self.core.on_progress(id);
-        }
-        for (id, _) in stalled.into_iter().filter(|_| !going.is_empty()) {
-            self.core.on_stalled(id);
-        }
     }
 
     /// Reports the state of the connections to the server, and progress to the user. Of the connections that

@@ -1,15 +1,23 @@
-//! The client's end of a stripe.
+//! The client's end of a stripe, and the number of its stripes.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::time::{Duration, Instant};
 
+use groupflow_base::Nanos;
+use groupflow_host::error::{plain, AgentError};
 use groupflow_host::link::{Channel, TcpLink};
 use groupflow_host::poller::Registration;
-use groupflow_host::tcp::TcpInfo;
+use groupflow_host::tcp::{self, TcpInfo};
+
+use super::client::{Client, ClientPollKey};
 
 use crate::machine::frame::StripeReport;
 use crate::machine::{GatherFrame, Side, StripeDecoder, StripeId};
 
+/// The first and the longest wait between attempts to connect.
+const FIRST_PAUSE: Nanos = Nanos::from_millis(100);
+const LONGEST_PAUSE: Nanos = Nanos::from_secs(2);
 /// The most bytes queued here: one block, and the control frames besides.
 const OUTBOX: usize = 64 << 10;
 /// Room for more bytes than a report takes.
@@ -99,6 +107,98 @@ impl ClientStripe {
             GatherFrame::Report(report).encode(self.link.out.bytes());
         }
         Some(report)
+    }
+}
+
+impl Client<'_> {
+    /// How many connections there should be: one until the server has said how many it wants.
+    pub(super) fn target(&self) -> usize {
+        let wanted = usize::from(self.core.wanted().min(self.args.max_connections));
+        if self.alone.is_some() {
+            1
+        } else {
+            wanted
+        }
+    }
+
+    /// Opens or retires connections until their number is the target.
+    pub(super) fn keep_number(&mut self) -> Result<(), AgentError> {
+        if let Some(since) = self.alone {
+            if self.poller.now.saturating_duration_since(since) >= Duration::from_secs(self.args.retry) {
+                let cause = format!("the server at {} cannot be reached: {}", self.args.to, self.trouble);
+                return Err(AgentError::new("server_lost", cause, "check --to and that the server runs"));
+            }
+        }
+        let staying = self.stripes.values().filter(|stripe| stripe.stage != StripeStage::Leaving).count();
+        let target = self.target();
+        if staying < target && self.poller.now >= self.not_before {
+            for _ in staying..target {
+                if let Err(error) = self.open() {
+                    self.fail(&error);
+                    break;
+                }
+            }
+        }
+        let open =
+            self.stripes.iter().filter(|(_, stripe)| stripe.stage == StripeStage::Open).map(|(&id, _)| id);
+        // The youngest connections are retired first.
+        let retiring: Vec<StripeId> = open.rev().take(staying.saturating_sub(target)).collect();
+        for id in retiring {
+            self.core.retire(id);
+            if let Some(stripe) = self.stripes.get_mut(&id) {
+                GatherFrame::Leave.encode(stripe.link.out.bytes());
+                stripe.stage = StripeStage::Leaving;
+                if stripe.flush().is_err() {
+                    self.lose(id);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn open(&mut self) -> io::Result<()> {
+        let silence = Duration::from_secs(self.args.silence);
+        let socket = tcp::connect(self.args.to, &self.options, silence)?;
+        let tls = self.trust.as_ref().map(|trust| trust.begin().map(Into::into)).transpose();
+        let tls = tls.map_err(io::Error::other)?;
+        let id = StripeId(self.next);
+        self.next += 1;
+        let registration = self.poller.add(&socket, ClientPollKey::Stripe(id))?;
+        self.stripes.insert(id, ClientStripe::new(Channel::begun(socket, tls), registration));
+        Ok(())
+    }
+
+    /// Handles a connection that failed or broke: the next attempt is later.
+    pub(super) fn fail(&mut self, error: &io::Error) {
+        self.trouble = plain(error);
+        self.not_before = self.poller.now + Duration::from(FIRST_PAUSE.doubled(self.failures, LONGEST_PAUSE));
+        self.failures = self.failures.saturating_add(1);
+    }
+
+    /// Removes a connection that is gone; its bytes go over others.
+    pub(super) fn lose(&mut self, id: StripeId) {
+        self.core.on_lost(id);
+        if let Some(stripe) = self.stripes.remove(&id) {
+            stripe.link.close(&mut self.poller);
+        }
+        let carries = |stripe: &ClientStripe| matches!(stripe.stage, StripeStage::Open);
+        if self.alone.is_none() && !self.stripes.values().any(carries) {
+            self.alone = Some(self.poller.now);
+        }
+    }
+
+    /// Finds stalled connections; their bytes go over others too, if there are others.
+    pub(super) fn find_stalled(&mut self) {
+        let now = self.poller.now;
+        let open = self.stripes.iter_mut().filter(|(_, stripe)| stripe.stage == StripeStage::Open);
+        let (stalled, going): (Vec<_>, Vec<_>) =
+            open.map(|(&id, stripe)| (id, stripe.is_stalled(now))).partition(|&(_, stalled)| stalled);
+        for &(id, _) in &going {
+            self.core.on_progress(id);
+        }
+        for (id, _) in stalled.into_iter().filter(|_| !going.is_empty()) {
+            self.core.on_stalled(id);
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use groupflow_base::Nanos;
 use groupflow_host::error::{plain, AgentError};
-use groupflow_host::process::{raise_descriptors, signals, system};
+use groupflow_host::process::{raise_descriptors, system};
 use groupflow_host::report::{Reporter, Weight};
 use groupflow_host::subcommand::{check_name, parse_bytes, Subcommand};
 use groupflow_host::tcp::{self, TcpOptions};
@@ -20,7 +20,10 @@ use crate::machine::MachineConfig;
 /// Runs the agent until a signal ends it; returns the exit code.
 pub fn run(args: &SplitArgs, reporter: &mut Reporter) -> Result<u8, AgentError> {
     raise_descriptors();
-    let signals = signals().map_err(|e| system(&e.into()))?;
+    let pool = BlockPool::new(args.max_cache);
+    let max_cache = pool.limit();
+    let silence = Duration::from_secs(args.silence);
+    let resources = Resources::new(pool, args.addr, silence).map_err(|e| system(&e))?;
     let address = SocketAddrV4::new(args.addr, args.peer_port);
     let peers = tcp::listen(address, &TcpOptions::default()).map_err(|e| {
         let cause = format!("cannot listen for agents at {address}: {}", plain(&e));
@@ -32,15 +35,12 @@ pub fn run(args: &SplitArgs, reporter: &mut Reporter) -> Result<u8, AgentError> 
     })?;
     let port = peers.local_addr().map_err(|e| system(&e))?.port();
     let ready = json!({"addr": args.addr.to_string(), "port": port, "control": control.name});
-    let pool = BlockPool::new(args.max_cache);
     let config = MachineConfig {
         connect: Nanos::from_secs(args.connect_timeout),
         max_streams: args.max_streams,
-        max_cache: pool.limit(),
+        max_cache,
     };
-    let silence = Duration::from_secs(args.silence);
-    let resources = Resources::new(pool, args.addr, silence).map_err(|e| system(&e))?;
-    let mut agent = Agent::new(resources, config, peers, control, signals).map_err(|e| system(&e))?;
+    let mut agent = Agent::new(resources, config, peers, control).map_err(|e| system(&e))?;
     reporter.event("ready", Weight::Lasting, ready, None);
     agent.run(|event| tell(reporter, event)).map_err(|e| system(&e))?;
     Ok(0)

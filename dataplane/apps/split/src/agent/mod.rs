@@ -21,7 +21,6 @@ use groupflow_host::poller::{Poller, Ready};
 use groupflow_host::shell::Clock;
 use groupflow_host::tcp;
 use groupflow_transport::fanout::BranchId;
-use nix::sys::signalfd::SignalFd;
 use serde_json::Value;
 
 use self::cache::BlockPool;
@@ -50,7 +49,6 @@ const SCRATCH: usize = 64 << 10;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum SplitPollKey {
-    Signals,
     Control,
     /// A client's connection to the control socket.
     Client(u64),
@@ -80,7 +78,7 @@ struct Resources {
 
 impl Resources {
     fn new(pool: BlockPool, address: Ipv4Addr, silence: Duration) -> io::Result<Resources> {
-        let (poller, scratch) = (Poller::new()?, vec![0; SCRATCH].into_boxed_slice());
+        let (poller, scratch) = (Poller::with_signals()?, vec![0; SCRATCH].into_boxed_slice());
         let clock = Clock::start();
         Ok(Resources { poller, pool, address, silence, scratch, clock, now: clock.now() })
     }
@@ -95,7 +93,6 @@ struct Agent {
     /// Streams that are to have a turn.
     ready: HashSet<StreamId>,
     peers: Rc<TcpListener>,
-    signals: SignalFd,
     control: Listener,
     clients: HashMap<u64, ControlClient>,
     greetings: BTreeMap<u64, Greeting>,
@@ -104,18 +101,15 @@ struct Agent {
     next: u64,
     /// A spare descriptor, given up to accept, and so refuse, a connection when descriptors run out.
     spare: Option<File>,
-    stopped: bool,
 }
 
 impl Agent {
     /// An agent with its sockets, which are registered here.
     fn new(
         mut resources: Resources, config: MachineConfig, peers: TcpListener, control: Listener,
-        signals: SignalFd,
     ) -> io::Result<Agent> {
         resources.poller.add(&peers, SplitPollKey::Peers)?;
         resources.poller.add(&control, SplitPollKey::Control)?;
-        resources.poller.add(&signals, SplitPollKey::Signals)?;
         Ok(Agent {
             machine: SplitMachine::new(config),
             shared: resources.now,
@@ -124,21 +118,19 @@ impl Agent {
             links: HashMap::new(),
             ready: HashSet::new(),
             peers: Rc::new(peers),
-            signals,
             control,
             clients: HashMap::new(),
             greetings: BTreeMap::new(),
             drains: HashMap::new(),
             next: 0,
             spare: File::open("/dev/null").ok(),
-            stopped: false,
         })
     }
 
     /// Runs until a signal ends it; `tell` is called with each event.
     fn run(&mut self, mut tell: impl FnMut(&Value)) -> io::Result<()> {
         let mut events = Vec::new();
-        while !self.stopped {
+        while !self.resources.poller.stopped {
             self.resources.poller.wait(self.timeout(), &mut events)?;
             self.resources.now = self.resources.clock.now();
             for (target, ready) in events.drain(..) {
@@ -169,7 +161,6 @@ impl Agent {
 
     fn dispatch(&mut self, target: SplitPollKey, ready: Ready) {
         match target {
-            SplitPollKey::Signals => self.stopped |= matches!(self.signals.read_signal(), Ok(Some(_))),
             SplitPollKey::Control => self.accept_clients(),
             SplitPollKey::Client(number) => self.serve(number),
             SplitPollKey::Peers => self.accept_peers(),
