@@ -56,6 +56,8 @@ pub struct Branch {
     pub start: u64,
     /// When attempts to connect end.
     pub(super) until: Nanos,
+    /// Whether the first connection failed.
+    pub(super) retried: bool,
     /// Whether the next agent has said that it accepts the stream.
     pub(super) established: bool,
     /// Whether no more replies will come from the branch.
@@ -105,6 +107,7 @@ impl Stream {
             state: BranchState::Connecting,
             start: self.core.acked(id).unwrap_or(0),
             until: now + self.patience,
+            retried: false,
             established: false,
             replies_ended: false,
             envelopes: Envelopes::default(),
@@ -228,7 +231,7 @@ impl Stream {
             self.actions.push_back(Action::Close(id));
             return self.reply_ended(member);
         }
-        if how == LinkLoss::NoDescriptor {
+        if how == LinkLoss::NoDescriptor && !branch.retried {
             return self.abort(Fault::Refused, text);
         }
         if !is_agent {
@@ -240,7 +243,7 @@ impl Stream {
             let text = format!("agent {name} {what}: {text}");
             return self.abort(Fault::AgentLost, text);
         }
-        branch.state = BranchState::Waiting(now + RETRY);
+        (branch.state, branch.retried) = (BranchState::Waiting(now + RETRY), true);
         let _ = self.core.on_lost(id);
         self.actions.push_back(Action::Close(id));
     }

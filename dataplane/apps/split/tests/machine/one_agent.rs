@@ -167,6 +167,23 @@ fn an_agent_that_refuses_is_tried_again_and_then_given_up() {
 }
 
 #[test]
+fn without_a_descriptor_a_stream_is_refused_when_it_begins() {
+    for (retries, refused) in [(0, true), (1, false)] {
+        let mut world = World::new(session(Mode::NodeToNode, vec![agent()]), false);
+        let next = world.ids()[0];
+        for _ in 0..retries {
+            let now = world.now;
+            world.stream().on_branch_lost(now, next, LinkLoss::Failed, "connection refused");
+            world.now = world.stream().deadline().expect("it is tried again");
+            world.advance();
+        }
+        let now = world.now;
+        world.stream().on_branch_lost(now, next, LinkLoss::NoDescriptor, "no descriptor");
+        assert_eq!(world.outcome(), refused.then(|| Err(Abort::new(Fault::Refused, "no descriptor"))));
+    }
+}
+
+#[test]
 fn an_agent_counts_when_it_has_said_that_it_accepts_the_stream() {
     let mut world = World::new(session(Mode::NodeToNode, vec![agent()]), false);
     let (now, next) = (world.now, world.ids()[0]);
