@@ -234,7 +234,7 @@ impl<'a> Builder<'a> {
 
     /// A node with the streams that it passes on.
     fn relaying(&self, node: NodeId, mut agent: SplitNode) -> SimNode {
-        self.flows.relays_at(node).for_each(|relay| agent.relay(relay));
+        self.flows.relays_at(node).cloned().for_each(|relay| agent.relay(relay));
         SimNode::Agent(Box::new(agent))
     }
 
