@@ -176,7 +176,7 @@ impl<'a> Builder<'a> {
             NodeKind::Agent(spec) => {
                 let mut agent = SplitNode::new(self.service(node, spec)?);
                 for attachment in attachments {
-                    let ends = self.flows.ends_at(node, attachment.link)?;
+                    let ends = self.flows.ends_at(node, Some(attachment.link), 0)?;
                     agent.attach(attachment.port, rate_of(attachment.link)?, ends);
                 }
                 Ok(self.relaying(node, agent))
