@@ -25,17 +25,6 @@ pub enum BranchState {
     Open,
 }
 
-impl BranchState {
-    /// The state's name in statistics.
-    pub fn word(self) -> &'static str {
-        match self {
-            BranchState::Connecting => "connecting",
-            BranchState::Waiting(_) => "waiting",
-            BranchState::Open => "open",
-        }
-    }
-}
-
 /// How the connection to a branch was lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LinkLoss {
@@ -173,9 +162,8 @@ impl Stream {
     /// Notes that so many bytes from the beginning of [`Stream::sendable`] were handed to the branch.
     pub fn on_sent(&mut self, id: BranchId, bytes: u64) {
         self.tally.bytes_out += bytes;
-        if let Err(error) = self.core.on_sent(id, bytes) {
-            self.abort(Fault::Refused, error.to_string());
-        }
+        let noted = self.core.on_sent(id, bytes);
+        self.abort_if(noted);
     }
 
     /// Whether the branch is to be told the end of the stream (half-close).
@@ -185,9 +173,8 @@ impl Stream {
 
     /// Notes that the branch was told the end.
     pub fn on_end_sent(&mut self, id: BranchId) {
-        if let Err(error) = self.core.on_end_sent(id) {
-            self.abort(Fault::Refused, error.to_string());
-        }
+        let noted = self.core.on_end_sent(id);
+        self.abort_if(noted);
     }
 
     /// Whether the acknowledgements of the branch's own TCP count: those of an agent in N2N do, once the
