@@ -176,7 +176,7 @@ impl<'a> Builder<'a> {
             NodeKind::Agent(spec) => {
                 let mut agent = SplitNode::new(self.service(node, spec)?);
                 for attachment in attachments {
-                    let ends = self.flows.ends_at(node, attachment.link)?;
+                    let ends = self.flows.ends_at(node, Some(attachment.link), 0)?;
                     agent.attach(attachment.port, rate_of(attachment.link)?, ends);
                 }
                 Ok(self.relaying(node, agent))
@@ -234,7 +234,7 @@ impl<'a> Builder<'a> {
 
     /// A node with the streams that it passes on.
     fn relaying(&self, node: NodeId, mut agent: SplitNode) -> SimNode {
-        self.flows.relays_at(node).for_each(|relay| agent.relay(relay));
+        self.flows.relays_at(node).cloned().for_each(|relay| agent.relay(relay));
         SimNode::Agent(Box::new(agent))
     }
 

@@ -119,15 +119,7 @@ impl Flows {
 
     /// The ends of flows at a host. `limit` packets of a source wait for the interface.
     pub(crate) fn ends(&self, node: NodeId, limit: u32) -> Result<Vec<FlowEnd>, BuildError> {
-        let mut ends = Vec::new();
-        for (number, flow) in (0..).zip(&self.flows) {
-            if flow.from == node {
-                ends.push(self.sending_end(FlowId(number), flow, limit)?);
-            }
-            if flow.to == node {
-                ends.push(self.receiving_end(FlowId(number), flow)?);
-            }
-        }
+        let mut ends = self.ends_at(node, None, limit)?;
         let mut numbers = (self.flows.len() as u32..).map(FlowId);
         for (member, number) in self.members.iter().zip(&mut numbers) {
             if member.host == node {
@@ -142,14 +134,17 @@ impl Flows {
         Ok(ends)
     }
 
-    /// The ends at an agent whose packets leave by this link.
-    pub(crate) fn ends_at(&self, agent: NodeId, link: LinkId) -> Result<Vec<FlowEnd>, BuildError> {
+    /// The ends of flows at a node; with a link, only those whose packets leave by it.
+    pub(crate) fn ends_at(
+        &self, node: NodeId, link: Option<LinkId>, limit: u32,
+    ) -> Result<Vec<FlowEnd>, BuildError> {
+        let leaves = |by: Option<LinkId>| link.is_none() || link == by;
         let mut ends = Vec::new();
         for (number, flow) in (0..).zip(&self.flows) {
-            if flow.from == agent && flow.path.first() == Some(&link) {
-                ends.push(self.sending_end(FlowId(number), flow, 0)?);
+            if flow.from == node && leaves(flow.path.first().copied()) {
+                ends.push(self.sending_end(FlowId(number), flow, limit)?);
             }
-            if flow.to == agent && flow.path.last() == Some(&link.reverse()) {
+            if flow.to == node && leaves(flow.path.last().map(|last| last.reverse())) {
                 ends.push(self.receiving_end(FlowId(number), flow)?);
             }
         }

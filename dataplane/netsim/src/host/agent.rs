@@ -63,7 +63,7 @@ impl SplitNode {
     }
 
     /// Passes a stream on. Its flows have been attached.
-    pub fn relay(&mut self, relay: &Relay) {
+    pub fn relay(&mut self, relay: Relay) {
         let Some(upstream) = self.spot(relay.upstream) else { return };
         let branches: Vec<Spot> = relay.branches.iter().filter_map(|&flow| self.spot(flow)).collect();
         let number = self.machine.relay(relay, upstream, branches.clone());

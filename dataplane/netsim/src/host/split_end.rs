@@ -47,14 +47,10 @@ impl Interfaces {
     }
 }
 
-/// The connections of a stream.
+/// A stream with its connections.
 #[derive(Debug)]
 struct Connections {
-    spec: Arc<SessionSpec>,
-    /// Whether upstream's TCP acknowledges only what the machine says.
-    held: bool,
-    /// The length of the stream in bytes, if it ends.
-    length: Option<u64>,
+    relay: Relay,
     upstream: Spot,
     /// In the order of the session's branches.
     branches: Vec<Spot>,
@@ -83,19 +79,9 @@ impl SplitEnd {
     }
 
     /// Adds a stream that will come; returns its number.
-    pub fn relay(&mut self, relay: &Relay, upstream: Spot, branches: Vec<Spot>) -> usize {
-        let (spec, length) = (Arc::new(session(relay, branches.len())), relay.length);
-        let held = relay.holds(relay.upstream);
-        self.connections.push(Connections {
-            spec,
-            held,
-            length,
-            upstream,
-            branches,
-            begun: false,
-            waiting: false,
-            released: None,
-        });
+    pub fn relay(&mut self, relay: Relay, upstream: Spot, branches: Vec<Spot>) -> usize {
+        let (begun, waiting, released) = (false, false, None);
+        self.connections.push(Connections { relay, upstream, branches, begun, waiting, released });
         self.connections.len() - 1
     }
 
@@ -120,35 +106,6 @@ impl SplitEnd {
     }
 }
 
-/// The session of a stream. Its cache bounds what a branch is behind; end-to-end, acknowledgements do.
-fn session(relay: &Relay, branches: usize) -> SessionSpec {
-    let branch = |member: u32| BranchSpec {
-        kind: BranchKind::Member(member),
-        name: String::new(),
-        address: NOBODY,
-        join: LateStart::Now,
-        links: Vec::new(),
-    };
-    SessionSpec {
-        id: 0,
-        address: *NOBODY.ip(),
-        ports: Vec::new(),
-        mode: relay.mode,
-        cache_bytes: relay.cache_bytes.unwrap_or(UNBOUNDED),
-        history_bytes: 0,
-        allowance_bytes: UNBOUNDED,
-        congestion: None,
-        send_buffer: None,
-        receive_buffer: None,
-        policy: Policy::Strict,
-        replies: Replies::Drop,
-        echo: true,
-        upstream: None,
-        neighbours: Vec::new(),
-        branches: (1..=branches as u32).map(branch).collect(),
-    }
-}
-
 impl Connections {
     /// Begins the stream once its connection has come; returns whether it has.
     fn begin(
@@ -157,7 +114,7 @@ impl Connections {
         self.begun = interfaces.tcp(self.upstream, |tcp| tcp.connected()).unwrap_or(false);
         if self.begun {
             let source = Source { peer: NOBODY, is_agent: false };
-            let stream = machine.begin(now, id, Arc::clone(&self.spec), source, 0);
+            let stream = machine.begin(now, id, Arc::new(session(&self.relay)), source, 0);
             // There are branches, so that the stream is not refused.
             let _ = machine.accept(now, stream);
         }
@@ -180,7 +137,8 @@ impl Connections {
             self.take(now, stream, interfaces);
             self.hand_out(now, stream, interfaces);
         }
-        if self.held && stream.is_connected() && self.released < Some(stream.core().acknowledged()) {
+        let held = self.relay.holds(self.relay.upstream);
+        if held && stream.is_connected() && self.released < Some(stream.core().acknowledged()) {
             let acknowledged = stream.core().acknowledged();
             self.released = Some(acknowledged);
             interfaces.tcp(self.upstream, |tcp| {
@@ -235,7 +193,7 @@ impl Connections {
         let taken = there.min(stream.core().intake());
         stream.on_received(taken);
         self.waiting = taken < there;
-        if self.length == Some(stream.core().received()) {
+        if self.relay.length == Some(stream.core().received()) {
             stream.on_source_end();
         }
     }
@@ -261,5 +219,34 @@ impl Connections {
                 interfaces.tcp(spot, |tcp| tcp.with_sender(now, supply));
             }
         }
+    }
+}
+
+/// The session of a stream. Its cache bounds what a branch is behind; end-to-end, acknowledgements do.
+fn session(relay: &Relay) -> SessionSpec {
+    let branch = |member: u32| BranchSpec {
+        kind: BranchKind::Member(member),
+        name: String::new(),
+        address: NOBODY,
+        join: LateStart::Now,
+        links: Vec::new(),
+    };
+    SessionSpec {
+        id: 0,
+        address: *NOBODY.ip(),
+        ports: Vec::new(),
+        mode: relay.mode,
+        cache_bytes: relay.cache_bytes.unwrap_or(UNBOUNDED),
+        history_bytes: 0,
+        allowance_bytes: UNBOUNDED,
+        congestion: None,
+        send_buffer: None,
+        receive_buffer: None,
+        policy: Policy::Strict,
+        replies: Replies::Drop,
+        echo: true,
+        upstream: None,
+        neighbours: Vec::new(),
+        branches: (1..).zip(&relay.branches).map(|(member, _)| branch(member)).collect(),
     }
 }

@@ -50,7 +50,7 @@ impl Links {
         self.each_branch(stream, resources, Links::establish);
         self.each_branch(stream, resources, Links::hear);
         let mut left = BUDGET;
-        loop {
+        while !stream.is_aborted() {
             self.each_branch(stream, resources, Links::acknowledge);
             stream.advance(resources.now);
             self.act(stream, resources);
@@ -63,6 +63,10 @@ impl Links {
             if moved == 0 || left == 0 {
                 break;
             }
+        }
+        if stream.is_aborted() {
+            // What goes back now and the reason of the end leave together: half of it would look like an end.
+            return false;
         }
         self.flush(stream);
         stream.advance(resources.now);

@@ -66,15 +66,14 @@ impl Agent {
     /// Opens the stream that another agent hands on.
     fn admit(&mut self, greeting: Greeting, preamble: &Preamble) {
         let admitted = self.machine.admits(*greeting.peer.ip(), preamble);
-        let admitted = admitted.and_then(|()| self.make_room().map_err(|refusal| refusal.text));
-        match admitted.map(|()| self.machine.session(preamble.session)) {
-            Ok(Some(spec)) => {
+        let room = |spec| self.make_room().map(|()| spec).map_err(|refusal| refusal.text);
+        match admitted.and_then(room) {
+            Ok(spec) => {
                 let id = preamble.stream;
                 greeting.link.rename(&mut self.resources.poller, SplitPollKey::Upstream(id));
                 let source = Source { peer: greeting.peer, is_agent: true };
                 self.open(id, spec, source, greeting.link, preamble.offset);
             }
-            Ok(None) => greeting.link.close(&mut self.resources.poller),
             Err(text) => self.refuse_peer(greeting, preamble.session, &text),
         }
     }

@@ -25,17 +25,6 @@ pub enum BranchState {
     Open,
 }
 
-impl BranchState {
-    /// The state's name in statistics.
-    pub fn word(self) -> &'static str {
-        match self {
-            BranchState::Connecting => "connecting",
-            BranchState::Waiting(_) => "waiting",
-            BranchState::Open => "open",
-        }
-    }
-}
-
 /// How the connection to a branch was lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LinkLoss {
@@ -56,6 +45,8 @@ pub struct Branch {
     pub start: u64,
     /// When attempts to connect end.
     pub(super) until: Nanos,
+    /// Whether the first connection failed.
+    pub(super) retried: bool,
     /// Whether the next agent has said that it accepts the stream.
     pub(super) established: bool,
     /// Whether no more replies will come from the branch.
@@ -105,6 +96,7 @@ impl Stream {
             state: BranchState::Connecting,
             start: self.core.acked(id).unwrap_or(0),
             until: now + self.patience,
+            retried: false,
             established: false,
             replies_ended: false,
             envelopes: Envelopes::default(),
@@ -170,9 +162,8 @@ impl Stream {
     /// Notes that so many bytes from the beginning of [`Stream::sendable`] were handed to the branch.
     pub fn on_sent(&mut self, id: BranchId, bytes: u64) {
         self.tally.bytes_out += bytes;
-        if let Err(error) = self.core.on_sent(id, bytes) {
-            self.abort(Fault::Refused, error.to_string());
-        }
+        let noted = self.core.on_sent(id, bytes);
+        self.abort_if(noted);
     }
 
     /// Whether the branch is to be told the end of the stream (half-close).
@@ -182,9 +173,8 @@ impl Stream {
 
     /// Notes that the branch was told the end.
     pub fn on_end_sent(&mut self, id: BranchId) {
-        if let Err(error) = self.core.on_end_sent(id) {
-            self.abort(Fault::Refused, error.to_string());
-        }
+        let noted = self.core.on_end_sent(id);
+        self.abort_if(noted);
     }
 
     /// Whether the acknowledgements of the branch's own TCP count: those of an agent in N2N do, once the
@@ -228,7 +218,7 @@ impl Stream {
             self.actions.push_back(Action::Close(id));
             return self.reply_ended(member);
         }
-        if how == LinkLoss::NoDescriptor {
+        if how == LinkLoss::NoDescriptor && !branch.retried {
             return self.abort(Fault::Refused, text);
         }
         if !is_agent {
@@ -240,7 +230,7 @@ impl Stream {
             let text = format!("agent {name} {what}: {text}");
             return self.abort(Fault::AgentLost, text);
         }
-        branch.state = BranchState::Waiting(now + RETRY);
+        (branch.state, branch.retried) = (BranchState::Waiting(now + RETRY), true);
         let _ = self.core.on_lost(id);
         self.actions.push_back(Action::Close(id));
     }

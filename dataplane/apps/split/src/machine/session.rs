@@ -85,7 +85,9 @@ fn branch_stats(stream: &Stream, branch: &Branch) -> Value {
         "state": match branch.state {
             _ if stream.core.complete(branch.id) => "complete",
             BranchState::Open if stream.core.is_isolated(branch.id) => "isolated",
-            state => state.word(),
+            BranchState::Open => "open",
+            BranchState::Connecting => "connecting",
+            BranchState::Waiting(_) => "waiting",
         },
         "start": branch.start,
         "sent": stream.core.sent(branch.id),

@@ -104,7 +104,8 @@ impl Share {
     fn note(&mut self, tcp: TcpState, now: Nanos, wait: bool) {
         let (before, then) = self.noted.replace((tcp, now)).unwrap_or((tcp, now));
         let bytes = tcp.acknowledged.saturating_sub(before.acknowledged);
-        let rate = if now > then { (bytes as f64 * 1e9 / (now - then).0 as f64) as u64 } else { 0 };
+        let rate = (u128::from(bytes) * 1_000_000_000).checked_div(u128::from((now - then).0));
+        let rate = rate.map_or(0, |rate| u64::try_from(rate).unwrap_or(u64::MAX));
         // Acknowledgements come in bunches.
         self.rate = (3 * self.rate + rate) / 4;
         self.busy = wait || tcp.unsent > 0 || tcp.unacknowledged > 0;

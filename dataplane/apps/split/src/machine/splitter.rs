@@ -154,8 +154,8 @@ impl SplitMachine {
         }
     }
 
-    /// Whether an agent at this address may hand this stream on.
-    pub fn admits(&self, from: Ipv4Addr, preamble: &Preamble) -> Result<(), String> {
+    /// The session of a stream that an agent at this address hands on, if it may.
+    pub fn admits(&self, from: Ipv4Addr, preamble: &Preamble) -> Result<Arc<SessionSpec>, String> {
         let Some(Session { spec, .. }) = self.sessions.get(&preamble.session) else {
             return Err(format!("session {} is unknown here", preamble.session));
         };
@@ -170,7 +170,7 @@ impl SplitMachine {
                 Err("the stream is another session's".to_owned())
             }
             Some(_) => Err(format!("stream {} is here already", preamble.stream)),
-            None => Ok(()),
+            None => Ok(Arc::clone(spec)),
         }
     }
 

@@ -6,7 +6,7 @@ use std::net::SocketAddrV4;
 use std::sync::Arc;
 
 use groupflow_base::{Nanos, StreamId};
-use groupflow_transport::fanout::{BranchId, BranchStart, Fanout, Mode};
+use groupflow_transport::fanout::{BranchId, BranchStart, Fanout, FanoutError, Mode};
 use groupflow_transport::terms::Policy;
 use serde_json::{json, Value};
 
@@ -90,7 +90,7 @@ pub struct Stream {
     pub(super) progress: (u64, bool),
     finished_at: Option<Nanos>,
     /// Why the stream ends early.
-    pub(super) abort: Option<Abort>,
+    abort: Option<Abort>,
 }
 
 impl Stream {
@@ -162,6 +162,19 @@ impl Stream {
         self.abort.get_or_insert_with(|| Abort::new(fault, text));
     }
 
+    /// Whether the stream ends early: nothing more is moved, and [`SplitMachine::close`](super::SplitMachine)
+    /// adds the reason to what goes back.
+    pub fn is_aborted(&self) -> bool {
+        self.abort.is_some()
+    }
+
+    /// Ends the stream if the shell moved bytes that were not there to move.
+    pub(super) fn abort_if(&mut self, noted: Result<(), FanoutError>) {
+        if let Err(error) = noted {
+            self.abort(Fault::Refused, error.to_string());
+        }
+    }
+
     /// Handles what is due, and decides what follows from what happened.
     pub fn advance(&mut self, now: Nanos) {
         self.keep_connecting(now);
@@ -230,9 +243,8 @@ impl Stream {
     /// Notes that bytes came from upstream and are in the cache.
     pub fn on_received(&mut self, bytes: u64) {
         self.tally.bytes_in += bytes;
-        if let Err(error) = self.core.on_received(bytes) {
-            self.abort(Fault::Refused, error.to_string());
-        }
+        let noted = self.core.on_received(bytes);
+        self.abort_if(noted);
     }
 
     /// Gives up the bytes that are kept for late branches.

@@ -164,7 +164,7 @@ impl Stream {
             Replies::Drop => complete,
         };
         let due = over && (!self.source.is_agent || complete && all);
-        due && !self.is_deaf && self.outgoing.is_empty() && self.abort.is_none()
+        due && !self.is_deaf && self.outgoing.is_empty() && !self.is_aborted()
     }
 
     /// Notes that nothing more can go back to the source: it was told the end, or takes no bytes.

@@ -167,6 +167,23 @@ fn an_agent_that_refuses_is_tried_again_and_then_given_up() {
 }
 
 #[test]
+fn without_a_descriptor_a_stream_is_refused_when_it_begins() {
+    for (retries, refused) in [(0, true), (1, false)] {
+        let mut world = World::new(session(Mode::NodeToNode, vec![agent()]), false);
+        let next = world.ids()[0];
+        for _ in 0..retries {
+            let now = world.now;
+            world.stream().on_branch_lost(now, next, LinkLoss::Failed, "connection refused");
+            world.now = world.stream().deadline().expect("it is tried again");
+            world.advance();
+        }
+        let now = world.now;
+        world.stream().on_branch_lost(now, next, LinkLoss::NoDescriptor, "no descriptor");
+        assert_eq!(world.outcome(), refused.then(|| Err(Abort::new(Fault::Refused, "no descriptor"))));
+    }
+}
+
+#[test]
 fn an_agent_counts_when_it_has_said_that_it_accepts_the_stream() {
     let mut world = World::new(session(Mode::NodeToNode, vec![agent()]), false);
     let (now, next) = (world.now, world.ids()[0]);
@@ -246,14 +263,14 @@ fn a_stream_is_admitted_from_neighbours_into_a_session_of_its_mode() {
     let preamble =
         Preamble { session: 1, stream: groupflow_base::StreamId(8), offset: 0, mode: Mode::NodeToNode };
     let machine = &mut world.machine;
-    assert_eq!(machine.admits(neighbour, &preamble), Ok(()));
+    assert!(machine.admits(neighbour, &preamble).is_ok());
     for (from, changed, text) in [
         (neighbour, Preamble { session: 2, ..preamble }, "session 2 is unknown here"),
         (stranger, preamble, "10.0.0.1 is no neighbour in session 1"),
         (neighbour, Preamble { mode: Mode::EndToEnd, ..preamble }, "session 1 has another mode here"),
         (neighbour, Preamble { stream: STREAM, ..preamble }, "stream 0000000000000007 is here already"),
     ] {
-        assert_eq!(machine.admits(from, &changed), Err(text.to_owned()));
+        assert_eq!(machine.admits(from, &changed).map(drop), Err(text.to_owned()));
     }
     assert_eq!((machine.giving_way(), machine.has_room(false)), (None, Ok(())));
     let spec = machine.session(1).expect("the session");
