@@ -1,6 +1,5 @@
 //! The losses of a link.
 
-use groupflow_base::{BitRate, Nanos};
 use groupflow_switch::core::Loss;
 use serde::{Deserialize, Serialize};
 
@@ -29,15 +28,6 @@ pub enum LossSpec {
         /// The proportion lost in the bad state.
         bad_loss_ppb: u32,
     },
-    /// Each frame is lost independently, and those that a token bucket has no room for.
-    Policer {
-        /// The proportion lost independently.
-        loss_ppb: u32,
-        /// The bucket's rate, bit/s.
-        rate_bps: u64,
-        /// The bucket's depth, bytes.
-        bytes: u64,
-    },
 }
 
 /// A loss model at work.
@@ -52,15 +42,6 @@ pub enum LossProcess {
         lose: [Loss; 2],
         /// Whether the link is in the bad state.
         bad: bool,
-    },
-    Policer {
-        /// The proportion lost independently.
-        loss: Loss,
-        rate: BitRate,
-        /// The time in which the rate fills the bucket.
-        depth: Nanos,
-        /// When the bucket is full again.
-        full_at: Nanos,
     },
 }
 
@@ -78,32 +59,18 @@ impl LossProcess {
                     bad: false,
                 }
             }
-            LossSpec::Policer { rate_bps: 0, .. } => return None,
-            LossSpec::Policer { loss_ppb, rate_bps, bytes } => {
-                let rate = BitRate(rate_bps);
-                let (depth, full_at) = (rate.time_for(bytes), Nanos::ZERO);
-                LossProcess::Policer { loss: loss(loss_ppb)?, rate, depth, full_at }
-            }
         })
     }
 
-    /// Whether the next frame, of so many bytes, is lost.
+    /// Whether the next frame is lost.
     #[inline]
-    pub fn loses(&mut self, now: Nanos, bytes: u64, random: &mut Random) -> bool {
+    pub fn loses(&mut self, random: &mut Random) -> bool {
         match self {
             LossProcess::None => false,
             LossProcess::Bernoulli(loss) => loss.hits(random.next_u32()),
             LossProcess::GilbertElliott { leave, lose, bad } => {
                 *bad ^= leave[usize::from(*bad)].hits(random.next_u32());
                 lose[usize::from(*bad)].hits(random.next_u32())
-            }
-            LossProcess::Policer { loss, rate, depth, full_at } => {
-                let full = (*full_at).max(now) + rate.time_for(bytes);
-                if full > now + *depth {
-                    return true;
-                }
-                *full_at = full;
-                loss.hits(random.next_u32())
             }
         }
     }

@@ -78,7 +78,7 @@ impl Outlet {
             self.counters.down += 1;
             return false;
         }
-        if self.loss.loses(sent, bytes, &mut self.random) {
+        if self.loss.loses(&mut self.random) {
             self.counters.lost += 1;
             return false;
         }

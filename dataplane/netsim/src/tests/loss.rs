@@ -4,7 +4,7 @@ use crate::random::Draws;
 fn run(spec: LossSpec, frames: usize) -> Vec<bool> {
     let mut random = Random::new(11, Draws::Link(0));
     let mut process = LossProcess::new(spec).expect("proportions");
-    (0..frames).map(|_| process.loses(Nanos::ZERO, 1000, &mut random)).collect()
+    (0..frames).map(|_| process.loses(&mut random)).collect()
 }
 
 fn proportion(lost: &[bool]) -> f64 {
@@ -37,19 +37,6 @@ fn bursts_have_the_length_and_share_of_the_bad_state() {
     let bursts = lost.windows(2).filter(|pair| !pair[0] && pair[1]).count();
     let length = lost.iter().filter(|&&lost| lost).count() as f64 / bursts as f64;
     assert!((length * to_good - 1.0).abs() < 0.05, "{length}");
-}
-
-#[test]
-fn a_policer_passes_its_depth_at_once_and_then_its_rate() {
-    let mut random = Random::new(11, Draws::Link(0));
-    let spec = LossSpec::Policer { loss_ppb: 0, rate_bps: 8_000_000, bytes: 10_000 };
-    let mut process = LossProcess::new(spec).expect("a rate");
-    // 8 Mb/s are a frame of 1,000 bytes a millisecond; ten come in each.
-    let passed: Vec<usize> = (0..4)
-        .map(|ms| (0..15).filter(|_| !process.loses(Nanos::from_millis(ms), 1000, &mut random)).count())
-        .collect();
-    assert_eq!(passed, [10, 1, 1, 1]);
-    assert!(LossProcess::new(LossSpec::Policer { loss_ppb: 0, rate_bps: 0, bytes: 1 }).is_none());
 }
 
 #[test]
