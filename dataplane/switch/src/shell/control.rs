@@ -90,6 +90,11 @@ impl ControlSocket {
         Ok(ControlSocket { listener: listener.map_err(failed)?, path: path.into() })
     }
 
+    /// Where it listens.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Serves clients for ever.
     pub async fn serve(&self, shared: Arc<Shared>, device_id: u64) {
         loop {
@@ -284,7 +289,9 @@ pub fn trace_switch(
             Ok(0) => return Ok(()),
             Ok(_) => show(&parse_answer(&std::mem::take(&mut line))?),
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                wait.take().into_iter().for_each(|wait| wait());
+                if let Some(wait) = wait.take() {
+                    wait();
+                }
                 reader.get_ref().set_read_timeout(None).map_err(failed)?;
             }
             Err(error) => return Err(failed(error)),
