@@ -21,7 +21,7 @@ fn send(bed: &mut Testbed, now: u64, queue: u8, count: usize) {
 }
 
 fn stats(bed: &Testbed, queue: usize) -> QueueStats {
-    bed.switch.stats().ports[1].outbound.queues[queue].clone()
+    bed.switch.stats().ports[1].outbound.queues[queue]
 }
 
 /// Time and queue of every frame that left by `now`.
@@ -185,7 +185,9 @@ fn settings_outlive_the_program_and_what_waits_does_not() {
     let config = common::queues_config();
     bed.runtime.install(&mut bed.switch, config);
     let stats = stats(&bed, 4);
-    assert_eq!((stats.level, stats.weight, stats.rate.as_deref()), (9, 7, Some("1000pps")));
+    let settings = stats.settings;
+    let rate = settings.rate.map(|rate| rate.to_string());
+    assert_eq!((settings.level, settings.weight, rate.as_deref()), (9, 7, Some("1000pps")));
     assert_eq!(stats.counters.drops.reloaded, Amount { packets: 2, bytes: 2000 });
 }
 

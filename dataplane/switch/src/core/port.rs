@@ -7,26 +7,13 @@ use super::diffusion::Shares;
 use super::link::{LinkParameters, Wire};
 use super::link_spec::LinkChange;
 use super::packet_rate::PacketRate;
-use super::queue::{Depth, Queue, QueueCounters};
-use super::queue_settings::{QueueSettings, NOMINAL_PACKET};
-use super::stats::{InDrops, InStats, LinkStats, OutDrops, OutStats, PortStats, QueueStats};
+use super::queue::{Depth, Queue};
+use super::queue_settings::NOMINAL_PACKET;
+use super::stats::{InDrops, InStats, OutDrops, OutStats, PortStats, QueueStats};
 use super::traffic_manager::PortQueues;
 
 /// The longest frame that enters or leaves a switch, in bytes.
 pub const MAX_FRAME: usize = 9216;
-
-/// The settings, rates and counters of a queue.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct QueueState {
-    /// The settings of the port.
-    pub settings: QueueSettings,
-    /// J~, the rate that the program asked for.
-    pub demand: Option<PacketRate>,
-    /// L, the queue's share of the port by eq. 13; [`PacketRate::UNLIMITED`] without a share.
-    pub share: PacketRate,
-    /// The counters of the port.
-    pub counters: QueueCounters,
-}
 
 /// The settings and counters of one port.
 #[derive(Debug)]
@@ -129,9 +116,12 @@ impl PortState {
     }
 
     /// The settings, rates and counters of each queue, from queue 0 on.
-    pub fn queue_states(&self) -> impl Iterator<Item = QueueState> + '_ {
+    pub fn queue_stats(&self) -> impl Iterator<Item = QueueStats> + '_ {
         let queues = self.out_queues.states().zip(self.out_queues.demands()).zip(self.shares.iter());
-        queues.map(|(((settings, counters), demand), share)| QueueState { settings, demand, share, counters })
+        (0..).zip(queues).map(|(priority, (((settings, counters), demand), share))| {
+            let share = Some(share).filter(|share| *share != PacketRate::UNLIMITED);
+            QueueStats { priority, settings, demand, share, counters }
+        })
     }
 
     /// The limit of the inbound queue.
@@ -151,10 +141,7 @@ impl PortState {
 
     /// The counters of the port.
     pub fn stats(&self) -> PortStats {
-        let queues: Vec<QueueStats> = (0..)
-            .zip(self.queue_states())
-            .map(|(priority, state)| QueueStats::new(priority, &state))
-            .collect();
+        let queues: Vec<QueueStats> = self.queue_stats().collect();
         let wire = self.out_wire.counters();
         PortStats {
             port: self.port.0,
@@ -164,14 +151,14 @@ impl PortState {
                 packets: self.delivered.0,
                 bytes: self.delivered.1,
                 drops: self.in_drops.with_link(self.in_wire.counters(), self.in_queue.counters()),
-                link: LinkStats::from(&self.in_wire.parameters),
+                link: self.in_wire.parameters,
                 queue: self.in_queue.counters(),
             },
             outbound: OutStats {
                 packets: wire.packets,
                 bytes: wire.bytes,
                 drops: self.out_drops.with_link(wire, &queues),
-                link: LinkStats::from(&self.out_wire.parameters),
+                link: self.out_wire.parameters,
                 nominal_packet: self.nominal_packet,
                 queues,
             },

@@ -16,7 +16,8 @@ use super::port::{PortState, MAX_FRAME};
 use super::queue_registers::QueueRegisters;
 use super::replication::ReplicationEngine;
 use super::stats::{CpuStats, SwitchDrops, SwitchStats};
-use super::tracer::{SeenFrame, TraceError, TraceFilter, TraceHandle, TraceRequest, Tracer};
+use super::trace::{SeenFrame, TraceError, TraceFilter, TraceRequest};
+use super::tracer::{TraceHandle, Tracer};
 
 /// The most packets that wait for the controller.
 const CPU_QUEUE: u32 = 4096;
