@@ -15,7 +15,7 @@
 //! ```
 //! All numbers are big endian.
 
-use groupflow_base::codec::{CodecError, Reader, Writer};
+use groupflow_base::codec::{internet_checksum, CodecError, Reader, Writer};
 use groupflow_base::{wire_enum, Dest, Transmit};
 
 use crate::ids::{MemberId, Seq, SessionId, MAX_PAYLOAD};
@@ -133,7 +133,7 @@ impl Header {
         w.u32(self.session.0).u16(self.source.0).u16(self.member.0).u32(self.seq.0).u32(self.stamp);
         w.u16(payload.len() as u16).u16(0).bytes(payload);
         let mut bytes = w.into_bytes();
-        let sum = checksum(&bytes[..HEADER]);
+        let sum = internet_checksum(&bytes[..HEADER]);
         bytes[22..HEADER].copy_from_slice(&sum.to_be_bytes());
         bytes
     }
@@ -159,7 +159,7 @@ impl<'a> GroupPacket<'a> {
         if h[0] != VERSION {
             return Err(CodecError::value("version", h[0]));
         }
-        if checksum(h) != 0 {
+        if internet_checksum(h) != 0 {
             return Err(damaged());
         }
         let kind = Kind::parse(h[1])?;
@@ -207,13 +207,4 @@ impl<'a> GroupPacket<'a> {
 
 fn damaged() -> CodecError {
     CodecError::new("checksum", "the header is damaged")
-}
-
-/// The Internet checksum (RFC 1071) of an even number of bytes; 0 over bytes that include it.
-pub fn checksum(bytes: &[u8]) -> u16 {
-    let mut sum: u32 = bytes.chunks_exact(2).map(|w| u32::from(u16::from_be_bytes([w[0], w[1]]))).sum();
-    while sum > 0xffff {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    !(sum as u16)
 }
