@@ -17,6 +17,7 @@ mod helpers;
 mod layout;
 mod op;
 mod parser;
+mod range;
 mod run;
 mod table;
 

@@ -104,8 +104,8 @@ impl Gen<'_> {
         let consumed = self.b.use_var(Variable::from_u32(CONSUMED));
         let payload = self.b.ins().iadd(bytes, consumed);
         self.put(Word::payload, payload);
-        let left = self.b.ins().isub(len, consumed);
-        self.put(Word::payload_len, left);
+        let remaining = self.b.ins().isub(len, consumed);
+        self.put(Word::payload_len, remaining);
         let fine = u64::from(self.program.parser.errors.no_error);
         let wrong = self.b.ins().icmp_imm(IntCC::NotEqual, error, fine as i64);
         let wrong = self.b.ins().uextend(types::I64, wrong);
@@ -228,8 +228,8 @@ impl Gen<'_> {
                 let odd = self.is_not_zero(part);
                 self.fails_if(odd, errors.parser_invalid_argument, parsing);
                 let bytes = self.b.ins().ushr_imm(bits, 3);
-                let left = self.left();
-                let short = self.b.ins().icmp(IntCC::UnsignedLessThan, left, bytes);
+                let remaining = self.bytes_left();
+                let short = self.b.ins().icmp(IntCC::UnsignedLessThan, remaining, bytes);
                 self.fails_if(short, errors.packet_too_short, parsing);
                 let consumed = self.b.use_var(Variable::from_u32(CONSUMED));
                 let consumed = self.b.ins().iadd(consumed, bytes);
@@ -249,7 +249,7 @@ impl Gen<'_> {
         self.b.switch_to_block(next);
     }
 
-    fn left(&mut self) -> Value {
+    fn bytes_left(&mut self) -> Value {
         let len = self.get(Word::len);
         let consumed = self.b.use_var(Variable::from_u32(CONSUMED));
         self.b.ins().isub(len, consumed)
@@ -257,8 +257,8 @@ impl Gen<'_> {
 
     /// The place of the next `bytes`; ends parsing if there are not as many.
     fn take(&mut self, bytes: u64, parsing: &Parsing) -> At {
-        let left = self.left();
-        let short = self.b.ins().icmp_imm(IntCC::UnsignedLessThan, left, bytes as i64);
+        let remaining = self.bytes_left();
+        let short = self.b.ins().icmp_imm(IntCC::UnsignedLessThan, remaining, bytes as i64);
         self.fails_if(short, self.program.parser.errors.packet_too_short, parsing);
         let consumed = self.b.use_var(Variable::from_u32(CONSUMED));
         let frame = self.get(Word::bytes);
