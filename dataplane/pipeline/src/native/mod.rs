@@ -17,7 +17,6 @@ mod helpers;
 mod layout;
 mod op;
 mod parser;
-mod range;
 mod run;
 mod table;
 
