@@ -148,7 +148,7 @@ impl P4Switch {
         list.at_node("no_controller", self.untaken);
         for port in stats.ports {
             let drops = port.outbound.drops;
-            list.at_port(port.port, "oversize", port.inbound.drops.oversize + drops.oversize);
+            list.at_port(port.port, "oversize", port.inbound.drops.link.oversize + drops.link.oversize);
             list.at_port(port.port, "egress", drops.egress);
             list.at_port(port.port, "no_such_queue", drops.priority);
             for queue in port.outbound.queues {

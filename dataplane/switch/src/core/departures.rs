@@ -78,7 +78,7 @@ impl Switch {
         let (port, length) = (state.port, frame.wire_len());
         let to_controller = port == self.config.cpu_port;
         if length > MAX_FRAME && !to_controller {
-            state.out_drops.oversize += 1;
+            state.out_drops.link.oversize += 1;
             let why = || format!("dropped: {length} bytes are more than a frame has");
             self.tracer.verdict(trace, way.place(), true, why);
             return self.spare.push(frame.bytes);

@@ -70,7 +70,8 @@ pub use replication::{
 };
 pub use spec_text::SpecError;
 pub use stats::{
-    CpuDrops, CpuStats, InDrops, InStats, OutDrops, OutStats, PortStats, QueueStats, SwitchDrops, SwitchStats,
+    CpuDrops, CpuStats, InDrops, InStats, LinkDrops, OutDrops, OutStats, PortStats, QueueStats, SwitchDrops,
+    SwitchStats,
 };
 pub use switch::{Emitted, Forwarding, SentFrame, Switch, ToController};
 pub use trace::{Branch, QueuePass, SeenFrame, Trace, TraceError, TraceFilter, TraceRequest};

@@ -9,7 +9,7 @@ use super::link_spec::LinkChange;
 use super::packet_rate::PacketRate;
 use super::queue::{Depth, Queue};
 use super::queue_settings::NOMINAL_PACKET;
-use super::stats::{InDrops, InStats, OutDrops, OutStats, PortStats, QueueStats};
+use super::stats::{InDrops, InStats, LinkDrops, OutDrops, OutStats, PortStats, QueueStats};
 use super::traffic_manager::PortQueues;
 
 /// The longest frame that enters or leaves a switch, in bytes.
@@ -26,8 +26,8 @@ pub struct PortState {
     pub in_wire: Wire<Frame>,
     /// Packets and bytes given to the pipeline.
     pub delivered: (u64, u64),
-    /// Inbound drops apart from those of queue and wire.
-    pub in_drops: InDrops,
+    /// Frames that came and were too long.
+    pub in_oversize: u64,
     /// The traffic manager's queues.
     pub out_queues: PortQueues,
     /// The queues' shares by eq. 13.
@@ -51,7 +51,7 @@ impl PortState {
             in_queue: Queue::default(),
             in_wire: Wire::new(LinkParameters::IDEAL, seed, stream),
             delivered: (0, 0),
-            in_drops: InDrops::default(),
+            in_oversize: 0,
             shares: Shares::new(out_queues.len()),
             out_queues,
             out_wire: Wire::new(LinkParameters::IDEAL, seed, stream + 1),
@@ -143,6 +143,10 @@ impl PortState {
     pub fn stats(&self) -> PortStats {
         let queues: Vec<QueueStats> = self.queue_stats().collect();
         let wire = self.out_wire.counters();
+        let inbound =
+            LinkDrops::of(self.in_wire.counters(), self.in_queue.counters().dropped, self.in_oversize);
+        let full = queues.iter().map(|queue| queue.counters.dropped).sum();
+        let outbound = LinkDrops::of(wire, full, self.out_drops.link.oversize);
         PortStats {
             port: self.port.0,
             interface: None,
@@ -150,14 +154,14 @@ impl PortState {
             inbound: InStats {
                 packets: self.delivered.0,
                 bytes: self.delivered.1,
-                drops: self.in_drops.with_link(self.in_wire.counters(), self.in_queue.counters()),
+                drops: InDrops { link: inbound, kernel: 0 },
                 link: self.in_wire.parameters,
                 queue: self.in_queue.counters(),
             },
             outbound: OutStats {
                 packets: wire.packets,
                 bytes: wire.bytes,
-                drops: self.out_drops.with_link(wire, &queues),
+                drops: OutDrops { link: outbound, ..self.out_drops },
                 link: self.out_wire.parameters,
                 nominal_packet: self.nominal_packet,
                 queues,

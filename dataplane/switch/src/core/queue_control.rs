@@ -91,7 +91,7 @@ impl Switch {
         let Some(rate) = forwarding.registers.rate else { return };
         let Some((port, queue)) = rate.queue(index) else { return };
         let Some(place) = self.place(port) else { return };
-        let units = forwarding.pipeline.register_get(rate.register, index).unwrap_or(0);
+        let units = forwarding.pipeline.register_read(rate.register, index).unwrap_or(0);
         let demand = PacketRate::from_units(u32::try_from(units).unwrap_or(u32::MAX));
         let changed = self.ports[usize::from(place)].demand(now, queue, Some(demand));
         // Shares change even if no rate does: a flow may have come to another queue of the port, or gone.

@@ -27,19 +27,34 @@ pub struct SwitchDrops {
     pub reloaded: u64,
 }
 
-/// Packets that vanished on their way into the switch.
+/// Packets that vanished at an emulated link, or before it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct InDrops {
-    /// Packets for which the emulated link's queue was full.
+pub struct LinkDrops {
+    /// Packets for which the link's queue was full.
     pub queue_full: u64,
-    /// The emulated link lost them.
+    /// The link lost them.
     pub loss: u64,
     /// The link was down.
     pub down: u64,
-    /// Frames longer than the switch takes.
+    /// Frames longer than the switch takes or sends.
     pub oversize: u64,
     /// Too many on the way at once.
     pub line_full: u64,
+}
+
+impl LinkDrops {
+    /// The counters with those of a wire.
+    pub fn of(wire: WireCounters, queue_full: u64, oversize: u64) -> LinkDrops {
+        LinkDrops { queue_full, loss: wire.lost, down: wire.down, oversize, line_full: wire.line_full }
+    }
+}
+
+/// Packets that vanished on their way into the switch.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct InDrops {
+    /// At the link.
+    #[serde(flatten)]
+    pub link: LinkDrops,
     /// Packets for which the kernel had no room; only the shell knows their number.
     pub kernel: u64,
 }
@@ -47,18 +62,11 @@ pub struct InDrops {
 /// Packets that vanished on their way out.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct OutDrops {
-    /// Packets for which the queue was full.
-    pub queue_full: u64,
+    /// At the link.
+    #[serde(flatten)]
+    pub link: LinkDrops,
     /// Packets that the program dropped in egress.
     pub egress: u64,
-    /// The emulated link lost them.
-    pub loss: u64,
-    /// The link was down.
-    pub down: u64,
-    /// Frames longer than the switch sends.
-    pub oversize: u64,
-    /// Too many on the way at once.
-    pub line_full: u64,
     /// Packets for whose priority the port has no queue.
     pub priority: u64,
     /// Packets that the interface refused; only the shell knows their number.
@@ -164,30 +172,4 @@ pub struct SwitchStats {
     pub drops: SwitchDrops,
     /// The errors that the program itself met.
     pub pipeline: Stats,
-}
-
-impl InDrops {
-    /// The counters with those of a wire and its queue.
-    pub fn with_link(self, wire: WireCounters, queue: QueueCounters) -> InDrops {
-        InDrops {
-            queue_full: queue.dropped,
-            loss: wire.lost,
-            down: wire.down,
-            line_full: wire.line_full,
-            ..self
-        }
-    }
-}
-
-impl OutDrops {
-    /// The counters with those of a wire and the queues before it.
-    pub fn with_link(self, wire: WireCounters, queues: &[QueueStats]) -> OutDrops {
-        OutDrops {
-            queue_full: queues.iter().map(|queue| queue.counters.dropped).sum(),
-            loss: wire.lost,
-            down: wire.down,
-            line_full: wire.line_full,
-            ..self
-        }
-    }
 }

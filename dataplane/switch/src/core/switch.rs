@@ -273,7 +273,7 @@ impl Switch {
         let state = &mut self.ports[usize::from(place)];
         let length = bytes.len() + tail as usize;
         if length > MAX_FRAME {
-            state.in_drops.oversize += 1;
+            state.in_oversize += 1;
         } else if state.in_is_transparent() {
             if state.in_wire.cross(length) {
                 self.deliver(now, place, bytes, tail);

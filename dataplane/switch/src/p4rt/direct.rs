@@ -37,20 +37,17 @@ impl DirectResources {
         if entry.counter_data.is_some() && !table.direct_counter {
             return Err(Status::invalid("counter_data: the table has no direct counter"));
         }
-        let Some(kind) = table.direct_meter else {
-            let field = match (&entry.meter_config, &entry.meter_counter_data) {
-                (None, None) => None,
-                (Some(_), _) => Some("meter_config"),
-                _ => Some("meter_counter_data"),
-            };
-            return match field {
-                Some(field) => Err(Status::invalid(format!("{field}: the table has no direct meter"))),
-                None => Ok(DirectResources { counter: counter(entry)?, meter: None, colours: None }),
-            };
-        };
+        let fields = [
+            ("meter_config", entry.meter_config.is_some()),
+            ("meter_counter_data", entry.meter_counter_data.is_some()),
+        ];
+        if let Some((field, _)) = fields.iter().find(|(_, given)| *given && table.direct_meter.is_none()) {
+            return Err(Status::invalid(format!("{field}: the table has no direct meter")));
+        }
+        let rates = table.direct_meter.zip(entry.meter_config.as_ref());
         Ok(DirectResources {
-            counter: counter(entry)?,
-            meter: entry.meter_config.as_ref().map(|config| meter_rates(kind, config)).transpose()?,
+            counter: entry.counter_data.as_ref().map(counter_value).transpose()?,
+            meter: rates.map(|(kind, config)| meter_rates(kind, config)).transpose()?,
             colours: colours(&entry.meter_counter_data, purpose)?,
         })
     }
@@ -70,10 +67,6 @@ impl DirectResources {
         }
         Ok(())
     }
-}
-
-fn counter(entry: &TableEntry) -> Result<Option<CounterValue>, Status> {
-    entry.counter_data.as_ref().map(counter_value).transpose()
 }
 
 /// Sets an entry's counter.
