@@ -325,3 +325,18 @@ impl Envelopes {
 pub fn too_long(kind: u8, length: usize) -> CodecError {
     CodecError::new("frame.length", format!("{length} is too long for kind {kind}"))
 }
+
+/// The Internet checksum (RFC 1071), an odd last byte followed by zero; 0 over bytes that include it.
+#[inline]
+pub fn internet_checksum(bytes: &[u8]) -> u16 {
+    let mut chunks = bytes.chunks_exact(4);
+    let double = |chunk: &[u8]| u64::from(u32::from_be_bytes([chunk[0], chunk[1], chunk[2], chunk[3]]));
+    let mut sum: u64 = chunks.by_ref().map(double).sum();
+    let mut last = [0; 4];
+    last[..chunks.remainder().len()].copy_from_slice(chunks.remainder());
+    sum += double(&last);
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    !(sum as u16)
+}

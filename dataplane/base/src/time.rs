@@ -101,7 +101,8 @@ impl fmt::Display for Nanos {
 }
 
 /// A rate in bits per second.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(transparent)]
 pub struct BitRate(pub u64);
 
 crate::wire_number!(BitRate);

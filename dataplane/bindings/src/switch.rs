@@ -6,7 +6,7 @@ use groupflow_switch::core::{
     parse_port_link, Emitted, Generator, Generators, LinkChange, QueueChange, Switch, SwitchConfig,
     TraceRequest,
 };
-use groupflow_switch::p4rt::{packet_in, packet_out, Refusal, Runtime};
+use groupflow_switch::p4rt::{packet_in, packet_out, Runtime, Status};
 use groupflow_switch::proto::p4::v1::{Entity, PacketIn, PacketMetadata, PacketOut, Update};
 use prost::Message;
 use pyo3::exceptions::PyValueError;
@@ -31,7 +31,7 @@ pub fn invalid(error: impl std::fmt::Display) -> PyErr {
 
 /// Applies serialised updates, one by one.
 pub fn write_each(
-    updates: &[Vec<u8>], mut apply: impl FnMut(&Update) -> PyResult<Result<(), Refusal>>,
+    updates: &[Vec<u8>], mut apply: impl FnMut(&Update) -> PyResult<Result<(), Status>>,
 ) -> PyResult<Vec<WriteStatus>> {
     let mut write = |bytes: &Vec<u8>| {
         let result = apply(&Update::decode(bytes.as_slice()).map_err(invalid)?)?;
@@ -66,7 +66,7 @@ pub fn take_traces(switch: &mut Switch, filter: u64) -> PyResult<String> {
     serde_json::to_string(&traces).map_err(invalid)
 }
 
-fn refused(refusal: Refusal) -> PyErr {
+fn refused(refusal: Status) -> PyErr {
     invalid(refusal.message)
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use groupflow_base::Nanos;
-use groupflow_switch::p4rt::{PipelineConfig, Refusal};
+use groupflow_switch::p4rt::{PipelineConfig, Status};
 use groupflow_switch::proto::p4::v1::Update;
 
 use crate::build::Builder;
@@ -62,7 +62,7 @@ impl Network {
     }
 
     /// Carries out a P4Runtime update at a switch; `None` if the node is no switch.
-    pub fn write(&mut self, switch: NodeId, update: &Update) -> Option<Result<(), Refusal>> {
+    pub fn write(&mut self, switch: NodeId, update: &Update) -> Option<Result<(), Status>> {
         self.with_switch(switch, |switch| switch.apply(update))
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use groupflow_base::{BitRate, Nanos};
 use groupflow_pipeline::Port;
 use groupflow_switch::core::{ConfigError, Direction, LinkChange, Switch, SwitchConfig, ToController};
-use groupflow_switch::p4rt::{packet_in, packet_out, PipelineConfig, Refusal, Runtime};
+use groupflow_switch::p4rt::{packet_in, packet_out, PipelineConfig, Runtime, Status};
 use groupflow_switch::proto::p4::v1::{PacketIn, PacketOut, Update};
 
 use crate::drops::DropList;
@@ -59,7 +59,7 @@ impl P4Switch {
     }
 
     /// Carries out a P4Runtime update.
-    pub fn apply(&mut self, update: &Update) -> Result<(), Refusal> {
+    pub fn apply(&mut self, update: &Update) -> Result<(), Status> {
         self.runtime.apply(&mut self.switch, update)
     }
 
@@ -73,7 +73,7 @@ impl P4Switch {
     }
 
     /// Takes a packet of the controller, at `now`.
-    pub fn packet_out(&mut self, now: Nanos, packet: &PacketOut) -> Result<(), Refusal> {
+    pub fn packet_out(&mut self, now: Nanos, packet: &PacketOut) -> Result<(), Status> {
         let Some(config) = self.runtime.config() else { return Ok(()) };
         let bytes = packet_out(&config.binding.packet_out, packet)?;
         self.switch.packet_out(now, &bytes);
@@ -130,9 +130,8 @@ impl P4Switch {
     /// Calls `each` with a port, a queue and the packets and bytes that wait there.
     pub fn queues(&self, mut each: impl FnMut(u16, u8, u32, u64)) {
         for port in self.switch.port_numbers().filter(|port| *port != self.switch.config().cpu_port) {
-            let Ok(states) = self.switch.queue_states(port) else { continue };
-            for (queue, state) in (0..).zip(states) {
-                each(port.0, queue, state.counters.packets, state.counters.bytes);
+            for queue in self.switch.queue_stats(port).into_iter().flatten() {
+                each(port.0, queue.priority, queue.counters.packets, queue.counters.bytes);
             }
         }
     }
@@ -149,7 +148,7 @@ impl P4Switch {
         list.at_node("no_controller", self.untaken);
         for port in stats.ports {
             let drops = port.outbound.drops;
-            list.at_port(port.port, "oversize", port.inbound.drops.oversize + drops.oversize);
+            list.at_port(port.port, "oversize", port.inbound.drops.link.oversize + drops.link.oversize);
             list.at_port(port.port, "egress", drops.egress);
             list.at_port(port.port, "no_such_queue", drops.priority);
             for queue in port.outbound.queues {

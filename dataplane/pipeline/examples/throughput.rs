@@ -12,6 +12,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use groupflow_base::codec::internet_checksum;
 use groupflow_base::Nanos;
 use groupflow_pipeline::Port;
 use groupflow_pipeline::{
@@ -33,11 +34,6 @@ const MASKS: u32 = 20;
 /// Many enough that their entries do not stay in the first-level cache.
 const FRAMES: u32 = 2_048;
 
-fn checksum(bytes: &[u8]) -> [u8; 2] {
-    let sum: u32 = bytes.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1])).sum();
-    (!((sum >> 16) + (sum & 0xffff)) as u16).to_be_bytes()
-}
-
 /// Ethernet and IPv4 before `rest`, of which `tail` bytes are not there.
 fn ipv4(protocol: u8, source: [u8; 4], target: [u8; 4], rest: &[u8], tail: usize) -> Vec<u8> {
     let length = (20 + rest.len() + tail) as u16;
@@ -45,8 +41,8 @@ fn ipv4(protocol: u8, source: [u8; 4], target: [u8; 4], rest: &[u8], tail: usize
     ip[2..4].copy_from_slice(&length.to_be_bytes());
     ip.extend(source);
     ip.extend(target);
-    let sum = checksum(&ip);
-    ip[10..12].copy_from_slice(&sum);
+    let sum = internet_checksum(&ip);
+    ip[10..12].copy_from_slice(&sum.to_be_bytes());
     let mut frame = SWITCH_MAC.to_be_bytes()[10..].to_vec();
     frame.extend([2, 0, 0, 0, 0, 2, 8, 0]);
     frame.extend(ip);
@@ -70,8 +66,8 @@ fn group(session: u32, kind: u8, member: u16, seq: u32, payload: usize, tail: us
     group.extend([0; 4]);
     group.extend(length.to_be_bytes());
     group.extend([0, 0]);
-    let sum = checksum(&group);
-    group[22..24].copy_from_slice(&sum);
+    let sum = internet_checksum(&group);
+    group[22..24].copy_from_slice(&sum.to_be_bytes());
     let mut udp = Vec::new();
     for word in [26_470, 26_470, 32 + length, 0] {
         udp.extend(u16::to_be_bytes(word));
@@ -187,7 +183,7 @@ fn loads() -> Vec<TrafficLoad> {
 
 /// Runs packets through; gives the frames that left.
 fn run(pipeline: &mut Pipeline, load: &TrafficLoad, packets: usize, frame: &mut Frame) -> usize {
-    let mut left = 0;
+    let mut sent = 0;
     for (i, (port, bytes)) in load.frames.iter().cycle().take(packets).enumerate() {
         let now = Nanos(1_000 * i as u64);
         let arrival = Arrival { tail: load.tail, ..Arrival::on(*port) };
@@ -201,7 +197,7 @@ fn run(pipeline: &mut Pipeline, load: &TrafficLoad, packets: usize, frame: &mut 
             let instance = if rid == 0 { Instance::Normal } else { Instance::Replication };
             let departure = Departure { port: Port(rid + 1), rid, instance, ..Departure::default() };
             let outcome = pipeline.egress_into(now, packet, departure, frame);
-            left += usize::from(outcome.fate == Fate::Send);
+            sent += usize::from(outcome.fate == Fate::Send);
         };
         if matches!(verdict, Verdict::Unicast(_)) {
             egress(pipeline, packet, 0);
@@ -213,7 +209,7 @@ fn run(pipeline: &mut Pipeline, load: &TrafficLoad, packets: usize, frame: &mut 
             egress(pipeline, packet, copies);
         }
     }
-    left
+    sent
 }
 
 fn load_program(path: &str) -> Result<Arc<Program>, String> {
@@ -233,9 +229,9 @@ fn measure(program: &Arc<Program>, load: &TrafficLoad) -> ([Duration; 2], f64) {
     for _ in 0..ROUNDS {
         for (pipeline, (best, packets)) in pipelines.iter_mut().zip(best.iter_mut().zip(PACKETS)) {
             let start = Instant::now();
-            let left = run(pipeline, load, packets, &mut frame);
+            let sent = run(pipeline, load, packets, &mut frame);
             *best = (*best).min(start.elapsed() / packets as u32);
-            out = out.max(left * 100 / packets);
+            out = out.max(sent * 100 / packets);
         }
     }
     (best, out as f64 / 100.0)

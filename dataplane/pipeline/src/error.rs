@@ -90,9 +90,9 @@ pub enum TableError {
         /// The fault.
         reason: &'static str,
     },
-    /// Priorities belong to ternary, range and optional matches, and only there.
+    /// A priority is missing or too much, or a meter's rates are wrong.
     #[error("table {table}: {reason}")]
-    Priority {
+    Invalid {
         /// The table's name.
         table: String,
         /// The fault.
@@ -118,14 +118,6 @@ pub enum TableError {
         table: String,
         /// `counter` or `meter`.
         what: &'static str,
-    },
-    /// A meter's rates are wrong.
-    #[error("table {table}: {reason}")]
-    Meter {
-        /// The table's name.
-        table: String,
-        /// The fault.
-        reason: &'static str,
     },
 }
 

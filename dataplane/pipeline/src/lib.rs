@@ -17,8 +17,8 @@
 //! error      port    errors of loading and of the control plane; a port's number
 //! ```
 //!
-//! The crate imports `groupflow-base` for the time, `serde_json` for p4c's file, Cranelift to make machine
-//! code, and `libc` to map its memory.
+//! The crate imports `groupflow-base` for the time, `serde_json` for p4c's file, `crc` for hashes, Cranelift
+//! to make machine code, and `libc` to map its memory.
 
 #![deny(unsafe_code)]
 

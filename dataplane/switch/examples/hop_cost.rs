@@ -12,6 +12,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
+use groupflow_base::codec::internet_checksum;
 use groupflow_base::Nanos;
 use groupflow_pipeline::{ActionCall, EntryKey, Match, Pipeline, Port, Program};
 use groupflow_switch::core::{Emitted, QueueRegisters, Switch, SwitchConfig, TraceRequest};
@@ -50,18 +51,18 @@ fn through_switch(program: &Arc<Program>, traced: bool) -> Result<f64, Box<dyn E
     }
     let head = head();
     let mut emitted = Emitted::default();
-    let mut left = 0;
+    let mut sent = 0;
     let start = Instant::now();
     for n in 0..PACKETS {
         let now = Nanos(n * INTERVAL);
         switch.inject_with_tail(now, Port(1), &head, TAIL);
         switch.advance(now, &mut emitted);
-        left += emitted.outputs.len() as u64;
+        sent += emitted.outputs.len() as u64;
         switch.reuse(&mut emitted.outputs);
     }
     let time = start.elapsed().as_nanos() as f64 / PACKETS as f64;
-    if left < PACKETS {
-        return Err(format!("only {left} of {PACKETS} left").into());
+    if sent < PACKETS {
+        return Err(format!("only {sent} of {PACKETS} left").into());
     }
     Ok(time)
 }
@@ -88,8 +89,8 @@ fn head() -> Vec<u8> {
     let length = (40 + TAIL) as u16;
     let mut ip = vec![0x45, 0, 0, 0, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 2, 10, 0, 0, 1];
     ip[2..4].copy_from_slice(&length.to_be_bytes());
-    let sum: u32 = ip.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1])).sum();
-    ip[10..12].copy_from_slice(&(!((sum >> 16) + (sum & 0xffff)) as u16).to_be_bytes());
+    let sum = internet_checksum(&ip);
+    ip[10..12].copy_from_slice(&sum.to_be_bytes());
     head.extend(ip);
     for word in [1000, 2000, length - 20, 0] {
         head.extend(u16::to_be_bytes(word));

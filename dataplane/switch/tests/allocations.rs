@@ -141,9 +141,9 @@ fn set_up(pipeline: &mut Pipeline, replication: &mut ReplicationEngine) {
         add(pipeline, ".neighbours", vec![Match::Exact(copy)], ".to_switch", &next);
     }
     let to = |ports: std::ops::Range<u16>| ports.map(|n| Replica { port: Port(n), instance: n }).collect();
-    replication.insert_group(data, to(2..2 + BRANCHES)).unwrap();
-    replication.insert_group(acks, to(1..2)).unwrap();
-    replication.insert_group(repairs, to(AGENT..AGENT + 1)).unwrap();
+    replication.set_group(data, to(2..2 + BRANCHES)).unwrap();
+    replication.set_group(acks, to(1..2)).unwrap();
+    replication.set_group(repairs, to(AGENT..AGENT + 1)).unwrap();
 }
 
 fn switch(program: &Arc<Program>, links: &[&str]) -> Switch {

@@ -227,7 +227,7 @@ fn the_controller_reads_depths_and_shares_and_may_write_rates() {
     let found = bed.read(RegisterEntry { register_id: id, index, data: None }).unwrap();
     let expected = RegisterEntry { register_id: id, index, data: value(&[4]) };
     assert_eq!(found, [Kinds::from(expected)]);
-    assert_eq!(bed.switch.stats().ports[1].outbound.queues[1].demand, Some(1000 * 64));
+    assert_eq!(bed.switch.stats().ports[1].outbound.queues[1].demand, Some(PacketRate::from_units(64_000)));
 }
 
 #[test]

@@ -73,7 +73,7 @@ impl SwitchRun {
     fn seen(&self) -> Vec<u64> {
         let pipeline = &self.switch.forwarding().unwrap().pipeline;
         let seen = pipeline.program().register("QueueEgress.seen").unwrap().id;
-        (0..3).map(|cell| pipeline.register_get(seen, cell).unwrap()).collect()
+        (0..3).map(|cell| pipeline.register_read(seen, cell).unwrap() as u64).collect()
     }
 
     fn outcome(&self) -> (&[SentFrame], Option<Nanos>, SwitchStats, Vec<u64>) {

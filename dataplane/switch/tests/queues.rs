@@ -21,7 +21,7 @@ fn send(bed: &mut Testbed, now: u64, queue: u8, count: usize) {
 }
 
 fn stats(bed: &Testbed, queue: usize) -> QueueStats {
-    bed.switch.stats().ports[1].outbound.queues[queue].clone()
+    bed.switch.stats().ports[1].outbound.queues[queue]
 }
 
 /// Time and queue of every frame that left by `now`.
@@ -159,7 +159,7 @@ fn a_queue_has_limits_of_its_own() {
     assert_eq!((counters(1).packets, counters(1).drops.full_packets), (5, drops(4)));
     assert_eq!((counters(2).packets, counters(2).drops.full_bytes), (2, drops(2)));
     assert_eq!((counters(1).enqueued, counters(1).enqueued_bytes, counters(1).dropped), (5, 5000, 4));
-    assert_eq!(bed.switch.stats().ports[1].outbound.drops.queue_full, 7);
+    assert_eq!(bed.switch.stats().ports[1].outbound.drops.link.queue_full, 7);
     bed.advance(SECOND);
     let after = stats(&bed, 1).counters;
     assert_eq!((after.sent, after.sent_bytes, after.bytes), (5, 5000, 0));
@@ -174,7 +174,7 @@ fn what_meets_a_link_that_is_down_is_counted_by_its_queue() {
     assert_eq!(left(&mut bed, SECOND), []);
     let counters = stats(&bed, 4).counters;
     assert_eq!(counters.drops.link_down, Amount { packets: 2, bytes: 2000 }, "one was on the wire");
-    assert_eq!(bed.switch.stats().ports[1].outbound.drops.down, 3);
+    assert_eq!(bed.switch.stats().ports[1].outbound.drops.link.down, 3);
 }
 
 #[test]
@@ -185,7 +185,9 @@ fn settings_outlive_the_program_and_what_waits_does_not() {
     let config = common::queues_config();
     bed.runtime.install(&mut bed.switch, config);
     let stats = stats(&bed, 4);
-    assert_eq!((stats.level, stats.weight, stats.rate.as_deref()), (9, 7, Some("1000pps")));
+    let settings = stats.settings;
+    let rate = settings.rate.map(|rate| rate.to_string());
+    assert_eq!((settings.level, settings.weight, rate.as_deref()), (9, 7, Some("1000pps")));
     assert_eq!(stats.counters.drops.reloaded, Amount { packets: 2, bytes: 2000 });
 }
 

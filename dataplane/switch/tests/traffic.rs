@@ -71,7 +71,7 @@ fn a_full_queue_drops_at_the_tail_and_counts() {
     // One is being sent, three wait.
     assert_eq!(bed.left(100 * MS).len(), 4);
     let port = &bed.switch.stats().ports[1];
-    assert_eq!(port.outbound.drops.queue_full, 6);
+    assert_eq!(port.outbound.drops.link.queue_full, 6);
     let queue = port.outbound.queues[0].counters;
     assert_eq!((queue.enqueued, queue.sent, queue.dropped, queue.packets), (4, 4, 6, 0));
     assert_eq!(queue.high_water_packets, 3);
@@ -87,7 +87,7 @@ fn an_inbound_queue_is_bounded_too() {
     }
     assert_eq!(bed.left(100 * MS).len(), 3);
     let port = &bed.switch.stats().ports[0];
-    assert_eq!(port.inbound.drops.queue_full, 7);
+    assert_eq!(port.inbound.drops.link.queue_full, 7);
     assert_eq!((port.inbound.packets, port.inbound.bytes), (3, 3000));
 }
 
@@ -122,7 +122,7 @@ fn losses_take_up_the_link_and_repeat_with_the_seed() {
             bed.inject(0, 1, &frame(1, 0x0800, 1250));
         }
         let left = bed.left(10_000 * MS);
-        (left, bed.switch.stats().ports[1].outbound.drops.loss)
+        (left, bed.switch.stats().ports[1].outbound.drops.link.loss)
     };
     let (left, lost) = run();
     assert_eq!(left.len() as u64 + lost, 5000);
@@ -158,7 +158,7 @@ fn a_link_that_is_down_counts_what_it_loses() {
     assert_eq!(bed.left(10 * MS), []);
     let port = &bed.switch.stats().ports[1];
     assert!(!port.up);
-    assert_eq!((port.outbound.drops.down, port.inbound.drops.down), (2, 1));
+    assert_eq!((port.outbound.drops.link.down, port.inbound.drops.link.down), (2, 1));
     bed.switch.change_link(Port(2), &"up".parse().unwrap()).unwrap();
     bed.inject(20 * MS, 1, &frame(1, 0x0800, 100));
     assert_eq!(bed.left(30 * MS), [(21 * MS, 2)]);
@@ -317,8 +317,8 @@ fn frames_that_no_port_can_take_are_counted() {
     bed.inject(0, 1, &frame(1, 0x1234, MAX_FRAME));
     assert_eq!(bed.left(MS), []);
     let stats = bed.switch.stats();
-    assert_eq!(stats.ports[0].inbound.drops.oversize, 1);
-    assert_eq!(stats.ports[1].outbound.drops.oversize, 1, "egress made it too long");
+    assert_eq!(stats.ports[0].inbound.drops.link.oversize, 1);
+    assert_eq!(stats.ports[1].outbound.drops.link.oversize, 1, "egress made it too long");
     assert_eq!(stats.drops.no_such_port, 2);
 }
 
@@ -400,7 +400,7 @@ proptest! {
         let mut gone = d.ingress + d.no_such_group + d.no_such_port;
         for port in &stats.ports {
             let (i, o) = (port.inbound.drops, port.outbound.drops);
-            gone += i.queue_full + i.loss + o.queue_full + o.loss + o.egress + o.priority;
+            gone += i.link.queue_full + i.link.loss + o.link.queue_full + o.link.loss + o.egress + o.priority;
         }
         prop_assert_eq!(left.len() as u64 + gone, arrivals.len() as u64);
         prop_assert!(left.windows(2).all(|pair| pair[0].0 <= pair[1].0));

@@ -15,7 +15,7 @@
 //! ```
 //! All numbers are big endian.
 
-use groupflow_base::codec::{CodecError, Reader, Writer};
+use groupflow_base::codec::{internet_checksum, CodecError, Reader, Writer};
 use groupflow_base::wire::WireField;
 use groupflow_base::{wire_enum, wire_struct, Dest, Transmit};
 
@@ -148,7 +148,7 @@ impl Header {
         self.write(w.u8(VERSION));
         w.u16(payload.len() as u16).u16(0).bytes(payload);
         let mut bytes = w.into_bytes();
-        let sum = checksum(&bytes[..HEADER]);
+        let sum = internet_checksum(&bytes[..HEADER]);
         bytes[22..HEADER].copy_from_slice(&sum.to_be_bytes());
         bytes
     }
@@ -174,7 +174,7 @@ impl<'a> GroupPacket<'a> {
         if h[0] != VERSION {
             return Err(CodecError::value("version", h[0]));
         }
-        if checksum(h) != 0 {
+        if internet_checksum(h) != 0 {
             return Err(damaged());
         }
         let mut fields = Reader::new(&h[1..]);
@@ -204,13 +204,4 @@ impl<'a> GroupPacket<'a> {
 
 fn damaged() -> CodecError {
     CodecError::new("checksum", "the header is damaged")
-}
-
-/// The Internet checksum (RFC 1071) of an even number of bytes; 0 over bytes that include it.
-pub fn checksum(bytes: &[u8]) -> u16 {
-    let mut sum: u32 = bytes.chunks_exact(2).map(|w| u32::from(u16::from_be_bytes([w[0], w[1]]))).sum();
-    while sum > 0xffff {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    !(sum as u16)
 }

@@ -17,12 +17,12 @@ proptest! {
         // Another DSCP, with the checksum that belongs to it.
         head[15] = tos & !3 | ecn;
         head[24..26].copy_from_slice(&[0, 0]);
-        let checksum = groupflow_transport::wire::checksum(&head[ETHERNET..TRANSPORT]);
+        let checksum = groupflow_base::codec::internet_checksum(&head[ETHERNET..TRANSPORT]);
         head[24..26].copy_from_slice(&checksum.to_be_bytes());
         let before = head.clone();
         let marked = mark(&mut head);
         prop_assert_eq!(marked, ecn == 1 || ecn == 2);
-        prop_assert_eq!(groupflow_transport::wire::checksum(&head[ETHERNET..TRANSPORT]), 0);
+        prop_assert_eq!(groupflow_base::codec::internet_checksum(&head[ETHERNET..TRANSPORT]), 0);
         if marked {
             prop_assert_eq!(head[15], tos | 3);
             head[15] = before[15];

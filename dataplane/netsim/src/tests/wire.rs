@@ -27,7 +27,7 @@ proptest! {
         };
         prop_assert_eq!(read(&head, length - 8), expected);
         prop_assert_eq!(&head[26..38], &addresses().key());
-        prop_assert_eq!(groupflow_transport::wire::checksum(&head[ETHERNET..TRANSPORT]), 0);
+        prop_assert_eq!(groupflow_base::codec::internet_checksum(&head[ETHERNET..TRANSPORT]), 0);
         prop_assert_eq!(read(&head, length - 9), Received::Other, "cut short");
     }
 

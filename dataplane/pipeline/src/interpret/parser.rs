@@ -135,13 +135,13 @@ struct Cursor<'a> {
 }
 
 impl Cursor<'_> {
-    fn left(&self) -> usize {
+    fn bytes_left(&self) -> usize {
         self.bytes.len() - self.at
     }
 
     fn extract(&mut self, header: &HeaderSlots, phv: &mut [u128]) -> Result<(), u32> {
         let length = header.bytes() + self.variable as usize / 8;
-        if self.left() < length {
+        if self.bytes_left() < length {
             return Err(self.codes.packet_too_short);
         }
         if let Some((_, field)) = header.variable {
@@ -166,7 +166,7 @@ impl Cursor<'_> {
 
     fn peek(&self, offset: u32, width: u8) -> Result<u128, u32> {
         let end = offset as usize + width as usize;
-        if self.left() < end.div_ceil(8) {
+        if self.bytes_left() < end.div_ceil(8) {
             return Err(self.codes.packet_too_short);
         }
         Ok(read_bits(&self.bytes[self.at..], offset as usize, width as usize))
@@ -177,7 +177,7 @@ impl Cursor<'_> {
             return Err(self.codes.parser_invalid_argument);
         }
         match usize::try_from(bits / 8) {
-            Ok(bytes) if bytes <= self.left() => {
+            Ok(bytes) if bytes <= self.bytes_left() => {
                 self.at += bytes;
                 Ok(())
             }

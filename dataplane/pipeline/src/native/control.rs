@@ -1,14 +1,12 @@
 //! Controls as machine code: a block for each node, and the actions within.
 
-use std::collections::HashMap;
-
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{types, Block, InstBuilder, StackSlotData, StackSlotKind, Value};
 use cranelift_frontend::Switch;
 
 use crate::native::context::Word;
 use crate::native::expr::Locals;
-use crate::native::gen::{At, Gen};
+use crate::native::gen::{At, Blocks, Gen};
 use crate::native::helpers;
 use crate::native::table;
 use crate::program::control::ControlNode;
@@ -19,40 +17,23 @@ use crate::state::table::TableState;
 /// Tables with more actions than this find an action's code through a table of addresses.
 const FEW_ACTIONS: usize = 4;
 
-/// Blocks of the nodes that were reached so far.
-#[derive(Default)]
-struct Nodes {
-    blocks: HashMap<u32, Block>,
-    waiting: Vec<u32>,
-}
-
-impl Nodes {
-    fn block(&mut self, gen: &mut Gen<'_>, next: Next) -> Block {
-        let Some(node) = next else { return gen.end };
-        *self.blocks.entry(node).or_insert_with(|| {
-            self.waiting.push(node);
-            gen.b.create_block()
-        })
-    }
-}
-
 impl Gen<'_> {
     /// A control from its first node; all ways lead to `end`.
     pub fn control(&mut self, start: Next) {
-        let mut nodes = Nodes::default();
-        let first = nodes.block(self, start);
+        let mut nodes = Blocks::default();
+        let first = self.node(&mut nodes, start);
         self.b.ins().jump(first, &[]);
-        while let Some(node) = nodes.waiting.pop() {
-            self.b.switch_to_block(nodes.blocks[&node]);
+        while let Some(node) = nodes.next(self) {
             match &self.program.nodes[node as usize] {
                 ControlNode::Condition { condition, on_true, on_false } => {
-                    let (on_true, on_false) = (nodes.block(self, *on_true), nodes.block(self, *on_false));
+                    let (on_true, on_false) =
+                        (self.node(&mut nodes, *on_true), self.node(&mut nodes, *on_false));
                     self.branch(condition, on_true, on_false);
                 }
                 ControlNode::Call { action, next } => {
                     let ops = &self.program.bodies[*action as usize].ops;
                     self.action(ops, Locals::Known(&[]), None);
-                    let next = nodes.block(self, *next);
+                    let next = self.node(&mut nodes, *next);
                     self.b.ins().jump(next, &[]);
                 }
                 ControlNode::Table(table) => self.table(*table, &mut nodes),
@@ -60,21 +41,26 @@ impl Gen<'_> {
         }
     }
 
-    fn table(&mut self, number: u32, nodes: &mut Nodes) {
+    /// The block of a node, or of the end.
+    fn node(&mut self, nodes: &mut Blocks, next: Next) -> Block {
+        next.map_or(self.end, |node| nodes.get(self, node))
+    }
+
+    fn table(&mut self, number: u32, nodes: &mut Blocks) {
         let program = self.program;
         let table = &program.match_tables[number as usize];
         match (&table.default, table.bare) {
             (Some(call), Some(next)) => {
                 let ops = &program.bodies[call.action.index()].ops;
                 self.action(ops, Locals::Known(&call.arguments), None);
-                let next = nodes.block(self, next);
+                let next = self.node(nodes, next);
                 self.b.ins().jump(next, &[]);
             }
             _ => self.looked_up(number, table, nodes),
         }
     }
 
-    fn looked_up(&mut self, number: u32, table: &Table, nodes: &mut Nodes) {
+    fn looked_up(&mut self, number: u32, table: &Table, nodes: &mut Blocks) {
         let program = self.program;
         let info = &program.tables[number as usize];
         self.action(&table.before, Locals::Known(&[]), None);
@@ -109,7 +95,7 @@ impl Gen<'_> {
             self.after(table, hit, next, nodes);
         }
         self.b.switch_to_block(none);
-        let next = nodes.block(self, table.next_miss.unwrap_or(table.next_default));
+        let next = self.node(nodes, table.next_miss.unwrap_or(table.next_default));
         self.b.ins().jump(next, &[]);
     }
 
@@ -129,9 +115,9 @@ impl Gen<'_> {
     }
 
     /// Goes on after an action whose list entry says `next`.
-    fn after(&mut self, table: &Table, hit: Value, next: Next, nodes: &mut Nodes) {
-        let on_hit = nodes.block(self, table.next_hit.unwrap_or(next));
-        let on_miss = nodes.block(self, table.next_miss.unwrap_or(next));
+    fn after(&mut self, table: &Table, hit: Value, next: Next, nodes: &mut Blocks) {
+        let on_hit = self.node(nodes, table.next_hit.unwrap_or(next));
+        let on_miss = self.node(nodes, table.next_miss.unwrap_or(next));
         if on_hit == on_miss {
             self.b.ins().jump(on_hit, &[]);
         } else {

@@ -1,5 +1,7 @@
 //! Generating machine code: access to the context, to fields and to bytes of the wire.
 
+use std::collections::HashMap;
+
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{types, AbiParam, Block, InstBuilder, MemFlags, SigRef, Signature, Type, Value};
 use cranelift_codegen::isa::CallConv;
@@ -30,6 +32,30 @@ pub(crate) struct Gen<'a> {
     /// The block that runs when the packet's way through the control ends.
     pub end: Block,
     pub call_conv: CallConv,
+}
+
+/// Blocks by number: of a control's nodes or a parser's states that were reached so far.
+#[derive(Default)]
+pub(crate) struct Blocks {
+    blocks: HashMap<u32, Block>,
+    waiting: Vec<u32>,
+}
+
+impl Blocks {
+    /// The block of a number.
+    pub fn get(&mut self, gen: &mut Gen<'_>, number: u32) -> Block {
+        *self.blocks.entry(number).or_insert_with(|| {
+            self.waiting.push(number);
+            gen.b.create_block()
+        })
+    }
+
+    /// The next number whose block has no code yet; its code goes there.
+    pub fn next(&mut self, gen: &mut Gen<'_>) -> Option<u32> {
+        let number = self.waiting.pop()?;
+        gen.b.switch_to_block(self.blocks[&number]);
+        Some(number)
+    }
 }
 
 /// Bytes of a word, and of the widest move.

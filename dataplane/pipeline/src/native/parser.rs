@@ -1,14 +1,12 @@
 //! The parser as machine code: a block for each state, one length check for each header.
 
-use std::collections::HashMap;
-
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{types, Block, InstBuilder, Value};
 use cranelift_frontend::Variable;
 
 use crate::native::context::Word;
 use crate::native::expr::Locals;
-use crate::native::gen::{At, Gen, NotNative};
+use crate::native::gen::{At, Blocks, Gen, NotNative};
 use crate::program::action::{AssignTarget, Op};
 use crate::program::parser::{KeyPart, ParserOp, ParserState, Pattern, STATE_LIMIT};
 
@@ -18,8 +16,7 @@ const VISITED: u32 = 1;
 
 /// The parser under construction.
 struct Parsing {
-    states: HashMap<u32, Block>,
-    waiting: Vec<u32>,
+    states: Blocks,
     accept: Block,
     /// The block that ends parsing, with the error's number.
     done: Block,
@@ -77,10 +74,9 @@ impl Gen<'_> {
         }
         let loops = has_loop(&parser.states);
         let accept = self.b.create_block();
-        let mut parsing = Parsing { states: HashMap::new(), waiting: Vec::new(), accept, done, loops };
+        let mut parsing = Parsing { states: Blocks::default(), accept, done, loops };
         self.go(parser.start, &mut parsing);
-        while let Some(number) = parsing.waiting.pop() {
-            self.b.switch_to_block(parsing.states[&number]);
+        while let Some(number) = parsing.states.next(self) {
             self.state(&parser.states[number as usize], &mut parsing)?;
         }
         self.b.switch_to_block(accept);
@@ -104,8 +100,8 @@ impl Gen<'_> {
         let consumed = self.b.use_var(Variable::from_u32(CONSUMED));
         let payload = self.b.ins().iadd(bytes, consumed);
         self.put(Word::payload, payload);
-        let left = self.b.ins().isub(len, consumed);
-        self.put(Word::payload_len, left);
+        let remaining = self.b.ins().isub(len, consumed);
+        self.put(Word::payload_len, remaining);
         let fine = u64::from(self.program.parser.errors.no_error);
         let wrong = self.b.ins().icmp_imm(IntCC::NotEqual, error, fine as i64);
         let wrong = self.b.ins().uextend(types::I64, wrong);
@@ -130,11 +126,10 @@ impl Gen<'_> {
 
     /// The block of a state, or the one that accepts.
     fn block_of(&mut self, next: Option<u32>, parsing: &mut Parsing) -> Block {
-        let Some(state) = next else { return parsing.accept };
-        *parsing.states.entry(state).or_insert_with(|| {
-            parsing.waiting.push(state);
-            self.b.create_block()
-        })
+        match next {
+            Some(state) => parsing.states.get(self, state),
+            None => parsing.accept,
+        }
     }
 
     fn state(&mut self, state: &ParserState, parsing: &mut Parsing) -> Result<(), NotNative> {
@@ -228,8 +223,8 @@ impl Gen<'_> {
                 let odd = self.is_not_zero(part);
                 self.fails_if(odd, errors.parser_invalid_argument, parsing);
                 let bytes = self.b.ins().ushr_imm(bits, 3);
-                let left = self.left();
-                let short = self.b.ins().icmp(IntCC::UnsignedLessThan, left, bytes);
+                let remaining = self.bytes_left();
+                let short = self.b.ins().icmp(IntCC::UnsignedLessThan, remaining, bytes);
                 self.fails_if(short, errors.packet_too_short, parsing);
                 let consumed = self.b.use_var(Variable::from_u32(CONSUMED));
                 let consumed = self.b.ins().iadd(consumed, bytes);
@@ -249,7 +244,7 @@ impl Gen<'_> {
         self.b.switch_to_block(next);
     }
 
-    fn left(&mut self) -> Value {
+    fn bytes_left(&mut self) -> Value {
         let len = self.get(Word::len);
         let consumed = self.b.use_var(Variable::from_u32(CONSUMED));
         self.b.ins().isub(len, consumed)
@@ -257,8 +252,8 @@ impl Gen<'_> {
 
     /// The place of the next `bytes`; ends parsing if there are not as many.
     fn take(&mut self, bytes: u64, parsing: &Parsing) -> At {
-        let left = self.left();
-        let short = self.b.ins().icmp_imm(IntCC::UnsignedLessThan, left, bytes as i64);
+        let remaining = self.bytes_left();
+        let short = self.b.ins().icmp_imm(IntCC::UnsignedLessThan, remaining, bytes as i64);
         self.fails_if(short, self.program.parser.errors.packet_too_short, parsing);
         let consumed = self.b.use_var(Variable::from_u32(CONSUMED));
         let frame = self.get(Word::bytes);

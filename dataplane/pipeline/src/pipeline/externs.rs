@@ -40,11 +40,6 @@ impl Pipeline {
         Ok(())
     }
 
-    /// The lowest 64 bits of a register's cell; `None` past the end.
-    pub fn register_get(&self, register: RegisterId, index: usize) -> Option<u64> {
-        Some(self.externs.registers.get(register.index())?.get(index)? as u64)
-    }
-
     /// Sets a register's cell to the value's lowest bits; false past the end.
     pub fn register_set(&mut self, register: RegisterId, index: usize, value: u64) -> bool {
         let state = self.externs.registers.get_mut(register.index());

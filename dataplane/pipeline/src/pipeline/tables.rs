@@ -240,7 +240,7 @@ impl Pipeline {
         if info.direct_meter.is_none() {
             return Err(TableError::NoDirect { table: info.name.clone(), what: "meter" });
         }
-        let refused = |reason| TableError::Meter { table: info.name.clone(), reason };
+        let refused = |reason| TableError::Invalid { table: info.name.clone(), reason };
         config.as_ref().map_or(Ok(()), meter::check).map_err(refused)?;
         let state = &mut self.tables[table.index()];
         let row = key.map_or(Ok(0), |key| find(info, state, key))?;

@@ -14,7 +14,7 @@ pub(crate) fn key(table: &TableInfo, key: &EntryKey) -> Result<(), TableError> {
         let (expected, got) = (table.key.len(), key.matches.len());
         return Err(TableError::KeyLength { table: table.name.clone(), expected, got });
     }
-    let priority = |reason| TableError::Priority { table: table.name.clone(), reason };
+    let priority = |reason| TableError::Invalid { table: table.name.clone(), reason };
     match (table.with_priority, key.priority) {
         (true, 0) => return Err(priority("entries need a priority of at least 1")),
         (false, 1..) => return Err(priority("entries have no priority")),

@@ -2,15 +2,15 @@
 
 use groupflow_base::Nanos;
 use groupflow_pipeline::{
-    Arrival, CloneRequest, Departure, DropReason, EgressOutcome, Fate, Frame, Ingress, Instance, Packet,
-    Port, Unicast, Verdict,
+    Arrival, CloneRequest, Departure, DropReason, Frame, Ingress, Instance, Packet, Port, Unicast, Verdict,
 };
 
 use super::agenda::LinkStage;
-use super::port::MAX_FRAME;
+use super::departures::LeavingPacket;
 use super::replication::{CloneSession, Lineage};
-use super::switch::{SentFrame, Switch, ToController};
-use super::tracer::{cause, QueuePass, TraceHandle};
+use super::switch::Switch;
+use super::trace::QueuePass;
+use super::tracer::{cause, TraceHandle};
 use super::traffic_manager::{EnqueueError, Origin, PortService, Queued, Served};
 
 /// How long a resubmitted or recirculated packet is on its way. It bounds the share that such packets can
@@ -22,7 +22,7 @@ pub const LOOPBACK_LIMIT: usize = 4096;
 /// once.
 const CLONES_AT_ONCE: u16 = 4;
 /// The place of ports that the switch does not have: their packets go through egress, and end there.
-const NOWHERE: u16 = u16::MAX;
+pub(super) const NOWHERE: u16 = u16::MAX;
 
 /// A packet that goes round.
 #[derive(Debug)]
@@ -31,27 +31,6 @@ pub(super) enum Round {
     Ingress(Arrival, Vec<u8>, Option<TraceHandle>),
     /// A copy of copies, to a port and queue.
     Egress(Port, Queued, u8),
-}
-
-/// A packet that leaves: its port and queue, and the metadata that it got on the way there.
-#[derive(Debug, Clone, Copy)]
-struct LeavingPacket {
-    place: u16,
-    port: Port,
-    queue: u8,
-    /// The packet's length when it was queued.
-    bytes: u32,
-    /// The number of bytes to keep, if a clone session says so.
-    truncate: Option<usize>,
-    origin: Origin,
-    trace: Option<TraceHandle>,
-}
-
-impl LeavingPacket {
-    /// Where the packet is, for the record.
-    fn place(&self) -> Option<(Port, Origin)> {
-        Some((self.port, self.origin))
-    }
 }
 
 impl Switch {
@@ -226,7 +205,7 @@ impl Switch {
         self.enqueue(now, last.port, queued, None);
     }
 
-    fn clone_out(
+    pub(super) fn clone_out(
         &mut self, now: Nanos, clone: CloneRequest, instance: Instance, lineage: Lineage,
         trace: Option<TraceHandle>,
     ) {
@@ -273,9 +252,14 @@ impl Switch {
         let bytes = u32::try_from(queued.packet.wire_len()).unwrap_or(u32::MAX);
         if let Some(branch) = self.tracer.of(queued.trace) {
             let depth = state.out_queues.states().nth(priority.into()).map_or(0, |(_, queue)| queue.packets);
-            let (port, queue, rid, waited) = (port.0, priority, queued.origin.rid, Nanos::ZERO);
             branch.time = now;
-            branch.queue = Some(QueuePass { port, queue, rid, depth, waited });
+            branch.queue = Some(QueuePass {
+                port: port.0,
+                queue: priority,
+                rid: queued.origin.rid,
+                depth,
+                waited: Nanos::ZERO,
+            });
         }
         if let Err(error) = state.out_queues.admit(priority, bytes, state.out_depth()) {
             state.out_drops.priority += u64::from(error == EnqueueError::Priority);
@@ -358,112 +342,14 @@ impl Switch {
         }
     }
 
-    /// Carries out the decision of egress. The copy of the code for packets that are not `RECORDED` has no
-    /// words for traces and captures.
-    #[inline(always)]
-    fn leave<const RECORDED: bool>(
-        &mut self, now: Nanos, way: LeavingPacket, lineage: Lineage, outcome: EgressOutcome, mut frame: Frame,
-    ) {
-        let EgressOutcome { fate, clone } = outcome;
-        self.obey_registers(now);
-        if let Some(length) = way.truncate {
-            frame.truncate(length);
-        }
-        match fate {
-            Fate::Recirculate(preserved) => {
-                let (port, restored) = (way.port, Some(preserved));
-                let again = Arrival { port, instance: Instance::Recirculated, restored, tail: frame.tail };
-                self.again(now, again, way.place(), frame.bytes, way.trace);
-            }
-            _ if way.place == NOWHERE => {
-                self.drops.no_such_port += 1;
-                self.tracer.verdict(way.trace, way.place(), true, || "dropped: no such port".into());
-                self.spare.push(frame.bytes);
-            }
-            Fate::Drop(reason) => {
-                let why = self.drop_text(way.trace, reason);
-                self.record_drop(way.trace, way.place(), why);
-                self.ports[usize::from(way.place)].out_drops.egress += 1;
-                self.spare.push(frame.bytes);
-            }
-            Fate::Send => self.send::<RECORDED>(now, way, frame),
-        }
-        if let Some(clone) = clone {
-            self.clone_out(now, clone, Instance::CloneEgress, lineage.next(), way.trace);
-        }
-        if RECORDED {
-            self.tracer.end(way.trace);
-        }
-    }
-
-    /// Sends a frame.
-    fn send<const RECORDED: bool>(&mut self, now: Nanos, way: LeavingPacket, frame: Frame) {
-        let LeavingPacket { place, queue, bytes: queued_bytes, origin, trace, .. } = way;
-        let state = &mut self.ports[usize::from(place)];
-        let (port, length) = (state.port, frame.wire_len());
-        let to_controller = port == self.config.cpu_port;
-        if length > MAX_FRAME && !to_controller {
-            state.out_drops.oversize += 1;
-            let why = || format!("dropped: {length} bytes are more than a frame has");
-            self.tracer.verdict(trace, way.place(), true, why);
-            return self.spare.push(frame.bytes);
-        }
-        if let Some(branch) = self.tracer.of(trace.filter(|_| RECORDED)) {
-            branch.sent_bytes = length;
-        }
-        if to_controller {
-            self.cpu.packet_ins += 1;
-            self.tracer.verdict(trace, way.place(), false, || "to the controller".into());
-            self.emitted.packet_ins.push(ToController { time: now, bytes: frame.bytes });
-            return;
-        }
-        if RECORDED {
-            self.tracer.leaves(now, port, origin, &frame.bytes);
-        }
-        if !state.out_wire.is_up() {
-            state.out_queues.count_link_down(queue, queued_bytes);
-        }
-        let at_once = if state.out_is_transparent() {
-            state.out_wire.cross(length).then_some(now)
-        } else if self.config.eager && state.out_wire.due().is_none() {
-            state.out_wire.send_eagerly(now, length)
-        } else {
-            return self.send_later(now, way, frame, length);
-        };
-        if RECORDED {
-            let is_up = self.ports[usize::from(place)].out_wire.is_up();
-            self.tracer.crossed(trace, at_once.is_some(), is_up);
-        }
-        match at_once {
-            Some(time) => {
-                let Frame { bytes, tail } = frame;
-                self.emitted.outputs.push(SentFrame { time, port, bytes, tail });
-            }
-            None => self.spare.push(frame.bytes),
-        }
-    }
-
-    /// Puts a frame on the outbound wire.
-    fn send_later(&mut self, now: Nanos, way: LeavingPacket, frame: Frame, length: usize) {
-        let (place, state) = (way.place, &mut self.ports[usize::from(way.place)]);
-        let sent = state.out_wire.send(now, frame, length);
-        if let Some(due) = state.out_wire.due() {
-            self.agenda.schedule(due, place, LinkStage::Depart);
-        }
-        if !sent || way.trace.is_some() {
-            let is_up = self.ports[usize::from(place)].out_wire.is_up();
-            self.tracer.crossed(way.trace, sent, is_up);
-        }
-    }
-
     /// The reason why the program dropped the packet that the pipeline had last, if it is recorded.
-    fn drop_text(&self, trace: Option<TraceHandle>, reason: DropReason) -> Option<String> {
+    pub(super) fn drop_text(&self, trace: Option<TraceHandle>, reason: DropReason) -> Option<String> {
         let forwarding = self.forwarding.as_ref().filter(|_| trace.is_some())?;
         Some(forwarding.pipeline.drop_text(reason))
     }
 
     /// Records that the program dropped a packet, and why.
-    fn record_drop(
+    pub(super) fn record_drop(
         &mut self, trace: Option<TraceHandle>, place: Option<(Port, Origin)>, why: Option<String>,
     ) {
         if let Some(why) = why {

@@ -16,17 +16,21 @@ pub const LINE_LIMIT: usize = 65_536;
 pub const QUEUE_LIMIT: u32 = 1_000_000;
 
 /// The effect of one direction of a link on packets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 pub struct LinkParameters {
     /// The bit rate; `None` is unlimited. Frame bytes count, not preamble, FCS and gap.
+    #[serde(rename = "rate_bps")]
     pub rate: Option<BitRate>,
     /// Propagation delay.
+    #[serde(rename = "delay_ns")]
     pub delay: Nanos,
     /// The proportion of packets lost after serialisation: they take up the link, but do not arrive.
+    #[serde(rename = "loss_ppb")]
     pub loss: Loss,
     /// The most packets that wait (per priority), not counting the one being sent.
     pub queue_packets: u32,
     /// The most bytes that wait (per priority).
+    #[serde(skip)]
     pub queue_bytes: u64,
 }
 

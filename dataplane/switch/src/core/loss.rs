@@ -5,7 +5,7 @@ use std::str::FromStr;
 use groupflow_base::quantity::{parse_decimal, QuantityError};
 
 /// A proportion of packets, in parts per 10^9.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 pub struct Loss(u32);
 
 impl Loss {

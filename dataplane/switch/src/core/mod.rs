@@ -5,7 +5,8 @@
 //!
 //! | module | subject |
 //! |---|---|
-//! | `switch`, `events`, `wires` | the switch as a value; events inside it; frames that come and go |
+//! | `switch`, `events` | the switch as a value; events inside it |
+//! | `departures`, `wires` | frames that leave egress; frames on the wires |
 //! | `agenda` | the total order of events |
 //! | `config` | ports, links and priorities of a switch |
 //! | `port` | a port: the link to the switch, the queues, the link from it |
@@ -19,11 +20,12 @@
 //! | `replication` | multicast groups and clone sessions |
 //! | `generator` | frames that the switch itself makes |
 //! | `packet_rate`, `loss` | rates of queues; proportions of packets lost |
-//! | `tracer` | the way of chosen packets through the switch; frames at its ports, for captures |
+//! | `tracer`, `trace` | the record of chosen packets, and of frames at the ports; its form |
 //! | `stats` | counters as they are shown to users |
 
 mod agenda;
 mod config;
+mod departures;
 mod diffusion;
 mod events;
 mod generator;
@@ -43,6 +45,7 @@ mod shaper;
 mod spec_text;
 mod stats;
 mod switch;
+mod trace;
 mod tracer;
 mod traffic_manager;
 mod wires;
@@ -55,7 +58,7 @@ pub use link_spec::{parse_port_link, Direction, LinkChange};
 pub use loss::Loss;
 pub use pacer::Pacer;
 pub use packet_rate::{PacketRate, QueueRate};
-pub use port::{QueueState, MAX_FRAME};
+pub use port::MAX_FRAME;
 pub use queue::{Amount, QueueCounters, QueueDrops};
 pub use queue_registers::{QueueRegister, QueueRegisters};
 pub use queue_settings::{
@@ -67,10 +70,9 @@ pub use replication::{
 };
 pub use spec_text::SpecError;
 pub use stats::{
-    CpuDrops, CpuStats, InDrops, InStats, LinkStats, OutDrops, OutStats, PortStats, QueueStats, SwitchDrops,
+    CpuDrops, CpuStats, InDrops, InStats, LinkDrops, OutDrops, OutStats, PortStats, QueueStats, SwitchDrops,
     SwitchStats,
 };
 pub use switch::{Emitted, Forwarding, SentFrame, Switch, ToController};
-pub use tracer::{
-    Branch, QueuePass, SeenFrame, Trace, TraceError, TraceFilter, TraceHandle, TraceRequest, Tracer,
-};
+pub use trace::{Branch, QueuePass, SeenFrame, Trace, TraceError, TraceFilter, TraceRequest};
+pub use tracer::{TraceHandle, Tracer};

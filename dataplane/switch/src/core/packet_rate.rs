@@ -7,7 +7,7 @@ use groupflow_base::quantity::{self, QuantityError, Unit};
 use groupflow_base::BitRate;
 
 /// Packets per second in Q26.6: units of 1/64 packet/s in 32 bits, the form that P4 registers hold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 pub struct PacketRate(u32);
 
 impl PacketRate {
@@ -86,6 +86,12 @@ impl FromStr for QueueRate {
             return Ok(QueueRate::Packets(PacketRate::from_units(units)));
         }
         parse_bit_rate(text).map(QueueRate::Bits).ok_or_else(error)
+    }
+}
+
+impl serde::Serialize for QueueRate {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 

@@ -7,26 +7,13 @@ use super::diffusion::Shares;
 use super::link::{LinkParameters, Wire};
 use super::link_spec::LinkChange;
 use super::packet_rate::PacketRate;
-use super::queue::{Depth, Queue, QueueCounters};
-use super::queue_settings::{QueueSettings, NOMINAL_PACKET};
-use super::stats::{InDrops, InStats, LinkStats, OutDrops, OutStats, PortStats, QueueStats};
+use super::queue::{Depth, Queue};
+use super::queue_settings::NOMINAL_PACKET;
+use super::stats::{InDrops, InStats, LinkDrops, OutDrops, OutStats, PortStats, QueueStats};
 use super::traffic_manager::PortQueues;
 
 /// The longest frame that enters or leaves a switch, in bytes.
 pub const MAX_FRAME: usize = 9216;
-
-/// The settings, rates and counters of a queue.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct QueueState {
-    /// The settings of the port.
-    pub settings: QueueSettings,
-    /// J~, the rate that the program asked for.
-    pub demand: Option<PacketRate>,
-    /// L, the queue's share of the port by eq. 13; [`PacketRate::UNLIMITED`] without a share.
-    pub share: PacketRate,
-    /// The counters of the port.
-    pub counters: QueueCounters,
-}
 
 /// The settings and counters of one port.
 #[derive(Debug)]
@@ -39,8 +26,8 @@ pub struct PortState {
     pub in_wire: Wire<Frame>,
     /// Packets and bytes given to the pipeline.
     pub delivered: (u64, u64),
-    /// Inbound drops apart from those of queue and wire.
-    pub in_drops: InDrops,
+    /// Frames that came and were too long.
+    pub in_oversize: u64,
     /// The traffic manager's queues.
     pub out_queues: PortQueues,
     /// The queues' shares by eq. 13.
@@ -64,7 +51,7 @@ impl PortState {
             in_queue: Queue::default(),
             in_wire: Wire::new(LinkParameters::IDEAL, seed, stream),
             delivered: (0, 0),
-            in_drops: InDrops::default(),
+            in_oversize: 0,
             shares: Shares::new(out_queues.len()),
             out_queues,
             out_wire: Wire::new(LinkParameters::IDEAL, seed, stream + 1),
@@ -129,9 +116,12 @@ impl PortState {
     }
 
     /// The settings, rates and counters of each queue, from queue 0 on.
-    pub fn queue_states(&self) -> impl Iterator<Item = QueueState> + '_ {
+    pub fn queue_stats(&self) -> impl Iterator<Item = QueueStats> + '_ {
         let queues = self.out_queues.states().zip(self.out_queues.demands()).zip(self.shares.iter());
-        queues.map(|(((settings, counters), demand), share)| QueueState { settings, demand, share, counters })
+        (0..).zip(queues).map(|(priority, (((settings, counters), demand), share))| {
+            let share = Some(share).filter(|share| *share != PacketRate::UNLIMITED);
+            QueueStats { priority, settings, demand, share, counters }
+        })
     }
 
     /// The limit of the inbound queue.
@@ -151,11 +141,12 @@ impl PortState {
 
     /// The counters of the port.
     pub fn stats(&self) -> PortStats {
-        let queues: Vec<QueueStats> = (0..)
-            .zip(self.queue_states())
-            .map(|(priority, state)| QueueStats::new(priority, &state))
-            .collect();
+        let queues: Vec<QueueStats> = self.queue_stats().collect();
         let wire = self.out_wire.counters();
+        let inbound =
+            LinkDrops::of(self.in_wire.counters(), self.in_queue.counters().dropped, self.in_oversize);
+        let full = queues.iter().map(|queue| queue.counters.dropped).sum();
+        let outbound = LinkDrops::of(wire, full, self.out_drops.link.oversize);
         PortStats {
             port: self.port.0,
             interface: None,
@@ -163,15 +154,15 @@ impl PortState {
             inbound: InStats {
                 packets: self.delivered.0,
                 bytes: self.delivered.1,
-                drops: self.in_drops.with_link(self.in_wire.counters(), self.in_queue.counters()),
-                link: LinkStats::from(&self.in_wire.parameters),
+                drops: InDrops { link: inbound, kernel: 0 },
+                link: self.in_wire.parameters,
                 queue: self.in_queue.counters(),
             },
             outbound: OutStats {
                 packets: wire.packets,
                 bytes: wire.bytes,
-                drops: self.out_drops.with_link(wire, &queues),
-                link: LinkStats::from(&self.out_wire.parameters),
+                drops: OutDrops { link: outbound, ..self.out_drops },
+                link: self.out_wire.parameters,
                 nominal_packet: self.nominal_packet,
                 queues,
             },

@@ -7,8 +7,9 @@ use super::agenda::LinkStage;
 use super::config::ConfigError;
 use super::generator::Generators;
 use super::packet_rate::PacketRate;
-use super::port::{QueueState, MAX_FRAME};
+use super::port::MAX_FRAME;
 use super::queue_settings::{QueueChange, QueueSettings};
+use super::stats::QueueStats;
 use super::switch::Switch;
 
 impl Switch {
@@ -44,9 +45,9 @@ impl Switch {
     }
 
     /// The state of a port's queues, from queue 0 on.
-    pub fn queue_states(&self, port: Port) -> Result<impl Iterator<Item = QueueState> + '_, ConfigError> {
+    pub fn queue_stats(&self, port: Port) -> Result<impl Iterator<Item = QueueStats> + '_, ConfigError> {
         let place = self.place(port).ok_or(ConfigError::NoSuchPort(port))?;
-        Ok(self.ports[usize::from(place)].queue_states())
+        Ok(self.ports[usize::from(place)].queue_stats())
     }
 
     /// Changes the program's generators, as of the time that is handed over.
@@ -90,7 +91,7 @@ impl Switch {
         let Some(rate) = forwarding.registers.rate else { return };
         let Some((port, queue)) = rate.queue(index) else { return };
         let Some(place) = self.place(port) else { return };
-        let units = forwarding.pipeline.register_get(rate.register, index).unwrap_or(0);
+        let units = forwarding.pipeline.register_read(rate.register, index).unwrap_or(0);
         let demand = PacketRate::from_units(u32::try_from(units).unwrap_or(u32::MAX));
         let changed = self.ports[usize::from(place)].demand(now, queue, Some(demand));
         // Shares change even if no rate does: a flow may have come to another queue of the port, or gone.

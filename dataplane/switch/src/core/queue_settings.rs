@@ -15,7 +15,7 @@ pub const QUEUE_BYTES_LIMIT: u64 = 1 << 40;
 pub const NOMINAL_PACKET: u32 = 1514;
 
 /// The settings of a queue.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 pub struct QueueSettings {
     /// Higher levels are served before lower ones.
     pub level: u8,

@@ -66,12 +66,6 @@ impl Lineage {
 /// The reason why the engine refused an operation, which then changed nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum ReplicationError {
-    /// The group or session exists already.
-    #[error("it exists already")]
-    AlreadyExists,
-    /// The group or session does not exist.
-    #[error("it does not exist")]
-    NotFound,
     /// There is no room for another one.
     #[error("the replication engine is full")]
     Full,
@@ -101,27 +95,14 @@ impl ReplicationEngine {
         self.groups.get(usize::from(id))?.as_ref()
     }
 
-    /// Adds a group.
-    pub fn insert_group(&mut self, id: u16, replicas: Vec<Replica>) -> Result<(), ReplicationError> {
+    /// Adds a group, or replaces its replicas.
+    pub fn set_group(&mut self, id: u16, replicas: Vec<Replica>) -> Result<(), ReplicationError> {
         check(&replicas)?;
         let place = usize::from(id);
         if self.groups.len() <= place {
             self.groups.resize(place + 1, None);
         }
-        match &mut self.groups[place] {
-            Some(_) => Err(ReplicationError::AlreadyExists),
-            free => {
-                *free = Some(replicas.into());
-                Ok(())
-            }
-        }
-    }
-
-    /// Replaces a group's replicas.
-    pub fn modify_group(&mut self, id: u16, replicas: Vec<Replica>) -> Result<(), ReplicationError> {
-        check(&replicas)?;
-        let group = self.groups.get_mut(usize::from(id)).and_then(Option::as_mut);
-        *group.ok_or(ReplicationError::NotFound)? = replicas.into();
+        self.groups[place] = Some(replicas.into());
         self.backed.remove(&id);
         Ok(())
     }
@@ -153,11 +134,12 @@ impl ReplicationEngine {
         }
     }
 
-    /// Removes a group.
-    pub fn delete_group(&mut self, id: u16) -> Result<(), ReplicationError> {
-        let group = self.groups.get_mut(usize::from(id)).and_then(Option::take);
+    /// Removes a group, if it is there.
+    pub fn remove_group(&mut self, id: u16) {
+        if let Some(group) = self.groups.get_mut(usize::from(id)) {
+            *group = None;
+        }
         self.backed.remove(&id);
-        group.map(drop).ok_or(ReplicationError::NotFound)
     }
 
     /// A clone session; `None` for one that is unknown.
@@ -165,29 +147,19 @@ impl ReplicationEngine {
         self.sessions.get(&id)
     }
 
-    /// Adds a clone session.
-    pub fn insert_session(&mut self, id: u32, session: CloneSession) -> Result<(), ReplicationError> {
+    /// Adds a clone session, or replaces it.
+    pub fn set_session(&mut self, id: u32, session: CloneSession) -> Result<(), ReplicationError> {
         check(&session.replicas)?;
-        if self.sessions.contains_key(&id) {
-            return Err(ReplicationError::AlreadyExists);
-        }
-        if self.sessions.len() >= SESSION_LIMIT {
+        if self.sessions.len() >= SESSION_LIMIT && !self.sessions.contains_key(&id) {
             return Err(ReplicationError::Full);
         }
         self.sessions.insert(id, session);
         Ok(())
     }
 
-    /// Replaces a clone session.
-    pub fn modify_session(&mut self, id: u32, session: CloneSession) -> Result<(), ReplicationError> {
-        check(&session.replicas)?;
-        *self.sessions.get_mut(&id).ok_or(ReplicationError::NotFound)? = session;
-        Ok(())
-    }
-
-    /// Removes a clone session.
-    pub fn delete_session(&mut self, id: u32) -> Result<(), ReplicationError> {
-        self.sessions.remove(&id).map(drop).ok_or(ReplicationError::NotFound)
+    /// Removes a clone session, if it is there.
+    pub fn remove_session(&mut self, id: u32) {
+        self.sessions.remove(&id);
     }
 }
 

@@ -5,8 +5,8 @@ use serde::Serialize;
 
 use super::link::{LinkParameters, WireCounters};
 use super::packet_rate::PacketRate;
-use super::port::QueueState;
 use super::queue::QueueCounters;
+use super::queue_settings::QueueSettings;
 
 /// Packets that vanished inside the switch, apart from ports.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -27,19 +27,34 @@ pub struct SwitchDrops {
     pub reloaded: u64,
 }
 
-/// Packets that vanished on their way into the switch.
+/// Packets that vanished at an emulated link, or before it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct InDrops {
-    /// Packets for which the emulated link's queue was full.
+pub struct LinkDrops {
+    /// Packets for which the link's queue was full.
     pub queue_full: u64,
-    /// The emulated link lost them.
+    /// The link lost them.
     pub loss: u64,
     /// The link was down.
     pub down: u64,
-    /// Frames longer than the switch takes.
+    /// Frames longer than the switch takes or sends.
     pub oversize: u64,
     /// Too many on the way at once.
     pub line_full: u64,
+}
+
+impl LinkDrops {
+    /// The counters with those of a wire.
+    pub fn of(wire: WireCounters, queue_full: u64, oversize: u64) -> LinkDrops {
+        LinkDrops { queue_full, loss: wire.lost, down: wire.down, oversize, line_full: wire.line_full }
+    }
+}
+
+/// Packets that vanished on their way into the switch.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct InDrops {
+    /// At the link.
+    #[serde(flatten)]
+    pub link: LinkDrops,
     /// Packets for which the kernel had no room; only the shell knows their number.
     pub kernel: u64,
 }
@@ -47,35 +62,15 @@ pub struct InDrops {
 /// Packets that vanished on their way out.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct OutDrops {
-    /// Packets for which the queue was full.
-    pub queue_full: u64,
+    /// At the link.
+    #[serde(flatten)]
+    pub link: LinkDrops,
     /// Packets that the program dropped in egress.
     pub egress: u64,
-    /// The emulated link lost them.
-    pub loss: u64,
-    /// The link was down.
-    pub down: u64,
-    /// Frames longer than the switch sends.
-    pub oversize: u64,
-    /// Too many on the way at once.
-    pub line_full: u64,
     /// Packets for whose priority the port has no queue.
     pub priority: u64,
     /// Packets that the interface refused; only the shell knows their number.
     pub interface: u64,
-}
-
-/// A link's parameters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct LinkStats {
-    /// The bit rate; `None` is unlimited.
-    pub rate_bps: Option<u64>,
-    /// Propagation delay.
-    pub delay_ns: u64,
-    /// Proportion of packets lost, in parts of 10^9.
-    pub loss_ppb: u32,
-    /// The most packets that wait.
-    pub queue_packets: u32,
 }
 
 /// The inbound direction of a port.
@@ -88,54 +83,26 @@ pub struct InStats {
     /// Packets that vanished.
     pub drops: InDrops,
     /// The emulated link.
-    pub link: LinkStats,
+    pub link: LinkParameters,
     /// The packets that wait for it.
     pub queue: QueueCounters,
 }
 
 /// A queue of a port.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct QueueStats {
     /// The queue's number; 0 is the lowest.
     pub priority: u8,
-    /// Higher levels are served first.
-    pub level: u8,
-    /// The queue's share of the service of its level.
-    pub weight: u16,
-    /// The rate that was set, such as `1000pps`; `None` is no limit.
-    pub rate: Option<String>,
-    /// Whether the queue is paused: no packet leaves.
-    pub paused: bool,
-    /// The most packets that wait; `None` is the link's.
-    pub limit_packets: Option<u32>,
-    /// The most bytes that wait.
-    pub limit_bytes: Option<u64>,
-    /// J~: the rate that the program asked for, in 1/64 packet/s, which takes precedence over `rate`.
-    pub demand: Option<u32>,
-    /// L: the queue's share of the port by eq. 13, in 1/64 packet/s, if it has one.
-    pub share: Option<u32>,
+    /// The queue's settings.
+    #[serde(flatten)]
+    pub settings: QueueSettings,
+    /// J~: the rate that the program asked for, which takes precedence over the set one.
+    pub demand: Option<PacketRate>,
+    /// L: the queue's share of the port by eq. 13, if it has one.
+    pub share: Option<PacketRate>,
     /// State and history.
     #[serde(flatten)]
     pub counters: QueueCounters,
-}
-
-impl QueueStats {
-    /// The queue's state as users see it.
-    pub fn new(priority: u8, state: &QueueState) -> QueueStats {
-        let settings = &state.settings;
-        QueueStats {
-            priority,
-            level: settings.level,
-            weight: settings.weight,
-            rate: settings.rate.map(|rate| rate.to_string()),
-            paused: settings.paused,
-            limit_packets: settings.limit_packets,
-            limit_bytes: settings.limit_bytes,
-            demand: state.demand.map(PacketRate::units),
-            share: Some(state.share.units()).filter(|_| state.share != PacketRate::UNLIMITED),
-            counters: state.counters,
-        }
-    }
 }
 
 /// The outbound direction of a port.
@@ -148,7 +115,7 @@ pub struct OutStats {
     /// Packets that vanished.
     pub drops: OutDrops,
     /// The emulated link.
-    pub link: LinkStats,
+    pub link: LinkParameters,
     /// Bytes of a packet where packets/s are computed from the bit rate.
     pub nominal_packet: u32,
     /// The packets that wait for it.
@@ -205,41 +172,4 @@ pub struct SwitchStats {
     pub drops: SwitchDrops,
     /// The errors that the program itself met.
     pub pipeline: Stats,
-}
-
-impl From<&LinkParameters> for LinkStats {
-    fn from(parameters: &LinkParameters) -> LinkStats {
-        LinkStats {
-            rate_bps: parameters.rate.map(|rate| rate.0),
-            delay_ns: parameters.delay.0,
-            loss_ppb: parameters.loss.get(),
-            queue_packets: parameters.queue_packets,
-        }
-    }
-}
-
-impl InDrops {
-    /// The counters with those of a wire and its queue.
-    pub fn with_link(self, wire: WireCounters, queue: QueueCounters) -> InDrops {
-        InDrops {
-            queue_full: queue.dropped,
-            loss: wire.lost,
-            down: wire.down,
-            line_full: wire.line_full,
-            ..self
-        }
-    }
-}
-
-impl OutDrops {
-    /// The counters with those of a wire and the queues before it.
-    pub fn with_link(self, wire: WireCounters, queues: &[QueueStats]) -> OutDrops {
-        OutDrops {
-            queue_full: queues.iter().map(|queue| queue.counters.dropped).sum(),
-            loss: wire.lost,
-            down: wire.down,
-            line_full: wire.line_full,
-            ..self
-        }
-    }
 }

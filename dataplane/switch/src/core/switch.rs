@@ -16,7 +16,8 @@ use super::port::{PortState, MAX_FRAME};
 use super::queue_registers::QueueRegisters;
 use super::replication::ReplicationEngine;
 use super::stats::{CpuStats, SwitchDrops, SwitchStats};
-use super::tracer::{SeenFrame, TraceError, TraceFilter, TraceHandle, TraceRequest, Tracer};
+use super::trace::{SeenFrame, TraceError, TraceFilter, TraceRequest};
+use super::tracer::{TraceHandle, Tracer};
 
 /// The most packets that wait for the controller.
 const CPU_QUEUE: u32 = 4096;
@@ -272,7 +273,7 @@ impl Switch {
         let state = &mut self.ports[usize::from(place)];
         let length = bytes.len() + tail as usize;
         if length > MAX_FRAME {
-            state.in_drops.oversize += 1;
+            state.in_oversize += 1;
         } else if state.in_is_transparent() {
             if state.in_wire.cross(length) {
                 self.deliver(now, place, bytes, tail);

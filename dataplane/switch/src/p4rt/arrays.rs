@@ -11,16 +11,16 @@ use super::binding::BoundArray;
 use super::bytestring::{decode, decode_signed, encode, encode_signed};
 use super::direct::{colour_counts, colours, counter_data, counter_value, meter_config, meter_rates};
 use super::state::ControlState;
-use super::status::{Code, Refusal};
+use super::status::{Code, Status};
 use super::update::{Found, Setting, UpdateKind};
 use crate::core::Forwarding;
 use crate::proto::p4::v1::p4_data::Data;
-use crate::proto::p4::v1::{entity, CounterEntry, Entity, Index, MeterEntry, P4Data, RegisterEntry};
+use crate::proto::p4::v1::{entity, CounterEntry, Index, MeterEntry, P4Data, RegisterEntry};
 
 /// Sets the value of one cell, or of all.
 pub fn write_register(
     state: &ControlState, forwarding: &mut Forwarding, kind: UpdateKind, entry: &RegisterEntry,
-) -> Result<(), Refusal> {
+) -> Result<(), Status> {
     kind.only_modify().map_err(|refusal| refusal.within("register_entry"))?;
     let array = find(&state.config.binding.registers, entry.register_id, "register")?;
     let mut write = || {
@@ -34,8 +34,8 @@ pub fn write_register(
 
 /// Adds the cells that a request asks for.
 pub fn read_register(
-    state: &ControlState, forwarding: &Forwarding, filter: &RegisterEntry, found: &mut dyn Found,
-) -> Result<(), Refusal> {
+    state: &ControlState, forwarding: &Forwarding, filter: &RegisterEntry, found: &mut Found<'_>,
+) -> Result<(), Status> {
     let arrays = &state.config.binding.registers;
     let asked = (filter.register_id, filter.index.as_ref());
     read(arrays, asked, "register", found, |register_id, array, cell| {
@@ -49,7 +49,7 @@ pub fn read_register(
 /// Sets the value of one counter, or of all in the array.
 pub fn write_counter(
     state: &ControlState, forwarding: &mut Forwarding, kind: UpdateKind, entry: &CounterEntry,
-) -> Result<(), Refusal> {
+) -> Result<(), Status> {
     kind.only_modify().map_err(|refusal| refusal.within("counter_entry"))?;
     let array = find(&state.config.binding.counters, entry.counter_id, "counter")?;
     let mut write = || {
@@ -63,8 +63,8 @@ pub fn write_counter(
 
 /// Adds the counters that a request asks for.
 pub fn read_counter(
-    state: &ControlState, forwarding: &Forwarding, filter: &CounterEntry, found: &mut dyn Found,
-) -> Result<(), Refusal> {
+    state: &ControlState, forwarding: &Forwarding, filter: &CounterEntry, found: &mut Found<'_>,
+) -> Result<(), Status> {
     let arrays = &state.config.binding.counters;
     let asked = (filter.counter_id, filter.index.as_ref());
     read(arrays, asked, "counter", found, |counter_id, array, cell| {
@@ -76,7 +76,7 @@ pub fn read_counter(
 /// Sets the rates of one meter, or of all in the array.
 pub fn write_meter(
     state: &ControlState, forwarding: &mut Forwarding, kind: UpdateKind, entry: &MeterEntry, setting: Setting,
-) -> Result<(), Refusal> {
+) -> Result<(), Status> {
     kind.only_modify().map_err(|refusal| refusal.within("meter_entry"))?;
     let array = find(&state.config.binding.meters, entry.meter_id, "meter")?;
     let mut write = || {
@@ -98,8 +98,8 @@ pub fn write_meter(
 
 /// Adds the meters that a request asks for.
 pub fn read_meter(
-    state: &ControlState, forwarding: &Forwarding, filter: &MeterEntry, found: &mut dyn Found,
-) -> Result<(), Refusal> {
+    state: &ControlState, forwarding: &Forwarding, filter: &MeterEntry, found: &mut Found<'_>,
+) -> Result<(), Status> {
     let arrays = &state.config.binding.meters;
     let asked = (filter.meter_id, filter.index.as_ref());
     read(arrays, asked, "meter", found, |meter_id, array, cell| {
@@ -114,53 +114,53 @@ type Arrays<Id> = BTreeMap<u32, BoundArray<Id>>;
 
 /// Adds an entity for each cell of the arrays that an id and an index ask for.
 fn read<Id, E: Into<entity::Entity>>(
-    arrays: &Arrays<Id>, (id, index): (u32, Option<&Index>), what: &str, found: &mut dyn Found,
+    arrays: &Arrays<Id>, (id, index): (u32, Option<&Index>), what: &str, found: &mut Found<'_>,
     entry: impl Fn(u32, &BoundArray<Id>, usize) -> Result<E, StateError>,
-) -> Result<(), Refusal> {
+) -> Result<(), Status> {
     for (id, array) in wanted(arrays, id, index.is_some(), what)? {
         for cell in cells(array, index).map_err(|refusal| within(what, array, refusal))? {
             let entry = entry(id, array, cell).map_err(refusal)?;
-            found.push(Entity { entity: Some(entry.into()) });
+            found(entry.into());
         }
     }
     Ok(())
 }
 
-fn find<'a, Id>(arrays: &'a Arrays<Id>, id: u32, what: &str) -> Result<&'a BoundArray<Id>, Refusal> {
-    arrays.get(&id).ok_or_else(|| Refusal::invalid(format!("{what}_id: the program has no {what} {id}")))
+fn find<'a, Id>(arrays: &'a Arrays<Id>, id: u32, what: &str) -> Result<&'a BoundArray<Id>, Status> {
+    arrays.get(&id).ok_or_else(|| Status::invalid(format!("{what}_id: the program has no {what} {id}")))
 }
 
 /// The arrays that a request is about; id 0 is all of them.
 fn wanted<'a, Id>(
     arrays: &'a Arrays<Id>, id: u32, with_index: bool, what: &str,
-) -> Result<Vec<(u32, &'a BoundArray<Id>)>, Refusal> {
+) -> Result<Vec<(u32, &'a BoundArray<Id>)>, Status> {
     if id != 0 {
         return Ok(vec![(id, find(arrays, id, what)?)]);
     }
     if with_index {
-        return Err(Refusal::invalid(format!("{what}_id: it is zero, so nothing else can be asked for")));
+        return Err(Status::invalid(format!("{what}_id: it is zero, so nothing else can be asked for")));
     }
     Ok(arrays.iter().map(|(id, array)| (*id, array)).collect())
 }
 
 /// The cells that an index, or none, is about.
-fn cells<Id>(array: &BoundArray<Id>, index: Option<&Index>) -> Result<Range<usize>, Refusal> {
+fn cells<Id>(array: &BoundArray<Id>, index: Option<&Index>) -> Result<Range<usize>, Status> {
     let Some(Index { index }) = index else { return Ok(0..array.size) };
     if *index < 0 {
-        return Err(Refusal::invalid(format!("index: {index} is negative")));
+        return Err(Status::invalid(format!("index: {index} is negative")));
     }
     match usize::try_from(*index).ok().filter(|cell| *cell < array.size) {
         Some(cell) => Ok(cell..cell + 1),
-        None => Err(Refusal::new(Code::OutOfRange, format!("index: {index}, of only {} cells", array.size))),
+        None => Err(Status::new(Code::OutOfRange, format!("index: {index}, of only {} cells", array.size))),
     }
 }
 
-fn register_value<Id>(array: &BoundArray<Id>, data: Option<&P4Data>) -> Result<u128, Refusal> {
+fn register_value<Id>(array: &BoundArray<Id>, data: Option<&P4Data>) -> Result<u128, Status> {
     let value = match data.and_then(|data| data.data.as_ref()) {
         Some(Data::Bitstring(bytes)) if array.signed => decode_signed(bytes, array.width),
         Some(Data::Bitstring(bytes)) => decode(bytes, array.width),
-        Some(_) => Err(Refusal::invalid("it must be a bitstring")),
-        None => Err(Refusal::invalid("it is missing")),
+        Some(_) => Err(Status::invalid("it must be a bitstring")),
+        None => Err(Status::invalid("it is missing")),
     };
     value.map_err(|refusal| refusal.within("data"))
 }
@@ -170,14 +170,14 @@ fn index(cell: usize) -> Index {
     Index { index: i64::try_from(cell).unwrap_or(i64::MAX) }
 }
 
-fn within<Id>(what: &str, array: &BoundArray<Id>, refusal: Refusal) -> Refusal {
+fn within<Id>(what: &str, array: &BoundArray<Id>, refusal: Status) -> Status {
     refusal.within(&format!("{what} {}", array.name))
 }
 
-fn refusal(error: StateError) -> Refusal {
+fn refusal(error: StateError) -> Status {
     let code = match error {
         StateError::Index { .. } | StateError::Width { .. } => Code::OutOfRange,
         _ => Code::InvalidArgument,
     };
-    Refusal::new(code, error.to_string())
+    Status::new(code, error.to_string())
 }

@@ -9,8 +9,8 @@ use groupflow_pipeline::TableId;
 use super::digest::Learner;
 use super::roles::Scope;
 use super::state::ControlState;
-use super::status::{Code, Refusal, Status};
-use super::update::{self, Found, Purpose, Setting, UpdateKind};
+use super::status::{Code, Status};
+use super::update::{self, Purpose, Setting, UpdateKind};
 use super::{table_read, Runtime};
 use crate::core::{Forwarding, Switch};
 use crate::proto::p4::v1::entity::Entity as Kinds;
@@ -26,7 +26,7 @@ pub struct Batch {
     atomicity: Atomicity,
     /// The scope of the client's role.
     scope: Scope,
-    results: Vec<Result<(), Refusal>>,
+    results: Vec<Result<(), Status>>,
     /// The steps that take back the updates carried out.
     undo: Vec<Step>,
     failed: bool,
@@ -71,9 +71,7 @@ impl Batch {
         Status::of_batch("update", &self.results)
     }
 
-    fn attempt(
-        &mut self, runtime: &mut Runtime, switch: &mut Switch, update: &Update,
-    ) -> Result<(), Refusal> {
+    fn attempt(&mut self, runtime: &mut Runtime, switch: &mut Switch, update: &Update) -> Result<(), Status> {
         if self.failed {
             return Err(aborted());
         }
@@ -84,14 +82,14 @@ impl Batch {
         if update::extern_entry(update.entity.as_ref()).is_some() {
             let message =
                 "extern_entry: it cannot be taken back, so that atomicity must be CONTINUE_ON_ERROR";
-            return Err(Refusal::unimplemented(message));
+            return Err(Status::unimplemented(message));
         }
         let (state, forwarding) = runtime.current(switch)?;
         let undo = inverse(state, forwarding, update)?;
         if self.undo.len() + undo.len() > UNDO_LIMIT {
             let message =
                 format!("more than {UNDO_LIMIT} entities change in one batch that may be taken back");
-            return Err(Refusal::new(Code::ResourceExhausted, message));
+            return Err(Status::new(Code::ResourceExhausted, message));
         }
         runtime.apply(switch, update)?;
         self.undo.extend(undo);
@@ -113,8 +111,8 @@ impl Batch {
     }
 }
 
-fn aborted() -> Refusal {
-    Refusal::new(Code::Aborted, "not carried out, since another update of the batch failed")
+fn aborted() -> Status {
+    Status::new(Code::Aborted, "not carried out, since another update of the batch failed")
 }
 
 /// Carries out steps from the last to the first.
@@ -140,7 +138,7 @@ fn undo(steps: Vec<Step>, state: &mut ControlState, forwarding: &mut Forwarding,
 }
 
 /// The steps that undo an update, the last first; none for one that will be refused.
-fn inverse(state: &ControlState, forwarding: &Forwarding, update: &Update) -> Result<Vec<Step>, Refusal> {
+fn inverse(state: &ControlState, forwarding: &Forwarding, update: &Update) -> Result<Vec<Step>, Status> {
     let Some(entity) = update.entity.as_ref().and_then(|entity| entity.entity.as_ref()) else {
         return Ok(Vec::new());
     };
@@ -151,7 +149,7 @@ fn inverse(state: &ControlState, forwarding: &Forwarding, update: &Update) -> Re
         UpdateKind::Modify => UpdateKind::Modify,
         UpdateKind::Delete => UpdateKind::Insert,
     };
-    let (mut found, mut steps) = (Before(Vec::new()), Vec::new());
+    let (mut found, mut steps) = (Vec::new(), Vec::new());
     match entity {
         Kinds::DigestEntry(entry) if back == UpdateKind::Insert => {
             let enabled = state.digests.get(entry.digest_id).cloned();
@@ -162,12 +160,14 @@ fn inverse(state: &ControlState, forwarding: &Forwarding, update: &Update) -> Re
             let counted = entry.counter_data.is_some() || back == UpdateKind::Insert;
             let coloured = entry.meter_counter_data.is_some() || back == UpdateKind::Insert;
             let before = table_read::to_write(state, forwarding, entry, (counted, coloured));
-            found.0.extend(before.map(Kinds::from));
+            found.extend(before.map(Kinds::from));
         }
         _ => {
-            // An entity that cannot be read will not be written either.
             let request = Entity { entity: Some(filter(entity)) };
-            let _ = update::read(state, forwarding, &request, Nanos::ZERO, &mut found);
+            // One more than the limit is enough to refuse the batch.
+            let mut keep = |entity| found.extend((found.len() <= UNDO_LIMIT).then_some(entity));
+            // An entity that cannot be read will not be written either.
+            let _ = update::read(state, forwarding, &request, Nanos::ZERO, &mut keep);
         }
     }
     if let Kinds::TableEntry(TableEntry { is_default_action: true, table_id, .. }) = entity {
@@ -175,7 +175,7 @@ fn inverse(state: &ControlState, forwarding: &Forwarding, update: &Update) -> Re
         let table = table.filter(|table| !state.default_notes.contains_key(table));
         steps.extend(table.map(Step::Untouch));
     }
-    steps.extend(found.0.into_iter().map(|entity| Step::Write(Box::new(update::of(back, entity)))));
+    steps.extend(found.into_iter().map(|entity| Step::Write(Box::new(update::of(back, entity)))));
     Ok(steps)
 }
 
@@ -191,16 +191,5 @@ fn filter(entity: &Kinds) -> Kinds {
             TableEntry { action: None, meter_config, counter_data, meter_counter_data, ..entry }.into()
         }
         other => other,
-    }
-}
-
-/// The entities that an update is about, one more than the limit at most.
-struct Before(Vec<Kinds>);
-
-impl Found for Before {
-    fn push(&mut self, entity: Entity) {
-        if self.0.len() <= UNDO_LIMIT {
-            self.0.extend(entity.entity);
-        }
     }
 }

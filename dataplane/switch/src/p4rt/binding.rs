@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use super::digest_type::DataType;
 use super::restriction::Restriction;
-use super::status::Refusal;
+use super::status::Status;
 use super::translation::{decode, encode, Names};
 use crate::core::QueueRegisters;
 
@@ -171,7 +171,7 @@ pub struct BoundValue {
 
 impl BoundValue {
     /// The number that the controller's bytes stand for.
-    pub fn decode(&self, bytes: &[u8]) -> Result<u128, Refusal> {
+    pub fn decode(&self, bytes: &[u8]) -> Result<u128, Status> {
         decode(bytes, self.width, self.names.as_ref())
     }
 

@@ -2,15 +2,15 @@
 //!
 //! P4Runtime specification, section "Bytestrings".
 
-use super::status::{Code, Refusal};
+use super::status::{Code, Status};
 
 /// Decodes an unsigned integer that fits `width` bits.
-pub fn decode(bytes: &[u8], width: u32) -> Result<u128, Refusal> {
+pub fn decode(bytes: &[u8], width: u32) -> Result<u128, Status> {
     if bytes.is_empty() {
-        return Err(Refusal::new(Code::OutOfRange, "empty byte string"));
+        return Err(Status::new(Code::OutOfRange, "empty byte string"));
     }
     let significant = &bytes[bytes.iter().take_while(|byte| **byte == 0).count()..];
-    let too_wide = || Refusal::new(Code::OutOfRange, format!("{} does not fit bit<{width}>", Hex(bytes)));
+    let too_wide = || Status::new(Code::OutOfRange, format!("{} does not fit bit<{width}>", Hex(bytes)));
     if significant.len() > 16 {
         return Err(too_wide());
     }
@@ -29,13 +29,13 @@ pub fn encode(value: u128) -> Vec<u8> {
 }
 
 /// Decodes a two's complement integer that fits `int<width>`; gives its `width` low bits.
-pub fn decode_signed(bytes: &[u8], width: u32) -> Result<u128, Refusal> {
-    let Some(first) = bytes.first() else { return Err(Refusal::new(Code::OutOfRange, "empty byte string")) };
+pub fn decode_signed(bytes: &[u8], width: u32) -> Result<u128, Status> {
+    let Some(first) = bytes.first() else { return Err(Status::new(Code::OutOfRange, "empty byte string")) };
     let sign: u8 = if first & 0x80 == 0 { 0x00 } else { 0xff };
     let redundant = bytes.iter().take_while(|byte| **byte == sign).count();
     let significant = &bytes[redundant..];
     let fill = if sign == 0 { 0u128 } else { u128::MAX };
-    let too_wide = || Refusal::new(Code::OutOfRange, format!("{} does not fit int<{width}>", Hex(bytes)));
+    let too_wide = || Status::new(Code::OutOfRange, format!("{} does not fit int<{width}>", Hex(bytes)));
     if significant.len() > 16 || width == 0 {
         return Err(too_wide());
     }

@@ -10,10 +10,10 @@ use groupflow_pipeline::Digest;
 use super::binding::{Binding, BoundDigest};
 use super::digest_type::DataType;
 use super::state::ControlState;
-use super::status::{Code, Refusal};
+use super::status::{Code, Status};
 use super::update::{Found, UpdateKind};
 use crate::proto::p4::v1::digest_entry::Config;
-use crate::proto::p4::v1::{DigestEntry, DigestList, DigestListAck, Entity};
+use crate::proto::p4::v1::{DigestEntry, DigestList, DigestListAck};
 
 /// The longest list; a list size of zero means as many.
 pub const LIST_LIMIT: usize = 1024;
@@ -79,9 +79,9 @@ impl Digests {
     }
 
     /// Notes that the controller has acted on a list.
-    pub fn acknowledge(&mut self, binding: &Binding, ack: &DigestListAck) -> Result<(), Refusal> {
+    pub fn acknowledge(&mut self, binding: &Binding, ack: &DigestListAck) -> Result<(), Status> {
         if !binding.digests.contains_key(&ack.digest_id) {
-            return Err(Refusal::invalid(format!("digest_id: the program has no digest {}", ack.digest_id)));
+            return Err(Status::invalid(format!("digest_id: the program has no digest {}", ack.digest_id)));
         }
         if let Some(learner) = self.enabled.get_mut(&ack.digest_id) {
             learner.forget(|list, _| list == ack.list_id);
@@ -148,14 +148,14 @@ impl Learner {
 }
 
 /// Enables, changes or disables a digest.
-pub fn write(state: &mut ControlState, kind: UpdateKind, entry: &DigestEntry) -> Result<(), Refusal> {
+pub fn write(state: &mut ControlState, kind: UpdateKind, entry: &DigestEntry) -> Result<(), Status> {
     let digest = find(&state.config.binding, entry.digest_id)?.clone();
     let context = format!("digest {}", digest.name);
     let enabled = &mut state.digests.enabled;
     let is_enabled = enabled.contains_key(&digest.id);
     let result = match (kind, is_enabled) {
-        (UpdateKind::Insert, true) => Err(Refusal::new(Code::AlreadyExists, "it is enabled already")),
-        (UpdateKind::Modify | UpdateKind::Delete, false) => Err(Refusal::not_found("it is not enabled")),
+        (UpdateKind::Insert, true) => Err(Status::new(Code::AlreadyExists, "it is enabled already")),
+        (UpdateKind::Modify | UpdateKind::Delete, false) => Err(Status::not_found("it is not enabled")),
         (UpdateKind::Delete, true) => {
             enabled.remove(&digest.id);
             Ok(())
@@ -171,7 +171,7 @@ pub fn write(state: &mut ControlState, kind: UpdateKind, entry: &DigestEntry) ->
 }
 
 /// Adds the enabled digests that a request asks for.
-pub fn read(state: &ControlState, filter: &DigestEntry, found: &mut dyn Found) -> Result<(), Refusal> {
+pub fn read(state: &ControlState, filter: &DigestEntry, found: &mut Found<'_>) -> Result<(), Status> {
     if filter.digest_id != 0 {
         find(&state.config.binding, filter.digest_id)?;
     }
@@ -179,27 +179,27 @@ pub fn read(state: &ControlState, filter: &DigestEntry, found: &mut dyn Found) -
     let enabled = state.digests.enabled.iter().filter(|(id, _)| wanted(id));
     for (id, learner) in enabled {
         let entry = DigestEntry { digest_id: *id, config: Some(learner.config) };
-        found.push(Entity { entity: Some(entry.into()) });
+        found(entry.into());
     }
     Ok(())
 }
 
-fn find(binding: &Binding, id: u32) -> Result<&BoundDigest, Refusal> {
+fn find(binding: &Binding, id: u32) -> Result<&BoundDigest, Status> {
     binding
         .digests
         .get(&id)
-        .ok_or_else(|| Refusal::invalid(format!("digest_id: the program has no digest {id}")))
+        .ok_or_else(|| Status::invalid(format!("digest_id: the program has no digest {id}")))
 }
 
-fn config(entry: &DigestEntry) -> Result<Config, Refusal> {
-    let config = entry.config.ok_or_else(|| Refusal::invalid("config: it is missing"))?;
+fn config(entry: &DigestEntry) -> Result<Config, Status> {
+    let config = entry.config.ok_or_else(|| Status::invalid("config: it is missing"))?;
     let fields = [
         ("max_timeout_ns", config.max_timeout_ns),
         ("max_list_size", config.max_list_size.into()),
         ("ack_timeout_ns", config.ack_timeout_ns),
     ];
     match fields.iter().find(|(_, value)| *value < 0) {
-        Some((name, _)) => Err(Refusal::invalid(format!("{name}: it is negative"))),
+        Some((name, _)) => Err(Status::invalid(format!("{name}: it is negative"))),
         None => Ok(config),
     }
 }

@@ -58,9 +58,9 @@ pub fn partner<'a>(
         return Some(found);
     }
     let named = |known: &&DigestInfo| p4info.digests.iter().any(|digest| name(digest) == known.name);
-    let mut left = program.digests().iter().filter(|known| !named(known));
+    let mut unnamed = program.digests().iter().filter(|known| !named(known));
     let mut unknown = p4info.digests.iter().filter(|digest| program.digest(&name(digest)).is_none());
-    let (Some(found), None, Some(_), None) = (left.next(), left.next(), unknown.next(), unknown.next())
+    let (Some(found), None, Some(_), None) = (unnamed.next(), unnamed.next(), unknown.next(), unknown.next())
     else {
         return None;
     };
@@ -126,8 +126,8 @@ impl DataType {
 }
 
 impl Types<'_> {
-    fn find(&self, spec: &info::P4DataTypeSpec, left: &mut usize) -> Option<DataType> {
-        *left = left.checked_sub(1)?;
+    fn find(&self, spec: &info::P4DataTypeSpec, room: &mut usize) -> Option<DataType> {
+        *room = room.checked_sub(1)?;
         let types = self.info;
         Some(match spec.type_spec.as_ref()? {
             TypeSpec::Bitstring(bits) => of_bits(bits)?,
@@ -140,11 +140,11 @@ impl Types<'_> {
             TypeSpec::Error(_) => DataType::Error(types?.error.as_ref()?.members.clone()),
             TypeSpec::Struct(named) => {
                 let members = types?.structs.get(&named.name)?.members.iter();
-                let members = members.map(|member| self.find(member.type_spec.as_ref()?, left));
+                let members = members.map(|member| self.find(member.type_spec.as_ref()?, room));
                 DataType::Struct(members.collect::<Option<_>>()?)
             }
             TypeSpec::Tuple(tuple) => {
-                let members = tuple.members.iter().map(|member| self.find(member, left));
+                let members = tuple.members.iter().map(|member| self.find(member, room));
                 DataType::Tuple(members.collect::<Option<_>>()?)
             }
             TypeSpec::Header(named) => {
@@ -153,7 +153,7 @@ impl Types<'_> {
                 DataType::Header(members.collect::<Option<_>>()?)
             }
             TypeSpec::NewType(named) => match types?.new_types.get(&named.name)?.representation.as_ref()? {
-                Representation::OriginalType(original) => self.find(original, left)?,
+                Representation::OriginalType(original) => self.find(original, room)?,
                 Representation::TranslatedType(_) => DataType::Bits((self.names)(named)),
             },
             TypeSpec::HeaderUnion(_) | TypeSpec::HeaderStack(_) | TypeSpec::HeaderUnionStack(_) => {

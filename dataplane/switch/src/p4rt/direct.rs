@@ -7,12 +7,12 @@ use groupflow_pipeline::{CounterValue, EntryKey, EntryResources, MeterConfig, Me
 use super::binding::BoundTable;
 use super::matching;
 use super::state::ControlState;
-use super::status::Refusal;
+use super::status::Status;
 use super::table;
 use super::table_read::key_message;
 use super::update::{Found, Purpose, Setting, UpdateKind};
 use crate::core::Forwarding;
-use crate::proto::p4::v1::{self, DirectCounterEntry, DirectMeterEntry, Entity, TableEntry};
+use crate::proto::p4::v1::{self, DirectCounterEntry, DirectMeterEntry, TableEntry};
 
 /// The counter and meter in a write of a table entry. The default is that of a default entry which is reset.
 #[derive(Debug)]
@@ -33,24 +33,21 @@ impl Default for DirectResources {
 
 impl DirectResources {
     /// Checks the counter and meter of an entry.
-    pub fn of(table: &BoundTable, entry: &TableEntry, purpose: Purpose) -> Result<DirectResources, Refusal> {
+    pub fn of(table: &BoundTable, entry: &TableEntry, purpose: Purpose) -> Result<DirectResources, Status> {
         if entry.counter_data.is_some() && !table.direct_counter {
-            return Err(Refusal::invalid("counter_data: the table has no direct counter"));
+            return Err(Status::invalid("counter_data: the table has no direct counter"));
         }
-        let Some(kind) = table.direct_meter else {
-            let field = match (&entry.meter_config, &entry.meter_counter_data) {
-                (None, None) => None,
-                (Some(_), _) => Some("meter_config"),
-                _ => Some("meter_counter_data"),
-            };
-            return match field {
-                Some(field) => Err(Refusal::invalid(format!("{field}: the table has no direct meter"))),
-                None => Ok(DirectResources { counter: counter(entry)?, meter: None, colours: None }),
-            };
-        };
+        let fields = [
+            ("meter_config", entry.meter_config.is_some()),
+            ("meter_counter_data", entry.meter_counter_data.is_some()),
+        ];
+        if let Some((field, _)) = fields.iter().find(|(_, given)| *given && table.direct_meter.is_none()) {
+            return Err(Status::invalid(format!("{field}: the table has no direct meter")));
+        }
+        let rates = table.direct_meter.zip(entry.meter_config.as_ref());
         Ok(DirectResources {
-            counter: counter(entry)?,
-            meter: entry.meter_config.as_ref().map(|config| meter_rates(kind, config)).transpose()?,
+            counter: entry.counter_data.as_ref().map(counter_value).transpose()?,
+            meter: rates.map(|(kind, config)| meter_rates(kind, config)).transpose()?,
             colours: colours(&entry.meter_counter_data, purpose)?,
         })
     }
@@ -58,7 +55,7 @@ impl DirectResources {
     /// Sets counter and meter. A counter that the entry does not mention stays, and such a meter is reset.
     pub fn apply(
         self, pipeline: &mut Pipeline, table: &BoundTable, key: Option<&EntryKey>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), Status> {
         if let Some(value) = self.counter.filter(|_| table.direct_counter) {
             pipeline.direct_counter_write(table.table, key, value).map_err(table::refusal)?;
         }
@@ -72,17 +69,13 @@ impl DirectResources {
     }
 }
 
-fn counter(entry: &TableEntry) -> Result<Option<CounterValue>, Refusal> {
-    entry.counter_data.as_ref().map(counter_value).transpose()
-}
-
 /// Sets an entry's counter.
 pub fn write_counter(
     state: &ControlState, forwarding: &mut Forwarding, kind: UpdateKind, entry: &DirectCounterEntry,
-) -> Result<(), Refusal> {
+) -> Result<(), Status> {
     let (table, key) = target(state, kind, entry.table_entry.as_ref(), "direct_counter_entry")?;
     if !table.direct_counter {
-        return Err(Refusal::invalid(format!("table {} has no direct counter", table.name)));
+        return Err(Status::invalid(format!("table {} has no direct counter", table.name)));
     }
     let (pipeline, key) = (&mut forwarding.pipeline, key.as_ref());
     match (&entry.data, key) {
@@ -97,9 +90,9 @@ pub fn write_counter(
 pub fn write_meter(
     state: &ControlState, forwarding: &mut Forwarding, kind: UpdateKind, entry: &DirectMeterEntry,
     setting: Setting,
-) -> Result<(), Refusal> {
+) -> Result<(), Status> {
     let (table, key) = target(state, kind, entry.table_entry.as_ref(), "direct_meter_entry")?;
-    let none = || Refusal::invalid(format!("table {} has no direct meter", table.name));
+    let none = || Status::invalid(format!("table {} has no direct meter", table.name));
     let kind = table.direct_meter.ok_or_else(none)?;
     let rates = entry.config.as_ref().map(|config| meter_rates(kind, config)).transpose()?;
     let counts = colours(&entry.counter_data, setting.purpose)?;
@@ -113,28 +106,28 @@ pub fn write_meter(
 
 /// Adds the counters that a request asks for.
 pub fn read_counter(
-    state: &ControlState, forwarding: &Forwarding, filter: &DirectCounterEntry, found: &mut dyn Found,
-) -> Result<(), Refusal> {
+    state: &ControlState, forwarding: &Forwarding, filter: &DirectCounterEntry, found: &mut Found<'_>,
+) -> Result<(), Status> {
     let has_counter = |table: &BoundTable| table.direct_counter;
     let tables = wanted(state, filter.table_entry.as_ref(), has_counter, "counter")?;
     for_each_entry(forwarding, tables, filter.table_entry.as_ref(), |entry, resources| {
         let data = resources.counter.map(counter_data);
         let direct = DirectCounterEntry { table_entry: Some(entry), data };
-        found.push(Entity { entity: Some(direct.into()) });
+        found(direct.into());
     })
 }
 
 /// Adds the meters that a request asks for.
 pub fn read_meter(
-    state: &ControlState, forwarding: &Forwarding, filter: &DirectMeterEntry, found: &mut dyn Found,
-) -> Result<(), Refusal> {
+    state: &ControlState, forwarding: &Forwarding, filter: &DirectMeterEntry, found: &mut Found<'_>,
+) -> Result<(), Status> {
     let has_meter = |table: &BoundTable| table.direct_meter.is_some();
     let tables = wanted(state, filter.table_entry.as_ref(), has_meter, "meter")?;
     for_each_entry(forwarding, tables, filter.table_entry.as_ref(), |entry, resources| {
         let counter_data = filter.counter_data.as_ref().map(|_| colour_counts(resources.colours));
         let config = resources.meter.map(meter_config);
         let direct = DirectMeterEntry { table_entry: Some(entry), config, counter_data };
-        found.push(Entity { entity: Some(direct.into()) });
+        found(direct.into());
     })
 }
 
@@ -144,7 +137,7 @@ pub fn counter_data(value: CounterValue) -> v1::CounterData {
 }
 
 /// A counter's value from P4Runtime's form.
-pub fn counter_value(data: &v1::CounterData) -> Result<CounterValue, Refusal> {
+pub fn counter_value(data: &v1::CounterData) -> Result<CounterValue, Status> {
     Ok(CounterValue {
         packets: unsigned("packet_count", data.packet_count)?,
         bytes: unsigned("byte_count", data.byte_count)?,
@@ -164,15 +157,13 @@ pub fn meter_config(rates: MeterConfig) -> v1::MeterConfig {
 }
 
 /// A meter's rates from P4Runtime's form.
-pub fn meter_rates(kind: MeterKind, config: &v1::MeterConfig) -> Result<MeterConfig, Refusal> {
+pub fn meter_rates(kind: MeterKind, config: &v1::MeterConfig) -> Result<MeterConfig, Status> {
     if config.eburst != 0 && kind != MeterKind::OneRate {
-        return Err(Refusal::invalid("eburst: only meters of the type SINGLE_RATE_THREE_COLOR have it"));
+        return Err(Status::invalid("eburst: only meters of the type SINGLE_RATE_THREE_COLOR have it"));
     }
     let single = kind != MeterKind::TwoRates;
     if single && (config.pir != config.cir || config.pburst != config.cburst) {
-        return Err(Refusal::invalid(
-            "pir, pburst: they must be cir and cburst, the meter has a single rate",
-        ));
+        return Err(Status::invalid("pir, pburst: they must be cir and cburst, the meter has a single rate"));
     }
     let rates = MeterConfig {
         kind,
@@ -185,7 +176,7 @@ pub fn meter_rates(kind: MeterKind, config: &v1::MeterConfig) -> Result<MeterCon
         },
     };
     if rates.pir < rates.cir {
-        return Err(Refusal::invalid("pir: it is below cir"));
+        return Err(Status::invalid("pir: it is below cir"));
     }
     Ok(rates)
 }
@@ -199,10 +190,10 @@ pub fn colour_counts([green, yellow, red]: [CounterValue; 3]) -> v1::MeterCounte
 /// The counts by colour in a write, which clients can only set to zero.
 pub fn colours(
     data: &Option<v1::MeterCounterData>, purpose: Purpose,
-) -> Result<Option<[CounterValue; 3]>, Refusal> {
+) -> Result<Option<[CounterValue; 3]>, Status> {
     let Some(data) = data else { return Ok(None) };
     if purpose == Purpose::Client && !is_zero(data) {
-        return Err(Refusal::invalid("counter_data: the counts by colour can only be set to zero"));
+        return Err(Status::invalid("counter_data: the counts by colour can only be set to zero"));
     }
     let value = |data: &Option<v1::CounterData>| counter_value(&data.unwrap_or_default());
     Ok(Some([value(&data.green)?, value(&data.yellow)?, value(&data.red)?]))
@@ -218,16 +209,16 @@ fn signed(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
-fn unsigned(field: &str, number: i64) -> Result<u64, Refusal> {
-    u64::try_from(number).map_err(|_| Refusal::invalid(format!("{field}: it is negative")))
+fn unsigned(field: &str, number: i64) -> Result<u64, Status> {
+    u64::try_from(number).map_err(|_| Status::invalid(format!("{field}: it is negative")))
 }
 
 /// The table and key of an entry; no key is the default entry.
 fn target<'a>(
     state: &'a ControlState, kind: UpdateKind, entry: Option<&TableEntry>, what: &str,
-) -> Result<(&'a BoundTable, Option<EntryKey>), Refusal> {
+) -> Result<(&'a BoundTable, Option<EntryKey>), Status> {
     kind.only_modify().map_err(|refusal| refusal.within(what))?;
-    let entry = entry.ok_or_else(|| Refusal::invalid(format!("{what}.table_entry: it is missing")))?;
+    let entry = entry.ok_or_else(|| Status::invalid(format!("{what}.table_entry: it is missing")))?;
     let table = table::find(&state.config.binding.tables, entry.table_id)?;
     if entry.is_default_action {
         return Ok((table, None));
@@ -239,7 +230,7 @@ fn target<'a>(
 fn wanted<'a>(
     state: &'a ControlState, entry: Option<&TableEntry>, has_resource: impl Fn(&BoundTable) -> bool,
     what: &str,
-) -> Result<Vec<(u32, &'a BoundTable)>, Refusal> {
+) -> Result<Vec<(u32, &'a BoundTable)>, Status> {
     let tables = &state.config.binding.tables;
     let id = entry.map_or(0, |entry| entry.table_id);
     if id == 0 {
@@ -248,7 +239,7 @@ fn wanted<'a>(
     }
     let table = table::find(tables, id)?;
     if !has_resource(table) {
-        return Err(Refusal::invalid(format!("table {} has no direct {what}", table.name)));
+        return Err(Status::invalid(format!("table {} has no direct {what}", table.name)));
     }
     Ok(vec![(id, table)])
 }
@@ -256,7 +247,7 @@ fn wanted<'a>(
 fn for_each_entry(
     forwarding: &Forwarding, tables: Vec<(u32, &BoundTable)>, filter: Option<&TableEntry>,
     mut visit: impl FnMut(TableEntry, EntryResources),
-) -> Result<(), Refusal> {
+) -> Result<(), Status> {
     let is_one = |entry: &&TableEntry| !entry.r#match.is_empty() || entry.priority != 0;
     let one = filter.filter(|entry| entry.table_id != 0).filter(is_one);
     for (id, table) in tables {

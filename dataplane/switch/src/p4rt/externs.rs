@@ -8,13 +8,13 @@ use groupflow_pipeline::Port;
 use serde_json::{json, Value};
 
 use super::fields::{to_struct, Fields};
-use super::status::{Code, Refusal};
+use super::status::{Code, Status};
 use super::update::{Found, UpdateKind};
 use crate::core::{
-    parse_queue_rate, ConfigError, Generator, GeneratorError, Generators, QueueChange, QueueState,
-    QueueStats, Switch, GENERATOR_LIMIT, MAX_FRAME, MAX_PORT, QUEUE_BYTES_LIMIT, QUEUE_LIMIT,
+    parse_queue_rate, ConfigError, Generator, GeneratorError, Generators, QueueChange, QueueStats, Switch,
+    GENERATOR_LIMIT, MAX_FRAME, MAX_PORT, QUEUE_BYTES_LIMIT, QUEUE_LIMIT,
 };
-use crate::proto::p4::v1::{Entity, ExternEntry};
+use crate::proto::p4::v1::ExternEntry;
 
 /// `extern_type_id` of a queue of a port; P4Runtime leaves 0x81 to 0xfe to architectures.
 pub const QUEUE: u32 = 0x81;
@@ -32,7 +32,7 @@ const LATEST: u64 = 1 << 53;
 /// Carries out an update. If a program is saved, its generators are changed.
 pub fn write(
     switch: &mut Switch, saved: Option<&mut Generators>, kind: UpdateKind, entry: &ExternEntry,
-) -> Result<(), Refusal> {
+) -> Result<(), Status> {
     check_id(entry)?;
     let fields = Fields::of(entry.entry.as_ref())?;
     match entry.extern_type_id {
@@ -45,8 +45,8 @@ pub fn write(
 
 /// Adds the entries that a request asks for.
 pub fn read(
-    switch: &Switch, generators: &Generators, filter: &ExternEntry, found: &mut dyn Found,
-) -> Result<(), Refusal> {
+    switch: &Switch, generators: &Generators, filter: &ExternEntry, found: &mut Found<'_>,
+) -> Result<(), Status> {
     check_id(filter)?;
     let fields = Fields::of(filter.entry.as_ref())?;
     let (type_id, entries) = match filter.extern_type_id {
@@ -55,17 +55,17 @@ pub fn read(
         GENERATOR => (GENERATOR, all_generators(generators, fields).map_err(|e| e.within("generator"))?),
         // A read of any type gives the generators, which can be removed: clients ask for it to clean up.
         0 if fields.is_empty() => (GENERATOR, all_generators(generators, fields)?),
-        0 => return Err(Refusal::invalid("extern_type_id: it is zero, so nothing else can be asked for")),
+        0 => return Err(Status::invalid("extern_type_id: it is zero, so nothing else can be asked for")),
         other => return Err(unknown(other)),
     };
     for entry in entries {
         let entry = ExternEntry { extern_type_id: type_id, extern_id: 0, entry: Some(to_struct(entry)) };
-        found.push(Entity { entity: Some(entry.into()) });
+        found(entry.into());
     }
     Ok(())
 }
 
-fn write_queue(switch: &mut Switch, kind: UpdateKind, mut fields: Fields) -> Result<(), Refusal> {
+fn write_queue(switch: &mut Switch, kind: UpdateKind, mut fields: Fields) -> Result<(), Status> {
     kind.only_modify()?;
     let port = fields.required("port", 0, MAX_PORT.into())? as u16;
     let queue = fields.required("queue", 0, u8::MAX.into())? as u8;
@@ -73,7 +73,7 @@ fn write_queue(switch: &mut Switch, kind: UpdateKind, mut fields: Fields) -> Res
     let change = QueueChange {
         level: fields.number("level", 0, u8::MAX.into())?.map(|level| level as u8),
         weight: fields.number("weight", 1, u16::MAX.into())?.map(|weight| weight as u16),
-        rate: rate.map_err(|error| Refusal::invalid(format!("entry.rate: {error}")))?,
+        rate: rate.map_err(|error| Status::invalid(format!("entry.rate: {error}")))?,
         paused: fields.flag("paused")?,
         limit_packets: fields
             .optional_number("limit_packets", 1, QUEUE_LIMIT.into())?
@@ -84,7 +84,7 @@ fn write_queue(switch: &mut Switch, kind: UpdateKind, mut fields: Fields) -> Res
     switch.change_queue(Port(port), queue, &change).map_err(config_refusal)
 }
 
-fn write_port(switch: &mut Switch, kind: UpdateKind, mut fields: Fields) -> Result<(), Refusal> {
+fn write_port(switch: &mut Switch, kind: UpdateKind, mut fields: Fields) -> Result<(), Status> {
     kind.only_modify()?;
     let port = fields.required("port", 0, MAX_PORT.into())? as u16;
     let nominal = fields.number("nominal_packet", 1, MAX_FRAME as u64)?;
@@ -97,7 +97,7 @@ fn write_port(switch: &mut Switch, kind: UpdateKind, mut fields: Fields) -> Resu
 
 fn write_generator(
     switch: &mut Switch, saved: Option<&mut Generators>, kind: UpdateKind, mut fields: Fields,
-) -> Result<(), Refusal> {
+) -> Result<(), Status> {
     let now = switch.reached();
     let id = fields.required("id", 0, u64::from(GENERATOR_LIMIT) - 1)? as u8;
     let generator = match kind {
@@ -117,46 +117,46 @@ fn write_generator(
     result.map_err(|error| generator_refusal(error).within(&id.to_string()))
 }
 
-fn generator(fields: &mut Fields, now: Nanos) -> Result<Generator, Refusal> {
-    let frame = fields.text("frame")?.ok_or_else(|| Refusal::invalid("entry.frame: it is missing"))?;
+fn generator(fields: &mut Fields, now: Nanos) -> Result<Generator, Status> {
+    let frame = fields.text("frame")?.ok_or_else(|| Status::invalid("entry.frame: it is missing"))?;
     Ok(Generator {
         period: Nanos(fields.required("period_ns", 0, LATEST)?),
         first: fields.number("first_ns", 0, LATEST)?.map_or(now, Nanos),
         frame: unhex(&frame)
-            .ok_or_else(|| Refusal::invalid("entry.frame: it is not hexadecimal, two digits a byte"))?,
+            .ok_or_else(|| Status::invalid("entry.frame: it is not hexadecimal, two digits a byte"))?,
         port: Port(fields.number("port", 0, MAX_PORT.into())?.unwrap_or(0) as u16),
         enabled: fields.flag("enabled")?.unwrap_or(true),
     })
 }
 
-fn queues(switch: &Switch, mut filter: Fields) -> Result<Vec<Value>, Refusal> {
+fn queues(switch: &Switch, mut filter: Fields) -> Result<Vec<Value>, Status> {
     let (port, queue) =
         (filter.number("port", 0, MAX_PORT.into())?, filter.number("queue", 0, u8::MAX.into())?);
     filter.finish("port, queue")?;
     let mut found = Vec::new();
     for number in switch.port_numbers().filter(|number| port.map_or(true, |port| port == u64::from(number.0)))
     {
-        let states = (0u8..).zip(switch.queue_states(number).map_err(config_refusal)?);
-        let wanted = states.filter(|(other, _)| queue.map_or(true, |queue| queue == u64::from(*other)));
-        found.extend(wanted.map(|(queue, state)| queue_entry(number, queue, &state)));
+        let queues = switch.queue_stats(number).map_err(config_refusal)?;
+        let wanted = queues.filter(|stats| queue.map_or(true, |queue| queue == u64::from(stats.priority)));
+        found.extend(wanted.map(|stats| queue_entry(number, stats)));
     }
     Ok(found)
 }
 
 /// A queue's statistics, in which no rate is a word, and port and queue are named as in a write.
-fn queue_entry(port: Port, queue: u8, state: &QueueState) -> Value {
-    let stats = QueueStats::new(queue, state);
-    let rate = stats.rate.clone().unwrap_or_else(|| "unlimited".into());
+fn queue_entry(port: Port, stats: QueueStats) -> Value {
     // A structure of numbers and texts always has a JSON form.
     let mut entry = serde_json::to_value(stats).unwrap_or_default();
     entry["port"] = port.0.into();
     entry["queue"] = entry["priority"].take();
-    entry["rate"] = rate.into();
+    if entry["rate"].is_null() {
+        entry["rate"] = "unlimited".into();
+    }
     entry.as_object_mut().and_then(|fields| fields.remove("priority"));
     entry
 }
 
-fn ports(switch: &Switch, mut filter: Fields) -> Result<Vec<Value>, Refusal> {
+fn ports(switch: &Switch, mut filter: Fields) -> Result<Vec<Value>, Status> {
     let port = filter.number("port", 0, MAX_PORT.into())?;
     filter.finish("port")?;
     let wanted = switch.port_numbers().filter(|number| port.map_or(true, |port| port == u64::from(number.0)));
@@ -167,7 +167,7 @@ fn ports(switch: &Switch, mut filter: Fields) -> Result<Vec<Value>, Refusal> {
     wanted.map(entry).collect()
 }
 
-fn all_generators(generators: &Generators, mut filter: Fields) -> Result<Vec<Value>, Refusal> {
+fn all_generators(generators: &Generators, mut filter: Fields) -> Result<Vec<Value>, Status> {
     let id = filter.number("id", 0, u64::from(GENERATOR_LIMIT) - 1)?;
     filter.finish("id")?;
     let wanted = generators.iter().filter(|(other, ..)| id.map_or(true, |id| id == u64::from(*other)));
@@ -185,34 +185,34 @@ fn all_generators(generators: &Generators, mut filter: Fields) -> Result<Vec<Val
     Ok(wanted.map(entry).collect())
 }
 
-fn check_id(entry: &ExternEntry) -> Result<(), Refusal> {
+fn check_id(entry: &ExternEntry) -> Result<(), Status> {
     match entry.extern_id {
         0 => Ok(()),
-        id => Err(Refusal::invalid(format!("extern_id: {id}, and must be 0: the entry says which one"))),
+        id => Err(Status::invalid(format!("extern_id: {id}, and must be 0: the entry says which one"))),
     }
 }
 
-fn unknown(type_id: u32) -> Refusal {
-    Refusal::invalid(format!(
+fn unknown(type_id: u32) -> Status {
+    Status::invalid(format!(
         "extern_type_id: {type_id:#x} is not {QUEUE:#x} (queue), {PORT:#x} (port) or {GENERATOR:#x} \
             (generator)"
     ))
 }
 
-fn config_refusal(error: ConfigError) -> Refusal {
+fn config_refusal(error: ConfigError) -> Status {
     match error {
-        ConfigError::NoSuchPort(_) => Refusal::invalid(format!("entry.port: {error}")),
-        ConfigError::NoSuchQueue { .. } => Refusal::invalid(format!("entry.queue: {error}")),
-        ConfigError::PacketSize(_) => Refusal::invalid(format!("entry.nominal_packet: {error}")),
-        other => Refusal::invalid(other.to_string()),
+        ConfigError::NoSuchPort(_) => Status::invalid(format!("entry.port: {error}")),
+        ConfigError::NoSuchQueue { .. } => Status::invalid(format!("entry.queue: {error}")),
+        ConfigError::PacketSize(_) => Status::invalid(format!("entry.nominal_packet: {error}")),
+        other => Status::invalid(other.to_string()),
     }
 }
 
-fn generator_refusal(error: GeneratorError) -> Refusal {
+fn generator_refusal(error: GeneratorError) -> Status {
     match error {
-        GeneratorError::AlreadyExists => Refusal::new(Code::AlreadyExists, error.to_string()),
-        GeneratorError::NotFound => Refusal::not_found(error.to_string()),
-        other => Refusal::invalid(format!("entry.{other}")),
+        GeneratorError::AlreadyExists => Status::new(Code::AlreadyExists, error.to_string()),
+        GeneratorError::NotFound => Status::not_found(error.to_string()),
+        other => Status::invalid(format!("entry.{other}")),
     }
 }
 

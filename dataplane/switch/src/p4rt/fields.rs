@@ -6,7 +6,7 @@ use prost::Message;
 use prost_types::value::Kind;
 use prost_types::{Any, ListValue, Struct, Value};
 
-use super::status::Refusal;
+use super::status::Status;
 
 /// The message in the `Any`.
 const TYPE: &str = "google.protobuf.Struct";
@@ -21,13 +21,13 @@ pub struct Fields {
 
 impl Fields {
     /// The fields of an entry, or none where the entry is missing.
-    pub fn of(entry: Option<&Any>) -> Result<Fields, Refusal> {
+    pub fn of(entry: Option<&Any>) -> Result<Fields, Status> {
         let Some(any) = entry else { return Ok(Fields { fields: BTreeMap::new() }) };
         if any.type_url.rsplit('/').next() != Some(TYPE) {
-            return Err(Refusal::invalid(format!("entry: {:?} is not {TYPE}", any.type_url)));
+            return Err(Status::invalid(format!("entry: {:?} is not {TYPE}", any.type_url)));
         }
         let decoded = Struct::decode(&any.value[..]);
-        let decoded = decoded.map_err(|error| Refusal::invalid(format!("entry: not a {TYPE}: {error}")))?;
+        let decoded = decoded.map_err(|error| Status::invalid(format!("entry: not a {TYPE}: {error}")))?;
         Ok(Fields { fields: decoded.fields })
     }
 
@@ -37,7 +37,7 @@ impl Fields {
     }
 
     /// A whole number between `least` and `most`, if the entry has it. `null` counts as missing.
-    pub fn number(&mut self, name: &str, least: u64, most: u64) -> Result<Option<u64>, Refusal> {
+    pub fn number(&mut self, name: &str, least: u64, most: u64) -> Result<Option<u64>, Status> {
         let number = self.optional_number(name, least, most)?;
         Ok(number.flatten())
     }
@@ -45,9 +45,9 @@ impl Fields {
     /// Does the same as [`Fields::number`], but returns `Some(None)` for `null`.
     pub fn optional_number(
         &mut self, name: &str, least: u64, most: u64,
-    ) -> Result<Option<Option<u64>>, Refusal> {
+    ) -> Result<Option<Option<u64>>, Status> {
         let wrong =
-            || Refusal::invalid(format!("entry.{name}: it is not a whole number between {least} and {most}"));
+            || Status::invalid(format!("entry.{name}: it is not a whole number between {least} and {most}"));
         match self.take(name) {
             None => Ok(None),
             Some(Kind::NullValue(_)) => Ok(Some(None)),
@@ -60,34 +60,33 @@ impl Fields {
     }
 
     /// Does the same as [`Fields::number`], but refuses an entry without the number.
-    pub fn required(&mut self, name: &str, least: u64, most: u64) -> Result<u64, Refusal> {
-        self.number(name, least, most)?
-            .ok_or_else(|| Refusal::invalid(format!("entry.{name}: it is missing")))
+    pub fn required(&mut self, name: &str, least: u64, most: u64) -> Result<u64, Status> {
+        self.number(name, least, most)?.ok_or_else(|| Status::invalid(format!("entry.{name}: it is missing")))
     }
 
     /// A text field, if the entry has it.
-    pub fn text(&mut self, name: &str) -> Result<Option<String>, Refusal> {
+    pub fn text(&mut self, name: &str) -> Result<Option<String>, Status> {
         match self.take(name) {
             None => Ok(None),
             Some(Kind::StringValue(text)) => Ok(Some(text)),
-            Some(_) => Err(Refusal::invalid(format!("entry.{name}: it is not a string"))),
+            Some(_) => Err(Status::invalid(format!("entry.{name}: it is not a string"))),
         }
     }
 
     /// A Boolean field, if the entry has it.
-    pub fn flag(&mut self, name: &str) -> Result<Option<bool>, Refusal> {
+    pub fn flag(&mut self, name: &str) -> Result<Option<bool>, Status> {
         match self.take(name) {
             None => Ok(None),
             Some(Kind::BoolValue(value)) => Ok(Some(value)),
-            Some(_) => Err(Refusal::invalid(format!("entry.{name}: it is not true or false"))),
+            Some(_) => Err(Status::invalid(format!("entry.{name}: it is not true or false"))),
         }
     }
 
     /// Refuses fields that no caller took.
-    pub fn finish(self, known: &str) -> Result<(), Refusal> {
+    pub fn finish(self, known: &str) -> Result<(), Status> {
         match self.fields.into_keys().next() {
             None => Ok(()),
-            Some(name) => Err(Refusal::invalid(format!("entry.{name}: it is not one of {known}"))),
+            Some(name) => Err(Status::invalid(format!("entry.{name}: it is not one of {known}"))),
         }
     }
 

@@ -11,7 +11,7 @@ use prost::Message;
 
 use super::binding::BoundTable;
 use super::state::{ControlState, EntryNote};
-use super::status::Refusal;
+use super::status::Status;
 use super::table_read;
 use crate::proto::p4::v1::TableEntry;
 
@@ -31,8 +31,10 @@ pub struct IdleTimers {
     by_time: BTreeSet<(Nanos, TableId, EntryKey)>,
     /// When the current span of [`PACE`] began.
     since: Nanos,
-    /// The entries, and bytes of entries, that are left in it.
-    left: (usize, usize),
+    /// The entries that may still be looked at in it.
+    entries_left: usize,
+    /// The bytes of entries that may still be told in it.
+    bytes_left: usize,
 }
 
 impl IdleTimers {
@@ -44,16 +46,18 @@ impl IdleTimers {
     }
 
     fn is_spent(&self) -> bool {
-        self.left.0 == 0 || self.left.1 == 0
+        self.entries_left == 0 || self.bytes_left == 0
     }
 
     /// The next entry that is to be looked at by now.
     fn pop(&mut self, now: Nanos) -> Option<(TableId, EntryKey)> {
         self.deadline().filter(|deadline| *deadline <= now)?;
         if now >= self.since + PACE {
-            (self.since, self.left) = (now, (AT_ONCE, SIZE));
+            self.since = now;
+            self.entries_left = AT_ONCE;
+            self.bytes_left = SIZE;
         }
-        self.left.0 -= 1;
+        self.entries_left -= 1;
         self.by_time.pop_first().map(|(_, table, key)| (table, key))
     }
 
@@ -75,17 +79,17 @@ impl IdleTimers {
 }
 
 /// Checks an entry's fields about idle timeouts.
-pub fn check(table: &BoundTable, entry: &TableEntry) -> Result<(), Refusal> {
+pub fn check(table: &BoundTable, entry: &TableEntry) -> Result<(), Status> {
     let field = match (entry.idle_timeout_ns, &entry.time_since_last_hit) {
         (0, None) => return Ok(()),
         (0, Some(_)) => "time_since_last_hit",
         _ => "idle_timeout_ns",
     };
     if !table.idle_timeout || entry.is_default_action {
-        return Err(Refusal::invalid(format!("{field}: there is no idle timeout here")));
+        return Err(Status::invalid(format!("{field}: there is no idle timeout here")));
     }
     if entry.idle_timeout_ns < 0 {
-        return Err(Refusal::invalid("idle_timeout_ns: it is negative"));
+        return Err(Status::invalid("idle_timeout_ns: it is negative"));
     }
     Ok(())
 }
@@ -104,7 +108,7 @@ pub fn due(state: &mut ControlState, pipeline: &Pipeline, now: Nanos) -> Vec<Tab
         let bound = state.config.binding.tables.iter().find(|(_, bound)| bound.table == table);
         let Some((id, bound)) = bound else { continue };
         let entry = note.add_to(table_read::key_message(*id, bound, &key));
-        state.idle.left.1 = state.idle.left.1.saturating_sub(entry.encoded_len());
+        state.idle.bytes_left = state.idle.bytes_left.saturating_sub(entry.encoded_len());
         found.push(entry);
     }
     found

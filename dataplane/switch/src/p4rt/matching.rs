@@ -7,34 +7,29 @@ use groupflow_pipeline::{EntryKey, Match, MatchKind};
 use super::bind::kind_name;
 use super::binding::{BoundField, BoundTable};
 use super::bytestring::{decode, encode, ones};
-use super::status::Refusal;
+use super::status::Status;
 use super::translation;
 use crate::proto::p4::v1::field_match::{self, FieldMatchType};
 use crate::proto::p4::v1::FieldMatch;
 
 /// The key of an entry as the pipeline takes it.
-pub fn key(table: &BoundTable, fields: &[FieldMatch], priority: i32) -> Result<EntryKey, Refusal> {
-    let priority = u32::try_from(priority).map_err(|_| Refusal::invalid("priority: it is negative"))?;
+pub fn key(table: &BoundTable, fields: &[FieldMatch], priority: i32) -> Result<EntryKey, Status> {
+    let priority = u32::try_from(priority).map_err(|_| Status::invalid("priority: it is negative"))?;
     if table.with_priority && priority == 0 {
         let message = "priority: it must be above zero, the table has ternary, range or optional fields";
-        return Err(Refusal::invalid(message));
+        return Err(Status::invalid(message));
     }
     if !table.with_priority && priority != 0 {
-        return Err(Refusal::invalid("priority: it must be zero, the table has only exact and LPM fields"));
+        return Err(Status::invalid("priority: it must be zero, the table has only exact and LPM fields"));
     }
-    Ok(EntryKey { matches: matches(table, fields)?, priority })
+    Ok(EntryKey { matches: of_fields(&table.fields, fields)?, priority })
 }
 
-/// One match a key field, in the program's order.
-pub fn matches(table: &BoundTable, fields: &[FieldMatch]) -> Result<Vec<Match>, Refusal> {
-    of_fields(&table.fields, fields)
-}
-
-/// One match a field of a key.
-pub fn of_fields(known_fields: &[BoundField], fields: &[FieldMatch]) -> Result<Vec<Match>, Refusal> {
+/// One match a field of a key, in the program's order.
+pub fn of_fields(known_fields: &[BoundField], fields: &[FieldMatch]) -> Result<Vec<Match>, Status> {
     let is_known = |field: &&FieldMatch| known_fields.iter().any(|known| known.id == field.field_id);
     if let Some(field) = fields.iter().find(|field| !is_known(field)) {
-        return Err(Refusal::invalid(format!("match: there is no field {}", field.field_id)));
+        return Err(Status::invalid(format!("match: there is no field {}", field.field_id)));
     }
     let values = known_fields.iter().map(|known| {
         part(fields, |field| field.field_id == known.id)
@@ -45,11 +40,11 @@ pub fn of_fields(known_fields: &[BoundField], fields: &[FieldMatch]) -> Result<V
 }
 
 /// The part that is wanted of an entry's key or of an action, if it is there.
-pub fn part<T>(parts: &[T], is_wanted: impl Fn(&T) -> bool) -> Result<Option<&T>, Refusal> {
+pub fn part<T>(parts: &[T], is_wanted: impl Fn(&T) -> bool) -> Result<Option<&T>, Status> {
     let mut found = parts.iter().filter(|part| is_wanted(part));
     match (found.next(), found.next()) {
         (part, None) => Ok(part),
-        _ => Err(Refusal::invalid("it is there twice")),
+        _ => Err(Status::invalid("it is there twice")),
     }
 }
 
@@ -62,9 +57,9 @@ pub fn fields(table: &BoundTable, key: &EntryKey) -> Vec<FieldMatch> {
     encoded.collect()
 }
 
-fn missing(field: &BoundField) -> Result<Match, Refusal> {
+fn missing(field: &BoundField) -> Result<Match, Status> {
     match field.kind {
-        MatchKind::Exact => Err(Refusal::invalid("it is missing")),
+        MatchKind::Exact => Err(Status::invalid("it is missing")),
         MatchKind::Lpm => Ok(Match::Lpm { value: 0, prefix: 0 }),
         MatchKind::Ternary => Ok(Match::Ternary { value: 0, mask: 0 }),
         MatchKind::Range => Ok(Match::Range { low: 0, high: ones(field.width) }),
@@ -81,11 +76,11 @@ fn optional(field: &BoundField, value: Option<u128>) -> Match {
     }
 }
 
-fn decode_match(field: &BoundField, given: &FieldMatch) -> Result<Match, Refusal> {
+fn decode_match(field: &BoundField, given: &FieldMatch) -> Result<Match, Status> {
     let width = field.width;
-    let dont_care = || Err(Refusal::invalid("it matches everything, and must be left out then"));
+    let dont_care = || Err(Status::invalid("it matches everything, and must be left out then"));
     match (field.kind, &given.field_match_type) {
-        (_, None) => Err(Refusal::invalid("it has no value")),
+        (_, None) => Err(Status::invalid("it has no value")),
         (MatchKind::Exact, Some(FieldMatchType::Exact(exact))) => {
             Ok(Match::Exact(translation::decode(&exact.value, width, field.names.as_ref())?))
         }
@@ -93,13 +88,13 @@ fn decode_match(field: &BoundField, given: &FieldMatch) -> Result<Match, Refusal
             let value = decode(&lpm.value, width)?;
             let prefix = u32::try_from(lpm.prefix_len).ok().filter(|prefix| *prefix <= width);
             let prefix = prefix.ok_or_else(|| {
-                Refusal::invalid(format!("prefix_len {} is not between 1 and {width}", lpm.prefix_len))
+                Status::invalid(format!("prefix_len {} is not between 1 and {width}", lpm.prefix_len))
             })?;
             if prefix == 0 {
                 return dont_care();
             }
             if value & ones(width - prefix) != 0 {
-                return Err(Refusal::invalid(format!("it has bits set beyond its prefix of {prefix}")));
+                return Err(Status::invalid(format!("it has bits set beyond its prefix of {prefix}")));
             }
             Ok(Match::Lpm { value, prefix: prefix as u8 })
         }
@@ -109,14 +104,14 @@ fn decode_match(field: &BoundField, given: &FieldMatch) -> Result<Match, Refusal
                 return dont_care();
             }
             if value & !mask != 0 {
-                return Err(Refusal::invalid("it has bits set that its mask leaves out"));
+                return Err(Status::invalid("it has bits set that its mask leaves out"));
             }
             Ok(Match::Ternary { value, mask })
         }
         (MatchKind::Range, Some(FieldMatchType::Range(range))) => {
             let (low, high) = (decode(&range.low, width)?, decode(&range.high, width)?);
             if low > high {
-                return Err(Refusal::invalid("its low end is above its high end"));
+                return Err(Status::invalid("its low end is above its high end"));
             }
             if low == 0 && high == ones(width) {
                 return dont_care();
@@ -127,7 +122,7 @@ fn decode_match(field: &BoundField, given: &FieldMatch) -> Result<Match, Refusal
             let value = translation::decode(&optional.value, width, field.names.as_ref())?;
             Ok(self::optional(field, Some(value)))
         }
-        (kind, Some(_)) => Err(Refusal::invalid(format!("it must be of kind {}", kind_name(kind)))),
+        (kind, Some(_)) => Err(Status::invalid(format!("it must be of kind {}", kind_name(kind)))),
     }
 }
 

@@ -63,5 +63,5 @@ pub use externs::{GENERATOR, PORT, QUEUE};
 pub use p4info_file::{parse_p4info, P4InfoError};
 pub use packet_io::{packet_in, packet_out};
 pub use runtime::{Reaction, Runtime, API_VERSION};
-pub use status::{Code, Refusal, Status};
+pub use status::{Code, Status};
 pub use update::{is_timed, takes_effect_in_time, Found};

@@ -6,32 +6,32 @@
 use groupflow_pipeline::{read_bits, write_bits};
 
 use super::binding::{BoundValue, ControllerHeader};
-use super::status::Refusal;
+use super::status::Status;
 use crate::core::MAX_FRAME;
 use crate::proto::p4::v1::{PacketIn, PacketMetadata, PacketOut};
 
 /// The bytes that go into the pipeline: header and payload.
-pub fn packet_out(header: &ControllerHeader, packet: &PacketOut) -> Result<Vec<u8>, Refusal> {
+pub fn packet_out(header: &ControllerHeader, packet: &PacketOut) -> Result<Vec<u8>, Status> {
     if packet.payload.len() > MAX_FRAME {
         let length = packet.payload.len();
-        return Err(Refusal::invalid(format!("payload: {length} bytes, more than {MAX_FRAME}")));
+        return Err(Status::invalid(format!("payload: {length} bytes, more than {MAX_FRAME}")));
     }
     let mut values = vec![None; header.len()];
     for field in &packet.metadata {
         let place = header.iter().position(|known| known.id == field.metadata_id);
         let place = place.ok_or_else(|| {
-            Refusal::invalid(format!("metadata: packet_out has no field {}", field.metadata_id))
+            Status::invalid(format!("metadata: packet_out has no field {}", field.metadata_id))
         })?;
         let name = &header[place].name;
         let value = header[place].decode(&field.value).map_err(|e| e.within(&format!("metadata {name}")))?;
         if values[place].replace(value).is_some() {
-            return Err(Refusal::invalid(format!("metadata {name}: it is there twice")));
+            return Err(Status::invalid(format!("metadata {name}: it is there twice")));
         }
     }
     let mut bytes = vec![0; header_bits(header).div_ceil(8)];
     let mut at = 0;
     for (value, BoundValue { name, width, .. }) in values.into_iter().zip(header) {
-        let value = value.ok_or_else(|| Refusal::invalid(format!("metadata {name}: it is missing")))?;
+        let value = value.ok_or_else(|| Status::invalid(format!("metadata {name}: it is missing")))?;
         write_bits(&mut bytes, at, *width as usize, value);
         at += *width as usize;
     }

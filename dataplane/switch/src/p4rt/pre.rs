@@ -6,14 +6,13 @@ use groupflow_pipeline::Port;
 
 use super::bytestring::{decode, encode};
 use super::state::ControlState;
-use super::status::{Code, Refusal};
+use super::status::{Code, Status};
 use super::update::{Found, Setting, UpdateKind};
 use crate::core::{CloneSession, Forwarding, Replica, ReplicationError, MAX_PORT};
+use crate::proto::p4::v1::entity::Entity as Kinds;
 use crate::proto::p4::v1::packet_replication_engine_entry::Type;
 use crate::proto::p4::v1::replica::PortKind;
-use crate::proto::p4::v1::{
-    self, CloneSessionEntry, Entity, MulticastGroupEntry, PacketReplicationEngineEntry,
-};
+use crate::proto::p4::v1::{self, CloneSessionEntry, MulticastGroupEntry, PacketReplicationEngineEntry};
 
 /// The most ports that may make one copy.
 const BACKUP_LIMIT: usize = 16;
@@ -22,7 +21,7 @@ const BACKUP_LIMIT: usize = 16;
 pub fn write(
     state: &mut ControlState, forwarding: &mut Forwarding, kind: UpdateKind,
     entry: &PacketReplicationEngineEntry, setting: Setting,
-) -> Result<(), Refusal> {
+) -> Result<(), Status> {
     match &entry.r#type {
         Some(Type::MulticastGroupEntry(group)) => {
             let context = format!("multicast group {}", group.multicast_group_id);
@@ -33,44 +32,44 @@ pub fn write(
             write_session(state, forwarding, kind, session, setting.priorities)
                 .map_err(|e| e.within(&context))
         }
-        None => Err(Refusal::invalid("packet_replication_engine_entry: neither a group nor a clone session")),
+        None => Err(Status::invalid("packet_replication_engine_entry: neither a group nor a clone session")),
     }
 }
 
 /// Adds the groups or sessions that a request asks for.
 pub fn read(
-    state: &ControlState, filter: &PacketReplicationEngineEntry, found: &mut dyn Found,
-) -> Result<(), Refusal> {
+    state: &ControlState, filter: &PacketReplicationEngineEntry, found: &mut Found<'_>,
+) -> Result<(), Status> {
     match &filter.r#type {
         Some(Type::MulticastGroupEntry(wanted)) => {
             let id = wanted.multicast_group_id;
             let groups = state.groups.values().filter(|group| id == 0 || group.multicast_group_id == id);
-            groups.for_each(|group| found.push(entity(Type::MulticastGroupEntry(group.clone()))));
+            groups.for_each(|group| found(entity(Type::MulticastGroupEntry(group.clone()))));
             Ok(())
         }
         Some(Type::CloneSessionEntry(wanted)) => {
             let id = wanted.session_id;
             let sessions = state.sessions.values().filter(|session| id == 0 || session.session_id == id);
-            sessions.for_each(|session| found.push(entity(Type::CloneSessionEntry(session.clone()))));
+            sessions.for_each(|session| found(entity(Type::CloneSessionEntry(session.clone()))));
             Ok(())
         }
-        None => Err(Refusal::invalid("packet_replication_engine_entry: neither a group nor a clone session")),
+        None => Err(Status::invalid("packet_replication_engine_entry: neither a group nor a clone session")),
     }
 }
 
-fn entity(kind: Type) -> Entity {
-    let entry = PacketReplicationEngineEntry { r#type: Some(kind) };
-    Entity { entity: Some(entry.into()) }
+fn entity(kind: Type) -> Kinds {
+    PacketReplicationEngineEntry { r#type: Some(kind) }.into()
 }
 
 fn write_group(
     state: &mut ControlState, forwarding: &mut Forwarding, kind: UpdateKind, group: &MulticastGroupEntry,
-) -> Result<(), Refusal> {
+) -> Result<(), Status> {
     // 0 is "no multicast" in the data plane, and "all" when reading.
     let id = u16::try_from(group.multicast_group_id).ok().filter(|id| *id != 0);
-    let id = id.ok_or_else(|| Refusal::invalid("multicast_group_id: it is not between 1 and 65535"))?;
+    let id = id.ok_or_else(|| Status::invalid("multicast_group_id: it is not between 1 and 65535"))?;
+    kind.check(state.groups.contains_key(&id))?;
     if kind == UpdateKind::Delete {
-        forwarding.replication.delete_group(id).map_err(refusal)?;
+        forwarding.replication.remove_group(id);
         state.groups.remove(&id);
         return Ok(());
     }
@@ -80,11 +79,7 @@ fn write_group(
     });
     let choices: Vec<Vec<Replica>> = choices.collect::<Result<_, _>>()?;
     let engine = &mut forwarding.replication;
-    match kind {
-        UpdateKind::Insert => engine.insert_group(id, replicas),
-        _ => engine.modify_group(id, replicas),
-    }
-    .map_err(refusal)?;
+    engine.set_group(id, replicas).map_err(refusal)?;
     if choices.iter().any(|choice| choice.len() > 1) {
         engine.back_up(id, choices);
     }
@@ -95,40 +90,36 @@ fn write_group(
 fn write_session(
     state: &mut ControlState, forwarding: &mut Forwarding, kind: UpdateKind, session: &CloneSessionEntry,
     priorities: u8,
-) -> Result<(), Refusal> {
+) -> Result<(), Status> {
     let id = session.session_id;
     if id == 0 {
-        return Err(Refusal::invalid("session_id: it is zero"));
+        return Err(Status::invalid("session_id: it is zero"));
     }
+    kind.check(state.sessions.contains_key(&id))?;
     if kind == UpdateKind::Delete {
-        forwarding.replication.delete_session(id).map_err(refusal)?;
+        forwarding.replication.remove_session(id);
         state.sessions.remove(&id);
         return Ok(());
     }
     let priority = u8::try_from(session.class_of_service).ok().filter(|priority| *priority < priorities);
     let priority = priority.ok_or_else(|| {
         let (class, highest) = (session.class_of_service, priorities - 1);
-        Refusal::invalid(format!("class_of_service: {class} is above the highest priority, {highest}"))
+        Status::invalid(format!("class_of_service: {class} is above the highest priority, {highest}"))
     })?;
     let length = usize::try_from(session.packet_length_bytes);
-    let length = length.map_err(|_| Refusal::invalid("packet_length_bytes: it is negative"))?;
+    let length = length.map_err(|_| Status::invalid("packet_length_bytes: it is negative"))?;
     if session.replicas.iter().any(|replica| !replica.backup_replicas.is_empty()) {
-        return Err(Refusal::unimplemented("backup_replicas: only multicast groups have them"));
+        return Err(Status::unimplemented("backup_replicas: only multicast groups have them"));
     }
     let (replicas, written) = replicas(&session.replicas)?;
     let value = CloneSession { replicas, priority, truncate: (length > 0).then_some(length) };
-    let engine = &mut forwarding.replication;
-    match kind {
-        UpdateKind::Insert => engine.insert_session(id, value),
-        _ => engine.modify_session(id, value),
-    }
-    .map_err(refusal)?;
+    forwarding.replication.set_session(id, value).map_err(refusal)?;
     state.sessions.insert(id, CloneSessionEntry { replicas: written, ..session.clone() });
     Ok(())
 }
 
 /// The replicas for the engine, and as they are read back: in the form written, ports canonical.
-fn replicas(given: &[v1::Replica]) -> Result<(Vec<Replica>, Vec<v1::Replica>), Refusal> {
+fn replicas(given: &[v1::Replica]) -> Result<(Vec<Replica>, Vec<v1::Replica>), Status> {
     let decoded = given.iter().enumerate().map(|(n, replica)| {
         decode_replica(replica).map_err(|refusal| refusal.within(&format!("replica {}", n + 1)))
     });
@@ -137,33 +128,33 @@ fn replicas(given: &[v1::Replica]) -> Result<(Vec<Replica>, Vec<v1::Replica>), R
 }
 
 /// The replicas that may make a copy, the preferred first.
-fn choice(written: &v1::Replica, preferred: Replica) -> Result<Vec<Replica>, Refusal> {
+fn choice(written: &v1::Replica, preferred: Replica) -> Result<Vec<Replica>, Status> {
     let mut choice = vec![preferred];
     for backup in &written.backup_replicas {
         let number = decode(&backup.port, 32).map_err(|refusal| refusal.within("backup_replicas: port"))?;
         let replica = Replica { port: self::port(number)?, instance: instance(backup.instance)? };
         if choice.iter().any(|other| other.port == replica.port) {
-            return Err(Refusal::invalid(format!("backup_replicas: {} is there twice", replica.port)));
+            return Err(Status::invalid(format!("backup_replicas: {} is there twice", replica.port)));
         }
         choice.push(replica);
     }
     if choice.len() > BACKUP_LIMIT {
         let message = format!("backup_replicas: more than {BACKUP_LIMIT} ports for one copy");
-        return Err(Refusal::new(Code::ResourceExhausted, message));
+        return Err(Status::new(Code::ResourceExhausted, message));
     }
     Ok(choice)
 }
 
-fn instance(number: u32) -> Result<u16, Refusal> {
-    u16::try_from(number).map_err(|_| Refusal::invalid("instance: it is above 65535"))
+fn instance(number: u32) -> Result<u16, Status> {
+    u16::try_from(number).map_err(|_| Status::invalid("instance: it is above 65535"))
 }
 
-fn port(number: u128) -> Result<Port, Refusal> {
+fn port(number: u128) -> Result<Port, Status> {
     let port = u16::try_from(number).ok().filter(|port| *port <= MAX_PORT);
-    port.map(Port).ok_or_else(|| Refusal::invalid(format!("port: {number} is above {MAX_PORT}")))
+    port.map(Port).ok_or_else(|| Status::invalid(format!("port: {number} is above {MAX_PORT}")))
 }
 
-fn decode_replica(given: &v1::Replica) -> Result<(Replica, v1::Replica), Refusal> {
+fn decode_replica(given: &v1::Replica) -> Result<(Replica, v1::Replica), Status> {
     #[allow(deprecated)]
     let (number, kind) = match &given.port_kind {
         Some(PortKind::Port(bytes)) => {
@@ -171,18 +162,16 @@ fn decode_replica(given: &v1::Replica) -> Result<(Replica, v1::Replica), Refusal
             (number, PortKind::Port(encode(number)))
         }
         Some(PortKind::EgressPort(number)) => (u128::from(*number), PortKind::EgressPort(*number)),
-        None => return Err(Refusal::invalid("port: it is missing")),
+        None => return Err(Status::invalid("port: it is missing")),
     };
     let written = v1::Replica { port_kind: Some(kind), ..given.clone() };
     Ok((Replica { port: port(number)?, instance: instance(given.instance)? }, written))
 }
 
-fn refusal(error: ReplicationError) -> Refusal {
+fn refusal(error: ReplicationError) -> Status {
     let code = match error {
-        ReplicationError::AlreadyExists => Code::AlreadyExists,
-        ReplicationError::NotFound => Code::NotFound,
         ReplicationError::Full => Code::ResourceExhausted,
         ReplicationError::TooManyReplicas | ReplicationError::Duplicate { .. } => Code::InvalidArgument,
     };
-    Refusal::new(code, error.to_string())
+    Status::new(code, error.to_string())
 }

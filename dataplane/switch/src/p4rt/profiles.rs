@@ -11,14 +11,14 @@ use groupflow_pipeline::{ActionCall, EntryKey, Pipeline, Port, TableId, Weighted
 use super::binding::{Binding, BoundProfile, BoundTable, GroupBounds};
 use super::bytestring::decode;
 use super::state::ControlState;
-use super::status::{Code, Refusal};
+use super::status::{Code, Status};
 use super::table;
 use super::update::{Found, UpdateKind};
 use crate::core::{Forwarding, MAX_PORT};
 use crate::proto::p4::v1::action_profile_action::WatchKind as PartWatch;
 use crate::proto::p4::v1::action_profile_group::member::WatchKind as MemberWatch;
 use crate::proto::p4::v1::table_action::Type;
-use crate::proto::p4::v1::{Action, ActionProfileGroup, ActionProfileMember, Entity, TableAction};
+use crate::proto::p4::v1::{Action, ActionProfileGroup, ActionProfileMember, TableAction};
 
 /// The first handle of groups that an entry brings along.
 const FIRST_ONE_SHOT: u64 = 1 << 63;
@@ -63,8 +63,8 @@ impl Profiles {
     /// The call that an entry's action amounts to. A group that comes with it is made at once.
     pub fn resolve(
         &mut self, pipeline: &mut Pipeline, table: &BoundTable, action: &TableAction,
-    ) -> Result<(ActionCall, Use), Refusal> {
-        let select = || table.select.ok_or_else(|| Refusal::invalid("action: the profile has no selector"));
+    ) -> Result<(ActionCall, Use), Status> {
+        let select = || table.select.ok_or_else(|| Status::invalid("action: the profile has no selector"));
         let named = |one_shot| Use { action: action.clone(), one_shot };
         match &action.r#type {
             Some(Type::ActionProfileMemberId(id)) => {
@@ -89,19 +89,19 @@ impl Profiles {
                         None => None,
                     };
                     let part_action =
-                        part.action.as_ref().ok_or_else(|| Refusal::invalid("action: missing"))?;
+                        part.action.as_ref().ok_or_else(|| Status::invalid("action: missing"))?;
                     weighted.push((table::action_call(table, part_action)?, part.weight, watched));
                 }
                 let handle = FIRST_ONE_SHOT | self.one_shots;
                 let calls = weighed(weighted, table.group)?;
                 if calls.is_empty() {
-                    return Err(Refusal::invalid("action_profile_action_set: it is empty"));
+                    return Err(Status::invalid("action_profile_action_set: it is empty"));
                 }
                 pipeline.set_group(table.table, handle, calls).map_err(table::refusal)?;
                 self.one_shots += 1;
                 Ok((ActionCall { action, arguments: vec![handle.into()] }, named(Some(handle))))
             }
-            _ => Err(Refusal::invalid("action: the table has an action profile, name a member or group")),
+            _ => Err(Status::invalid("action: the table has an action profile, name a member or group")),
         }
     }
 
@@ -120,7 +120,7 @@ impl Profiles {
     /// Gives the pipeline a group's actions, for each table with its profile.
     fn set_group(
         &self, pipeline: &mut Pipeline, tables: &[&BoundTable], group: &ActionProfileGroup,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), Status> {
         let mut ready = Vec::new();
         for table in tables {
             let mut weighted = Vec::new();
@@ -148,7 +148,7 @@ impl Profiles {
 /// Carries out an update of a member.
 pub fn write_member(
     state: &mut ControlState, forwarding: &mut Forwarding, kind: UpdateKind, member: &ActionProfileMember,
-) -> Result<(), Refusal> {
+) -> Result<(), Status> {
     let config = state.config.clone();
     let (profile, tables) = profile(&config.binding, member.action_profile_id)?;
     let (profiles, pipeline) = (&mut state.profiles, &mut forwarding.pipeline);
@@ -160,7 +160,7 @@ pub fn write_member(
     check_kind(kind, &profiles.members, key, "member", profile.size)?;
     if kind == UpdateKind::Delete {
         if profiles.groups.values().any(|group| uses(&group)) || profiles.is_used(&tables, &named) {
-            return Err(Refusal::new(Code::FailedPrecondition, format!("member {} is in use", key.1)));
+            return Err(Status::new(Code::FailedPrecondition, format!("member {} is in use", key.1)));
         }
         profiles.members.remove(&key);
         return Ok(());
@@ -185,18 +185,18 @@ pub fn write_member(
 /// Carries out an update of a group.
 pub fn write_group(
     state: &mut ControlState, forwarding: &mut Forwarding, kind: UpdateKind, group: &ActionProfileGroup,
-) -> Result<(), Refusal> {
+) -> Result<(), Status> {
     let config = state.config.clone();
     let (profile, tables) = profile(&config.binding, group.action_profile_id)?;
     if !profile.selector {
-        return Err(Refusal::invalid(format!("action profile {} has no selector", profile.name)));
+        return Err(Status::invalid(format!("action profile {} has no selector", profile.name)));
     }
     let (profiles, pipeline) = (&mut state.profiles, &mut forwarding.pipeline);
     let key = (group.action_profile_id, group.group_id);
     check_kind(kind, &profiles.groups, key, "group", profile.size)?;
     if kind == UpdateKind::Delete {
         if profiles.is_used(&tables, &Type::ActionProfileGroupId(key.1)) {
-            return Err(Refusal::new(Code::FailedPrecondition, format!("group {} is in use", key.1)));
+            return Err(Status::new(Code::FailedPrecondition, format!("group {} is in use", key.1)));
         }
         profiles.groups.remove(&key);
         let empty = ActionProfileGroup { members: Vec::new(), ..group.clone() };
@@ -208,18 +208,18 @@ pub fn write_group(
 }
 
 /// Adds the members that a request asks for.
-pub fn read_members(state: &ControlState, filter: &ActionProfileMember, found: &mut dyn Found) {
+pub fn read_members(state: &ControlState, filter: &ActionProfileMember, found: &mut Found<'_>) {
     let wanted = (filter.action_profile_id, filter.member_id);
     for (_, member) in state.profiles.members.iter().filter(|(key, _)| is_wanted(wanted, **key)) {
-        found.push(Entity { entity: Some(member.clone().into()) });
+        found(member.clone().into());
     }
 }
 
 /// Adds the groups that a request asks for.
-pub fn read_groups(state: &ControlState, filter: &ActionProfileGroup, found: &mut dyn Found) {
+pub fn read_groups(state: &ControlState, filter: &ActionProfileGroup, found: &mut Found<'_>) {
     let wanted = (filter.action_profile_id, filter.group_id);
     for (_, group) in state.profiles.groups.iter().filter(|(key, _)| is_wanted(wanted, **key)) {
-        found.push(Entity { entity: Some(group.clone().into()) });
+        found(group.clone().into());
     }
 }
 
@@ -229,46 +229,46 @@ fn is_wanted((profile, id): (u32, u32), key: (u32, u32)) -> bool {
 }
 
 /// The profile of an id, with the tables that use it.
-fn profile(binding: &Binding, id: u32) -> Result<(&BoundProfile, Vec<&BoundTable>), Refusal> {
+fn profile(binding: &Binding, id: u32) -> Result<(&BoundProfile, Vec<&BoundTable>), Status> {
     let profile = binding.profiles.get(&id);
     let profile = profile
-        .ok_or_else(|| Refusal::invalid(format!("action_profile_id: the program has no profile {id}")))?;
+        .ok_or_else(|| Status::invalid(format!("action_profile_id: the program has no profile {id}")))?;
     Ok((profile, binding.tables.values().filter(|table| table.profile == id).collect()))
 }
 
 fn check_kind<T>(
     kind: UpdateKind, known: &BTreeMap<(u32, u32), T>, key: (u32, u32), what: &str, size: usize,
-) -> Result<(), Refusal> {
+) -> Result<(), Status> {
     if kind != UpdateKind::Insert {
         return find(known, key.0, key.1, what).map(drop);
     }
     if known.contains_key(&key) {
-        return Err(Refusal::new(Code::AlreadyExists, format!("there is a {what} {} already", key.1)));
+        return Err(Status::new(Code::AlreadyExists, format!("there is a {what} {} already", key.1)));
     }
     if known.range((key.0, 0)..=(key.0, u32::MAX)).count() >= size {
-        return Err(Refusal::new(Code::ResourceExhausted, format!("the profile is full ({size} {what}s)")));
+        return Err(Status::new(Code::ResourceExhausted, format!("the profile is full ({size} {what}s)")));
     }
     Ok(())
 }
 
 fn find<'a, T>(
     known: &'a BTreeMap<(u32, u32), T>, profile: u32, id: u32, what: &str,
-) -> Result<&'a T, Refusal> {
-    known.get(&(profile, id)).ok_or_else(|| Refusal::not_found(format!("the profile has no {what} {id}")))
+) -> Result<&'a T, Status> {
+    known.get(&(profile, id)).ok_or_else(|| Status::not_found(format!("the profile has no {what} {id}")))
 }
 
-fn call(table: &BoundTable, member: &ActionProfileMember) -> Result<ActionCall, Refusal> {
-    let action: &Action = member.action.as_ref().ok_or_else(|| Refusal::invalid("action: it is missing"))?;
+fn call(table: &BoundTable, member: &ActionProfileMember) -> Result<ActionCall, Status> {
+    let action: &Action = member.action.as_ref().ok_or_else(|| Status::invalid("action: it is missing"))?;
     table::action_call(table, action)
 }
 
 /// The bounds of a group, which may have a size of its own.
-fn bounds_of(table: &BoundTable, group: &ActionProfileGroup) -> Result<GroupBounds, Refusal> {
+fn bounds_of(table: &BoundTable, group: &ActionProfileGroup) -> Result<GroupBounds, Status> {
     let most = table.group.size;
     match u64::try_from(group.max_size) {
         Ok(0) => Ok(table.group),
         Ok(size) if size <= most => Ok(GroupBounds { size, ..table.group }),
-        _ => Err(Refusal::invalid(format!("max_size: it is not within 0 and the profile's, {most}"))),
+        _ => Err(Status::invalid(format!("max_size: it is not within 0 and the profile's, {most}"))),
     }
 }
 
@@ -276,32 +276,32 @@ fn bounds_of(table: &BoundTable, group: &ActionProfileGroup) -> Result<GroupBoun
 type Written = (ActionCall, i32, Option<Port>);
 
 /// The calls with their weights, if the group is within its bounds.
-fn weighed(weighted: Vec<Written>, bounds: GroupBounds) -> Result<Vec<Weighted>, Refusal> {
+fn weighed(weighted: Vec<Written>, bounds: GroupBounds) -> Result<Vec<Weighted>, Status> {
     let mut size = 0;
     let weighted = weighted.into_iter().map(|(call, weight, watched)| {
         let weight = u32::try_from(weight).ok().filter(|weight| (1..=bounds.weight).contains(weight));
         let weight = weight
-            .ok_or_else(|| Refusal::invalid(format!("weight: it is not within 1 and {}", bounds.weight)))?;
+            .ok_or_else(|| Status::invalid(format!("weight: it is not within 1 and {}", bounds.weight)))?;
         size += if bounds.by_members { 1 } else { u64::from(weight) };
         Ok((call, weight, watched))
     });
-    let weighted = weighted.collect::<Result<Vec<Weighted>, Refusal>>()?;
+    let weighted = weighted.collect::<Result<Vec<Weighted>, Status>>()?;
     if size > bounds.size {
         let of = if bounds.by_members { "members" } else { "the sum of weights" };
         let message = format!("the group's size is {size} ({of}), its max_group_size {}", bounds.size);
-        return Err(Refusal::new(Code::ResourceExhausted, message));
+        return Err(Status::new(Code::ResourceExhausted, message));
     }
     Ok(weighted)
 }
 
 /// The port that an action watches; an empty one is none.
-fn watch(port: &[u8]) -> Result<Option<Port>, Refusal> {
+fn watch(port: &[u8]) -> Result<Option<Port>, Status> {
     if port.is_empty() {
         return Ok(None);
     }
     let number = decode(port, 32).map_err(|refusal| refusal.within("watch_port"))?;
     let port = u16::try_from(number).ok().filter(|port| *port <= MAX_PORT);
-    let port = port.ok_or_else(|| Refusal::invalid(format!("watch_port: {number} is above {MAX_PORT}")))?;
+    let port = port.ok_or_else(|| Status::invalid(format!("watch_port: {number} is above {MAX_PORT}")))?;
     Ok(Some(Port(port)))
 }
 

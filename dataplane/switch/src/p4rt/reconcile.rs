@@ -4,9 +4,9 @@
 //! configuration has no place for is an error, unless it is as it was when the old configuration was set.
 
 use super::state::ControlState;
-use super::status::{Code, Refusal, Status};
+use super::status::{Code, Status};
 use super::table_read::key_message;
-use super::update::{self, Found, Setting, UpdateKind};
+use super::update::{self, Setting, UpdateKind};
 use super::{direct, table};
 use crate::core::Forwarding;
 use crate::proto::p4::v1::entity::Entity as Kinds;
@@ -23,10 +23,11 @@ pub fn move_state(
 ) -> Result<(), Status> {
     let (state, forwarding) = new;
     for (uri, names) in &state.config.binding.strings {
-        old.0.config.binding.strings.get(uri).into_iter().for_each(|known| names.adopt(known));
+        if let Some(known) = old.0.config.binding.strings.get(uri) {
+            names.adopt(known);
+        }
     }
     forget_initial_entries(old.0, state, forwarding, setting)?;
-    let mut replay = Replay { state, forwarding, setting, kind: UpdateKind::Modify, outcome: Ok(()) };
     let all = TableEntry { counter_data: Some(CounterData::default()), ..with_meter() };
     let engine = |of| PacketReplicationEngineEntry { r#type: Some(of) };
     let defaults = old
@@ -61,15 +62,20 @@ pub fn move_state(
     let inserts = inserts.into_iter().map(|filter| (UpdateKind::Insert, filter));
     let changes = changes.into_iter().chain(defaults.map(Kinds::from)).chain(resources);
     for (kind, filter) in inserts.chain(changes.map(|filter| (UpdateKind::Modify, filter))) {
-        replay.kind = kind;
-        let found = update::read(old.0, old.1, &Entity { entity: Some(filter) }, setting.now, &mut replay);
-        let moved = found.and_then(|()| std::mem::replace(&mut replay.outcome, Ok(())));
-        moved.map_err(|refusal| {
-            let refusal = refusal.within("RECONCILE_AND_COMMIT: the new configuration has no place for this");
-            Status::from(Refusal::invalid(refusal.message))
+        let mut outcome = Ok(());
+        let mut write = |entity| {
+            if outcome.is_ok() {
+                outcome = write_again(state, forwarding, kind, entity, setting);
+            }
+        };
+        let request = Entity { entity: Some(filter) };
+        let found = update::read(old.0, old.1, &request, setting.now, &mut write);
+        found.and(outcome).map_err(|refusal| {
+            let place = "RECONCILE_AND_COMMIT: the new configuration has no place for this";
+            Status::invalid(refusal.within(place).message)
         })?;
     }
-    replay.forwarding.generators = old.1.generators.clone();
+    forwarding.generators = old.1.generators.clone();
     Ok(())
 }
 
@@ -99,34 +105,26 @@ fn forget_initial_entries(
     Ok(())
 }
 
-/// Writes what is read.
-struct Replay<'a> {
-    state: &'a mut ControlState,
-    forwarding: &'a mut Forwarding,
+/// Writes an entity that was read from the old state.
+fn write_again(
+    state: &mut ControlState, forwarding: &mut Forwarding, mut kind: UpdateKind, entity: Kinds,
     setting: Setting,
-    kind: UpdateKind,
-    outcome: Result<(), Refusal>,
-}
-
-impl Found for Replay<'_> {
-    fn push(&mut self, entity: Entity) {
-        let entity = entity.entity.map(without_zeros);
-        let Some(mut entity) = entity.filter(|entity| self.outcome.is_ok() && !is_untouched(entity)) else {
-            return;
-        };
-        let (mut kind, mut is_const) = (self.kind, false);
-        if let Kinds::TableEntry(entry) = &mut entity {
-            is_const = std::mem::take(&mut entry.is_const);
-            if is_const {
-                (kind, entry.action) = (UpdateKind::Modify, None);
-            }
+) -> Result<(), Status> {
+    let mut entity = without_zeros(entity);
+    if is_untouched(&entity) {
+        return Ok(());
+    }
+    let mut is_const = false;
+    if let Kinds::TableEntry(entry) = &mut entity {
+        is_const = std::mem::take(&mut entry.is_const);
+        if is_const {
+            (kind, entry.action) = (UpdateKind::Modify, None);
         }
-        let outcome = update::write(self.state, self.forwarding, &update::of(kind, entity), self.setting);
+    }
+    match update::write(state, forwarding, &update::of(kind, entity), setting) {
         // The new program may lack constant entries of the old one.
-        self.outcome = outcome.or_else(|refusal| match refusal.code {
-            Code::NotFound if is_const => Ok(()),
-            _ => Err(refusal),
-        });
+        Err(refusal) if refusal.code == Code::NotFound && is_const => Ok(()),
+        outcome => outcome,
     }
 }
 

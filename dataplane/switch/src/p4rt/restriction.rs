@@ -10,7 +10,7 @@ use groupflow_pipeline::Match;
 
 use super::bytestring::ones;
 use super::restriction_text::Parser;
-use super::status::Refusal;
+use super::status::Status;
 
 /// The most bytes of rules of an object: each is looked at for each entry.
 pub const LIMIT: usize = 16 << 10;
@@ -45,22 +45,22 @@ impl Restriction {
             let text = text.trim_start_matches('@');
             text.strip_prefix(annotation).is_some_and(|rest| rest.trim_start().starts_with('('))
         };
-        let (mut rules, mut left) = (Vec::new(), LIMIT);
+        let (mut rules, mut room) = (Vec::new(), LIMIT);
         for text in annotations.iter().filter(named) {
             let text = literals(text).ok_or_else(|| format!("@{annotation}: it has no text in quotes"))?;
-            let rest = left.checked_sub(text.trim_end().len());
-            left = rest.ok_or_else(|| format!("@{annotation}: it is longer than {LIMIT} bytes"))?;
+            let rest = room.checked_sub(text.trim_end().len());
+            room = rest.ok_or_else(|| format!("@{annotation}: it is longer than {LIMIT} bytes"))?;
             rules.extend(parser.rules(&text).map_err(|error| format!("@{annotation}: {error}"))?);
         }
         Ok((!rules.is_empty()).then_some(Restriction { annotation, rules }))
     }
 
     /// Refuses what breaks a rule, which the error quotes.
-    pub fn check(&self, subject: Subject<'_>) -> Result<(), Refusal> {
+    pub fn check(&self, subject: Subject<'_>) -> Result<(), Status> {
         match self.rules.iter().find(|(_, rule)| !rule.holds(subject)) {
             Some((text, _)) => {
                 let shown: String = text.chars().take(SHOWN).collect();
-                Err(Refusal::invalid(format!("@{}: it breaks {shown:?}", self.annotation)))
+                Err(Status::invalid(format!("@{}: it breaks {shown:?}", self.annotation)))
             }
             None => Ok(()),
         }

@@ -9,8 +9,7 @@ use std::sync::Arc;
 use prost::Message;
 
 use super::bytestring::decode;
-use super::status::{Code, Refusal, Status};
-use super::update::Found;
+use super::status::{Code, Status};
 use crate::proto::p4::v1::entity::Entity as Kinds;
 use crate::proto::p4::v1::{Entity, PacketIn};
 
@@ -105,13 +104,22 @@ impl Scope {
         config.lists(id)
     }
 
+    /// Whether the role has the object that an entity belongs to.
+    pub fn has_entity(&self, entity: &Kinds) -> bool {
+        self.has(p4_id(entity))
+    }
+
     /// Refuses an entity of other roles.
-    pub fn check(&self, entity: Option<&Entity>) -> Result<(), Refusal> {
-        let id = entity.and_then(p4_id);
+    pub fn check(&self, entity: Option<&Entity>) -> Result<(), Status> {
+        self.check_id(entity.and_then(|entity| p4_id(entity.entity.as_ref()?)))
+    }
+
+    /// Refuses an object of other roles.
+    pub fn check_id(&self, id: Option<u32>) -> Result<(), Status> {
         if self.has(id) {
             return Ok(());
         }
-        Err(Refusal::denied(format!("object {} is not in this role's configuration", id.unwrap_or_default())))
+        Err(Status::denied(format!("object {} is not in this role's configuration", id.unwrap_or_default())))
     }
 
     /// Whether the role gets a packet.
@@ -133,9 +141,9 @@ impl Limits {
 }
 
 /// P4Info's id of the object that an entity belongs to.
-fn p4_id(entity: &Entity) -> Option<u32> {
+fn p4_id(entity: &Kinds) -> Option<u32> {
     let entry = |entry: &Option<crate::proto::p4::v1::TableEntry>| entry.as_ref().map_or(0, |e| e.table_id);
-    Some(match entity.entity.as_ref()? {
+    Some(match entity {
         Kinds::TableEntry(entry) => entry.table_id,
         Kinds::RegisterEntry(entry) => entry.register_id,
         Kinds::CounterEntry(entry) => entry.counter_id,
@@ -148,17 +156,6 @@ fn p4_id(entity: &Entity) -> Option<u32> {
         Kinds::ValueSetEntry(entry) => entry.value_set_id,
         Kinds::PacketReplicationEngineEntry(_) | Kinds::ExternEntry(_) => return None,
     })
-}
-
-/// Passes on the entities of a role.
-pub struct OfRole<'a>(pub &'a Scope, pub &'a mut dyn Found);
-
-impl Found for OfRole<'_> {
-    fn push(&mut self, entity: Entity) {
-        if self.0.has(p4_id(&entity)) {
-            self.1.push(entity);
-        }
-    }
 }
 
 #[cfg(test)]

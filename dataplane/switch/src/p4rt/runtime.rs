@@ -8,9 +8,9 @@ use groupflow_pipeline::Digest;
 use super::arbitration::{wrong_device, Arbitration, ClientId, ClientMessage};
 use super::batch::Batch;
 use super::config::PipelineConfig;
-use super::roles::{OfRole, Scope};
+use super::roles::Scope;
 use super::state::ControlState;
-use super::status::{Code, Refusal, Status};
+use super::status::{Code, Status};
 use super::update::{Found, Purpose, Setting};
 use super::{externs, idle, packet_io, reconcile, update};
 use crate::core::{Forwarding, Switch};
@@ -102,19 +102,25 @@ impl Runtime {
             }
             Some(Request::Packet(packet)) => match self.packet_out(stream, &packet) {
                 Ok(bytes) => return Ok(Reaction::PacketOut(bytes)),
-                Err(refusal) => packet_out_error(refusal, packet),
+                Err(refusal) => {
+                    let details = PacketOutError { packet_out: Some(packet) };
+                    stream_error(refusal, stream_error::Details::PacketOut(details))
+                }
             },
             Some(Request::DigestAck(ack)) => match self.digest_ack(stream, &ack) {
                 Ok(()) => return Ok(Reaction::Send(Vec::new())),
-                Err(refusal) => digest_ack_error(refusal, ack),
+                Err(refusal) => {
+                    let details = DigestListAckError { digest_list_ack: Some(ack) };
+                    stream_error(refusal, stream_error::Details::DigestListAck(details))
+                }
             },
             Some(Request::Other(other)) => {
-                let refusal = Refusal::unimplemented("other: not supported");
+                let refusal = Status::unimplemented("other: not supported");
                 let details = StreamOtherError { other: Some(other) };
                 stream_error(refusal, stream_error::Details::Other(details))
             }
             None => {
-                let refusal = Refusal::invalid("update: it is missing");
+                let refusal = Status::invalid("update: it is missing");
                 stream_error(refusal, stream_error::Details::Other(StreamOtherError::default()))
             }
         };
@@ -285,7 +291,7 @@ impl Runtime {
     ) -> Result<Option<ForwardingPipelineConfig>, Status> {
         self.check_device(request.device_id)?;
         if self.like_bmv2 && self.config().is_none() {
-            return Err(Status::new(Code::FailedPrecondition, NO_CONFIG));
+            return Err(no_config());
         }
         Ok(self.config().map(|config| config.to_message(request.response_type())))
     }
@@ -309,7 +315,7 @@ impl Runtime {
 
     /// Carries out one update of a write that [`Runtime::check_write`] let pass. Changes of queues and
     /// generators take effect at [`Switch::reached`].
-    pub fn apply(&mut self, switch: &mut Switch, update: &Update) -> Result<(), Refusal> {
+    pub fn apply(&mut self, switch: &mut Switch, update: &Update) -> Result<(), Status> {
         if let Some(entry) = update::extern_entry(update.entity.as_ref()) {
             let saved = self.saved.as_mut().map(|saved| &mut saved.forwarding.generators);
             return externs::write(switch, saved, update::UpdateKind::of(update)?, entry);
@@ -321,8 +327,8 @@ impl Runtime {
     /// Changes the state that reads and writes are about.
     pub fn change(
         &mut self, switch: &mut Switch,
-        change: impl FnOnce(&mut ControlState, &mut Forwarding) -> Result<(), Refusal>,
-    ) -> Result<(), Refusal> {
+        change: impl FnOnce(&mut ControlState, &mut Forwarding) -> Result<(), Status>,
+    ) -> Result<(), Status> {
         if let Some(saved) = &mut self.saved {
             // Queues get the rates when the saved configuration is committed.
             return change(&mut saved.state, &mut saved.forwarding);
@@ -333,7 +339,7 @@ impl Runtime {
                 switch.obey_controller();
                 Ok(())
             }
-            _ => Err(Refusal::new(Code::FailedPrecondition, NO_CONFIG)),
+            _ => Err(no_config()),
         }
     }
 
@@ -346,12 +352,15 @@ impl Runtime {
 
     /// Adds the entities of a role that one entity of a read asks for.
     pub fn find(
-        &self, switch: &Switch, role: &str, entity: &Entity, found: &mut dyn Found,
-    ) -> Result<(), Refusal> {
+        &self, switch: &Switch, role: &str, entity: &Entity, found: &mut Found<'_>,
+    ) -> Result<(), Status> {
         let (state, forwarding) = self.current(switch)?;
-        let scope = self.arbitration.scope(role);
-        let scope = scope.map_err(|status| Refusal::new(status.code, status.message))?;
-        let found = &mut OfRole(scope, found);
+        let scope = self.arbitration.scope(role)?;
+        let found = &mut |entity| {
+            if scope.has_entity(&entity) {
+                found(entity);
+            }
+        };
         match update::extern_entry(Some(entity)) {
             Some(filter) => externs::read(switch, &forwarding.generators, filter, found),
             None => update::read(state, forwarding, entity, switch.reached(), found),
@@ -359,11 +368,11 @@ impl Runtime {
     }
 
     /// The state that reads and writes are about.
-    pub fn current<'a>(&'a self, switch: &'a Switch) -> Result<(&'a ControlState, &'a Forwarding), Refusal> {
+    pub fn current<'a>(&'a self, switch: &'a Switch) -> Result<(&'a ControlState, &'a Forwarding), Status> {
         match (&self.saved, &self.committed, switch.forwarding()) {
             (Some(saved), ..) => Ok((&saved.state, &saved.forwarding)),
             (None, Some(state), Some(forwarding)) => Ok((state, forwarding)),
-            _ => Err(Refusal::new(Code::FailedPrecondition, NO_CONFIG)),
+            _ => Err(no_config()),
         }
     }
 
@@ -375,34 +384,29 @@ impl Runtime {
         Ok(API_VERSION)
     }
 
-    fn packet_out(&self, stream: ClientId, packet: &PacketOut) -> Result<Vec<u8>, Refusal> {
+    fn packet_out(&self, stream: ClientId, packet: &PacketOut) -> Result<Vec<u8>, Status> {
         self.check_primary_stream(stream)?;
-        let config = self.config().ok_or_else(|| Refusal::new(Code::FailedPrecondition, NO_CONFIG))?;
+        let config = self.config().ok_or_else(no_config)?;
         let bytes = packet_io::packet_out(&config.binding.packet_out, packet);
         match (config.binding.settle(false), bytes) {
             (true, Ok(_)) => {
-                Err(Refusal::not_found("metadata: a string that no entry has stands for nothing"))
+                Err(Status::not_found("metadata: a string that no entry has stands for nothing"))
             }
             (_, bytes) => bytes,
         }
     }
 
-    fn digest_ack(&mut self, stream: ClientId, ack: &DigestListAck) -> Result<(), Refusal> {
+    fn digest_ack(&mut self, stream: ClientId, ack: &DigestListAck) -> Result<(), Status> {
         let scope = self.check_primary_stream(stream)?;
-        if !scope.has(Some(ack.digest_id)) {
-            return Err(Refusal::denied(format!(
-                "object {} is not in this role's configuration",
-                ack.digest_id
-            )));
-        }
+        scope.check_id(Some(ack.digest_id))?;
         match &mut self.committed {
             Some(state) => state.digests.acknowledge(&state.config.binding, ack),
-            None => Err(Refusal::new(Code::FailedPrecondition, NO_CONFIG)),
+            None => Err(no_config()),
         }
     }
 
-    fn check_primary_stream(&self, stream: ClientId) -> Result<&Scope, Refusal> {
-        self.arbitration.scope_of(stream).ok_or_else(|| Refusal::denied("only the primary may do this"))
+    fn check_primary_stream(&self, stream: ClientId) -> Result<&Scope, Status> {
+        self.arbitration.scope_of(stream).ok_or_else(|| Status::denied("only the primary may do this"))
     }
 
     fn check_client(
@@ -426,23 +430,15 @@ impl Runtime {
         if self.saved.is_some() || self.committed.is_some() {
             return Ok(());
         }
-        Err(Status::new(Code::FailedPrecondition, NO_CONFIG))
+        Err(no_config())
     }
 }
 
-const NO_CONFIG: &str = "no forwarding pipeline configuration is set yet";
-
-fn packet_out_error(refusal: Refusal, packet: PacketOut) -> StreamError {
-    let details = PacketOutError { packet_out: Some(packet) };
-    stream_error(refusal, stream_error::Details::PacketOut(details))
+fn no_config() -> Status {
+    Status::new(Code::FailedPrecondition, "no forwarding pipeline configuration is set yet")
 }
 
-fn digest_ack_error(refusal: Refusal, ack: DigestListAck) -> StreamError {
-    let details = DigestListAckError { digest_list_ack: Some(ack) };
-    stream_error(refusal, stream_error::Details::DigestListAck(details))
-}
-
-fn stream_error(refusal: Refusal, details: stream_error::Details) -> StreamError {
+fn stream_error(refusal: Status, details: stream_error::Details) -> StreamError {
     StreamError {
         canonical_code: refusal.code as i32,
         message: refusal.message,

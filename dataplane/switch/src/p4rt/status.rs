@@ -23,66 +23,50 @@ pub enum Code {
     Unimplemented = 12,
 }
 
-/// The refusal of one entity of a batch.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refusal {
-    /// The kind of error.
-    pub code: Code,
-    /// The fault, with the name of the field.
-    pub message: String,
-}
-
-impl Refusal {
-    /// A refusal with this code.
-    pub fn new(code: Code, message: impl Into<String>) -> Refusal {
-        Refusal { code, message: message.into() }
-    }
-
-    /// `INVALID_ARGUMENT`.
-    pub fn invalid(message: impl Into<String>) -> Refusal {
-        Refusal::new(Code::InvalidArgument, message)
-    }
-
-    /// `NOT_FOUND`.
-    pub fn not_found(message: impl Into<String>) -> Refusal {
-        Refusal::new(Code::NotFound, message)
-    }
-
-    /// `UNIMPLEMENTED`.
-    pub fn unimplemented(message: impl Into<String>) -> Refusal {
-        Refusal::new(Code::Unimplemented, message)
-    }
-
-    /// `PERMISSION_DENIED`.
-    pub fn denied(message: impl Into<String>) -> Refusal {
-        Refusal::new(Code::PermissionDenied, message)
-    }
-
-    /// The status with its subject in front of the message.
-    pub fn within(self, place: &str) -> Refusal {
-        Refusal { code: self.code, message: format!("{place}: {}", self.message) }
-    }
-}
-
-/// The failure of a whole call.
+/// The failure of a call, or of one entity of a batch.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Status {
     /// The kind of error.
     pub code: Code,
-    /// The fault.
+    /// The fault, with the name of the field.
     pub message: String,
-    /// One `p4.Error` for each entity, if the batch was attempted.
+    /// One `p4.Error` for each entity, if this is the failure of a batch that was attempted.
     pub errors: Vec<v1::Error>,
 }
 
 impl Status {
-    /// A failure before any entity was attempted.
+    /// A failure with this code.
     pub fn new(code: Code, message: impl Into<String>) -> Status {
         Status { code, message: message.into(), errors: Vec::new() }
     }
 
+    /// `INVALID_ARGUMENT`.
+    pub fn invalid(message: impl Into<String>) -> Status {
+        Status::new(Code::InvalidArgument, message)
+    }
+
+    /// `NOT_FOUND`.
+    pub fn not_found(message: impl Into<String>) -> Status {
+        Status::new(Code::NotFound, message)
+    }
+
+    /// `UNIMPLEMENTED`.
+    pub fn unimplemented(message: impl Into<String>) -> Status {
+        Status::new(Code::Unimplemented, message)
+    }
+
+    /// `PERMISSION_DENIED`.
+    pub fn denied(message: impl Into<String>) -> Status {
+        Status::new(Code::PermissionDenied, message)
+    }
+
+    /// The status with its subject in front of the message.
+    pub fn within(self, place: &str) -> Status {
+        Status { message: format!("{place}: {}", self.message), ..self }
+    }
+
     /// The outcome of a batch: `Ok` if every entity succeeded.
-    pub fn of_batch(what: &str, results: &[Result<(), Refusal>]) -> Result<(), Status> {
+    pub fn of_batch(what: &str, results: &[Result<(), Status>]) -> Result<(), Status> {
         let failed = results.iter().filter(|result| result.is_err()).count();
         let first = results.iter().enumerate().find_map(|(n, result)| result.as_ref().err().map(|e| (n, e)));
         let Some((index, refusal)) = first else { return Ok(()) };
@@ -110,13 +94,7 @@ impl Status {
     }
 }
 
-impl From<Refusal> for Status {
-    fn from(refusal: Refusal) -> Status {
-        Status::new(refusal.code, refusal.message)
-    }
-}
-
-fn to_error(result: &Result<(), Refusal>) -> v1::Error {
+fn to_error(result: &Result<(), Status>) -> v1::Error {
     match result {
         Ok(()) => v1::Error::default(),
         Err(refusal) => v1::Error {

@@ -12,7 +12,7 @@ use super::idle;
 use super::matching;
 use super::restriction::Subject;
 use super::state::{ControlState, EntryNote};
-use super::status::{Code, Refusal};
+use super::status::{Code, Status};
 use super::update::{Purpose, Setting, UpdateKind};
 use crate::core::Forwarding;
 use crate::proto::p4::v1::{action::Param, table_action, Action, TableAction, TableEntry};
@@ -24,10 +24,10 @@ const METADATA_LIMIT: usize = 4096;
 pub fn write(
     state: &mut ControlState, forwarding: &mut Forwarding, kind: UpdateKind, entry: &TableEntry,
     setting: Setting,
-) -> Result<(), Refusal> {
+) -> Result<(), Status> {
     let config = state.config.clone();
     if let Some(name) = config.binding.absent.get(&entry.table_id) {
-        return Err(Refusal::invalid(absent_table(name)));
+        return Err(Status::invalid(absent_table(name)));
     }
     let table = find(&config.binding.tables, entry.table_id)?;
     let result = match (entry.is_default_action, kind) {
@@ -39,12 +39,12 @@ pub fn write(
 }
 
 /// The table with P4Info's id.
-pub fn find(tables: &BTreeMap<u32, BoundTable>, id: u32) -> Result<&BoundTable, Refusal> {
-    tables.get(&id).ok_or_else(|| Refusal::invalid(format!("table_id: the program has no table {id}")))
+pub fn find(tables: &BTreeMap<u32, BoundTable>, id: u32) -> Result<&BoundTable, Status> {
+    tables.get(&id).ok_or_else(|| Status::invalid(format!("table_id: the program has no table {id}")))
 }
 
 /// The refusal that a table's error amounts to.
-pub fn refusal(error: TableError) -> Refusal {
+pub fn refusal(error: TableError) -> Status {
     let code = match error {
         TableError::ConstEntries(_) | TableError::ConstDefault(_) => Code::PermissionDenied,
         TableError::AlreadyExists(_) => Code::AlreadyExists,
@@ -52,19 +52,19 @@ pub fn refusal(error: TableError) -> Refusal {
         TableError::Full { .. } | TableError::GroupsFull(_) => Code::ResourceExhausted,
         _ => Code::InvalidArgument,
     };
-    Refusal::new(code, error.to_string())
+    Status::new(code, error.to_string())
 }
 
 fn insert_or_modify(
     state: &mut ControlState, pipeline: &mut Pipeline, kind: UpdateKind, table: &BoundTable,
     entry: &TableEntry, Setting { purpose, now, .. }: Setting,
-) -> Result<(), Refusal> {
+) -> Result<(), Status> {
     check_common(table, entry)?;
     if kind == UpdateKind::Insert && table.fields.is_empty() {
-        return Err(Refusal::invalid("it has no key, so only its default entry can be set"));
+        return Err(Status::invalid("it has no key, so only its default entry can be set"));
     }
     if table.is_const && (kind == UpdateKind::Insert || entry.action.is_some()) {
-        return Err(Refusal::denied("its entries are constant"));
+        return Err(Status::denied("its entries are constant"));
     }
     let key = matching::key(table, &entry.r#match, entry.priority)?;
     if let Some(restriction) = table.restriction.as_ref().filter(|_| purpose != Purpose::Undo) {
@@ -80,7 +80,7 @@ fn insert_or_modify(
         None => (None, None),
     };
     let done = match (kind, &call) {
-        (UpdateKind::Insert, None) => return Err(Refusal::invalid("action: it is missing")),
+        (UpdateKind::Insert, None) => return Err(Status::invalid("action: it is missing")),
         (UpdateKind::Insert, Some(call)) => pipeline.table_insert(table.table, &key, call),
         (_, Some(call)) => pipeline.table_modify(table.table, &key, call),
         (_, None) => pipeline.table_get(table.table, &key).map(drop),
@@ -89,7 +89,9 @@ fn insert_or_modify(
         (Ok(()), None) => {}
         (Ok(()), used) => state.profiles.note(pipeline, table, &key, used),
         (Err(error), used) => {
-            used.iter().for_each(|used| state.profiles.undo(pipeline, table, used));
+            if let Some(used) = &used {
+                state.profiles.undo(pipeline, table, used);
+            }
             return Err(refusal(error));
         }
     }
@@ -104,9 +106,9 @@ fn insert_or_modify(
 
 fn delete(
     state: &mut ControlState, pipeline: &mut Pipeline, table: &BoundTable, entry: &TableEntry,
-) -> Result<(), Refusal> {
+) -> Result<(), Status> {
     if table.is_const {
-        return Err(Refusal::denied("its entries are constant"));
+        return Err(Status::denied("its entries are constant"));
     }
     let key = matching::key(table, &entry.r#match, entry.priority)?;
     pipeline.table_delete(table.table, &key).map_err(refusal)?;
@@ -120,20 +122,20 @@ fn delete(
 fn write_default(
     state: &mut ControlState, pipeline: &mut Pipeline, kind: UpdateKind, table: &BoundTable,
     entry: &TableEntry, purpose: Purpose,
-) -> Result<(), Refusal> {
+) -> Result<(), Status> {
     if kind != UpdateKind::Modify {
-        return Err(Refusal::invalid("the default entry is always there: it can only be modified"));
+        return Err(Status::invalid("the default entry is always there: it can only be modified"));
     }
     if !entry.r#match.is_empty() {
-        return Err(Refusal::invalid("match: the default entry has none"));
+        return Err(Status::invalid("match: the default entry has none"));
     }
     if entry.priority != 0 {
-        return Err(Refusal::invalid("priority: the default entry has none"));
+        return Err(Status::invalid("priority: the default entry has none"));
     }
     check_common(table, entry)?;
     let resources = direct::DirectResources::of(table, entry, purpose)?;
     if table.const_default {
-        return Err(Refusal::denied("its default action is constant"));
+        return Err(Status::denied("its default action is constant"));
     }
     let call = |action| call(table, action, ActionScope::TableOnly, purpose);
     let call = entry.action.as_ref().map(call).transpose()?;
@@ -150,15 +152,15 @@ fn write_default(
     }
 }
 
-fn check_common(table: &BoundTable, entry: &TableEntry) -> Result<(), Refusal> {
+fn check_common(table: &BoundTable, entry: &TableEntry) -> Result<(), Status> {
     if entry.metadata.len() > METADATA_LIMIT {
-        return Err(Refusal::invalid(format!("metadata: it is longer than {METADATA_LIMIT} bytes")));
+        return Err(Status::invalid(format!("metadata: it is longer than {METADATA_LIMIT} bytes")));
     }
     if entry.is_const {
-        return Err(Refusal::invalid("is_const: only the program can make entries constant"));
+        return Err(Status::invalid("is_const: only the program can make entries constant"));
     }
     if entry.time_since_last_hit.is_some() {
-        return Err(Refusal::invalid("time_since_last_hit: it can only be read"));
+        return Err(Status::invalid("time_since_last_hit: it can only be read"));
     }
     idle::check(table, entry)
 }
@@ -166,30 +168,29 @@ fn check_common(table: &BoundTable, entry: &TableEntry) -> Result<(), Refusal> {
 /// The action of an entry as the pipeline takes it.
 fn call(
     table: &BoundTable, action: &TableAction, forbidden: ActionScope, purpose: Purpose,
-) -> Result<ActionCall, Refusal> {
+) -> Result<ActionCall, Status> {
     match &action.r#type {
         Some(table_action::Type::Action(action)) => call_of(table, action, forbidden, purpose),
-        Some(_) => Err(Refusal::invalid("action: the table has no action profile")),
-        None => Err(Refusal::invalid("action: it is missing")),
+        Some(_) => Err(Status::invalid("action: the table has no action profile")),
+        None => Err(Status::invalid("action: it is missing")),
     }
 }
 
 /// The action of a member or of a one-shot group as the pipeline takes it.
-pub fn action_call(table: &BoundTable, action: &Action) -> Result<ActionCall, Refusal> {
+pub fn action_call(table: &BoundTable, action: &Action) -> Result<ActionCall, Status> {
     call_of(table, action, ActionScope::DefaultOnly, Purpose::Client)
 }
 
 fn call_of(
     table: &BoundTable, action: &Action, forbidden: ActionScope, purpose: Purpose,
-) -> Result<ActionCall, Refusal> {
+) -> Result<ActionCall, Status> {
     let known = table.actions.get(&action.action_id);
-    let known = known.ok_or_else(|| {
-        Refusal::invalid(format!("action_id: the table has no action {}", action.action_id))
-    })?;
+    let known = known
+        .ok_or_else(|| Status::invalid(format!("action_id: the table has no action {}", action.action_id)))?;
     if known.scope == forbidden {
         let place =
             if forbidden == ActionScope::TableOnly { "the default entry" } else { "entries with a key" };
-        return Err(Refusal::denied(format!("action {}: not for {place}", known.name)));
+        return Err(Status::denied(format!("action {}: not for {place}", known.name)));
     }
     let arguments = arguments(known, action).map_err(|e| e.within(&format!("action {}", known.name)))?;
     if let Some(restriction) = known.restriction.as_ref().filter(|_| purpose != Purpose::Undo) {
@@ -199,14 +200,14 @@ fn call_of(
     Ok(ActionCall { action: known.action, arguments })
 }
 
-fn arguments(known: &BoundAction, action: &Action) -> Result<Vec<u128>, Refusal> {
+fn arguments(known: &BoundAction, action: &Action) -> Result<Vec<u128>, Status> {
     let is_known = |given: &&Param| known.params.iter().any(|param| param.id == given.param_id);
     if let Some(given) = action.params.iter().find(|given| !is_known(given)) {
-        return Err(Refusal::invalid(format!("it has no parameter {}", given.param_id)));
+        return Err(Status::invalid(format!("it has no parameter {}", given.param_id)));
     }
     let arguments = known.params.iter().map(|param| {
         matching::part(&action.params, |given| given.param_id == param.id)
-            .and_then(|given| given.ok_or_else(|| Refusal::invalid("it is missing")))
+            .and_then(|given| given.ok_or_else(|| Status::invalid("it is missing")))
             .and_then(|given| param.decode(&given.value))
             .map_err(|refusal| refusal.within(&format!("parameter {}", param.name)))
     });

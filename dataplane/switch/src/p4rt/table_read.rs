@@ -10,21 +10,21 @@ use super::direct;
 use super::idle;
 use super::matching;
 use super::state::ControlState;
-use super::status::Refusal;
+use super::status::Status;
 use super::table;
 use super::update::Found;
 use crate::core::Forwarding;
 use crate::proto::p4::v1::action::Param;
-use crate::proto::p4::v1::{table_action, table_entry, Action, Entity, TableAction, TableEntry};
+use crate::proto::p4::v1::{table_action, table_entry, Action, TableAction, TableEntry};
 
 /// Adds the entries that a request asks for.
 pub fn read(
-    state: &ControlState, forwarding: &Forwarding, filter: &TableEntry, now: Nanos, found: &mut dyn Found,
-) -> Result<(), Refusal> {
+    state: &ControlState, forwarding: &Forwarding, filter: &TableEntry, now: Nanos, found: &mut Found<'_>,
+) -> Result<(), Status> {
     let tables = &state.config.binding.tables;
     if filter.table_id == 0 {
         if !is_bare(filter) {
-            return Err(Refusal::invalid("table_id: it is zero, so nothing else can be asked for"));
+            return Err(Status::invalid("table_id: it is zero, so nothing else can be asked for"));
         }
         return tables
             .iter()
@@ -48,16 +48,16 @@ fn is_bare(filter: &TableEntry) -> bool {
 #[allow(deprecated)]
 fn read_table(
     state: &ControlState, forwarding: &Forwarding, (id, table): (u32, &BoundTable), filter: &TableEntry,
-    now: Nanos, found: &mut dyn Found,
-) -> Result<(), Refusal> {
+    now: Nanos, found: &mut Found<'_>,
+) -> Result<(), Status> {
     if filter.table_id != 0 {
         idle::check(table, filter)?;
     }
-    let matches =
-        (!filter.r#match.is_empty()).then(|| matching::matches(table, &filter.r#match)).transpose()?;
+    let matches = (!filter.r#match.is_empty())
+        .then(|| matching::of_fields(&table.fields, &filter.r#match))
+        .transpose()?;
     let action = filter.action.as_ref().map(|action| wanted_action(table, action)).transpose()?;
-    let priority =
-        u32::try_from(filter.priority).map_err(|_| Refusal::invalid("priority: it is negative"))?;
+    let priority = u32::try_from(filter.priority).map_err(|_| Status::invalid("priority: it is negative"))?;
     let mut visit = |view: EntryView| {
         let entry = &view.entry;
         let message = || {
@@ -74,7 +74,7 @@ fn read_table(
                 || filter.controller_metadata == message.controller_metadata)
                 && (filter.metadata.is_empty() || filter.metadata == message.metadata);
             if noted {
-                found.push(Entity { entity: Some(message.into()) });
+                found(message.into());
             }
         }
     };
@@ -92,10 +92,10 @@ fn read_table(
 
 fn read_default(
     state: &ControlState, forwarding: &Forwarding, table: &BoundTable, filter: &TableEntry,
-    found: &mut dyn Found,
-) -> Result<(), Refusal> {
+    found: &mut Found<'_>,
+) -> Result<(), Status> {
     if !filter.r#match.is_empty() || filter.priority != 0 {
-        return Err(Refusal::invalid("match, priority: the default entry has none"));
+        return Err(Status::invalid("match, priority: the default entry has none"));
     }
     idle::check(table, filter)?;
     let call = forwarding.pipeline.table_default(table.table).map_err(table::refusal)?;
@@ -112,7 +112,7 @@ fn read_default(
     };
     let counter = resources.counter.filter(|_| table.direct_counter);
     let entry = with_resources(entry, table, filter, EntryResources { counter, ..resources });
-    found.push(Entity { entity: Some(entry.into()) });
+    found(entry.into());
     Ok(())
 }
 
@@ -180,18 +180,18 @@ fn with_resources(
     }
 }
 
-fn wanted_action(table: &BoundTable, action: &TableAction) -> Result<u32, Refusal> {
+fn wanted_action(table: &BoundTable, action: &TableAction) -> Result<u32, Status> {
     match &action.r#type {
         Some(table_action::Type::Action(action)) if !action.params.is_empty() => {
-            Err(Refusal::invalid("action: entries can be asked for by action, not by its parameters"))
+            Err(Status::invalid("action: entries can be asked for by action, not by its parameters"))
         }
         Some(table_action::Type::Action(action)) if table.actions.contains_key(&action.action_id) => {
             Ok(action.action_id)
         }
         Some(table_action::Type::Action(action)) => {
-            Err(Refusal::invalid(format!("action_id: the table has no action {}", action.action_id)))
+            Err(Status::invalid(format!("action_id: the table has no action {}", action.action_id)))
         }
-        _ => Err(Refusal::invalid("action: the table has no action profile")),
+        _ => Err(Status::invalid("action: the table has no action profile")),
     }
 }
 

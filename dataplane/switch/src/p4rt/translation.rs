@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::bytestring;
-use super::status::{Code, Refusal};
+use super::status::{Code, Status};
 use crate::proto::p4::config::v1 as info;
 use info::p4_new_type_spec::Representation;
 use info::p4_new_type_translation::SdnType;
@@ -41,12 +41,12 @@ impl PartialEq for Names {
 impl Eq for Names {}
 
 impl Names {
-    fn decode(&self, bytes: &[u8], width: u32) -> Result<u128, Refusal> {
-        let text = std::str::from_utf8(bytes).map_err(|_| Refusal::invalid("it is not UTF-8"))?;
+    fn decode(&self, bytes: &[u8], width: u32) -> Result<u128, Status> {
+        let text = std::str::from_utf8(bytes).map_err(|_| Status::invalid("it is not UTF-8"))?;
         let text = Some(text).filter(|text| !text.is_empty());
-        let text = text.ok_or_else(|| Refusal::new(Code::OutOfRange, "empty string"))?;
+        let text = text.ok_or_else(|| Status::new(Code::OutOfRange, "empty string"))?;
         if text.len() > LONGEST {
-            return Err(Refusal::invalid(format!("it is longer than {LONGEST} bytes")));
+            return Err(Status::invalid(format!("it is longer than {LONGEST} bytes")));
         }
         let mut known = self.known();
         let old = known.numbers.get(text).copied();
@@ -54,11 +54,11 @@ impl Names {
         let number = number.unwrap_or_else(|| known.free());
         if number > bytestring::ones(width) || (old.is_none() && known.names.len() >= LIMIT) {
             let message = format!("{text:?}: there is no number left for it in bit<{width}>");
-            return Err(Refusal::new(Code::ResourceExhausted, message));
+            return Err(Status::new(Code::ResourceExhausted, message));
         }
         if old.is_none() {
             if let Some(other) = known.names.get(&number) {
-                return Err(Refusal::invalid(format!("{text:?}: this number stands for {other:?}")));
+                return Err(Status::invalid(format!("{text:?}: this number stands for {other:?}")));
             }
             known.learn(number, text);
         }
@@ -141,7 +141,7 @@ impl<'a> Types<'a> {
 }
 
 /// The number of the program that the controller's bytes stand for.
-pub fn decode(bytes: &[u8], width: u32, names: Option<&Names>) -> Result<u128, Refusal> {
+pub fn decode(bytes: &[u8], width: u32, names: Option<&Names>) -> Result<u128, Status> {
     match names {
         Some(names) => names.decode(bytes, width),
         None => bytestring::decode(bytes, width),

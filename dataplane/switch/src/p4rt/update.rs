@@ -3,23 +3,14 @@
 use groupflow_base::Nanos;
 
 use super::state::ControlState;
-use super::status::Refusal;
+use super::status::{Code, Status};
 use super::{arrays, digest, direct, pre, profiles, table, table_read, value_sets};
 use crate::core::{Forwarding, Switch};
 use crate::proto::p4::v1::entity::Entity as Kinds;
 use crate::proto::p4::v1::{update, Entity, ExternEntry, Update};
 
 /// A receiver of the entities that a read finds, one by one.
-pub trait Found {
-    /// Takes one more.
-    fn push(&mut self, entity: Entity);
-}
-
-impl Found for Vec<Entity> {
-    fn push(&mut self, entity: Entity) {
-        Vec::push(self, entity);
-    }
-}
+pub type Found<'a> = dyn FnMut(Kinds) + 'a;
 
 /// The operation of an update.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,20 +25,29 @@ pub enum UpdateKind {
 
 impl UpdateKind {
     /// The operation of an update.
-    pub fn of(update: &Update) -> Result<UpdateKind, Refusal> {
+    pub fn of(update: &Update) -> Result<UpdateKind, Status> {
         match update::Type::try_from(update.r#type) {
             Ok(update::Type::Insert) => Ok(UpdateKind::Insert),
             Ok(update::Type::Modify) => Ok(UpdateKind::Modify),
             Ok(update::Type::Delete) => Ok(UpdateKind::Delete),
-            _ => Err(Refusal::invalid(format!("type: {} is not INSERT, MODIFY or DELETE", update.r#type))),
+            _ => Err(Status::invalid(format!("type: {} is not INSERT, MODIFY or DELETE", update.r#type))),
+        }
+    }
+
+    /// Refuses to add an entity that exists, and to change or remove one that does not.
+    pub fn check(self, exists: bool) -> Result<(), Status> {
+        match (self, exists) {
+            (UpdateKind::Insert, true) => Err(Status::new(Code::AlreadyExists, "it exists already")),
+            (UpdateKind::Modify | UpdateKind::Delete, false) => Err(Status::not_found("it does not exist")),
+            _ => Ok(()),
         }
     }
 
     /// Refuses operations on an entity that is always there.
-    pub fn only_modify(self) -> Result<(), Refusal> {
+    pub fn only_modify(self) -> Result<(), Status> {
         match self {
             UpdateKind::Modify => Ok(()),
-            _ => Err(Refusal::invalid("it can only be modified")),
+            _ => Err(Status::invalid("it can only be modified")),
         }
     }
 }
@@ -115,7 +115,7 @@ pub fn is_timed(entity: &Entity) -> bool {
 /// Carries out one update of anything but an ExternEntry. Strings of a refused one are forgotten.
 pub fn write(
     state: &mut ControlState, forwarding: &mut Forwarding, update: &Update, setting: Setting,
-) -> Result<(), Refusal> {
+) -> Result<(), Status> {
     let result = write_entity(state, forwarding, update, setting);
     state.config.binding.settle(result.is_ok());
     result
@@ -123,10 +123,10 @@ pub fn write(
 
 fn write_entity(
     state: &mut ControlState, forwarding: &mut Forwarding, update: &Update, setting: Setting,
-) -> Result<(), Refusal> {
+) -> Result<(), Status> {
     let kind = UpdateKind::of(update)?;
     let entity = update.entity.as_ref().and_then(|entity| entity.entity.as_ref());
-    match entity.ok_or_else(|| Refusal::invalid("entity: it is missing"))? {
+    match entity.ok_or_else(|| Status::invalid("entity: it is missing"))? {
         Kinds::TableEntry(entry) => table::write(state, forwarding, kind, entry, setting),
         Kinds::PacketReplicationEngineEntry(entry) => pre::write(state, forwarding, kind, entry, setting),
         Kinds::RegisterEntry(entry) => arrays::write_register(state, forwarding, kind, entry),
@@ -138,23 +138,23 @@ fn write_entity(
         Kinds::ActionProfileMember(member) => profiles::write_member(state, forwarding, kind, member),
         Kinds::ActionProfileGroup(group) => profiles::write_group(state, forwarding, kind, group),
         Kinds::ValueSetEntry(entry) => value_sets::write(state, forwarding, kind, entry),
-        Kinds::ExternEntry(_) => Err(Refusal::unimplemented("this entity: not supported")),
+        Kinds::ExternEntry(_) => Err(Status::unimplemented("this entity: not supported")),
     }
 }
 
 /// Adds the entities that a request asks for at a time, of any kind but ExternEntry.
 pub fn read(
-    state: &ControlState, forwarding: &Forwarding, request: &Entity, now: Nanos, found: &mut dyn Found,
-) -> Result<(), Refusal> {
+    state: &ControlState, forwarding: &Forwarding, request: &Entity, now: Nanos, found: &mut Found<'_>,
+) -> Result<(), Status> {
     let result = read_entities(state, forwarding, request, now, found);
     state.config.binding.settle(false);
     result
 }
 
 fn read_entities(
-    state: &ControlState, forwarding: &Forwarding, request: &Entity, now: Nanos, found: &mut dyn Found,
-) -> Result<(), Refusal> {
-    match request.entity.as_ref().ok_or_else(|| Refusal::invalid("entity: it is missing"))? {
+    state: &ControlState, forwarding: &Forwarding, request: &Entity, now: Nanos, found: &mut Found<'_>,
+) -> Result<(), Status> {
+    match request.entity.as_ref().ok_or_else(|| Status::invalid("entity: it is missing"))? {
         Kinds::TableEntry(filter) => table_read::read(state, forwarding, filter, now, found),
         Kinds::PacketReplicationEngineEntry(filter) => pre::read(state, filter, found),
         Kinds::RegisterEntry(filter) => arrays::read_register(state, forwarding, filter, found),
@@ -172,6 +172,6 @@ fn read_entities(
             Ok(())
         }
         Kinds::ValueSetEntry(filter) => value_sets::read(state, filter, found),
-        Kinds::ExternEntry(_) => Err(Refusal::unimplemented("this entity: not supported")),
+        Kinds::ExternEntry(_) => Err(Status::unimplemented("this entity: not supported")),
     }
 }

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use prost::Message;
 
 use super::shared::lock;
-use crate::p4rt::{Code, Found, Status};
-use crate::proto::p4::v1::Entity;
+use crate::p4rt::{Code, Status};
+use crate::proto::p4::v1::{entity, Entity};
 use crate::proto::ReadResponse;
 
 /// Bytes of a message: one or two of each call are on their way beside those that wait.
@@ -83,8 +83,10 @@ fn gave_way() -> String {
     format!("more than {} MiB of answers wait for their clients, this one for longest", WAITING_LIMIT >> 20)
 }
 
-impl Found for Answer {
-    fn push(&mut self, entity: Entity) {
+impl Answer {
+    /// Adds an entity.
+    pub fn push(&mut self, entity: entity::Entity) {
+        let entity = Entity { entity: Some(entity) };
         self.last.push(ENTITIES);
         // There is always room in a vector.
         let _ = entity.encode_length_delimited(&mut self.last);

@@ -7,21 +7,15 @@ use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
-use groupflow_base::quantity::parse_span;
-use groupflow_base::Nanos;
-use groupflow_pipeline::Port;
 
+use super::args::{default_control_socket, SwitchArgs};
 use super::control::{ask, find_switch, trace_switch, ControlRequest};
 use super::error::ShellError;
-use super::ignored::{instead, Ignored};
-use super::lateness::LatenessLimits;
+use super::ignored::instead;
 use super::report::render;
-use super::run::{run, SwitchOptions};
+use super::run::run;
 use super::trace_text::render_trace;
-use crate::core::{
-    parse_port_link, parse_port_queue, LinkChange, QueueChange, QueuePlace, SwitchConfig, TraceRequest,
-    DEFAULT_PRIORITIES, NOMINAL_PACKET,
-};
+use crate::core::TraceRequest;
 
 /// A P4 software switch with emulated links: a drop-in for simple_switch_grpc.
 #[derive(Debug, Parser)]
@@ -31,80 +25,6 @@ struct Cli {
     command: Option<Command>,
     #[command(flatten)]
     switch: SwitchArgs,
-}
-
-#[derive(Debug, Args)]
-struct SwitchArgs {
-    /// p4c's BMv2 JSON; without it, the program is set over P4Runtime
-    program: Option<PathBuf>,
-    /// Attach an interface to a port (repeat)
-    #[arg(short, long = "interface", value_name = "PORT@IFACE", value_parser = parse_interface)]
-    interface: Vec<(Port, String)>,
-    /// P4Runtime's device id
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    device_id: u64,
-    /// Start without a program
-    #[arg(long, conflicts_with = "program")]
-    no_p4: bool,
-    /// P4Info of PROGRAM, in text or binary form: sets the pipeline at start
-    #[arg(long, value_name = "FILE", requires = "program")]
-    p4info: Option<PathBuf>,
-    /// Address at which P4Runtime is offered, which asks nobody who they are; or none
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:9559")]
-    grpc_server_addr: String,
-    /// Listen here, for tools that wait for it; calls are refused
-    #[arg(long, value_name = "PORT")]
-    thrift_port: Option<u16>,
-    /// The controller's port
-    #[arg(long, value_name = "PORT", default_value_t = 510)]
-    cpu_port: u16,
-    /// The port that drops
-    #[arg(long, value_name = "PORT", default_value_t = 511)]
-    drop_port: u16,
-    /// Queues of each port; 0 is the lowest priority
-    #[arg(long, value_name = "N", default_value_t = DEFAULT_PRIORITIES)]
-    priority_queues: u8,
-    /// Set a queue: PORT/QUEUE:level=1,weight=2,rate=1000pps,packets=100,bytes=64000 (PORT may be all;
-    /// repeat)
-    #[arg(long, value_name = "PORT/QUEUE:SPEC", value_parser = parse_port_queue)]
-    queue: Vec<(QueuePlace, QueueChange)>,
-    /// A packet's size in bytes where packets/s are computed from a port's bit rate
-    #[arg(long, value_name = "BYTES", default_value_t = NOMINAL_PACKET)]
-    nominal_packet: u32,
-    /// Emulate a link: PORT:rate=100mbit,delay=10ms,loss=0.01,queue=200[,dir=both|in|out] (repeat)
-    #[arg(long, value_name = "PORT:SPEC", value_parser = parse_port_link)]
-    link: Vec<(Port, LinkChange)>,
-    /// Seed of losses and of P4's random()
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    seed: u64,
-    /// Least time between two physical movements of frames; their times stay exact
-    #[arg(long, value_name = "SPAN", default_value = "250us", value_parser = parse_span)]
-    quantum: Nanos,
-    /// Socket by which `gfswitch stats`, `trace`, `link`, `queue`, `port` and `depose` reach this switch, or
-    /// none
-    /// [default: /tmp/gfswitch-<device id>.sock]
-    #[arg(long, value_name = "PATH")]
-    control_socket: Option<PathBuf>,
-    /// The switch counts as CPU-bound when the 99th percentile of its lateness is above this
-    #[arg(long, value_name = "SPAN", default_value = "10ms", value_parser = parse_span)]
-    lateness_limit: Nanos,
-    /// The switch counts as CPU-bound when the kernel has dropped more frames than this
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    kernel_drop_limit: u64,
-    /// Write each port's frames, with their verdicts, to DIR/INTERFACE.pcapng
-    #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = ".")]
-    pcap: Option<PathBuf>,
-    /// Log to standard error, at level info unless --log-level says otherwise
-    #[arg(long)]
-    log_console: bool,
-    /// Log to a file
-    #[arg(long, value_name = "FILE")]
-    log_file: Option<PathBuf>,
-    /// trace, debug, info, warn, error or off
-    #[arg(short = 'L', long, value_name = "LEVEL")]
-    log_level: Option<tracing_subscriber::filter::LevelFilter>,
-    #[command(flatten)]
-    ignored: Ignored,
 }
 
 #[derive(Debug, Subcommand)]
@@ -315,33 +235,7 @@ fn start(mut args: SwitchArgs, like_bmv2: bool) -> Result<(), ShellError> {
     for flag in &args.ignored.0 {
         eprintln!("gfswitch: warning: --{flag} has no effect here{}", instead(flag));
     }
-    let default_socket = default_control_socket(args.device_id);
-    run(SwitchOptions {
-        interfaces: args.interface,
-        switch: SwitchConfig {
-            ports: Vec::new(),
-            links: args.link,
-            cpu_port: Port(args.cpu_port),
-            drop_port: Port(args.drop_port),
-            priorities: args.priority_queues,
-            queues: args.queue,
-            nominal_packet: args.nominal_packet,
-            seed: args.seed,
-            eager: false,
-        },
-        device_id: args.device_id,
-        like_bmv2,
-        program: args.program,
-        p4info: args.p4info,
-        grpc: Some(args.grpc_server_addr).filter(|address| address != "none"),
-        thrift_port: args.thrift_port,
-        control_is_named: args.control_socket.is_some(),
-        control: Some(args.control_socket.unwrap_or(default_socket))
-            .filter(|path| path.as_os_str() != "none"),
-        quantum: args.quantum,
-        limits: LatenessLimits { lateness: args.lateness_limit, kernel_drops: args.kernel_drop_limit },
-        pcap: args.pcap,
-    })
+    run(&args, like_bmv2)
 }
 
 fn log(args: &SwitchArgs) -> Result<(), ShellError> {
@@ -359,20 +253,6 @@ fn log(args: &SwitchArgs) -> Result<(), ShellError> {
         None => builder.with_ansi(std::io::stderr().is_terminal()).with_writer(std::io::stderr).init(),
     }
     Ok(())
-}
-
-fn default_control_socket(device_id: u64) -> PathBuf {
-    format!("/tmp/gfswitch-{device_id}.sock").into()
-}
-
-fn parse_interface(text: &str) -> Result<(Port, String), String> {
-    let wrong = || "it is not PORT@INTERFACE, such as 1@s1-eth1".to_string();
-    let (port, name) = text.split_once('@').ok_or_else(wrong)?;
-    let port = port.parse().map_err(|_| wrong())?;
-    if name.is_empty() {
-        return Err(wrong());
-    }
-    Ok((Port(port), name.into()))
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use tokio::net::{UnixListener, UnixStream};
 use super::error::ShellError;
 use super::report::report;
 use super::shared::Shared;
-use crate::core::{ConfigError, LinkChange, QueueChange, Switch, TraceRequest};
+use crate::core::{LinkChange, QueueChange, Switch, TraceRequest};
 
 /// The longest request, in bytes.
 const REQUEST_LIMIT: u64 = 4096;
@@ -88,6 +88,11 @@ impl ControlSocket {
             other => other,
         };
         Ok(ControlSocket { listener: listener.map_err(failed)?, path: path.into() })
+    }
+
+    /// Where it listens.
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Serves clients for ever.
@@ -168,17 +173,17 @@ fn answer(shared: &Shared, device_id: u64, line: &str) -> String {
             OK.into()
         }
         ControlRequest::Trace(_) => refusal("a trace needs a connection of its own"),
-        ControlRequest::Link { port, spec } => change(shared, || {
+        ControlRequest::Link { port, spec } => change(shared, |switch| {
             let change: LinkChange = spec.parse().map_err(to_text)?;
-            Ok(move |switch: &mut Switch| switch.change_link(Port(port), &change))
+            switch.change_link(Port(port), &change).map_err(to_text)
         }),
-        ControlRequest::Queue { port, queue, spec } => change(shared, || {
+        ControlRequest::Queue { port, queue, spec } => change(shared, |switch| {
             let change: QueueChange = spec.parse().map_err(to_text)?;
-            Ok(move |switch: &mut Switch| switch.change_queue(Port(port), queue, &change))
+            switch.change_queue(Port(port), queue, &change).map_err(to_text)
         }),
-        ControlRequest::Port { port, nominal_packet } => change(shared, || {
-            Ok(move |switch: &mut Switch| switch.set_nominal_packet(Port(port), nominal_packet))
-        }),
+        ControlRequest::Port { port, nominal_packet } => {
+            change(shared, |switch| switch.set_nominal_packet(Port(port), nominal_packet).map_err(to_text))
+        }
     }
 }
 
@@ -226,17 +231,12 @@ async fn trace(
     shared.switch().tracer().disarm(filter);
 }
 
-/// Parses a change and carries it out as of now.
-fn change<C>(shared: &Shared, parse: impl FnOnce() -> Result<C, String>) -> String
-where
-    C: FnOnce(&mut Switch) -> Result<(), ConfigError>,
-{
-    let carry_out = |change: C| {
-        let mut switch = shared.switch();
-        switch.catch_up(shared.clock.now());
-        change(&mut switch).map_err(to_text)
-    };
-    let result = parse().and_then(carry_out);
+/// Carries out a change as of now.
+fn change(shared: &Shared, change: impl FnOnce(&mut Switch) -> Result<(), String>) -> String {
+    let mut switch = shared.switch();
+    switch.catch_up(shared.clock.now());
+    let result = change(&mut switch);
+    drop(switch);
     shared.waker.wake();
     match result {
         Ok(()) => OK.into(),
@@ -284,7 +284,9 @@ pub fn trace_switch(
             Ok(0) => return Ok(()),
             Ok(_) => show(&parse_answer(&std::mem::take(&mut line))?),
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                wait.take().into_iter().for_each(|wait| wait());
+                if let Some(wait) = wait.take() {
+                    wait();
+                }
                 reader.get_ref().set_read_timeout(None).map_err(failed)?;
             }
             Err(error) => return Err(failed(error)),

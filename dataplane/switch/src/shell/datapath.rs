@@ -266,13 +266,13 @@ impl Loop {
 
     /// Sleeps until a time, a wake, or (if `for_frames`) a frame.
     fn sleep(&mut self, until: Nanos, for_frames: bool) {
-        let left = until - self.datapath.shared.clock.now();
-        if left == Nanos::ZERO {
+        let remaining = until - self.datapath.shared.clock.now();
+        if remaining == Nanos::ZERO {
             return;
         }
         let timeout = libc::timespec {
-            tv_sec: (left.0 / 1_000_000_000) as libc::time_t,
-            tv_nsec: (left.0 % 1_000_000_000) as _,
+            tv_sec: (remaining.0 / 1_000_000_000) as libc::time_t,
+            tv_nsec: (remaining.0 % 1_000_000_000) as _,
         };
         let count = if for_frames { self.polls.len() } else { 1 };
         // SAFETY: polls has at least `count` entries (the waker's is always there), and the pointers

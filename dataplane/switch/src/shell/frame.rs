@@ -1,5 +1,7 @@
 //! Repairs of received frames: work that senders' kernels left to hardware that veth does not have.
 
+use groupflow_base::codec::internet_checksum;
+
 /// Bytes of a VLAN tag.
 pub const VLAN_TAG: usize = 4;
 /// Bytes of the two MAC addresses in front of it.
@@ -39,26 +41,12 @@ pub fn complete_checksum(header: &[u8], frame: &mut [u8]) {
         return;
     }
     // The field holds the pseudo header's sum already, so it is summed with the rest.
-    let checksum = match !internet_sum(&frame[start..]) {
+    let checksum = match internet_checksum(&frame[start..]) {
         // Zero would mean "no checksum" in UDP (RFC 768).
         0 => 0xffff,
         checksum => checksum,
     };
     frame[field..field + 2].copy_from_slice(&checksum.to_be_bytes());
-}
-
-/// The one's complement sum of RFC 1071, two words at a time.
-fn internet_sum(bytes: &[u8]) -> u16 {
-    let mut chunks = bytes.chunks_exact(4);
-    let double = |chunk: &[u8]| u64::from(u32::from_be_bytes([chunk[0], chunk[1], chunk[2], chunk[3]]));
-    let mut sum: u64 = chunks.by_ref().map(double).sum();
-    let mut last = [0; 4];
-    last[..chunks.remainder().len()].copy_from_slice(chunks.remainder());
-    sum += double(&last);
-    while sum > 0xffff {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    sum as u16
 }
 
 #[cfg(test)]

@@ -56,7 +56,7 @@ where
         if let Some(place) = request.extensions().get::<Place>() {
             place.call();
         }
-        let unfinished = Message { all: Arc::clone(&self.unfinished), head: Vec::new(), left: 0, size: 0 };
+        let unfinished = Message { all: Arc::clone(&self.unfinished), head: Vec::new(), missing: 0, size: 0 };
         self.service.call(request.map(|body| Counted { body, unfinished }))
     }
 }
@@ -74,7 +74,7 @@ struct Message {
     all: Arc<AtomicUsize>,
     head: Vec<u8>,
     /// Bytes that are still to come.
-    left: usize,
+    missing: usize,
     /// Bytes that have come.
     size: usize,
 }
@@ -90,17 +90,17 @@ impl Message {
         self.all.fetch_sub(self.counted(), Ordering::Relaxed);
         while !bytes.is_empty() {
             let (now, rest) = bytes.split_at(bytes.len().min(match self.head.len() {
-                HEAD => self.left,
+                HEAD => self.missing,
                 begun => HEAD - begun,
             }));
             if self.head.len() < HEAD {
                 self.head.extend(now);
-                self.left = self.head[1..].iter().fold(0, |left, byte| left << 8 | usize::from(*byte));
+                self.missing = self.head[1..].iter().fold(0, |length, byte| length << 8 | usize::from(*byte));
             } else {
-                self.left -= now.len();
+                self.missing -= now.len();
                 self.size += now.len();
             }
-            if self.head.len() == HEAD && self.left == 0 {
+            if self.head.len() == HEAD && self.missing == 0 {
                 self.head.clear();
                 self.size = 0;
             }

@@ -2,7 +2,7 @@
 //!
 //! | module | subject |
 //! |---|---|
-//! | `cli`, `ignored` | the command line; its flags without effect |
+//! | `cli`, `args`, `ignored` | the command line; a switch that starts; its flags without effect |
 //! | `run`, `error` | a switch until a signal; errors that end it |
 //! | `datapath`, `clock`, `lateness` | the thread that moves packets; its clock; how late it serves them |
 //! | `rx`, `ring`, `tx`, `socket` | reception; a ring in shared memory; sending; packet sockets |
@@ -15,6 +15,7 @@
 //! | `trace_text` | the output of `gfswitch trace` |
 
 mod answer;
+mod args;
 mod cli;
 mod clock;
 mod connections;

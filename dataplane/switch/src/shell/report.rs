@@ -43,7 +43,7 @@ pub fn report(shared: &Shared, device_id: u64, reset: bool) -> SwitchReport {
     for (port, (name, counters)) in stats.ports.iter_mut().zip(&shared.interfaces) {
         port.interface = Some(name.clone());
         port.inbound.drops.kernel = counters.kernel_drops.load(Ordering::Relaxed);
-        port.inbound.drops.oversize += counters.oversize.load(Ordering::Relaxed);
+        port.inbound.drops.link.oversize += counters.oversize.load(Ordering::Relaxed);
         port.outbound.drops.interface = counters.refused.load(Ordering::Relaxed);
     }
     stats.cpu.drops.queue_full += shared.control_plane_full.load(Ordering::Relaxed);

@@ -2,30 +2,30 @@
 
 use std::future::Future;
 use std::net::{SocketAddr, ToSocketAddrs};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use groupflow_base::Nanos;
-use groupflow_pipeline::{Port, Program};
+use groupflow_pipeline::Program;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{signal, SignalKind};
 use tokio::sync::mpsc::channel;
 use tokio::sync::oneshot;
 use tonic::transport::server::Server;
 
+use super::args::{default_control_socket, SwitchArgs};
 use super::connections::Connections;
 use super::control::ControlSocket;
 use super::datapath::{Datapath, PortInterface};
 use super::error::{system, ShellError};
-use super::lateness::LatenessLimits;
 use super::pcapng::Capture;
 use super::rx::FrameReceiver;
 use super::server::P4RuntimeService;
 use super::shared::Shared;
 use super::thrift;
 use super::tx::Transmitter;
-use crate::core::{QueueRegisters, Switch, SwitchConfig};
+use crate::core::{QueueRegisters, Switch};
 use crate::p4rt::{PipelineConfig, Runtime};
 
 /// The most packets and digests on their way from the data path to the P4Runtime service.
@@ -35,47 +35,18 @@ const STREAM_LIMIT: u32 = 128;
 /// Time in which clients can read why their streams end.
 const FAREWELL: Duration = Duration::from_millis(200);
 
-/// The description of a switch to start.
-#[derive(Debug, Clone)]
-pub struct SwitchOptions {
-    /// Ports and their interfaces.
-    pub interfaces: Vec<(Port, String)>,
-    /// The make-up of the switch except for its ports, which come from the interfaces.
-    pub switch: SwitchConfig,
-    /// P4Runtime's device id.
-    pub device_id: u64,
-    /// Whether P4Runtime follows BMv2 where it contradicts the specification.
-    pub like_bmv2: bool,
-    /// The program to start with: p4c's JSON.
-    pub program: Option<PathBuf>,
-    /// The program's P4Info. Without P4Info, a controller must set the pipeline before any other call.
-    pub p4info: Option<PathBuf>,
-    /// The address at which P4Runtime is offered.
-    pub grpc: Option<String>,
-    /// The port for those who wait for Thrift.
-    pub thrift_port: Option<u16>,
-    /// The path of the control socket.
-    pub control: Option<PathBuf>,
-    /// Whether the user named the control socket.
-    pub control_is_named: bool,
-    /// The quantum: the least time between two movements of frames.
-    pub quantum: Nanos,
-    /// When the switch counts as bound by the CPU.
-    pub limits: LatenessLimits,
-    /// The folder of captures.
-    pub pcap: Option<PathBuf>,
-}
-
 /// Runs until SIGTERM or SIGINT.
-pub fn run(mut options: SwitchOptions) -> Result<(), ShellError> {
-    let (mut switch, ports) = assemble(&options)?;
-    let mut runtime = Runtime::new(options.device_id);
-    if let Some(json) = &options.program {
-        load(&mut switch, &mut runtime, json, options.p4info.as_deref())?;
+///
+/// `like_bmv2` says that P4Runtime follows BMv2 where it contradicts the specification.
+pub fn run(args: &SwitchArgs, like_bmv2: bool) -> Result<(), ShellError> {
+    let (mut switch, ports) = assemble(args)?;
+    let mut runtime = Runtime::new(args.device_id);
+    if let Some(json) = &args.program {
+        load(&mut switch, &mut runtime, json, args.p4info.as_deref())?;
     }
-    let names = options.interfaces_in_order().into_iter().map(|(_, name)| name).collect();
-    let shared = Arc::new(Shared::new(switch, names, options.limits)?);
-    let runtime = runtime.since(Nanos(shared.clock.wall_offset())).like_bmv2(options.like_bmv2);
+    let names = args.interfaces_in_order().into_iter().map(|(_, name)| name).collect();
+    let shared = Arc::new(Shared::new(switch, names, args.limits())?);
+    let runtime = runtime.since(Nanos(shared.clock.wall_offset())).like_bmv2(like_bmv2);
     let executor = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -85,20 +56,20 @@ pub fn run(mut options: SwitchOptions) -> Result<(), ShellError> {
         shared: Arc::clone(&shared),
         ports,
         control_plane: to_control_plane,
-        quantum: options.quantum,
+        quantum: args.quantum,
     };
     executor.block_on(async {
         // Everything that can be refused comes before the data path starts.
-        let control = options.bind_control()?;
-        let listener = match &options.grpc {
-            Some(address) => Some(listen("grpc-server-addr", address).await?),
-            None => None,
+        let control = bind_control(args)?;
+        let listener = match args.grpc_server_addr.as_str() {
+            "none" => None,
+            address => Some(listen("grpc-server-addr", address).await?),
         };
-        let mut place = place(&options, listener.as_ref());
-        if let Some(port) = options.thrift_port {
+        let mut place = place(args, control.as_ref(), listener.as_ref());
+        if let Some(port) = args.thrift_port {
             let waiting = listen("thrift-port", &format!("127.0.0.1:{port}")).await?;
             let thrift = waiting.local_addr().map_err(system("listening for Thrift"))?;
-            let program = options.program.as_deref().and_then(|path| path.canonicalize().ok());
+            let program = args.program.as_deref().and_then(|path| path.canonicalize().ok());
             let program = program.map_or(String::new(), |path| format!(" program={}", path.display()));
             tokio::spawn(thrift::serve(waiting, place.clone() + &program));
             place.push_str(&format!(" thrift={thrift}"));
@@ -108,41 +79,36 @@ pub fn run(mut options: SwitchOptions) -> Result<(), ShellError> {
         let service = P4RuntimeService::new(Arc::clone(&shared), runtime);
         tokio::spawn(service.clone().forward(from_datapath));
         announce(&place);
-        let result = serve(&shared, &options, service, control.as_ref(), listener, signals, died).await;
+        let result = serve(&shared, args, service, control.as_ref(), listener, signals, died).await;
         shared.stop();
         thread.join().map_err(|_| ShellError::DatapathDied)?;
         result
     })
 }
 
-impl SwitchOptions {
-    /// Listens at the control socket. Where nobody named it, a second switch with this device id, which
-    /// BMv2's users have, gets another name.
-    fn bind_control(&mut self) -> Result<Option<ControlSocket>, ShellError> {
-        let bound = self.control.as_deref().map(ControlSocket::bind).transpose();
-        let (Err(ShellError::ControlInUse(taken)), false) = (&bound, self.control_is_named) else {
-            return bound;
-        };
-        let path = taken.with_extension(format!("{}.sock", std::process::id()));
-        let (taken, shown) = (taken.display(), path.display());
-        eprintln!("gfswitch: warning: {taken} is another switch's; --socket {shown} reaches this one");
-        let bound = ControlSocket::bind(&path)?;
-        self.control = Some(path);
-        Ok(Some(bound))
+/// Listens at the control socket. Where nobody named it, a second switch with this device id, which BMv2's
+/// users have, gets another name.
+fn bind_control(args: &SwitchArgs) -> Result<Option<ControlSocket>, ShellError> {
+    let named = args.control_socket.as_deref();
+    if named == Some(Path::new("none")) {
+        return Ok(None);
     }
-
-    fn interfaces_in_order(&self) -> Vec<(Port, String)> {
-        let mut interfaces = self.interfaces.clone();
-        interfaces.sort();
-        interfaces
+    let taken = named.map_or_else(|| default_control_socket(args.device_id), Path::to_path_buf);
+    match ControlSocket::bind(&taken) {
+        Err(ShellError::ControlInUse(_)) if named.is_none() => {
+            let path = taken.with_extension(format!("{}.sock", std::process::id()));
+            let (taken, shown) = (taken.display(), path.display());
+            eprintln!("gfswitch: warning: {taken} is another switch's; --socket {shown} reaches this one");
+            ControlSocket::bind(&path).map(Some)
+        }
+        bound => bound.map(Some),
     }
 }
 
-fn assemble(options: &SwitchOptions) -> Result<(Switch, Vec<PortInterface>), ShellError> {
-    let interfaces = options.interfaces_in_order();
-    let ports = interfaces.iter().map(|(port, _)| *port).collect();
-    let mut switch = Switch::new(SwitchConfig { ports, ..options.switch.clone() })?;
-    if options.pcap.is_some() {
+fn assemble(args: &SwitchArgs) -> Result<(Switch, Vec<PortInterface>), ShellError> {
+    let interfaces = args.interfaces_in_order();
+    let mut switch = Switch::new(args.config())?;
+    if args.pcap.is_some() {
         switch.see_frames();
     }
     let mut names: Vec<&String> = interfaces.iter().map(|(_, name)| name).collect();
@@ -152,7 +118,7 @@ fn assemble(options: &SwitchOptions) -> Result<(Switch, Vec<PortInterface>), She
     }
     let mut ports = Vec::new();
     for (port, name) in &interfaces {
-        let capture = options.pcap.as_deref().map(|dir| Capture::create(dir, name)).transpose()?;
+        let capture = args.pcap.as_deref().map(|dir| Capture::create(dir, name)).transpose()?;
         let receiver = FrameReceiver::open(name)?;
         let transmitter = Transmitter::open(receiver.index())?;
         ports.push(PortInterface { port: *port, receiver, transmitter, capture });
@@ -208,10 +174,10 @@ fn start(datapath: Datapath) -> Result<(std::thread::JoinHandle<()>, oneshot::Re
 }
 
 /// The addresses of the switch, in one line for clients.
-fn place(options: &SwitchOptions, listener: Option<&TcpListener>) -> String {
+fn place(args: &SwitchArgs, control: Option<&ControlSocket>, listener: Option<&TcpListener>) -> String {
     let grpc = listener.and_then(|l| l.local_addr().ok()).map_or("none".into(), |a| a.to_string());
-    let control = options.control.as_ref().map_or("none".into(), |path| path.display().to_string());
-    format!("device_id={} grpc={grpc} control={control}", options.device_id)
+    let control = control.map_or("none".into(), |control| control.path().display().to_string());
+    format!("device_id={} grpc={grpc} control={control}", args.device_id)
 }
 
 /// Prints on standard output that the switch is ready, for the process that started it.
@@ -242,9 +208,8 @@ impl Signals {
 }
 
 async fn serve(
-    shared: &Arc<Shared>, options: &SwitchOptions, service: P4RuntimeService,
-    control: Option<&ControlSocket>, listener: Option<TcpListener>, mut signals: Signals,
-    died: oneshot::Receiver<()>,
+    shared: &Arc<Shared>, args: &SwitchArgs, service: P4RuntimeService, control: Option<&ControlSocket>,
+    listener: Option<TcpListener>, mut signals: Signals, died: oneshot::Receiver<()>,
 ) -> Result<(), ShellError> {
     let (stop_server, server_stopped) = oneshot::channel::<()>();
     let grpc = serve_grpc(service.clone(), listener, async {
@@ -253,7 +218,7 @@ async fn serve(
     tokio::pin!(grpc);
     let result = tokio::select! {
         result = &mut grpc => return result,
-        () = serve_control(control, shared, options.device_id) => Ok(()),
+        () = serve_control(control, shared, args.device_id) => Ok(()),
         _ = died => Err(ShellError::DatapathDied),
         () = signals.any() => Ok(()),
     };

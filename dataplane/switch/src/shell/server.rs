@@ -110,8 +110,8 @@ impl P4RuntimeService {
     }
 
     async fn sleep_until(&self, deadline: Option<Nanos>) {
-        let left = deadline.unwrap_or(Nanos::MAX) - self.shared.clock.now();
-        tokio::time::sleep(Duration::from_nanos(left.0)).await;
+        let remaining = deadline.unwrap_or(Nanos::MAX) - self.shared.clock.now();
+        tokio::time::sleep(Duration::from_nanos(remaining.0)).await;
     }
 
     async fn serve_stream(
@@ -199,7 +199,8 @@ impl P4RuntimeService {
                 switch.catch_up(self.shared.clock.now());
                 self.shared.waker.wake();
             }
-            results.push(runtime.find(&switch, &request.role, entity, &mut answer));
+            let mut push = |found| answer.push(found);
+            results.push(runtime.find(&switch, &request.role, entity, &mut push));
             drop(switch);
             answer.check()?; // one request may name all entries again and again
         }
@@ -243,7 +244,9 @@ impl P4Runtime for P4RuntimeService {
         let config = config
             .transpose()
             .map_err(|error| tonic::Status::invalid_argument(format!("{}: {error}", error.field())))?;
-        config.iter().for_each(warn_of);
+        if let Some(config) = &config {
+            warn_of(config);
+        }
         // The client may have lost its role, or the message its meaning, in the meantime.
         request.config = config.is_some().then(ForwardingPipelineConfig::default);
         let mut runtime = lock(&self.runtime);

@@ -37,7 +37,9 @@ pub async fn serve(listener: TcpListener, place: String) {
         }
         clients.retain(|client| !client.is_finished());
         if clients.len() > CONNECTIONS {
-            clients.pop_front().into_iter().for_each(|oldest| oldest.abort());
+            if let Some(oldest) = clients.pop_front() {
+                oldest.abort();
+            }
         }
     }
 }

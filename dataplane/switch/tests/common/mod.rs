@@ -9,7 +9,7 @@ use groupflow_base::Nanos;
 use groupflow_pipeline::Port;
 use groupflow_switch::core::{Emitted, SentFrame, Switch, SwitchConfig};
 use groupflow_switch::p4rt::{
-    encode, parse_p4info, Binding, ClientId, Code, PipelineConfig, Reaction, Refusal, Runtime, Status,
+    encode, parse_p4info, Binding, ClientId, Code, PipelineConfig, Reaction, Runtime, Status,
 };
 use groupflow_switch::proto::p4::config::v1::{P4Info, Table};
 use groupflow_switch::proto::p4::v1::action::Param;
@@ -126,7 +126,7 @@ impl Testbed {
         &self.runtime.config().unwrap().binding
     }
 
-    pub fn apply(&mut self, kind: Type, entity: impl Into<Kinds>) -> Result<(), Refusal> {
+    pub fn apply(&mut self, kind: Type, entity: impl Into<Kinds>) -> Result<(), Status> {
         let update = update(kind, entity);
         self.runtime.apply(&mut self.switch, &update)
     }
@@ -150,16 +150,17 @@ impl Testbed {
         if let Err(status) = self.runtime.check_read(request) {
             return (found, Err(status));
         }
-        let find = |entity| self.runtime.find(&self.switch, &request.role, entity, &mut found);
+        let mut keep = |entity| found.push(Entity { entity: Some(entity) });
+        let find = |entity| self.runtime.find(&self.switch, &request.role, entity, &mut keep);
         let results: Vec<_> = request.entities.iter().map(find).collect();
         (found, Status::of_batch("request", &results))
     }
 
-    pub fn read(&self, entity: impl Into<Kinds>) -> Result<Vec<Kinds>, Refusal> {
+    pub fn read(&self, entity: impl Into<Kinds>) -> Result<Vec<Kinds>, Status> {
         let mut found = Vec::new();
         let entity = Entity { entity: Some(entity.into()) };
-        self.runtime.find(&self.switch, "", &entity, &mut found)?;
-        Ok(found.into_iter().map(|entity| entity.entity.unwrap()).collect())
+        self.runtime.find(&self.switch, "", &entity, &mut |entity| found.push(entity))?;
+        Ok(found)
     }
 
     /// Frames to `mac` are treated by an action of table `destinations`.

@@ -37,10 +37,12 @@ fn try_everything(bed: &mut Testbed, bytes: &[u8]) {
         let _ = bed.runtime.apply(&mut bed.switch, &update);
         let entity = update.entity.unwrap_or_default();
         let mut found = Vec::new();
-        let _ = bed.runtime.find(&bed.switch, "", &entity, &mut found);
+        let _ = bed
+            .runtime
+            .find(&bed.switch, "", &entity, &mut |kinds| found.push(Entity { entity: Some(kinds) }));
     }
     if let Ok(entity) = Entity::decode(bytes) {
-        let _ = bed.runtime.find(&bed.switch, "", &entity, &mut Vec::new());
+        let _ = bed.runtime.find(&bed.switch, "", &entity, &mut |_| {});
     }
     if let Ok(request) = WriteRequest::decode(bytes) {
         let _ = bed.write(&request);
@@ -226,7 +228,7 @@ fn take(bed: &mut Testbed, clients: &mut Clients, now: &mut u64, seeds: &[Update
         }
         Step::Read(which) => {
             let entity = seeds[which % seeds.len()].entity.clone().unwrap_or_default();
-            let _ = bed.runtime.find(&bed.switch, "", &entity, &mut Vec::new());
+            let _ = bed.runtime.find(&bed.switch, "", &entity, &mut |_| {});
         }
         Step::Arrive(port, mac, kind) => bed.inject(*now, port, &frame(mac, kind, 60)),
         Step::Later(span) => *now += span,
@@ -288,7 +290,7 @@ proptest! {
             for update in seeds {
                 let _ = bed.runtime.apply(&mut bed.switch, &update);
                 let entity = update.entity.unwrap_or_default();
-                let _ = bed.runtime.find(&bed.switch, "", &entity, &mut Vec::new());
+                let _ = bed.runtime.find(&bed.switch, "", &entity, &mut |_| {});
             }
             bed.inject(0, 1, &frame(mac, 0x0800, 60));
             bed.advance(1_000_000);

@@ -1,5 +1,6 @@
+use groupflow_base::codec::internet_checksum;
 use groupflow_transport::ids::{MemberId, Seq, SessionId};
-use groupflow_transport::wire::{checksum, Flags, GroupPacket, Header, Kind, HEADER};
+use groupflow_transport::wire::{Flags, GroupPacket, Header, Kind, HEADER};
 
 fn sample() -> Header {
     Header {
@@ -28,7 +29,7 @@ fn what_is_wrong_is_named() {
     let good = sample().encode(b"hi");
     let resum = |mut bytes: Vec<u8>| {
         bytes[22..24].fill(0);
-        let sum = checksum(&bytes[..HEADER]);
+        let sum = internet_checksum(&bytes[..HEADER]);
         bytes[22..24].copy_from_slice(&sum.to_be_bytes());
         bytes
     };

@@ -8,14 +8,12 @@ fn replica(port: u16, instance: u16) -> Replica {
 fn groups_come_change_and_go() {
     let mut engine = ReplicationEngine::default();
     let (one, two) = (vec![replica(1, 0)], vec![replica(1, 0), replica(1, 1)]);
-    assert_eq!(engine.modify_group(5, one.clone()), Err(ReplicationError::NotFound));
-    assert_eq!(engine.insert_group(5, one.clone()), Ok(()));
-    assert_eq!(engine.insert_group(5, two.clone()), Err(ReplicationError::AlreadyExists));
+    assert_eq!(engine.set_group(5, one.clone()), Ok(()));
     assert_eq!(engine.group(5).map(|g| &g[..]), Some(&one[..]));
-    assert_eq!(engine.modify_group(5, two.clone()), Ok(()));
+    assert_eq!(engine.set_group(5, two.clone()), Ok(()));
     assert_eq!(engine.group(5).map(|g| &g[..]), Some(&two[..]));
-    assert_eq!(engine.delete_group(5), Ok(()));
-    assert_eq!(engine.delete_group(5), Err(ReplicationError::NotFound));
+    engine.remove_group(5);
+    engine.remove_group(6);
     assert_eq!(engine.group(5), None);
 }
 
@@ -23,17 +21,17 @@ fn groups_come_change_and_go() {
 fn a_replica_is_there_once() {
     let mut engine = ReplicationEngine::default();
     let twice = vec![replica(1, 7), replica(2, 7), replica(1, 7)];
-    let error = engine.insert_group(1, twice.clone()).expect_err("duplicate");
+    let error = engine.set_group(1, twice.clone()).expect_err("duplicate");
     assert_eq!(error.to_string(), "port 1 with instance 7 is there twice");
     let session = CloneSession { replicas: twice, ..CloneSession::default() };
-    assert_eq!(engine.insert_session(1, session), Err(error));
+    assert_eq!(engine.set_session(1, session), Err(error));
     assert_eq!(engine.session(1), None);
 }
 
 #[test]
 fn a_backup_that_is_there_already_makes_no_second_copy() {
     let mut engine = ReplicationEngine::default();
-    engine.insert_group(1, vec![replica(2, 1), replica(3, 1)]).expect("new");
+    engine.set_group(1, vec![replica(2, 1), replica(3, 1)]).expect("new");
     engine.back_up(1, vec![vec![replica(2, 1), replica(3, 1)], vec![replica(3, 1)]]);
     for (up, copies) in [(true, vec![replica(2, 1), replica(3, 1)]), (false, vec![replica(3, 1)])] {
         engine.port_is(Port(2), up);
@@ -45,8 +43,8 @@ fn a_backup_that_is_there_already_makes_no_second_copy() {
 fn sizes_are_bounded() {
     let mut engine = ReplicationEngine::default();
     let many = (0..=REPLICA_LIMIT as u16).map(|n| replica(1, n)).collect();
-    assert_eq!(engine.insert_group(1, many), Err(ReplicationError::TooManyReplicas));
+    assert_eq!(engine.set_group(1, many), Err(ReplicationError::TooManyReplicas));
     (0..SESSION_LIMIT as u32)
-        .for_each(|n| assert_eq!(engine.insert_session(n, CloneSession::default()), Ok(())));
-    assert_eq!(engine.insert_session(u32::MAX, CloneSession::default()), Err(ReplicationError::Full));
+        .for_each(|n| assert_eq!(engine.set_session(n, CloneSession::default()), Ok(())));
+    assert_eq!(engine.set_session(u32::MAX, CloneSession::default()), Err(ReplicationError::Full));
 }

@@ -8,7 +8,7 @@ fn a_batch_without_failures_is_a_success() {
 
 #[test]
 fn a_failed_batch_has_one_error_an_entity_in_order() {
-    let results = [Ok(()), Err(Refusal::not_found("no such group")), Ok(())];
+    let results = [Ok(()), Err(Status::not_found("no such group")), Ok(())];
     let status = Status::of_batch("update", &results).expect_err("one failed");
     assert_eq!(status.code, Code::Unknown);
     assert_eq!(status.message, "1 of 3 updates failed, first update 2: no such group");

@@ -1,9 +1,8 @@
 use super::*;
-use crate::proto::p4::v1::{entity, TableEntry};
+use crate::proto::p4::v1::TableEntry;
 
-fn entry(metadata: usize) -> Entity {
-    let entry = TableEntry { table_id: 1, metadata: vec![7; metadata], ..TableEntry::default() };
-    Entity { entity: Some(entity::Entity::TableEntry(entry)) }
+fn entry(metadata: usize) -> entity::Entity {
+    TableEntry { table_id: 1, metadata: vec![7; metadata], ..TableEntry::default() }.into()
 }
 
 fn answer(waiting: &Arc<Mutex<Waiting>>, messages: usize) -> Answer {
@@ -25,7 +24,9 @@ fn messages_are_cut_by_size_and_counted_until_they_are_taken() {
     assert!(lock(&waiting).bytes > 10 * MESSAGE / 4);
     let entities = |message: ReadResponse| {
         let sent = ReadResponse::decode(&*message.encode_to_vec());
-        sent.map_or(0, |received| received.entities.iter().filter(|one| **one == entry(MESSAGE / 4)).count())
+        sent.map_or(0, |received| {
+            received.entities.iter().filter(|one| one.entity == Some(entry(MESSAGE / 4))).count()
+        })
     };
     let counts: Vec<usize> = answer.by_ref().map(|message| message.map_or(0, entities)).collect();
     assert_eq!(counts, [4, 4, 2]);

@@ -1,3 +1,6 @@
+use groupflow_base::Nanos;
+use groupflow_pipeline::Port;
+
 use super::*;
 
 fn parse(line: &str) -> Result<SwitchArgs, clap::Error> {

@@ -1,7 +1,7 @@
 use super::*;
 
 fn message(all: &Arc<AtomicUsize>) -> Message {
-    Message { all: Arc::clone(all), head: Vec::new(), left: 0, size: 0 }
+    Message { all: Arc::clone(all), head: Vec::new(), missing: 0, size: 0 }
 }
 
 /// A message with its head.
