@@ -11,10 +11,12 @@ use groupflow_host::link::{Channel, ReadOutcome};
 use groupflow_host::poller::{Poller, Ready};
 use groupflow_host::tls::{self, Trust};
 use rustls::Connection;
-use serde_json::Value;
+use serde::de::IgnoredAny;
+use serde::Deserialize;
 
 use super::dial::Dial;
 use super::tcp_link::TcpLink;
+use crate::machine::dialogue::{HostLine, ServiceLine};
 
 /// Bytes of the longest line.
 const LINE: usize = 1 << 20;
@@ -58,7 +60,16 @@ pub enum LinkEvent {
     /// The connection is made, and this host must introduce itself.
     Connected,
     Lost,
-    Line(Value),
+    Line(ServiceLine),
+    /// A welcome that is of another version.
+    BadWelcome,
+}
+
+/// A line that is meant to be a welcome.
+#[derive(Deserialize)]
+struct AnyWelcome {
+    #[serde(rename = "welcome")]
+    _welcome: IgnoredAny,
 }
 
 impl DispatcherLink {
@@ -176,11 +187,10 @@ impl DispatcherLink {
 
     /// Queues a line; without a connection it is lost. The first line of each connection introduces
     /// this host.
-    pub fn send(&mut self, line: &Value) {
-        if let Some(open) = &mut self.open {
-            if open.link.waiting() < WAITING {
-                open.link.batch().extend(format!("{line}\n").bytes());
-            }
+    pub fn send(&mut self, line: &HostLine) {
+        let (Some(open), Ok(text)) = (&mut self.open, serde_json::to_string(line)) else { return };
+        if open.link.waiting() < WAITING {
+            open.link.batch().extend(format!("{text}\n").bytes());
         }
     }
 
@@ -202,8 +212,11 @@ impl DispatcherLink {
                     (self.pause, self.heard) = (PAUSE.0, now);
                 }
                 // A process may accept connections and then say nothing, or only that it is of no use.
-                let of_use = |event: &LinkEvent| matches!(event, LinkEvent::Line(line) if line.get("refused").is_none());
-                if events.iter().any(of_use) {
+                let is_of_use = |event: &LinkEvent| match event {
+                    LinkEvent::Line(line) => !matches!(line, ServiceLine::Refused { .. }),
+                    _ => false,
+                };
+                if events.iter().any(is_of_use) {
                     self.lost = now;
                 }
             }
@@ -261,8 +274,13 @@ impl Open {
     fn lines(&mut self, events: &mut Vec<LinkEvent>) -> io::Result<()> {
         while let Some(end) = self.came.iter().position(|&byte| byte == b'\n') {
             let line: Vec<u8> = self.came.drain(..=end).collect();
-            let line = serde_json::from_slice(&line).map_err(|_| io::Error::other("a line is malformed"))?;
-            events.push(LinkEvent::Line(line));
+            let parsed =
+                serde_json::from_slice(&line).map_err(|_| io::Error::other("a line is malformed"))?;
+            let is_other = matches!(parsed, ServiceLine::Other(_));
+            events.push(match is_other && serde_json::from_slice::<AnyWelcome>(&line).is_ok() {
+                true => LinkEvent::BadWelcome,
+                false => LinkEvent::Line(parsed),
+            });
         }
         match self.came.len() {
             0..=LINE => Ok(()),

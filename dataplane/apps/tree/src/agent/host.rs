@@ -23,9 +23,10 @@ use super::args::TreeArgs;
 use super::dispatcher_link::LinkEvent;
 use super::probes::Probes;
 use super::quic::Quic;
-use super::shared::{CertifiedKey, TreeIdentity};
+use super::shared::TreeIdentity;
 use super::stop::Stop;
 use super::tcp_link;
+use crate::machine::dialogue::CertifiedKey;
 use crate::machine::{ConnId, FromHost, HostId, NodeAction, Peer, TreeNode};
 
 mod dialogue;
@@ -123,7 +124,7 @@ impl<'a> TreeHost<'a> {
         let measured = self.probes.take(now, &mut self.drive.poller);
         if let Some(measured) = measured.filter(|_| !self.drive.node.is_leaving()) {
             self.drive.node.conns.on_measured(&measured);
-            self.dialogue.report(&FromHost::Measured(measured));
+            self.dialogue.report(FromHost::Measured(measured));
         }
         self.dialogue.try_again(&self.drive);
         Ok(())
@@ -177,7 +178,7 @@ impl<'a> TreeHost<'a> {
                 NodeAction::Connect { conn, to } => self.connect(conn, to)?,
                 NodeAction::Datagrams { conn, deadline } => self.serve_datagrams(conn, deadline),
                 NodeAction::Close(conn) => self.end(conn),
-                NodeAction::Report(message) => self.dialogue.report(&message),
+                NodeAction::Report(message) => self.dialogue.report(message),
                 NodeAction::Measure(peers) => {
                     self.probes.begin(self.drive.now, &peers, &mut self.drive.poller, HostPollKey::Probe)
                 }
@@ -205,6 +206,14 @@ impl<'a> TreeHost<'a> {
                 }
                 LinkEvent::Lost => continue,
                 LinkEvent::Line(line) => line,
+                LinkEvent::BadWelcome => {
+                    let cure = "check that they are of this version";
+                    return Err(AgentError::new(
+                        "dispatchers",
+                        "the dispatchers' welcome is malformed",
+                        cure,
+                    ));
+                }
             };
             match self.dialogue.on_line(&mut self.drive, line, !self.dials.is_empty())? {
                 DispatcherWord::Nothing => {}
