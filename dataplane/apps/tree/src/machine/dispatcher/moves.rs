@@ -197,7 +197,7 @@ impl DispatcherMut<'_> {
                 if !gone {
                     self.suspect(parent);
                 }
-                self.tree.detach(host);
+                self.tree.unplace(host);
                 let head = self.tree.head();
                 match head.filter(|&head| behind && !self.is_suspect(head)) {
                     Some(head) if gone && head == parent => self.on_behind_head(host, head),
