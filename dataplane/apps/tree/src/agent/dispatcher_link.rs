@@ -52,7 +52,7 @@ pub struct DispatcherLink {
 struct Open {
     link: TcpLink,
     /// Bytes of a line that is not whole yet.
-    came: Vec<u8>,
+    partial_line: Vec<u8>,
 }
 
 #[derive(Debug, PartialEq)]
@@ -181,7 +181,7 @@ impl DispatcherLink {
         let made = answer?;
         let tls = self.trust.as_ref().map(Trust::begin).transpose().map_err(io::Error::other)?;
         let channel = Channel::begun(made.socket, tls.map(Connection::Client));
-        self.open = Some(Open { link: TcpLink::new(channel, made.token), came: Vec::new() });
+        self.open = Some(Open { link: TcpLink::new(channel, made.token), partial_line: Vec::new() });
         Ok(true)
     }
 
@@ -258,7 +258,7 @@ impl Open {
         let mut chunk = vec![0; 16 << 10];
         while self.link.readable {
             match self.link.read(&mut chunk)? {
-                ReadOutcome::Bytes(count) => self.came.extend_from_slice(&chunk[..count]),
+                ReadOutcome::Bytes(count) => self.partial_line.extend_from_slice(&chunk[..count]),
                 ReadOutcome::Nothing => break,
                 ReadOutcome::End => {
                     self.lines(events)?;
@@ -272,8 +272,8 @@ impl Open {
     }
 
     fn lines(&mut self, events: &mut Vec<LinkEvent>) -> io::Result<()> {
-        while let Some(end) = self.came.iter().position(|&byte| byte == b'\n') {
-            let line: Vec<u8> = self.came.drain(..=end).collect();
+        while let Some(end) = self.partial_line.iter().position(|&byte| byte == b'\n') {
+            let line: Vec<u8> = self.partial_line.drain(..=end).collect();
             let parsed =
                 serde_json::from_slice(&line).map_err(|_| io::Error::other("a line is malformed"))?;
             let is_other = matches!(parsed, ServiceLine::Other(_));
@@ -282,7 +282,7 @@ impl Open {
                 false => LinkEvent::Line(parsed),
             });
         }
-        match self.came.len() {
+        match self.partial_line.len() {
             0..=LINE => Ok(()),
             _ => Err(io::Error::other("a line is too long")),
         }

@@ -138,7 +138,7 @@ impl<'a> TreeHost<'a> {
         let next = others.into_iter().flatten().fold(self.drive.deadline(), Instant::min);
         for (target, ready) in self.drive.wait(next, busy)? {
             match target {
-                HostPollKey::Stop => drop(self.stop.came()),
+                HostPollKey::Stop => drop(self.stop.check()),
                 HostPollKey::Listener => {
                     while let Some(socket) = self.tcp.accept() {
                         self.make_room();

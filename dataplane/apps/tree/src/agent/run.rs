@@ -71,7 +71,7 @@ fn send(command: &TreeSendArgs, reporter: &mut Reporter) -> Result<u8, AgentErro
                 match input.read(&mut chunk)? {
                     // An interrupt may have ended the program that writes the input, too: this is not the
                     // stream's end.
-                    Some(0) if host.stop.came() => break,
+                    Some(0) if host.stop.check() => break,
                     Some(0) => {
                         finished = true;
                         host.drive.node.finish(host.drive.nanos());
@@ -219,9 +219,9 @@ fn broken(at: u64) -> AgentError {
 /// Adds the figures of a host's edges over QUIC.
 fn add_quic(fields: &mut Value, host: &TreeHost<'_>) {
     let Some(quic) = &host.quic else { return };
-    let QuicCounts { sent, lost, came, datagrams, late } = quic.links.counts();
+    let QuicCounts { sent, lost, received, datagrams, late } = quic.links.counts();
     if sent > 0 {
-        fields["quic"] = json!({"sent": sent, "lost": lost, "came": came});
+        fields["quic"] = json!({"sent": sent, "lost": lost, "came": received});
     }
     if datagrams > 0 || late > 0 || host.takes_datagrams() {
         let (late, missing) = (late + host.drive.node.dropped(), host.drive.node.missing());

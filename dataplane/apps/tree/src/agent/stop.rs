@@ -10,7 +10,7 @@ use nix::sys::signalfd::SignalFd;
 #[derive(Debug)]
 pub struct Stop {
     signals: SignalFd,
-    /// Whether a signal has come, as far as [`Stop::came`] saw.
+    /// Whether a signal has come, as far as [`Stop::check`] saw.
     pub has_come: bool,
 }
 
@@ -22,7 +22,7 @@ impl Stop {
     }
 
     /// Whether a signal has come by now.
-    pub fn came(&mut self) -> bool {
+    pub fn check(&mut self) -> bool {
         self.has_come |= matches!(self.signals.read_signal(), Ok(Some(_)));
         self.has_come
     }

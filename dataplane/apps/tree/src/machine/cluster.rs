@@ -34,7 +34,7 @@ pub struct ClusterHost {
     /// How many children it may have.
     pub capacity: u16,
     /// The parent that it was ordered to have.
-    pub up: ParentOrder,
+    pub place: ParentOrder,
     /// With [`ParentOrder::Outside`]: the parent outside, once it is known.
     pub outside: Option<HostId>,
     /// Latency to its parent, one way.
@@ -59,7 +59,6 @@ pub struct ClusterHost {
     /// Latencies that it measured, one way.
     pub measured: Vec<(HostId, Nanos)>,
     /// The result of its reviews.
-    #[serde(default)]
     pub(super) review: Review,
 }
 
@@ -70,7 +69,7 @@ impl ClusterHost {
             peer,
             router,
             capacity,
-            up: ParentOrder::Nothing,
+            place: ParentOrder::Nothing,
             outside: None,
             latency: Nanos::ZERO,
             order: 0,
@@ -98,7 +97,7 @@ impl ClusterHost {
 
     /// The host's parent, if that is in this cluster.
     pub fn parent(&self) -> Option<HostId> {
-        match self.up {
+        match self.place {
             ParentOrder::Host(parent) => Some(parent),
             ParentOrder::Nothing | ParentOrder::Outside => None,
         }
@@ -135,7 +134,7 @@ pub struct Cluster {
     /// Bytes that are kept for the heads of other clusters.
     holds: Vec<Hold>,
     /// Hosts that were sent to another cluster, and until when the bytes that they need are kept here.
-    sent_away: BTreeMap<HostId, Nanos>,
+    redirected: BTreeMap<HostId, Nanos>,
 }
 
 impl Cluster {
@@ -171,7 +170,7 @@ impl Cluster {
 
     /// The member that receives from outside.
     pub fn head(&self) -> Option<HostId> {
-        self.iter().find(|(_, member)| member.up == ParentOrder::Outside).map(|(host, _)| host)
+        self.iter().find(|(_, member)| member.place == ParentOrder::Outside).map(|(host, _)| host)
     }
 
     /// Adds a member that has no place yet.
@@ -200,7 +199,7 @@ impl Cluster {
     /// Forgets departed hosts to which no member can be connected, and whose bytes no member needs.
     fn forget_departed(&mut self) {
         let of_members = self.members.values().flat_map(|member| &member.former);
-        let of_others = self.holds.iter().map(|hold| &hold.parent).chain(self.sent_away.keys());
+        let of_others = self.holds.iter().map(|hold| &hold.parent).chain(self.redirected.keys());
         let (mut named, mut next) =
             (BTreeSet::new(), of_members.chain(of_others).copied().collect::<Vec<_>>());
         while let Some(name) = next.pop() {
@@ -259,29 +258,29 @@ impl Cluster {
 
     /// Notes that a member is sent to another cluster: bytes that it and the hosts below it need are kept
     /// here until it has a place there.
-    pub(super) fn send_away(&mut self, host: HostId, until: Nanos) {
-        self.sent_away.insert(host, until);
+    pub(super) fn note_redirected(&mut self, host: HostId, until: Nanos) {
+        self.redirected.insert(host, until);
     }
 
     /// The earliest time until which a host that was sent away is waited for.
     pub(super) fn waits_until(&self) -> Option<Nanos> {
-        self.sent_away.values().min().copied()
+        self.redirected.values().min().copied()
     }
 
     /// Shortens all waits for hosts that were sent away.
     pub(super) fn wait_at_most(&mut self, until: Nanos) {
-        self.sent_away.values_mut().for_each(|due| *due = (*due).min(until));
+        self.redirected.values_mut().for_each(|due| *due = (*due).min(until));
     }
 
     /// Ends the waits for hosts that have a place by now, or are gone.
-    pub(super) fn wait_no_longer(&mut self, over: impl Fn(HostId, Nanos) -> bool) {
-        self.sent_away.retain(|&host, until| !over(host, *until));
+    pub(super) fn wait_no_longer(&mut self, is_over: impl Fn(HostId, Nanos) -> bool) {
+        self.redirected.retain(|&host, until| !is_over(host, *until));
         self.forget_departed();
     }
 
     /// The direct children of a host.
     pub fn children(&self, host: HostId) -> impl Iterator<Item = HostId> + '_ {
-        self.iter().filter(move |(_, member)| member.up == ParentOrder::Host(host)).map(|(child, _)| child)
+        self.iter().filter(move |(_, member)| member.place == ParentOrder::Host(host)).map(|(child, _)| child)
     }
 
     /// How many more children a host can take; 0 also if it is slow or may have failed.
@@ -321,14 +320,14 @@ impl Cluster {
     /// Edges from the head down to a host; `None`: it is not connected to the head.
     pub fn depth(&self, host: HostId) -> Option<usize> {
         let top = self.above(host).last().unwrap_or(host);
-        (self.get(top)?.up == ParentOrder::Outside).then(|| self.above(host).count())
+        (self.get(top)?.place == ParentOrder::Outside).then(|| self.above(host).count())
     }
 
     /// Latency from the head to a host, one way; `None`: it is not connected to the head.
     pub fn total(&self, host: HostId) -> Option<Nanos> {
         self.depth(host)?;
         let edges = std::iter::once(host).chain(self.above(host)).filter_map(|at| self.get(at));
-        let below_head = edges.filter(|member| member.up != ParentOrder::Outside);
+        let below_head = edges.filter(|member| member.place != ParentOrder::Outside);
         Some(below_head.fold(Nanos::ZERO, |sum, member| sum + member.latency))
     }
 
@@ -363,16 +362,16 @@ impl Cluster {
     /// Puts a host below a parent; returns the number of the order. `None`: this would make a cycle, now or
     /// before all orders are carried out.
     pub(super) fn put(
-        &mut self, host: HostId, up: ParentOrder, outside: Option<HostId>, latency: Nanos,
+        &mut self, host: HostId, place: ParentOrder, outside: Option<HostId>, latency: Nanos,
     ) -> Option<u32> {
-        if let ParentOrder::Host(parent) = up {
+        if let ParentOrder::Host(parent) = place {
             if self.would_cycle(host, parent) || !self.members.contains_key(&parent) {
                 return None;
             }
         }
         let member = self.members.get_mut(&host)?;
         member.leave_parent();
-        (member.up, member.outside) = (up, outside);
+        (member.place, member.outside) = (place, outside);
         member.latency = latency;
         member.attached = false;
         member.order = member.order.wrapping_add(1);
@@ -383,12 +382,12 @@ impl Cluster {
     /// host's last order.
     pub(super) fn confirm(&mut self, host: HostId, order: u32) -> Option<Vec<HostId>> {
         let member =
-            self.members.get_mut(&host).filter(|m| m.order == order && m.up != ParentOrder::Nothing)?;
+            self.members.get_mut(&host).filter(|m| m.order == order && m.place != ParentOrder::Nothing)?;
         member.attached = true;
         member.behind = false;
-        self.sent_away.remove(&host);
+        self.redirected.remove(&host);
         let mut former = std::mem::take(&mut member.former);
-        former.retain(|&host| member.up != ParentOrder::Host(host) && member.outside != Some(host));
+        former.retain(|&host| member.place != ParentOrder::Host(host) && member.outside != Some(host));
         self.forget_departed();
         Some(former)
     }
@@ -397,7 +396,7 @@ impl Cluster {
     pub(super) fn unplace(&mut self, host: HostId) {
         if let Some(member) = self.members.get_mut(&host) {
             member.leave_parent();
-            member.up = ParentOrder::Nothing;
+            member.place = ParentOrder::Nothing;
             member.attached = false;
         }
     }

@@ -44,7 +44,7 @@ pub struct Dialogue {
     cluster: Option<ClusterId>,
     joins: u32,
     /// When a refused host joins again.
-    again: Option<Instant>,
+    retry_at: Option<Instant>,
     attempts: u32,
     order: u32,
     attached: bool,
@@ -73,7 +73,7 @@ impl Dialogue {
             root: None,
             cluster: None,
             joins: 0,
-            again: None,
+            retry_at: None,
             attempts: 0,
             order: 0,
             attached: false,
@@ -95,14 +95,14 @@ impl Dialogue {
     /// When a refused host joins again, or the connection has work to do.
     pub(super) fn deadline(&self) -> Option<Instant> {
         let link = self.link.deadline().filter(|_| !self.ended);
-        link.into_iter().chain(self.again).min()
+        link.into_iter().chain(self.retry_at).min()
     }
 
     /// Lets a refused host join again, if it is time. A host that has begun to leave meanwhile does not: the
     /// dispatcher that refused it lets it go.
     pub(super) fn try_again(&mut self, drive: &Drive) {
-        if self.again.is_some_and(|again| again <= drive.now) {
-            self.again = None;
+        if self.retry_at.is_some_and(|time| time <= drive.now) {
+            self.retry_at = None;
             self.join(self.root.filter(|_| !drive.node.is_leaving()));
         }
     }
@@ -116,8 +116,8 @@ impl Dialogue {
             return Err(refused(text));
         }
         drive.node.begin_again(drive.nanos());
-        let again = drive.now + if code == RefusalCode::Ended { Duration::ZERO } else { AGAIN };
-        self.again = Some(again).filter(|_| !drive.node.is_leaving());
+        let time = drive.now + if code == RefusalCode::Ended { Duration::ZERO } else { AGAIN };
+        self.retry_at = Some(time).filter(|_| !drive.node.is_leaving());
         Ok(())
     }
 
@@ -224,7 +224,7 @@ impl Dialogue {
             self.report(FromHost::Leave);
         } else if !self.is_source && order == 0 {
             // The host may have been sent to another cluster before the connection was lost.
-            self.again = None;
+            self.retry_at = None;
             self.join(self.cluster.or(self.root));
         } else if !self.is_source {
             self.report(FromHost::Back { order, attached });

@@ -50,7 +50,7 @@ impl DispatcherMut<'_> {
     pub(super) fn redirect(&mut self, host: HostId, to: ClusterId) {
         let until = self.now + self.policy.patience;
         self.notify(host, ToHost::Redirect(to));
-        self.tree.send_away(host, until);
+        self.tree.note_redirected(host, until);
         self.remove(host);
     }
 

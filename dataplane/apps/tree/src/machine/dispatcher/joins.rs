@@ -17,8 +17,7 @@ pub(super) struct Joining {
     measured: Vec<(HostId, Nanos)>,
     stage: JoinStage,
     /// How often the host was asked to measure heads of clusters that were founded meanwhile.
-    #[serde(default)]
-    again: u8,
+    repeats: u8,
 }
 
 impl Joining {
@@ -55,7 +54,7 @@ impl DispatcherMut<'_> {
         // A host that is a member already has begun again, and still needs its next bytes.
         if self.tree.get(from).is_some() {
             let until = self.now + self.policy.patience;
-            self.tree.send_away(from, until);
+            self.tree.note_redirected(from, until);
             self.remove(from);
         }
         self.joins.remove(&from);
@@ -85,7 +84,7 @@ impl DispatcherMut<'_> {
             true => (JoinStage::Parent, self.candidates(join.router)),
             false => (JoinStage::Cluster, self.heads()),
         };
-        let joining = Joining { join, since: self.now, measured: Vec::new(), stage, again: 0 };
+        let joining = Joining { join, since: self.now, measured: Vec::new(), stage, repeats: 0 };
         self.joins.insert(from, joining);
         self.notify(from, ToHost::Probe(asked));
     }
@@ -95,7 +94,7 @@ impl DispatcherMut<'_> {
     fn wait_for_founder(&mut self, join: TreeJoin) {
         let host = join.peer.host;
         let waiting =
-            Joining { join, since: self.now, measured: Vec::new(), stage: JoinStage::Founder, again: 0 };
+            Joining { join, since: self.now, measured: Vec::new(), stage: JoinStage::Founder, repeats: 0 };
         self.joins.insert(host, waiting);
     }
 
@@ -155,9 +154,9 @@ impl DispatcherMut<'_> {
             return self.notify(from, ToHost::Probe(others));
         }
         let unknown = self.heads().into_iter().filter(|head| to(head.host).is_none()).collect::<Vec<Peer>>();
-        if !unknown.is_empty() && joining.again < MEASURED_AGAIN {
+        if !unknown.is_empty() && joining.repeats < MEASURED_AGAIN {
             // A cluster was founded while the host measured; its head may be near, or behind the same router.
-            joining.again += 1;
+            joining.repeats += 1;
             self.joins.insert(from, joining);
             return self.notify(from, ToHost::Probe(unknown));
         }
@@ -208,7 +207,7 @@ impl DispatcherMut<'_> {
     /// Puts a host in the place of one that serves no children, which goes below it: so a host that can serve
     /// others is taken in although no host has room.
     fn put_above(&mut self, host: HostId, leaf: HostId) {
-        match self.tree.get(leaf).map(|member| member.up) {
+        match self.tree.get(leaf).map(|member| member.place) {
             Some(ParentOrder::Host(parent)) => {
                 self.order_below(host, parent);
                 self.order_below(leaf, host);

@@ -40,7 +40,7 @@ impl Grove {
                 text += &format!(
                     "    {host} {:?} {:?} order {} attached {} former {:?} behind {} suspect {} \
                      foreign {}\n",
-                    m.up, m.outside, m.order, m.attached, m.former, m.behind, m.suspect, m.foreign
+                    m.place, m.outside, m.order, m.attached, m.former, m.behind, m.suspect, m.foreign
                 );
             }
             for (c, b) in d.below() {
