@@ -27,6 +27,15 @@ impl Joining {
     }
 }
 
+/// A cluster below, whose head a joining host has measured. Of several the least is the nearest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct NearCluster {
+    /// The host's delay would be beyond the bound there.
+    is_beyond: bool,
+    latency: Nanos,
+    cluster: ClusterId,
+}
+
 /// How often a host is asked at most to measure new heads, which it may be unable to reach.
 const MEASURED_AGAIN: u8 = 4;
 
@@ -131,16 +140,14 @@ impl DispatcherMut<'_> {
         // A host's delay is at least that over the heads: farther down it may be beyond the bound.
         let base = self.tree.head().and_then(|head| self.delay(head)).unwrap_or(Nanos::ZERO);
         let is_beyond = |latency: Nanos| self.is_beyond(base + latency);
-        let rated = self.below.iter().filter_map(|(&id, below)| {
+        let rated = self.below.iter().filter_map(|(&cluster, below)| {
             let latency = to(below.head.host)?;
-            Some((is_beyond(below.latency + latency), latency, id))
+            Some(NearCluster { is_beyond: is_beyond(below.latency + latency), latency, cluster })
         });
-        let nearest = rated.min().map(|(beyond, latency, id)| (latency, id, beyond));
-        let nearest_is_worse = |beyond| beyond && !is_beyond(own);
-        if let Some((_, cluster, _)) =
-            nearest.filter(|&(latency, _, beyond)| latency < own && !nearest_is_worse(beyond))
-        {
-            return self.notify(from, ToHost::Redirect(cluster));
+        let nearest = rated.min();
+        let is_nearer = |near: &NearCluster| near.latency < own && (!near.is_beyond || is_beyond(own));
+        if let Some(near) = nearest.filter(is_nearer) {
+            return self.notify(from, ToHost::Redirect(near.cluster));
         }
         let fits = own < self.policy.threshold || self.shares_router(&joining.join);
         if fits && self.has_place(joining.join.capacity) {
@@ -160,13 +167,13 @@ impl DispatcherMut<'_> {
             self.joins.insert(from, joining);
             return self.notify(from, ToHost::Probe(unknown));
         }
-        let overflow = nearest.filter(|&(latency, ..)| fits && latency < self.policy.threshold);
+        let overflow = nearest.filter(|near| fits && near.latency < self.policy.threshold);
         match (overflow, nearest) {
-            (Some((_, cluster, _)), _) => self.notify(from, ToHost::Redirect(cluster)),
+            (Some(near), _) => self.notify(from, ToHost::Redirect(near.cluster)),
             (None, _) if self.below.len() < self.policy.max_clusters && self.attach_point(None).is_some() => {
                 self.let_found(&joining.join, own, &joining.measured);
             }
-            (None, Some((_, cluster, _))) => self.notify(from, ToHost::Redirect(cluster)),
+            (None, Some(near)) => self.notify(from, ToHost::Redirect(near.cluster)),
             (None, None) => {
                 let text = format!("no host of {} has room for another child", self.id);
                 self.refuse(from, RefusalCode::Full, text);
