@@ -152,7 +152,11 @@ impl<'a> TreeHost<'a> {
                 }
                 // Input or output is tried after every wait.
                 HostPollKey::Data => {}
-                HostPollKey::Quic => self.quic.iter_mut().for_each(|quic| quic.readable |= ready.readable),
+                HostPollKey::Quic => {
+                    if let Some(quic) = &mut self.quic {
+                        quic.readable |= ready.readable;
+                    }
+                }
                 HostPollKey::Link(conn) => {
                     if !self.tcp.on_ready(conn, ready) {
                         self.on_dial(conn);

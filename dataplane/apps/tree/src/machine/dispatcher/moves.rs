@@ -328,7 +328,9 @@ impl DispatcherMut<'_> {
         match self.tree.get(child) {
             Some(member) if member.place == ParentOrder::Host(host) => {
                 let other = self.best_parent(child, |_, _| true);
-                other.into_iter().for_each(|other| self.order_below(child, other));
+                if let Some(other) = other {
+                    self.order_below(child, other);
+                }
                 other.is_some()
             }
             Some(_) => false,
