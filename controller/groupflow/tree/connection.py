@@ -6,7 +6,7 @@ on the delay of its stream, or null; `root` is the tree that the host is in, if 
 source, the answer is `{"welcome": {"root": …, "identity": …, "alive_ms": …}}`. Every `alive_ms` the host gets
 `{"alive": true}`, so that it does not wait for a process that has stopped. After the welcome both sides send
 `{"cluster": …, "joins": …, "say": …, "what": …}`: messages between a host and a cluster's dispatcher
-(dataplane/apps/tree/src/machine/message.rs). `joins` is how often the host has joined a cluster: messages to
+(dataplane/apps/tree/src/machine/dialogue.rs). `joins` is how often the host has joined a cluster: messages to
 it with an older number do not count. The source is sent the number of hosts in the tree: `{"hosts": …}`.
 `{"refused": {"code": …, "text": …}}` is the last line. Programs that are not hosts begin with
 `{"ask": …}` instead (groupflow.tree.questions).
