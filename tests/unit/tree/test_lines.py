@@ -6,7 +6,7 @@ import json
 import ssl
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from groupflow.store.interface import MemoryStore
 from groupflow.tree.service import Dispatch
@@ -16,13 +16,14 @@ from tests.support.waiting import until
 LINES: dict[str, list[dict[str, Any]]] = json.loads(Path("tests/support/tree-lines.json").read_text())
 
 
-def form(value: Any) -> Any:
+def form(value: object) -> object:
     """The names of all fields and messages, and the types of all values."""
     match value:
         case dict():
-            return {key: each if key == "say" else form(each) for key, each in value.items()}
+            fields = cast("dict[str, object]", value)
+            return {key: each if key == "say" else form(each) for key, each in fields.items()}
         case list():
-            return [form(each) for each in value[:1]]
+            return [form(each) for each in cast("list[object]", value)[:1]]
         case _:
             return type(value).__name__
 
