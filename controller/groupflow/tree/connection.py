@@ -6,7 +6,7 @@ on the delay of its stream, or null; `root` is the tree that the host is in, if 
 source, the answer is `{"welcome": {"root": …, "identity": …, "alive_ms": …}}`. Every `alive_ms` the host gets
 `{"alive": true}`, so that it does not wait for a process that has stopped. After the welcome both sides send
 `{"cluster": …, "joins": …, "say": …, "what": …}`: messages between a host and a cluster's dispatcher
-(dataplane/apps/tree/src/machine/message.rs). `joins` is how often the host has joined a cluster: messages to
+(dataplane/apps/tree/src/machine/dialogue.rs). `joins` is how often the host has joined a cluster: messages to
 it with an older number do not count. The source is sent the number of hosts in the tree: `{"hosts": …}`.
 `{"refused": {"code": …, "text": …}}` is the last line. Programs that are not hosts begin with
 `{"ask": …}` instead (groupflow.tree.questions).
@@ -69,14 +69,14 @@ class Connection:
     """number of times the host has joined a cluster, from its last message"""
     welcome: bool = False
     """the welcome was sent, which is the peer's first message"""
-    over: bool = False
+    is_refused: bool = False
     dropped: bool = False
     """the connection no longer counts, and its loss does not mean that of the host, which connects again"""
     counted: int | None = None
     """number of hosts in the tree, as last sent to the peer"""
 
-    def say(self, line: dict[str, Any]) -> None:
-        if self.over or self.writer.is_closing():  # with TLS it may have no buffer any more
+    def send(self, line: dict[str, Any]) -> None:
+        if self.is_refused or self.writer.is_closing():  # with TLS it may have no buffer any more
             return
         if self.writer.transport.get_write_buffer_size() > _UNREAD:
             log.warning("host=%s reads nothing and is disconnected", self.name)
@@ -86,9 +86,9 @@ class Connection:
 
     def refuse(self, code: str, text: str) -> None:
         """Sends the last line, and ignores further ones. The peer is given time to read it and to close."""
-        if not self.over:
-            self.say({"refused": {"code": code, "text": text}})
-            self.over = True
+        if not self.is_refused:
+            self.send({"refused": {"code": code, "text": text}})
+            self.is_refused = True
             asyncio.get_running_loop().call_later(_LAST_SECONDS, self.writer.close)
 
     async def line(self) -> dict[str, Any] | None:

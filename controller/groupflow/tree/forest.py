@@ -24,7 +24,7 @@ from groupflow.store.interface import Store, Transaction, Writes
 from groupflow.tree.identity import Identity
 from groupflow.tree.options import DispatchOptions
 
-Told: TypeAlias = list[tuple[str, str, str]]
+HostMessages: TypeAlias = list[tuple[str, str, str]]
 """cluster, host, message (JSON)"""
 
 
@@ -147,15 +147,15 @@ class Forest:
         await self._write({self._prefix + "source": json.dumps(asdict(source))} | self._changed(made))
         self._dispatchers, self._source = made, source
 
-    def hear(self, cluster: str, host: str, message: str) -> Told:
+    def hear(self, cluster: str, host: str, message: str) -> HostMessages:
         """Handles a host's message. Raises ValueError naming what is wrong in it."""
         return self._dispatchers.on_host(self._clock(), cluster, host, message) if self._dispatchers else []
 
-    def lose(self, cluster: str, host: str) -> Told:
+    def lose(self, cluster: str, host: str) -> HostMessages:
         """Handles the end of a host's connection."""
         return self._dispatchers.on_gone(self._clock(), cluster, host) if self._dispatchers else []
 
-    def tick(self) -> Told:
+    def tick(self) -> HostMessages:
         """Handles the timers that are due."""
         deadline = self._dispatchers.deadline() if self._dispatchers else None
         if self._dispatchers is None or deadline is None or deadline > self._clock():

@@ -14,7 +14,7 @@ from groupflow.agents.controller_link import Standing
 from groupflow.probe.sockets import gives_way
 from groupflow.store.interface import Store
 from groupflow.tree.connection import HELLO_SECONDS, NONSENSE, Connection, Line, address_of, host_name, listen
-from groupflow.tree.forest import Forest, Told
+from groupflow.tree.forest import Forest, HostMessages
 from groupflow.tree.hosts import Hosts, SlowReports
 from groupflow.tree.liveness import Absence, Pulse
 from groupflow.tree.options import DispatchOptions, check_time
@@ -28,7 +28,7 @@ _LOOKS_EVERY = 0.25
 _WAITING = 1024
 """events that wait to be carried out; who adds another one waits"""
 
-Event: TypeAlias = Callable[[], Awaitable[Told]]
+Event: TypeAlias = Callable[[], Awaitable[HostMessages]]
 """carries out the event, and returns the messages that follow"""
 
 
@@ -74,7 +74,7 @@ class Dispatch:
         await self._enter()
         self._run(self._work())
         self._run(self._watch())
-        self._run(self._pulse.beat(self._hosts.say_alive))
+        self._run(self._pulse.beat(self._hosts.send_alive))
         self._run(self._forget_hosts())
         pin = identity.pin if identity else None
         self._on_event("ready", {"addr": self.options.listen[0], "port": self.port, "tls_pin": pin})
@@ -121,7 +121,7 @@ class Dispatch:
 
     async def _connected(self, host: Connection) -> None:
         if len(self._open) >= self._max_hosts and (stranger := gives_way(self._silent)):
-            self._part_with(stranger)
+            self._forget(stranger)
             stranger.writer.transport.abort()
         if len(self._open) >= self._max_hosts:
             return host.refuse("full", f"{len(self._open)} hosts are connected, the most allowed")
@@ -136,15 +136,15 @@ class Dispatch:
             self._on_event("refused", {"host": host.name, "text": text})
             host.refuse("bad_message", text)
         finally:
-            self._part_with(host)
-            if not host.over or self._closing:
+            self._forget(host)
+            if not host.is_refused or self._closing:
                 host.writer.close()
             if self._hosts.get(host.name) is host:
                 del self._hosts[host.name]
                 if not self._closing:
-                    await self._part(host)
+                    await self._on_loss(host)
 
-    def _part_with(self, host: Connection) -> None:
+    def _forget(self, host: Connection) -> None:
         self._open.discard(host)
         self._silent.pop(host, None)
 
@@ -162,12 +162,12 @@ class Dispatch:
             return
         self._welcome(host)
         while (form := await host.line()) is not None:
-            if host.over:
+            if host.is_refused:
                 continue
             if form.get("say") == "backlog":
                 self._slow.add(form["what"]["child"])
             cluster, joins = str(form.pop("cluster")), int(form.pop("joins"))
-            await self._tell(host, Line(cluster, joins, json.dumps(form)))
+            await self._enqueue(host, Line(cluster, joins, json.dumps(form)))
 
     def _answer(self, asker: Connection, ask: dict[str, Any]) -> None:
         if not self._is_token(ask["token"]):
@@ -177,7 +177,7 @@ class Dispatch:
             raise ValueError(f"what: {ask['what']!s:.40}: it is hosts")
         hosts = [host | self._slow.of(host["host"]) for host in self.forest.hosts()]
         tree = {"source": self.forest.source, "root": self.forest.root, "bound_ms": self.forest.delay_ms}
-        asker.say({"tree": tree | {"hosts": hosts}})
+        asker.send({"tree": tree | {"hosts": hosts}})
 
     def _is_token(self, given: object) -> bool:
         return secrets.compare_digest(str(given).lower().encode(), self.options.token.lower().encode())
@@ -222,33 +222,33 @@ class Dispatch:
         forest = self.forest
         shared = forest.identity and {"certificate": forest.identity.certificate, "key": forest.identity.key}
         alive_ms = round(self._pulse.every * 1000)
-        host.say({"welcome": {"root": forest.root, "identity": shared, "alive_ms": alive_ms}})
+        host.send({"welcome": {"root": forest.root, "identity": shared, "alive_ms": alive_ms}})
         host.welcome = True
-        self._hosts.tell_source(self.forest)
+        self._hosts.send_count(self.forest)
 
-    async def _tell(self, host: Connection, line: Line) -> None:
-        async def event() -> Told:
+    async def _enqueue(self, host: Connection, line: Line) -> None:
+        async def event() -> HostMessages:
             return await self._hear(host, line)
 
         await self._events.put(event)
 
-    async def _hear(self, host: Connection, line: Line) -> Told:
+    async def _hear(self, host: Connection, line: Line) -> HostMessages:
         if host.dropped:
             return []
         try:
-            told = self.forest.hear(line.cluster, host.name, line.message)
+            messages = self.forest.hear(line.cluster, host.name, line.message)
         except ValueError as error:
             host.refuse("bad_message", f"a line makes no sense: {error}")
             return []
         host.cluster, host.joins = line.cluster, line.joins
-        return told
+        return messages
 
-    async def _part(self, host: Connection) -> None:
+    async def _on_loss(self, host: Connection) -> None:
         """Handles a host's lost connection. A source has time to come back: without it there is no tree."""
         self._on_event("gone", {"host": host.name})
         process = self.forest.process
 
-        async def event() -> Told:
+        async def event() -> HostMessages:
             # A process that has begun again gives all hosts time to come back.
             here = not host.dropped and process == self.forest.process
             counts = here and host.name != self.forest.source
@@ -299,8 +299,8 @@ class Dispatch:
         has_ended = self.forest.has_ended
         await self.forest.save()
         for host, line in lines:
-            host.say(line)
-        self._hosts.tell_source(self.forest)
+            host.send(line)
+        self._hosts.send_count(self.forest)
         if has_ended:
             self._end()
         if self.forest.root:
@@ -309,7 +309,7 @@ class Dispatch:
     async def _watch(self) -> None:
         """Looks for the source repeatedly: without one there is no tree."""
 
-        async def event() -> Told:
+        async def event() -> HostMessages:
             source, root = self.forest.source, self.forest.root
             if source is None or root is None:
                 self._absence.end()
@@ -322,7 +322,7 @@ class Dispatch:
             await self._events.put(event)
 
     async def _forget_hosts(self) -> None:
-        async def event() -> Told:
+        async def event() -> HostMessages:
             await self.forest.forget_hosts()
             return []
 

@@ -136,7 +136,7 @@ impl TreeDispatchers {
             let tree = dispatcher.tree();
             for (host, member) in tree.iter() {
                 let delay = dispatcher.delay(host);
-                let parent = match member.up {
+                let parent = match member.place {
                     ParentOrder::Host(parent) => Some(parent),
                     ParentOrder::Outside => dispatcher.attached_to(),
                     ParentOrder::Nothing => None,
@@ -152,7 +152,7 @@ impl TreeDispatchers {
                     children: tree.children(host).count() + usize::from(member.foreign),
                     capacity: member.capacity,
                     attached: member.attached,
-                    is_head: member.up == ParentOrder::Outside,
+                    is_head: member.place == ParentOrder::Outside,
                 });
             }
         }

@@ -21,12 +21,12 @@ async def test_who_is_let_go_is_told_nothing_more(encrypted: bool) -> None:
     trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
     reader, writer = await asyncio.open_connection(*address_of(server), ssl=trusting if encrypted else None)
     connection = await accepted
-    connection.say({"alive": True})
+    connection.send({"alive": True})
     assert await reader.readline() == b'{"alive": true}\n'
     connection.writer.transport.abort()
-    connection.say({"alive": True})
+    connection.send({"alive": True})
     connection.writer.close()  # as who serves it does in the end
-    connection.say({"alive": True})
+    connection.send({"alive": True})
     connection.refuse("ended", "the source has left")
     assert await reader.read() == b""
     writer.close()
@@ -43,7 +43,7 @@ async def test_a_refusal_is_the_last_line() -> None:
     reader, writer = await asyncio.open_connection(*address_of(server))
     connection = await accepted
     connection.refuse("ended", "the source has left")
-    connection.say({"alive": True})
+    connection.send({"alive": True})
     connection.writer.close()
     assert (await reader.read()).splitlines() == [
         b'{"refused": {"code": "ended", "text": "the source has left"}}'

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use groupflow_host::poller::Poller;
 use groupflow_tree::agent::dispatcher_link::{DispatcherLink, LinkEvent};
+use groupflow_tree::machine::dialogue::ServiceLine;
 use serde_json::{json, Value};
 
 use super::programs::{HostOptions, Receiver};
@@ -69,8 +70,8 @@ fn silent_dispatchers_are_given_up_and_tried_again() {
     let mut open = line.reach(&silent);
     assert_eq!(line.control.deadline(), Some(line.now + Duration::from_secs(5)));
     line.now += Duration::from_millis(10);
-    open.write_all(b"{\"welcome\": {}}\n").expect("written");
-    assert!(matches!(line.hear(1)[..], [LinkEvent::Line(_)]));
+    open.write_all(b"{\"hosts\": 1}\n").expect("written");
+    assert_eq!(line.hear(1), [LinkEvent::Line(ServiceLine::Hosts(1))]);
     line.control.expect_signs(Some(Duration::from_secs(2)));
     assert_eq!(line.control.deadline(), Some(line.now + Duration::from_secs(2)));
     line.now += SILENT;
@@ -108,10 +109,9 @@ fn what_comes_with_the_end_of_a_connection_is_heard() {
     open.write_all(b"{\"alive\": true}\n{\"hosts\": 3}\n").expect("written");
     drop(open);
     let said = line.hear(3);
-    assert_eq!(
-        said,
-        [LinkEvent::Line(json!({"alive": true})), LinkEvent::Line(json!({"hosts": 3})), LinkEvent::Lost]
-    );
+    let lines = [ServiceLine::Alive(true), ServiceLine::Hosts(3)].map(LinkEvent::Line);
+    assert_eq!(said[..2], lines);
+    assert_eq!(said[2..], [LinkEvent::Lost]);
 }
 
 /// Says these lines to whoever comes first, and then ends the connection.

@@ -14,9 +14,11 @@ use std::time::{Duration, Instant};
 use groupflow_base::Nanos;
 use groupflow_base::Token;
 use groupflow_host::tls::Identity;
-use groupflow_tree::machine::{ClusterId, Demotion, Dispatchers, HostId, HostMessage, Policy, TreeJoin};
+use groupflow_tree::machine::dialogue::{
+    CertifiedKey, ClusterLine, HostHello, HostLine, ServiceLine, ServiceRefusal,
+};
+use groupflow_tree::machine::{ClusterId, Demotion, Dispatchers, FromHost, HostId, HostMessage, Policy};
 use rustls::{ServerConnection, StreamOwned};
-use serde_json::{json, Value};
 
 use super::programs::HostOptions;
 
@@ -32,9 +34,9 @@ pub struct Dispatch {
 }
 
 struct Known {
-    lines: Sender<Value>,
+    lines: Sender<ServiceLine>,
     cluster: ClusterId,
-    joins: u64,
+    joins: u32,
 }
 
 struct DispatchState {
@@ -43,7 +45,7 @@ struct DispatchState {
     source: Option<HostId>,
     hosts: BTreeMap<HostId, Known>,
     counted: usize,
-    identity: Value,
+    identity: Option<CertifiedKey>,
 }
 
 impl Dispatch {
@@ -59,8 +61,8 @@ impl Dispatch {
             std::fs::create_dir_all(&folder).expect("a folder");
             Identity::open(&folder.join("cert"), &folder.join("key")).expect("made")
         });
-        let text = |name: &str| std::fs::read_to_string(folder.join(name)).ok();
-        let shared = json!({"certificate": text("cert"), "key": text("key")});
+        let text = |name: &str| std::fs::read_to_string(folder.join(name)).expect("PEM");
+        let shared = tls.then(|| CertifiedKey { certificate: text("cert"), key: text("key") });
         let _ = std::fs::remove_dir_all(&folder);
         let state = DispatchState {
             began: Instant::now(),
@@ -68,7 +70,7 @@ impl Dispatch {
             source: None,
             hosts: BTreeMap::new(),
             counted: 0,
-            identity: if tls { shared } else { Value::Null },
+            identity: shared,
         };
         let (state, over) = (Arc::new(Mutex::new(state)), Arc::new(AtomicBool::new(false)));
         let (pin, stop) = (identity.as_ref().map(|identity| identity.fingerprint.to_string()), over.clone());
@@ -132,8 +134,8 @@ fn serve(state: &Mutex<DispatchState>, stop: &AtomicBool, stream: &mut (impl Rea
 }
 
 fn converse(
-    state: &Mutex<DispatchState>, stop: &AtomicBool, stream: &mut (impl Read + Write), lines: &Sender<Value>,
-    outgoing: &Receiver<Value>, host: &mut Option<HostId>,
+    state: &Mutex<DispatchState>, stop: &AtomicBool, stream: &mut (impl Read + Write),
+    lines: &Sender<ServiceLine>, outgoing: &Receiver<ServiceLine>, host: &mut Option<HostId>,
 ) -> std::io::Result<()> {
     let (mut came, mut chunk, mut waits) = (Vec::new(), [0; 4096], None);
     while !stop.load(Ordering::Relaxed) {
@@ -146,7 +148,8 @@ fn converse(
         }
         drop(state_now);
         for line in outgoing.try_iter() {
-            stream.write_all(format!("{line}\n").as_bytes())?;
+            let text = serde_json::to_string(&line).expect("JSON");
+            stream.write_all(format!("{text}\n").as_bytes())?;
         }
         match stream.flush() {
             // A handshake waits for an answer.
@@ -161,11 +164,12 @@ fn converse(
         }
         while let Some(end) = came.iter().position(|&byte| byte == b'\n') {
             let line: Vec<u8> = came.drain(..=end).collect();
-            let mut line: Value = serde_json::from_slice(&line).expect("a line");
-            match (line.get_mut("hello"), *host) {
-                (Some(hello), _) => waits = Some(hello.take()),
-                (None, Some(host)) => state.lock().expect("nobody panicked").hear(host, line),
-                (None, None) => panic!("{line} before a hello"),
+            match (serde_json::from_slice(&line).expect("a line"), *host) {
+                (HostLine::Hello(hello), _) => waits = Some(hello),
+                (HostLine::Message(line), Some(host)) => {
+                    state.lock().expect("nobody panicked").hear(host, line);
+                }
+                (HostLine::Message(line), None) => panic!("{line:?} before a hello"),
             }
         }
     }
@@ -178,31 +182,29 @@ impl DispatchState {
     }
 
     /// `None`: there is no source yet.
-    fn greet(&mut self, hello: &Value, lines: &Sender<Value>) -> Option<HostId> {
-        let join: TreeJoin = serde_json::from_value(hello["join"].clone()).expect("a join");
-        let (host, now) = (join.peer.host, self.now());
-        if hello["source"] == true && self.tree.is_none() {
+    fn greet(&mut self, hello: &HostHello, lines: &Sender<ServiceLine>) -> Option<HostId> {
+        let (host, now) = (hello.join.peer.host, self.now());
+        if hello.source && self.tree.is_none() {
             let policy = Policy {
                 demotion: Demotion::Never,
                 patience: Nanos::from_millis(10_000),
                 ..Policy::default()
             };
             let token = Token::parse(TOKEN).expect("a token");
-            self.tree = Some(Dispatchers::new(policy, token, &join, 7, now));
+            self.tree = Some(Dispatchers::new(policy, token, &hello.join, 7, now));
             self.source = Some(host);
         }
         let root = self.tree.as_ref()?.root();
         self.hosts.insert(host, Known { lines: lines.clone(), cluster: root, joins: 0 });
-        self.say(host, json!({"welcome": {"root": root, "identity": self.identity}}));
+        self.say(host, ServiceLine::Welcome { root, identity: self.identity.clone(), alive_ms: None });
         Some(host)
     }
 
-    fn hear(&mut self, host: HostId, line: Value) {
+    fn hear(&mut self, host: HostId, line: ClusterLine<FromHost>) {
+        let ClusterLine { cluster, joins, message } = line;
         let known = self.hosts.get_mut(&host).expect("a host");
-        known.cluster = serde_json::from_value(line["cluster"].clone()).expect("a cluster");
-        known.joins = line["joins"].as_u64().expect("a number");
-        let (cluster, now) = (known.cluster, self.now());
-        let message = serde_json::from_value(line).expect("a message");
+        (known.cluster, known.joins) = (cluster, joins);
+        let now = self.now();
         let told = self.tree.as_mut().map(|tree| tree.on_host(now, cluster, host, message));
         self.carry(told.unwrap_or_default());
     }
@@ -225,14 +227,13 @@ impl DispatchState {
     fn carry(&mut self, told: Vec<HostMessage>) {
         for HostMessage { cluster, host, message } in told {
             if let Some(known) = self.hosts.get(&host) {
-                let mut line = serde_json::to_value(message).expect("JSON");
-                (line["cluster"], line["joins"]) = (json!(cluster), json!(known.joins));
-                self.say(host, line);
+                self.say(host, ServiceLine::Message(ClusterLine { cluster, joins: known.joins, message }));
             }
         }
         let Some(tree) = &self.tree else { return };
         if tree.has_ended() {
-            let line = json!({"refused": {"code": "ended", "text": "the source has left"}});
+            let text = "the source has left".to_owned();
+            let line = ServiceLine::Refused { code: ServiceRefusal::Ended, text };
             self.hosts.keys().for_each(|&host| self.say(host, line.clone()));
             return;
         }
@@ -240,11 +241,11 @@ impl DispatchState {
         let hosts = attached.count().saturating_sub(1);
         if let (Some(source), true) = (self.source, hosts != self.counted) {
             self.counted = hosts;
-            self.say(source, json!({"hosts": hosts}));
+            self.say(source, ServiceLine::Hosts(hosts));
         }
     }
 
-    fn say(&self, host: HostId, line: Value) {
+    fn say(&self, host: HostId, line: ServiceLine) {
         if let Some(known) = self.hosts.get(&host) {
             // Its thread may be over.
             let _ = known.lines.send(line);

@@ -6,8 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use groupflow_base::{Nanos, Token};
 use groupflow_host::error::AgentError;
-use groupflow_host::report::Reporter;
-use groupflow_host::subcommand::{check_name, parse_bytes, StreamStart, Subcommand};
+use groupflow_host::subcommand::{parse_bytes, StreamStart};
 use groupflow_host::tls::SecureSend;
 
 use crate::machine::{HostId, NodeConfig, Slow, StartAt};
@@ -203,27 +202,4 @@ pub fn begin(from: StreamStart) -> StartAt {
 fn parse_delay(text: &str) -> Result<f64, String> {
     let given = text.parse().ok().filter(|ms| (0.0..MOST_DELAY_MS).contains(ms) && *ms > 0.0);
     given.ok_or_else(|| format!("write more than 0, less than {MOST_DELAY_MS}"))
-}
-
-impl Subcommand for TreeSendArgs {
-    fn reporter(&self) -> Reporter {
-        Reporter::new(self.tree.json, false, "tree-send", &self.tree.name, None)
-    }
-
-    fn run(&self, reporter: &mut Reporter) -> Result<u8, AgentError> {
-        check_name(&self.tree.name)?;
-        super::run::send(self, reporter)
-    }
-}
-
-impl Subcommand for TreeRecvArgs {
-    fn reporter(&self) -> Reporter {
-        let stdout = self.output.as_os_str() == "-";
-        Reporter::new(self.tree.json, stdout, "tree-recv", &self.tree.name, None)
-    }
-
-    fn run(&self, reporter: &mut Reporter) -> Result<u8, AgentError> {
-        check_name(&self.tree.name)?;
-        super::run::recv(self, reporter)
-    }
 }

@@ -12,9 +12,11 @@ use groupflow_host::link::{Channel, ReadOutcome, TcpLink};
 use groupflow_host::poller::{Poller, Ready};
 use groupflow_host::tls::{self, Trust};
 use rustls::Connection;
-use serde_json::Value;
+use serde::de::IgnoredAny;
+use serde::Deserialize;
 
 use super::dial::Dial;
+use crate::machine::dialogue::{HostLine, ServiceLine};
 
 /// Bytes of the longest line.
 const LINE: usize = 1 << 20;
@@ -59,7 +61,16 @@ pub enum LinkEvent {
     /// The connection is made, and this host must introduce itself.
     Connected,
     Lost,
-    Line(Value),
+    Line(ServiceLine),
+    /// A welcome that is of another version.
+    BadWelcome,
+}
+
+/// A line that is meant to be a welcome.
+#[derive(Deserialize)]
+struct AnyWelcome {
+    #[serde(rename = "welcome")]
+    _welcome: IgnoredAny,
 }
 
 impl DispatcherLink {
@@ -179,9 +190,10 @@ impl DispatcherLink {
 
     /// Queues a line; without a connection it is lost. The first line of each connection introduces
     /// this host.
-    pub fn send(&mut self, line: &Value) {
+    pub fn send(&mut self, line: &HostLine) {
+        let Ok(text) = serde_json::to_string(line) else { return };
         if let Some(open) = self.open.as_mut().filter(|open| open.link.out.room() > 0) {
-            open.link.out.bytes().extend(format!("{line}\n").bytes());
+            open.link.out.bytes().extend(format!("{text}\n").bytes());
         }
     }
 
@@ -204,8 +216,11 @@ impl DispatcherLink {
                     self.heard = now;
                 }
                 // A process may accept connections and then say nothing, or only that it is of no use.
-                let of_use = |event: &LinkEvent| matches!(event, LinkEvent::Line(line) if line.get("refused").is_none());
-                if events.iter().any(of_use) {
+                let is_of_use = |event: &LinkEvent| match event {
+                    LinkEvent::Line(line) => !matches!(line, ServiceLine::Refused { .. }),
+                    _ => false,
+                };
+                if events.iter().any(is_of_use) {
                     self.lost = now;
                 }
             }
@@ -259,8 +274,13 @@ impl Open {
     fn take(&mut self, bytes: &[u8], events: &mut Vec<LinkEvent>) -> io::Result<()> {
         let lines = self.lines.push(bytes).ok_or_else(|| io::Error::other("a line is too long"))?;
         for line in lines {
-            let line = serde_json::from_slice(&line).map_err(|_| io::Error::other("a line is malformed"))?;
-            events.push(LinkEvent::Line(line));
+            let parsed =
+                serde_json::from_slice(&line).map_err(|_| io::Error::other("a line is malformed"))?;
+            let is_other = matches!(parsed, ServiceLine::Other(_));
+            events.push(match is_other && serde_json::from_slice::<AnyWelcome>(&line).is_ok() {
+                true => LinkEvent::BadWelcome,
+                false => LinkEvent::Line(parsed),
+            });
         }
         Ok(())
     }

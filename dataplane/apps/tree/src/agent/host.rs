@@ -21,7 +21,8 @@ use super::args::TreeArgs;
 use super::dispatcher_link::LinkEvent;
 use super::probes::Probes;
 use super::quic::Quic;
-use super::shared::{CertifiedKey, TreeIdentity};
+use super::shared::TreeIdentity;
+use crate::machine::dialogue::CertifiedKey;
 use crate::machine::{ConnId, FromHost, HostId, NodeAction, Peer, TreeNode};
 
 mod dialogue;
@@ -116,7 +117,7 @@ impl<'a> TreeHost<'a> {
         let measured = self.probes.take(now, &mut self.drive.poller);
         if let Some(measured) = measured.filter(|_| !self.drive.node.is_leaving()) {
             self.drive.node.conns.on_measured(&measured);
-            self.dialogue.report(&FromHost::Measured(measured));
+            self.dialogue.report(FromHost::Measured(measured));
         }
         self.dialogue.try_again(&self.drive);
         Ok(())
@@ -143,7 +144,11 @@ impl<'a> TreeHost<'a> {
                 }
                 // Input or output is tried after every wait.
                 HostPollKey::Data => {}
-                HostPollKey::Quic => self.quic.iter_mut().for_each(|quic| quic.readable |= ready.readable),
+                HostPollKey::Quic => {
+                    if let Some(quic) = &mut self.quic {
+                        quic.readable |= ready.readable;
+                    }
+                }
                 HostPollKey::Link(conn) => {
                     if !self.tcp.on_ready(conn, ready) {
                         self.on_dial(conn);
@@ -169,7 +174,7 @@ impl<'a> TreeHost<'a> {
                 NodeAction::Connect { conn, to } => self.connect(conn, to)?,
                 NodeAction::Datagrams { conn, deadline } => self.serve_datagrams(conn, deadline),
                 NodeAction::Close(conn) => self.end(conn),
-                NodeAction::Report(message) => self.dialogue.report(&message),
+                NodeAction::Report(message) => self.dialogue.report(message),
                 NodeAction::Measure(peers) => self.probes.begin(
                     self.drive.poller.now,
                     &peers,
@@ -200,6 +205,14 @@ impl<'a> TreeHost<'a> {
                 }
                 LinkEvent::Lost => continue,
                 LinkEvent::Line(line) => line,
+                LinkEvent::BadWelcome => {
+                    let cure = "check that they are of this version";
+                    return Err(AgentError::new(
+                        "dispatchers",
+                        "the dispatchers' welcome is malformed",
+                        cure,
+                    ));
+                }
             };
             match self.dialogue.on_line(&mut self.drive, line, !self.dials.is_empty())? {
                 DispatcherWord::Nothing => {}

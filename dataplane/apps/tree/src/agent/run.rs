@@ -8,6 +8,7 @@ use groupflow_host::error::AgentError;
 use groupflow_host::files::{Input, Output};
 use groupflow_host::process::raise_descriptors;
 use groupflow_host::report::{Reporter, Weight};
+use groupflow_host::subcommand::{check_name, Subcommand};
 use serde_json::{json, Value};
 
 use super::args::{begin, TreeArgs, TreeRecvArgs, TreeSendArgs};
@@ -22,9 +23,32 @@ const TURNS: usize = 16;
 /// How long a leaving host waits for its children to find parents.
 const FAREWELL: Duration = Duration::from_secs(3);
 
+impl Subcommand for TreeSendArgs {
+    fn reporter(&self) -> Reporter {
+        Reporter::new(self.tree.json, false, "tree-send", &self.tree.name, None)
+    }
+
+    fn run(&self, reporter: &mut Reporter) -> Result<u8, AgentError> {
+        check_name(&self.tree.name)?;
+        send(self, reporter)
+    }
+}
+
+impl Subcommand for TreeRecvArgs {
+    fn reporter(&self) -> Reporter {
+        let stdout = self.output.as_os_str() == "-";
+        Reporter::new(self.tree.json, stdout, "tree-recv", &self.tree.name, None)
+    }
+
+    fn run(&self, reporter: &mut Reporter) -> Result<u8, AgentError> {
+        check_name(&self.tree.name)?;
+        recv(self, reporter)
+    }
+}
+
 /// Runs `tree-send`: sends all of the input once enough hosts are in the tree, and waits until they have it.
 /// Returns the exit code.
-pub fn send(command: &TreeSendArgs, reporter: &mut Reporter) -> Result<u8, AgentError> {
+fn send(command: &TreeSendArgs, reporter: &mut Reporter) -> Result<u8, AgentError> {
     raise_descriptors();
     let input = Input::open(command.file.as_deref())?;
     let args = &command.tree;
@@ -85,7 +109,7 @@ pub fn send(command: &TreeSendArgs, reporter: &mut Reporter) -> Result<u8, Agent
 
 /// Runs `tree-recv`: receives the whole stream, and serves the host's children until they have it. Returns the
 /// exit code.
-pub fn recv(command: &TreeRecvArgs, reporter: &mut Reporter) -> Result<u8, AgentError> {
+fn recv(command: &TreeRecvArgs, reporter: &mut Reporter) -> Result<u8, AgentError> {
     raise_descriptors();
     let mut output = Output::open(&command.output)?;
     let args = &command.tree;
@@ -194,9 +218,9 @@ fn broken(at: u64) -> AgentError {
 /// Adds the figures of a host's edges over QUIC.
 fn add_quic(fields: &mut Value, host: &TreeHost<'_>) {
     let Some(quic) = &host.quic else { return };
-    let QuicCounts { sent, lost, came, datagrams, late } = quic.links.counts();
+    let QuicCounts { sent, lost, received, datagrams, late } = quic.links.counts();
     if sent > 0 {
-        fields["quic"] = json!({"sent": sent, "lost": lost, "came": came});
+        fields["quic"] = json!({"sent": sent, "lost": lost, "came": received});
     }
     if datagrams > 0 || late > 0 || host.takes_datagrams() {
         let (late, missing) = (late + host.drive.node.dropped(), host.drive.node.missing());

@@ -12,21 +12,12 @@ use rustls::crypto::ring as provider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{Connection, ServerConfig, ServerConnection};
-use serde::Deserialize;
 
 use super::quic::links::{of_child, of_parent};
+use crate::machine::dialogue::CertifiedKey;
 
 /// The protocol of an edge over QUIC (ALPN), which RFC 9001, 8.1, asks for.
 const EDGE: &[u8] = b"groupflow-tree";
-
-/// The tree's certificate and its key, in PEM, as the dispatchers send them.
-#[derive(Debug, Clone, Default, Deserialize)]
-pub struct CertifiedKey {
-    /// The certificate.
-    pub certificate: String,
-    /// The certificate's key.
-    pub key: String,
-}
 
 /// The TLS configurations of connections to and from other hosts.
 #[derive(Debug, Clone)]

@@ -34,7 +34,7 @@ pub struct ClusterHost {
     /// How many children it may have.
     pub capacity: u16,
     /// The parent that it was ordered to have.
-    pub up: ParentOrder,
+    pub place: ParentOrder,
     /// With [`ParentOrder::Outside`]: the parent outside, once it is known.
     pub outside: Option<HostId>,
     /// Latency to its parent, one way.
@@ -43,12 +43,9 @@ pub struct ClusterHost {
     pub order: u32,
     /// Whether its last order is carried out.
     pub attached: bool,
-    /// Other parents to which it may still be connected until its last order is carried out.
-    #[serde(alias = "was")]
-    pub earlier: Vec<HostId>,
-    /// Parents that it lost; they keep the bytes that it did not get until it has another parent.
-    #[serde(alias = "left")]
-    pub lost: Vec<HostId>,
+    /// Other parents to which it may still be connected, or that keep the bytes that it did not get, until its last
+    /// order is carried out.
+    pub former: Vec<HostId>,
     /// A parent lacked its next bytes; the head may have them.
     pub behind: bool,
     /// How many heads of other clusters are connected to it.
@@ -62,7 +59,6 @@ pub struct ClusterHost {
     /// Latencies that it measured, one way.
     pub measured: Vec<(HostId, Nanos)>,
     /// The result of its reviews.
-    #[serde(default)]
     pub(super) review: Review,
 }
 
@@ -73,13 +69,12 @@ impl ClusterHost {
             peer,
             router,
             capacity,
-            up: ParentOrder::Nothing,
+            place: ParentOrder::Nothing,
             outside: None,
             latency: Nanos::ZERO,
             order: 0,
             attached: false,
-            earlier: Vec::new(),
-            lost: Vec::new(),
+            former: Vec::new(),
             behind: false,
             foreign: 0,
             slow_until: Nanos::ZERO,
@@ -94,23 +89,23 @@ impl ClusterHost {
     fn leave_parent(&mut self) {
         let outside = self.outside.take();
         if let Some(before) = self.parent().or(outside) {
-            if !self.earlier.contains(&before) {
-                self.earlier.push(before);
+            if !self.former.contains(&before) {
+                self.former.push(before);
             }
         }
     }
 
     /// The host's parent, if that is in this cluster.
     pub fn parent(&self) -> Option<HostId> {
-        match self.up {
+        match self.place {
             ParentOrder::Host(parent) => Some(parent),
             ParentOrder::Nothing | ParentOrder::Outside => None,
         }
     }
 
-    /// All hosts to which it is or may be connected as a child.
-    fn may_be_below(&self) -> impl Iterator<Item = HostId> + '_ {
-        self.parent().into_iter().chain(self.outside).chain(self.earlier.iter().copied())
+    /// All hosts to which it is or may be connected as a child, or that keep bytes for it.
+    fn parents(&self) -> impl Iterator<Item = HostId> + '_ {
+        self.parent().into_iter().chain(self.outside).chain(self.former.iter().copied())
     }
 }
 
@@ -130,28 +125,16 @@ pub(super) struct Hold {
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Cluster {
     members: BTreeMap<HostId, ClusterHost>,
-    /// Hosts that left or failed, to which members may still be connected.
-    #[serde(alias = "ghosts")]
-    departed: BTreeMap<HostId, Departed>,
+    /// Hosts that left or failed, to which members may still be connected, and all hosts to which each may be
+    /// connected or that keep bytes for it.
+    departed: BTreeMap<HostId, Vec<HostId>>,
     /// Departed hosts to which no member can be connected any more, each with a host that may keep bytes for
     /// it.
-    #[serde(alias = "buried")]
     released: Vec<(HostId, HostId)>,
     /// Bytes that are kept for the heads of other clusters.
     holds: Vec<Hold>,
     /// Hosts that were sent to another cluster, and until when the bytes that they need are kept here.
-    sent_away: BTreeMap<HostId, Nanos>,
-}
-
-/// A host that left or failed.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-struct Departed {
-    /// Hosts to which it may still be connected as a child.
-    #[serde(alias = "ups")]
-    parents: Vec<HostId>,
-    /// Parents that it had lost, which keep bytes that hosts below it may need.
-    #[serde(alias = "left")]
-    lost: Vec<HostId>,
+    redirected: BTreeMap<HostId, Nanos>,
 }
 
 impl Cluster {
@@ -187,7 +170,7 @@ impl Cluster {
 
     /// The member that receives from outside.
     pub fn head(&self) -> Option<HostId> {
-        self.iter().find(|(_, member)| member.up == ParentOrder::Outside).map(|(host, _)| host)
+        self.iter().find(|(_, member)| member.place == ParentOrder::Outside).map(|(host, _)| host)
     }
 
     /// Adds a member that has no place yet.
@@ -202,9 +185,7 @@ impl Cluster {
         let orphans: Vec<HostId> = self.children(host).collect();
         orphans.iter().for_each(|&orphan| self.unplace(orphan));
         // The host may have been here before, and departed.
-        let departed = self.departed.entry(host).or_default();
-        departed.parents.extend(gone.may_be_below());
-        departed.lost.extend(&gone.lost);
+        self.departed.entry(host).or_default().extend(gone.parents());
         self.forget_departed();
         Some((gone, orphans))
     }
@@ -217,21 +198,20 @@ impl Cluster {
 
     /// Forgets departed hosts to which no member can be connected, and whose bytes no member needs.
     fn forget_departed(&mut self) {
-        let of_members = self.members.values().flat_map(|member| member.earlier.iter().chain(&member.lost));
-        let of_others = self.holds.iter().map(|hold| &hold.parent).chain(self.sent_away.keys());
+        let of_members = self.members.values().flat_map(|member| &member.former);
+        let of_others = self.holds.iter().map(|hold| &hold.parent).chain(self.redirected.keys());
         let (mut named, mut next) =
             (BTreeSet::new(), of_members.chain(of_others).copied().collect::<Vec<_>>());
         while let Some(name) = next.pop() {
-            if let Some(departed) = self.departed.get(&name).filter(|_| named.insert(name)) {
-                next.extend(departed.parents.iter().chain(&departed.lost));
+            if let Some(parents) = self.departed.get(&name).filter(|_| named.insert(name)) {
+                next.extend(parents);
             }
         }
-        for (name, departed) in std::mem::take(&mut self.departed) {
+        for (name, parents) in std::mem::take(&mut self.departed) {
             if named.contains(&name) {
-                self.departed.insert(name, departed);
+                self.departed.insert(name, parents);
             } else {
-                let parents = departed.parents.into_iter().chain(departed.lost);
-                self.released.extend(parents.map(|parent| (name, parent)));
+                self.released.extend(parents.into_iter().map(|parent| (name, parent)));
             }
         }
     }
@@ -244,12 +224,13 @@ impl Cluster {
     /// Whether a host, or one below it that has no other parent yet, may need bytes that `parent`, here or in
     /// another cluster, keeps for it.
     pub(super) fn may_need(&self, host: HostId, parent: HostId) -> bool {
-        let member =
-            self.get(host).is_some_and(|m| m.may_be_below().any(|p| p == parent) || m.lost.contains(&parent));
-        let departed = self.departed.get(&host);
-        member
-            || departed
-                .is_some_and(|departed| departed.parents.contains(&parent) || departed.lost.contains(&parent))
+        let of_member = self.get(host).into_iter().flat_map(ClusterHost::parents);
+        of_member.chain(self.of_departed(host)).any(|other| other == parent)
+    }
+
+    /// The parents of a departed host, present and past.
+    fn of_departed(&self, host: HostId) -> impl Iterator<Item = HostId> + '_ {
+        self.departed.get(&host).into_iter().flatten().copied()
     }
 
     /// Notes that a host serves the head of another cluster.
@@ -277,29 +258,29 @@ impl Cluster {
 
     /// Notes that a member is sent to another cluster: bytes that it and the hosts below it need are kept
     /// here until it has a place there.
-    pub(super) fn send_away(&mut self, host: HostId, until: Nanos) {
-        self.sent_away.insert(host, until);
+    pub(super) fn note_redirected(&mut self, host: HostId, until: Nanos) {
+        self.redirected.insert(host, until);
     }
 
     /// The earliest time until which a host that was sent away is waited for.
     pub(super) fn waits_until(&self) -> Option<Nanos> {
-        self.sent_away.values().min().copied()
+        self.redirected.values().min().copied()
     }
 
     /// Shortens all waits for hosts that were sent away.
     pub(super) fn wait_at_most(&mut self, until: Nanos) {
-        self.sent_away.values_mut().for_each(|due| *due = (*due).min(until));
+        self.redirected.values_mut().for_each(|due| *due = (*due).min(until));
     }
 
     /// Ends the waits for hosts that have a place by now, or are gone.
-    pub(super) fn wait_no_longer(&mut self, over: impl Fn(HostId, Nanos) -> bool) {
-        self.sent_away.retain(|&host, until| !over(host, *until));
+    pub(super) fn wait_no_longer(&mut self, is_over: impl Fn(HostId, Nanos) -> bool) {
+        self.redirected.retain(|&host, until| !is_over(host, *until));
         self.forget_departed();
     }
 
     /// The direct children of a host.
     pub fn children(&self, host: HostId) -> impl Iterator<Item = HostId> + '_ {
-        self.iter().filter(move |(_, member)| member.up == ParentOrder::Host(host)).map(|(child, _)| child)
+        self.iter().filter(move |(_, member)| member.place == ParentOrder::Host(host)).map(|(child, _)| child)
     }
 
     /// How many more children a host can take; 0 also if it is slow or may have failed.
@@ -339,14 +320,14 @@ impl Cluster {
     /// Edges from the head down to a host; `None`: it is not connected to the head.
     pub fn depth(&self, host: HostId) -> Option<usize> {
         let top = self.above(host).last().unwrap_or(host);
-        (self.get(top)?.up == ParentOrder::Outside).then(|| self.above(host).count())
+        (self.get(top)?.place == ParentOrder::Outside).then(|| self.above(host).count())
     }
 
     /// Latency from the head to a host, one way; `None`: it is not connected to the head.
     pub fn total(&self, host: HostId) -> Option<Nanos> {
         self.depth(host)?;
         let edges = std::iter::once(host).chain(self.above(host)).filter_map(|at| self.get(at));
-        let below_head = edges.filter(|member| member.up != ParentOrder::Outside);
+        let below_head = edges.filter(|member| member.place != ParentOrder::Outside);
         Some(below_head.fold(Nanos::ZERO, |sum, member| sum + member.latency))
     }
 
@@ -365,11 +346,8 @@ impl Cluster {
                 return true;
             }
             let above: Vec<HostId> = match self.get(at) {
-                Some(member) => member.may_be_below().chain(member.lost.iter().copied()).collect(),
-                None => self
-                    .departed
-                    .get(&at)
-                    .map_or(Vec::new(), |host| [&host.parents[..], &host.lost[..]].concat()),
+                Some(member) => member.parents().collect(),
+                None => self.of_departed(at).collect(),
             };
             for above in above {
                 if !seen.contains(&above) {
@@ -384,16 +362,16 @@ impl Cluster {
     /// Puts a host below a parent; returns the number of the order. `None`: this would make a cycle, now or
     /// before all orders are carried out.
     pub(super) fn put(
-        &mut self, host: HostId, up: ParentOrder, outside: Option<HostId>, latency: Nanos,
+        &mut self, host: HostId, place: ParentOrder, outside: Option<HostId>, latency: Nanos,
     ) -> Option<u32> {
-        if let ParentOrder::Host(parent) = up {
+        if let ParentOrder::Host(parent) = place {
             if self.would_cycle(host, parent) || !self.members.contains_key(&parent) {
                 return None;
             }
         }
         let member = self.members.get_mut(&host)?;
         member.leave_parent();
-        (member.up, member.outside) = (up, outside);
+        (member.place, member.outside) = (place, outside);
         member.latency = latency;
         member.attached = false;
         member.order = member.order.wrapping_add(1);
@@ -404,13 +382,12 @@ impl Cluster {
     /// host's last order.
     pub(super) fn confirm(&mut self, host: HostId, order: u32) -> Option<Vec<HostId>> {
         let member =
-            self.members.get_mut(&host).filter(|m| m.order == order && m.up != ParentOrder::Nothing)?;
+            self.members.get_mut(&host).filter(|m| m.order == order && m.place != ParentOrder::Nothing)?;
         member.attached = true;
         member.behind = false;
-        self.sent_away.remove(&host);
-        let mut former = std::mem::take(&mut member.earlier);
-        former.append(&mut member.lost);
-        former.retain(|&host| member.up != ParentOrder::Host(host) && member.outside != Some(host));
+        self.redirected.remove(&host);
+        let mut former = std::mem::take(&mut member.former);
+        former.retain(|&host| member.place != ParentOrder::Host(host) && member.outside != Some(host));
         self.forget_departed();
         Some(former)
     }
@@ -419,24 +396,9 @@ impl Cluster {
     pub(super) fn unplace(&mut self, host: HostId) {
         if let Some(member) = self.members.get_mut(&host) {
             member.leave_parent();
-            member.up = ParentOrder::Nothing;
+            member.place = ParentOrder::Nothing;
             member.attached = false;
         }
-    }
-
-    /// Notes that a host is connected to no parent. It may have said so when it lost an earlier parent, and
-    /// may still carry out its last order.
-    pub(super) fn detach(&mut self, host: HostId) {
-        if let Some(member) = self.members.get_mut(&host) {
-            let under_way = member.parent().filter(|_| !member.attached);
-            member.attached = false;
-            member.leave_parent();
-            let lost = std::mem::replace(&mut member.earlier, under_way.into_iter().collect());
-            let fresh: Vec<HostId> = lost.into_iter().filter(|host| !member.lost.contains(host)).collect();
-            member.lost.extend(fresh);
-            member.up = ParentOrder::Nothing;
-        }
-        self.forget_departed();
     }
 
     /// Whether one of two members has reached the other.

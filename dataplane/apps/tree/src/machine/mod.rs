@@ -8,6 +8,7 @@
 //! | [`policy`] | the controller's decisions: thresholds, bounds, which host is moved down |
 //! | [`cluster`] | the hosts of a cluster as a tree that never has a cycle |
 //! | [`message`] | the messages between hosts and dispatchers |
+//! | [`dialogue`] | the lines in which a host and the dispatchers' service carry these messages |
 //! | [`frame`] | the frames on the connections of an edge, and their parser |
 //! | [`datagram`] | the body of an edge's datagrams |
 //! | [`names`] | names of hosts, clusters and routers, and tickets |
@@ -42,6 +43,7 @@
 
 pub mod cluster;
 pub mod datagram;
+pub mod dialogue;
 pub mod dispatcher;
 pub mod dispatchers;
 pub mod frame;

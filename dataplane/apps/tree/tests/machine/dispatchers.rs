@@ -228,6 +228,23 @@ fn a_cluster_that_is_no_root_passes_up_what_it_cannot_keep() {
     assert_eq!(tree.root().below().count(), 2);
 }
 
+/// Nobody asked it for that, and the founder may take a while.
+#[test]
+fn what_a_host_measures_while_it_waits_for_a_founder_is_not_kept() {
+    let (mut tree, host) = (Told::new(policy(), 4), HostId(11));
+    tree.say(FOUNDER, FromHost::Join(join(FOUNDER, 4)));
+    tree.say(FOUNDER, measures(&[(SOURCE, 50)]));
+    let cluster = tree.root().below().next().expect("it is founded").0;
+    tree.say_to(cluster, host, FromHost::Join(join(host, 4)));
+    let stored =
+        |tree: &Told| serde_json::to_string(tree.all.get(cluster).expect("a cluster")).expect("JSON");
+    let before = stored(&tree);
+    for _ in 0..10 {
+        tree.say_to(cluster, host, measures(&[(SOURCE, 1); 100]));
+    }
+    assert_eq!(stored(&tree), before);
+}
+
 /// The rules are those of the command that started the dispatchers last.
 #[test]
 fn dispatchers_that_are_made_again_follow_the_present_policy() {

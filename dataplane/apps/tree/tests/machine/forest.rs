@@ -415,9 +415,9 @@ impl Forest {
             assert!(tree.len() <= self.policy.max_members);
             assert!(dispatcher.joining() <= self.policy.max_joins);
             assert!(dispatcher.below().count() <= 2 * self.policy.max_clusters);
-            assert!(tree.iter().filter(|(_, m)| m.up == ParentOrder::Outside).count() <= 1, "two heads");
+            assert!(tree.iter().filter(|(_, m)| m.place == ParentOrder::Outside).count() <= 1, "two heads");
             for (host, member) in tree.iter() {
-                if let ParentOrder::Host(parent) = member.up {
+                if let ParentOrder::Host(parent) = member.place {
                     assert!(!tree.is_below(parent, host), "a cycle was ordered");
                 }
             }

@@ -4,6 +4,7 @@
 mod between;
 mod datagrams;
 mod delays;
+mod dialogue;
 mod dispatchers;
 mod edges;
 mod forest;

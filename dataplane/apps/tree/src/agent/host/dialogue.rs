@@ -5,14 +5,12 @@ use std::time::{Duration, Instant};
 
 use groupflow_base::Nanos;
 use groupflow_host::error::{exit, AgentError};
-use serde::Deserialize;
-use serde_json::{json, Value};
 
 use super::drive::Drive;
 use crate::agent::args::TreeArgs;
 use crate::agent::dispatcher_link::DispatcherLink;
 use crate::agent::router;
-use crate::agent::shared::CertifiedKey;
+use crate::machine::dialogue::{CertifiedKey, ClusterLine, HostHello, HostLine, ServiceLine, ServiceRefusal};
 use crate::machine::{ClusterId, FromHost, HostId, Peer, RefusalCode, ToHost, TreeJoin};
 
 /// Pause before a refused host tries again, and its number of attempts.
@@ -20,51 +18,6 @@ const AGAIN: Duration = Duration::from_millis(300);
 const ATTEMPTS: u32 = 40;
 /// Dispatchers that are silent for this many of their signs of life are gone.
 const SIGNS_MISSED: u32 = 4;
-
-/// A line of the dispatchers (controller/groupflow/tree/connection.py).
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum ServiceLine {
-    /// The dispatchers know the host.
-    Welcome {
-        /// The root's cluster.
-        root: ClusterId,
-        /// `None`: nothing is encrypted.
-        identity: Option<CertifiedKey>,
-        /// Milliseconds between signs of life.
-        alive_ms: Option<u64>,
-    },
-    /// The last line.
-    Refused {
-        code: ServiceRefusal,
-        #[serde(default)]
-        text: String,
-    },
-    /// The number of hosts in the tree.
-    Hosts(usize),
-    /// An order of a cluster's dispatcher, and the join of the host that it comes after.
-    #[serde(untagged)]
-    Order {
-        cluster: ClusterId,
-        joins: u32,
-        #[serde(flatten)]
-        order: ToHost,
-    },
-}
-
-/// Why the service refuses a host.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum ServiceRefusal {
-    /// The source has left.
-    Ended,
-    /// The source's tree is no more.
-    NoTree,
-    /// As many hosts are connected as may be.
-    Full,
-    #[serde(other)]
-    Other,
-}
 
 /// A dispatcher's message that other parts of the host carry out.
 pub(super) enum DispatcherWord {
@@ -91,7 +44,7 @@ pub struct Dialogue {
     cluster: Option<ClusterId>,
     joins: u32,
     /// When a refused host joins again.
-    again: Option<Instant>,
+    retry_at: Option<Instant>,
     attempts: u32,
     order: u32,
     attached: bool,
@@ -120,7 +73,7 @@ impl Dialogue {
             root: None,
             cluster: None,
             joins: 0,
-            again: None,
+            retry_at: None,
             attempts: 0,
             order: 0,
             attached: false,
@@ -142,14 +95,14 @@ impl Dialogue {
     /// When a refused host joins again, or the connection has work to do.
     pub(super) fn deadline(&self) -> Option<Instant> {
         let link = self.link.deadline().filter(|_| !self.ended);
-        link.into_iter().chain(self.again).min()
+        link.into_iter().chain(self.retry_at).min()
     }
 
     /// Lets a refused host join again, if it is time. A host that has begun to leave meanwhile does not: the
     /// dispatcher that refused it lets it go.
     pub(super) fn try_again(&mut self, drive: &Drive) {
-        if self.again.is_some_and(|again| again <= drive.poller.now) {
-            self.again = None;
+        if self.retry_at.is_some_and(|time| time <= drive.poller.now) {
+            self.retry_at = None;
             self.join(self.root.filter(|_| !drive.node.is_leaving()));
         }
     }
@@ -163,33 +116,29 @@ impl Dialogue {
             return Err(refused(text));
         }
         drive.node.begin_again(drive.nanos());
-        let again = drive.poller.now + if code == RefusalCode::Ended { Duration::ZERO } else { AGAIN };
-        self.again = Some(again).filter(|_| !drive.node.is_leaving());
+        let time = drive.poller.now + if code == RefusalCode::Ended { Duration::ZERO } else { AGAIN };
+        self.retry_at = Some(time).filter(|_| !drive.node.is_leaving());
         Ok(())
     }
 
-    pub(super) fn report(&mut self, message: &FromHost) {
+    pub(super) fn report(&mut self, message: FromHost) {
         match message {
-            FromHost::Attached { order, .. } if *order == self.order => {
+            FromHost::Attached { order, .. } if order == self.order => {
                 (self.attached, self.attempts) = (true, 0);
             }
             FromHost::Lost { .. } => self.attached = false,
             _ => {}
         }
-        let (Some(cluster), Ok(Value::Object(mut line))) = (self.cluster, serde_json::to_value(message))
-        else {
-            return;
-        };
-        line.insert("cluster".to_owned(), json!(cluster));
-        line.insert("joins".to_owned(), json!(self.joins));
-        self.link.send(&Value::Object(line));
+        if let Some(cluster) = self.cluster {
+            self.link.send(&HostLine::Message(ClusterLine { cluster, joins: self.joins, message }));
+        }
     }
 
     pub(super) fn join(&mut self, cluster: Option<ClusterId>) {
         if cluster.is_some() {
             (self.cluster, self.order, self.attached) = (cluster, 0, false);
             self.joins += 1;
-            self.report(&FromHost::Join(self.card()));
+            self.report(FromHost::Join(self.card()));
         }
     }
 
@@ -203,24 +152,26 @@ impl Dialogue {
 
     /// Introduces the host to dispatchers that it has just connected to.
     pub(super) fn greet(&mut self) {
-        let hello = json!({
-            "join": self.card(), "key": format!("{:032x}", self.key), "source": self.is_source,
-            "delay_ms": self.delay_bound_ms, "root": self.root,
-        });
-        self.link.send(&json!({"hello": hello}));
+        let hello = HostHello {
+            join: self.card(),
+            key: format!("{:032x}", self.key),
+            source: self.is_source,
+            delay_ms: self.delay_bound_ms,
+            root: self.root,
+        };
+        self.link.send(&HostLine::Hello(hello));
     }
 
     pub(super) fn on_line(
-        &mut self, drive: &mut Drive, line: Value, is_dialling: bool,
+        &mut self, drive: &mut Drive, line: ServiceLine, is_dialling: bool,
     ) -> Result<DispatcherWord, AgentError> {
-        let is_welcome = line.get("welcome").is_some();
-        match serde_json::from_value(line) {
-            Ok(ServiceLine::Welcome { root, identity, alive_ms }) => {
+        match line {
+            ServiceLine::Welcome { root, identity, alive_ms } => {
                 self.on_welcome(drive, root, alive_ms, is_dialling)?;
                 Ok(DispatcherWord::Welcome(identity))
             }
-            Ok(ServiceLine::Refused { code, text }) => self.on_refused(drive, code, &text),
-            Ok(ServiceLine::Order { cluster, joins, order }) => {
+            ServiceLine::Refused { code, text } => self.on_refused(drive, code, &text),
+            ServiceLine::Message(ClusterLine { cluster, joins, message: order }) => {
                 if joins != self.joins || Some(cluster) != self.cluster {
                     return Ok(DispatcherWord::Nothing);
                 }
@@ -231,16 +182,11 @@ impl Dialogue {
                 }
                 Ok(DispatcherWord::Order(order))
             }
-            Ok(ServiceLine::Hosts(hosts)) => {
+            ServiceLine::Hosts(hosts) => {
                 self.hosts = hosts;
                 Ok(DispatcherWord::Nothing)
             }
-            Err(_) if is_welcome => {
-                let cure = "check that they are of this version";
-                Err(AgentError::new("dispatchers", "the dispatchers' welcome is malformed", cure))
-            }
-            // A sign of life; or a line of a later version, which is not for this host.
-            Err(_) => Ok(DispatcherWord::Nothing),
+            ServiceLine::Alive(_) | ServiceLine::Other(_) => Ok(DispatcherWord::Nothing),
         }
     }
 
@@ -272,18 +218,18 @@ impl Dialogue {
         let (order, attached) = (self.order, self.attached);
         if self.is_source {
             self.cluster = Some(root);
-            self.report(&FromHost::Back { order: 0, attached: true });
+            self.report(FromHost::Back { order: 0, attached: true });
         }
         if drive.node.is_leaving() {
-            self.report(&FromHost::Leave);
+            self.report(FromHost::Leave);
         } else if !self.is_source && order == 0 {
             // The host may have been sent to another cluster before the connection was lost.
-            self.again = None;
+            self.retry_at = None;
             self.join(self.cluster.or(self.root));
         } else if !self.is_source {
-            self.report(&FromHost::Back { order, attached });
+            self.report(FromHost::Back { order, attached });
             if drive.node.parent().is_none() && !is_dialling {
-                self.report(&FromHost::Lost { order, gone: false });
+                self.report(FromHost::Lost { order, gone: false });
             }
         }
         Ok(())

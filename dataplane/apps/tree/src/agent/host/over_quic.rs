@@ -45,13 +45,13 @@ impl TreeHost<'_> {
         let (now, node) = (self.drive.nanos(), &mut self.drive.node);
         let mut is_open = true;
         while let Some(link) = quic.links.get(conn).filter(|_| is_open) {
-            quic.came.clear();
-            is_open = link.read(BATCH, &mut quic.came).is_some();
-            if is_open || !quic.came.is_empty() {
+            quic.received.clear();
+            is_open = link.read(BATCH, &mut quic.received).is_some();
+            if is_open || !quic.received.is_empty() {
                 // No bytes are a sign of life.
-                node.on_bytes(now, conn, &quic.came);
+                node.on_bytes(now, conn, &quic.received);
             }
-            if quic.came.len() < BATCH {
+            if quic.received.len() < BATCH {
                 break;
             }
         }

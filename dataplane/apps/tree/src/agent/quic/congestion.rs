@@ -43,14 +43,14 @@ struct BoundedController {
     round: u64,
     /// Round trips since losses were last judged, and the bytes that were acknowledged and lost in these.
     rounds: u64,
-    came: u64,
+    acked: u64,
     lost: u64,
 }
 
 impl BoundedController {
     fn new(now: Instant, mtu: u16) -> BoundedController {
         let model = Arc::new(BbrConfig::default()).build(now, mtu);
-        BoundedController { model, mtu, most: u64::MAX, sent: 0, round: 0, rounds: 0, came: 0, lost: 0 }
+        BoundedController { model, mtu, most: u64::MAX, sent: 0, round: 0, rounds: 0, acked: 0, lost: 0 }
     }
 }
 
@@ -61,7 +61,7 @@ impl Controller for BoundedController {
     }
 
     fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, app_limited: bool, rtt: &RttEstimator) {
-        self.came += bytes;
+        self.acked += bytes;
         self.model.on_ack(now, sent, bytes, app_limited, rtt);
     }
 
@@ -69,16 +69,16 @@ impl Controller for BoundedController {
         self.model.on_end_acks(now, in_flight, app_limited, largest);
         if largest.is_some_and(|largest| largest >= self.round) {
             (self.round, self.rounds) = (self.sent, self.rounds + 1);
-            let all = self.came + self.lost;
+            let all = self.acked + self.lost;
             if self.lost > 0 && all < JUDGED * u64::from(self.mtu) {
                 return;
             }
             self.most = if self.lost > all / MOST_LOST {
-                (self.came / self.rounds).max(LEAST * u64::from(self.mtu))
+                (self.acked / self.rounds).max(LEAST * u64::from(self.mtu))
             } else {
                 self.most.saturating_add(self.most / GROWTH + u64::from(self.mtu))
             };
-            (self.rounds, self.came, self.lost) = (0, 0, 0);
+            (self.rounds, self.acked, self.lost) = (0, 0, 0);
         }
     }
 

@@ -273,7 +273,7 @@ impl QuicLink {
         QuicCounts {
             sent: stats.path.sent_packets,
             lost: stats.path.lost_packets,
-            came: stats.udp_rx.datagrams,
+            received: stats.udp_rx.datagrams,
             datagrams: stats.frame_rx.datagram,
             late: self.late,
         }

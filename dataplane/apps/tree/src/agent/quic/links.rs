@@ -63,7 +63,7 @@ pub struct QuicCounts {
     /// Packets of these that were lost on the way.
     pub lost: u64,
     /// Packets that came.
-    pub came: u64,
+    pub received: u64,
     /// Datagrams that came.
     pub datagrams: u64,
     /// Datagrams that waited for too long, or that there was no room for, and were not sent.
@@ -76,7 +76,7 @@ impl QuicCounts {
         QuicCounts {
             sent: self.sent + other.sent,
             lost: self.lost + other.lost,
-            came: self.came + other.came,
+            received: self.received + other.received,
             datagrams: self.datagrams + other.datagrams,
             late: self.late + other.late,
         }

@@ -47,7 +47,7 @@ pub struct Quic {
     unsent: Option<Transmit>,
     out: Vec<u8>,
     /// Bytes that came over a connection's stream.
-    pub came: Vec<u8>,
+    pub received: Vec<u8>,
     /// There may be datagrams to read.
     pub readable: bool,
 }
@@ -67,7 +67,7 @@ impl Quic {
             room: vec![0; READS * READ].into_boxed_slice(),
             unsent: None,
             out: Vec::with_capacity(WRITE),
-            came: Vec::with_capacity(BATCH),
+            received: Vec::with_capacity(BATCH),
             readable: true,
         })
     }

@@ -51,9 +51,9 @@ impl DispatcherMut<'_> {
         }
     }
 
-    fn let_take_over(&mut self, by: ClusterId, room: usize, far: Nanos, measured: &[(HostId, Nanos)]) {
+    fn let_take_over(&mut self, by: ClusterId, room: usize, distance: Nanos, measured: &[(HostId, Nanos)]) {
         let base = self.tree.head().and_then(|head| self.delay(head)).unwrap_or(Nanos::ZERO);
-        let fits = |latency: Nanos| !self.is_beyond(base + far + latency);
+        let fits = |latency: Nanos| !self.is_beyond(base + distance + latency);
         let to = |host: HostId| measured.iter().find(|(h, _)| *h == host).map(|&(_, latency)| latency);
         let nearer = |(&id, below): (&ClusterId, &Below)| {
             let latency = to(below.head.host).filter(|&latency| id != by && latency < below.latency)?;
@@ -200,7 +200,7 @@ impl DispatcherMut<'_> {
         let (root, until) = (self.all.root, self.now + self.policy.patience);
         for host in self.tree.hosts() {
             self.notify(host, ToHost::Redirect(root));
-            self.tree.send_away(host, until);
+            self.tree.note_redirected(host, until);
             self.tree.remove(host);
         }
         self.end();

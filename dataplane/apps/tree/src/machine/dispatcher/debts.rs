@@ -2,8 +2,8 @@
 //!
 //! The head of a cluster is connected to a host of the cluster above. When the head dies, that upper host
 //! keeps the bytes that hosts below the head did not get until those have them from others, which shows in the
-//! lower cluster. So the upper cluster remembers the pair ([`Hold`]) until the lower one owes it nothing any
-//! more. Meanwhile the lower hosts count among those that may need the bytes kept for hosts of the upper
+//! lower cluster. So the upper cluster remembers the pair ([`Hold`]) until no host of the lower one may need these
+//! bytes. Meanwhile the lower hosts count among those that may need the bytes kept for hosts of the upper
 //! cluster. A cluster whose hosts are all gone continues to exist until no host needs the bytes kept for them.
 
 use super::*;
@@ -50,7 +50,7 @@ impl DispatcherMut<'_> {
     pub(super) fn redirect(&mut self, host: HostId, to: ClusterId) {
         let until = self.now + self.policy.patience;
         self.notify(host, ToHost::Redirect(to));
-        self.tree.send_away(host, until);
+        self.tree.note_redirected(host, until);
         self.remove(host);
     }
 

@@ -22,7 +22,6 @@ const DOUBLED: u32 = 6;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Review {
     /// How many measurements it was asked for and has not told.
-    #[serde(default)]
     pub(super) asked: u8,
     /// The host's last measurement found a better parent.
     better: bool,
@@ -146,7 +145,7 @@ impl DispatcherMut<'_> {
         let next = self.tree.iter().filter(|(_, member)| self.has_parent(member)).min_by_key(after);
         let Some((host, member)) = next else { return };
         let own = member.parent().and_then(|parent| self.tree.get(parent)).map(|parent| parent.peer);
-        let (is_head, router) = (member.up == ParentOrder::Outside, member.router);
+        let (is_head, router) = (member.place == ParentOrder::Outside, member.router);
         self.reviewed = (self.now, host);
         if is_head {
             return self.review_head();
@@ -194,7 +193,7 @@ impl DispatcherMut<'_> {
         let Some(member) = self.tree.get_mut(host).filter(|member| member.attached) else { return };
         let parent = member.parent().or(member.outside);
         let now = measured.iter().find(|&&(to, _)| Some(to) == parent).map(|&(_, latency)| latency);
-        let (is_head, slow_until) = (member.up == ParentOrder::Outside, member.slow_until);
+        let (is_head, slow_until) = (member.place == ParentOrder::Outside, member.slow_until);
         member.latency = now.unwrap_or(member.latency);
         if is_head {
             self.report_delays();

@@ -6,8 +6,8 @@ use super::*;
 impl Dispatcher {
     /// The host that can serve another head: it has room, is not behind a slow host if possible, and is
     /// nearest to this cluster's head.
-    pub(super) fn attach_point(&self, not: Option<HostId>) -> Option<HostId> {
-        let ranked = self.open().filter(|&host| Some(host) != not);
+    pub(super) fn attach_point(&self, except: Option<HostId>) -> Option<HostId> {
+        let ranked = self.open().filter(|&host| Some(host) != except);
         let ranked = ranked.filter_map(|host| self.rank(host, Nanos::ZERO, false));
         ranked.min().map(|rank| rank.parent)
     }
@@ -25,9 +25,9 @@ impl Dispatcher {
 }
 
 impl DispatcherMut<'_> {
-    /// Gives the head of a cluster a parent here, other than `not` if possible. If no host has room, the
+    /// Gives the head of a cluster a parent here, other than `except` if possible. If no host has room, the
     /// cluster may be passed on to one beside it; otherwise some host serves more children than it offered.
-    pub(super) fn attach(&mut self, cluster: ClusterId, not: Option<HostId>, may_pass_on: bool) {
+    pub(super) fn attach(&mut self, cluster: ClusterId, except: Option<HostId>, may_pass_on: bool) {
         let Some(below) = self.below.get_mut(&cluster) else { return };
         below.from = None;
         let (behind, latency) = (below.behind, below.latency);
@@ -36,7 +36,7 @@ impl DispatcherMut<'_> {
         if let Some(head) = self.tree.head().filter(|&head| behind && !self.is_suspect(head)) {
             return self.attach_to(cluster, head);
         }
-        if let Some(host) = self.attach_point(not).or_else(|| self.attach_point(None)) {
+        if let Some(host) = self.attach_point(except).or_else(|| self.attach_point(None)) {
             return self.attach_to(cluster, host);
         }
         if let Some(other) = self.nearest_settled(cluster).filter(|_| may_pass_on) {
@@ -112,7 +112,7 @@ impl DispatcherMut<'_> {
     /// Lets a child of this cluster's head take its place. False: none can.
     fn replace_slow_head(&mut self) -> bool {
         let Some(slow) = self.tree.head() else { return false };
-        let serves = |member: &ClusterHost| member.up == ParentOrder::Host(slow) && member.capacity > 0;
+        let serves = |member: &ClusterHost| member.place == ParentOrder::Host(slow) && member.capacity > 0;
         let Some(head) = self.next_head(serves) else { return false };
         let children: Vec<HostId> = self.tree.children(slow).collect();
         let until = self.now + self.policy.slow_for;

@@ -17,8 +17,7 @@ pub(super) struct Joining {
     measured: Vec<(HostId, Nanos)>,
     stage: JoinStage,
     /// How often the host was asked to measure heads of clusters that were founded meanwhile.
-    #[serde(default)]
-    again: u8,
+    repeats: u8,
 }
 
 impl Joining {
@@ -26,6 +25,15 @@ impl Joining {
     pub(super) fn is_asked(&self) -> bool {
         self.stage != JoinStage::Founder
     }
+}
+
+/// A cluster below, whose head a joining host has measured. Of several the least is the nearest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct NearCluster {
+    /// The host's delay would be beyond the bound there.
+    is_beyond: bool,
+    latency: Nanos,
+    cluster: ClusterId,
 }
 
 /// How often a host is asked at most to measure new heads, which it may be unable to reach.
@@ -55,7 +63,7 @@ impl DispatcherMut<'_> {
         // A host that is a member already has begun again, and still needs its next bytes.
         if self.tree.get(from).is_some() {
             let until = self.now + self.policy.patience;
-            self.tree.send_away(from, until);
+            self.tree.note_redirected(from, until);
             self.remove(from);
         }
         self.joins.remove(&from);
@@ -85,7 +93,7 @@ impl DispatcherMut<'_> {
             true => (JoinStage::Parent, self.candidates(join.router)),
             false => (JoinStage::Cluster, self.heads()),
         };
-        let joining = Joining { join, since: self.now, measured: Vec::new(), stage, again: 0 };
+        let joining = Joining { join, since: self.now, measured: Vec::new(), stage, repeats: 0 };
         self.joins.insert(from, joining);
         self.notify(from, ToHost::Probe(asked));
     }
@@ -95,7 +103,7 @@ impl DispatcherMut<'_> {
     fn wait_for_founder(&mut self, join: TreeJoin) {
         let host = join.peer.host;
         let waiting =
-            Joining { join, since: self.now, measured: Vec::new(), stage: JoinStage::Founder, again: 0 };
+            Joining { join, since: self.now, measured: Vec::new(), stage: JoinStage::Founder, repeats: 0 };
         self.joins.insert(host, waiting);
     }
 
@@ -132,16 +140,14 @@ impl DispatcherMut<'_> {
         // A host's delay is at least that over the heads: farther down it may be beyond the bound.
         let base = self.tree.head().and_then(|head| self.delay(head)).unwrap_or(Nanos::ZERO);
         let is_beyond = |latency: Nanos| self.is_beyond(base + latency);
-        let rated = self.below.iter().filter_map(|(&id, below)| {
+        let rated = self.below.iter().filter_map(|(&cluster, below)| {
             let latency = to(below.head.host)?;
-            Some((is_beyond(below.latency + latency), latency, id))
+            Some(NearCluster { is_beyond: is_beyond(below.latency + latency), latency, cluster })
         });
-        let nearest = rated.min().map(|(beyond, latency, id)| (latency, id, beyond));
-        let nearest_is_worse = |beyond| beyond && !is_beyond(own);
-        if let Some((_, cluster, _)) =
-            nearest.filter(|&(latency, _, beyond)| latency < own && !nearest_is_worse(beyond))
-        {
-            return self.notify(from, ToHost::Redirect(cluster));
+        let nearest = rated.min();
+        let is_nearer = |near: &NearCluster| near.latency < own && (!near.is_beyond || is_beyond(own));
+        if let Some(near) = nearest.filter(is_nearer) {
+            return self.notify(from, ToHost::Redirect(near.cluster));
         }
         let fits = own < self.policy.threshold || self.shares_router(&joining.join);
         if fits && self.has_place(joining.join.capacity) {
@@ -155,19 +161,19 @@ impl DispatcherMut<'_> {
             return self.notify(from, ToHost::Probe(others));
         }
         let unknown = self.heads().into_iter().filter(|head| to(head.host).is_none()).collect::<Vec<Peer>>();
-        if !unknown.is_empty() && joining.again < MEASURED_AGAIN {
+        if !unknown.is_empty() && joining.repeats < MEASURED_AGAIN {
             // A cluster was founded while the host measured; its head may be near, or behind the same router.
-            joining.again += 1;
+            joining.repeats += 1;
             self.joins.insert(from, joining);
             return self.notify(from, ToHost::Probe(unknown));
         }
-        let overflow = nearest.filter(|&(latency, ..)| fits && latency < self.policy.threshold);
+        let overflow = nearest.filter(|near| fits && near.latency < self.policy.threshold);
         match (overflow, nearest) {
-            (Some((_, cluster, _)), _) => self.notify(from, ToHost::Redirect(cluster)),
+            (Some(near), _) => self.notify(from, ToHost::Redirect(near.cluster)),
             (None, _) if self.below.len() < self.policy.max_clusters && self.attach_point(None).is_some() => {
                 self.let_found(&joining.join, own, &joining.measured);
             }
-            (None, Some((_, cluster, _))) => self.notify(from, ToHost::Redirect(cluster)),
+            (None, Some(near)) => self.notify(from, ToHost::Redirect(near.cluster)),
             (None, None) => {
                 let text = format!("no host of {} has room for another child", self.id);
                 self.refuse(from, RefusalCode::Full, text);
@@ -208,7 +214,7 @@ impl DispatcherMut<'_> {
     /// Puts a host in the place of one that serves no children, which goes below it: so a host that can serve
     /// others is taken in although no host has room.
     fn put_above(&mut self, host: HostId, leaf: HostId) {
-        match self.tree.get(leaf).map(|member| member.up) {
+        match self.tree.get(leaf).map(|member| member.place) {
             Some(ParentOrder::Host(parent)) => {
                 self.order_below(host, parent);
                 self.order_below(leaf, host);

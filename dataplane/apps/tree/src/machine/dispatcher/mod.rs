@@ -65,16 +65,12 @@ pub struct Dispatcher {
     #[serde(skip)]
     pub(super) now: Nanos,
     /// The delay from the source of the host above to which the head is connected.
-    #[serde(default)]
     delay_above: Nanos,
     /// When a host was last asked to measure again, and which.
-    #[serde(default)]
     reviewed: (Nanos, HostId),
     /// Since the head has its present place, all orders of the cluster's hosts were carried out at some time.
-    #[serde(default)]
     settled: bool,
     /// The host above that lacks the head's next bytes.
-    #[serde(default)]
     tried_above: Option<HostId>,
     rng: ChaCha8Rng,
     /// The cluster's hosts are gone, and the clusters below are handed over.
@@ -89,7 +85,7 @@ impl Dispatcher {
         let mut dispatcher = Dispatcher::new(id, policy, Above::Root, seed);
         let capacity = source.capacity.min(policy.max_children);
         let mut head = ClusterHost::new(source.peer, source.router, capacity, now);
-        (head.up, head.attached) = (ParentOrder::Outside, true);
+        (head.place, head.attached) = (ParentOrder::Outside, true);
         dispatcher.tree.add(head);
         dispatcher
     }
@@ -204,7 +200,7 @@ impl Dispatcher {
 
     /// Whether a member is the source, without which there is no tree.
     fn is_source(&self, member: &ClusterHost) -> bool {
-        self.above == Above::Root && member.up == ParentOrder::Outside
+        self.above == Above::Root && member.place == ParentOrder::Outside
     }
 
     fn ticket(&mut self) -> Ticket {

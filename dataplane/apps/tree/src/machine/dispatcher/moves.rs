@@ -101,15 +101,15 @@ impl Dispatcher {
 impl DispatcherMut<'_> {
     /// Orders a host to its parent, and tells the parent to expect the host. An order that might make a cycle
     /// for a while is given later.
-    pub(super) fn order(&mut self, host: HostId, up: ParentOrder, latency: Nanos) {
-        let parent = match (up, self.above) {
+    pub(super) fn order(&mut self, host: HostId, place: ParentOrder, latency: Nanos) {
+        let parent = match (place, self.above) {
             (ParentOrder::Host(parent), _) => self.tree.get(parent).map(|member| member.peer),
             (ParentOrder::Outside, Above::Attached(_, peer, _)) => Some(peer),
             _ => None,
         };
-        let outside = parent.filter(|_| up == ParentOrder::Outside).map(|parent| parent.host);
-        let Some(order) = self.tree.put(host, up, outside, latency) else {
-            if let (ParentOrder::Host(parent), Some(_)) = (up, self.tree.get(host)) {
+        let outside = parent.filter(|_| place == ParentOrder::Outside).map(|parent| parent.host);
+        let Some(order) = self.tree.put(host, place, outside, latency) else {
+            if let (ParentOrder::Host(parent), Some(_)) = (place, self.tree.get(host)) {
                 self.deferred.insert(host, parent);
             }
             return;
@@ -117,11 +117,11 @@ impl DispatcherMut<'_> {
         self.deferred.remove(&host);
         // The order of a head whose parent is not known yet follows when it is.
         let Some(parent) = parent else { return };
-        let ticket = match (up, self.above) {
+        let ticket = match (place, self.above) {
             (ParentOrder::Outside, Above::Attached(_, _, ticket)) => ticket,
             _ => self.ticket(),
         };
-        if let ParentOrder::Host(parent) = up {
+        if let ParentOrder::Host(parent) = place {
             self.notify(parent, ToHost::Expect { child: host, ticket });
         }
         self.notify(host, ToHost::Place { order, parent, ticket });
@@ -156,7 +156,7 @@ impl DispatcherMut<'_> {
         let Some(member) = self.tree.get(host) else {
             return self.refuse(host, RefusalCode::Ended, format!("{host} is not in {} any more", self.id));
         };
-        let (up, latency, knows) = (member.up, member.latency, member.order == order);
+        let (place, latency, knows) = (member.place, member.latency, member.order == order);
         let is_source = self.is_source(member);
         self.expect_again(host);
         if is_source {
@@ -165,7 +165,7 @@ impl DispatcherMut<'_> {
         match (knows, attached) {
             (true, true) => self.on_attached(host, order, latency),
             // The host did not get its last order.
-            (false, _) if up != ParentOrder::Nothing => self.order(host, up, latency),
+            (false, _) if place != ParentOrder::Nothing => self.order(host, place, latency),
             _ => {}
         }
         self.retry();
@@ -186,9 +186,9 @@ impl DispatcherMut<'_> {
         let Some(member) = self.tree.get(host).filter(|m| m.order == order && !self.is_source(m)) else {
             return;
         };
-        let (up, behind) = (member.up, gone || member.behind);
+        let (place, behind) = (member.place, gone || member.behind);
         self.set_behind(host, behind);
-        match up {
+        match place {
             ParentOrder::Outside => {
                 self.note_tried(gone);
                 self.ask_above();
@@ -197,7 +197,7 @@ impl DispatcherMut<'_> {
                 if !gone {
                     self.suspect(parent);
                 }
-                self.tree.detach(host);
+                self.tree.unplace(host);
                 let head = self.tree.head();
                 match head.filter(|&head| behind && !self.is_suspect(head)) {
                     Some(head) if gone && head == parent => self.on_behind_head(host, head),
@@ -217,7 +217,7 @@ impl DispatcherMut<'_> {
         self.settling.remove(&host);
         self.deferred.retain(|&moved, &mut parent| moved != host && parent != host);
         let Some((gone, mut orphans)) = self.tree.remove(host) else { return };
-        if gone.up == ParentOrder::Outside {
+        if gone.place == ParentOrder::Outside {
             if self.above == Above::Root {
                 return self.end();
             }
@@ -233,14 +233,14 @@ impl DispatcherMut<'_> {
         self.attach_elsewhere(host);
         self.retry();
         self.end_if_empty();
-        if gone.up == ParentOrder::Outside {
+        if gone.place == ParentOrder::Outside {
             self.ask_above();
         }
     }
 
     /// Chooses one of the hosts without a place as the new head.
     fn choose_head(&mut self, orphans: &mut Vec<HostId>) {
-        if let Some(head) = self.next_head(|member| member.up == ParentOrder::Nothing) {
+        if let Some(head) = self.next_head(|member| member.place == ParentOrder::Nothing) {
             orphans.retain(|&orphan| orphan != head);
             self.make_head(head);
         }
@@ -260,12 +260,12 @@ impl DispatcherMut<'_> {
         self.place_beside(host, None);
     }
 
-    /// Does the same as [`DispatcherMut::place`], but not below `not` if there is another host.
-    pub(super) fn place_beside(&mut self, host: HostId, not: Option<HostId>) {
+    /// Does the same as [`DispatcherMut::place`], but not below `except` if there is another host.
+    pub(super) fn place_beside(&mut self, host: HostId, except: Option<HostId>) {
         if self.tree.get(host).is_none() {
             return;
         }
-        let best = self.best_parent(host, |parent, _| Some(parent) != not);
+        let best = self.best_parent(host, |parent, _| Some(parent) != except);
         let best = best.or_else(|| self.best_parent(host, |_, _| true));
         match best.or_else(|| self.overloaded_parent(Some(host))) {
             Some(parent) => self.order_below(host, parent),
@@ -297,7 +297,8 @@ impl DispatcherMut<'_> {
             return;
         }
         let until = self.now + self.policy.slow_for;
-        if let Some(slow) = self.tree.get_mut(child).filter(|member| member.up == ParentOrder::Host(host)) {
+        if let Some(slow) = self.tree.get_mut(child).filter(|member| member.place == ParentOrder::Host(host))
+        {
             slow.slow_until = slow.slow_until.max(until);
         }
         if self.tree.get(host).is_none() || self.settling.get(&host).is_some_and(|&until| until > self.now) {
@@ -309,7 +310,7 @@ impl DispatcherMut<'_> {
             Demotion::LargestLatency => self.farthest_child(host).unwrap_or(child),
         };
         let done = match self.tree.get(slow) {
-            Some(member) if member.up == ParentOrder::Host(host) => self.demote(slow, host),
+            Some(member) if member.place == ParentOrder::Host(host) => self.demote(slow, host),
             Some(_) => false,
             None => self.demote_head(slow, host),
         };
@@ -325,9 +326,11 @@ impl DispatcherMut<'_> {
             return false;
         }
         match self.tree.get(child) {
-            Some(member) if member.up == ParentOrder::Host(host) => {
+            Some(member) if member.place == ParentOrder::Host(host) => {
                 let other = self.best_parent(child, |_, _| true);
-                other.into_iter().for_each(|other| self.order_below(child, other));
+                if let Some(other) = other {
+                    self.order_below(child, other);
+                }
                 other.is_some()
             }
             Some(_) => false,
@@ -377,14 +380,14 @@ impl DispatcherMut<'_> {
         for (host, parent) in std::mem::take(&mut self.deferred) {
             // A host without a place gets the best one that there is now.
             let placed = |member: &ClusterHost| {
-                member.up != ParentOrder::Nothing && member.up != ParentOrder::Host(parent)
+                member.place != ParentOrder::Nothing && member.place != ParentOrder::Host(parent)
             };
             // A host that was meanwhile put below the host cannot serve it: the move waits for another.
             if self.tree.get(host).is_some_and(placed) && !self.tree.is_below(parent, host) {
                 self.order_below(host, parent);
             }
         }
-        let waiting = self.tree.iter().filter(|(_, member)| member.up == ParentOrder::Nothing);
+        let waiting = self.tree.iter().filter(|(_, member)| member.place == ParentOrder::Nothing);
         let waiting: Vec<HostId> =
             waiting.map(|(host, _)| host).filter(|h| !self.deferred.contains_key(h)).collect();
         for host in waiting {

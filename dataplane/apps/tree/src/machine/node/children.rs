@@ -167,7 +167,10 @@ impl Children {
     }
 
     fn wait_no_longer(&mut self, is_over: impl Fn(&Expected) -> bool) {
-        self.expected.iter_mut().filter(|expected| is_over(expected)).for_each(|over| over.until = None);
+        self.expected
+            .iter_mut()
+            .filter(|expected| is_over(expected))
+            .for_each(|expected| expected.until = None);
     }
 
     pub(super) fn forget(&mut self, host: HostId, stream: &mut Fanout, conns: &mut Conns) {

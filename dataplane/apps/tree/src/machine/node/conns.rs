@@ -332,9 +332,9 @@ impl Conns {
 
     /// Closes all connections of an edge. The parent is told MOVED if another one serves this node.
     pub(super) fn close_edge(&mut self, edge: u32, moved: bool) {
-        let told = self.accepted(edge).filter(|_| moved);
+        let last = self.accepted(edge).filter(|_| moved);
         for (conn, _) in self.of_edge(edge).collect::<Vec<_>>() {
-            match told == Some(conn) {
+            match last == Some(conn) {
                 true => self.send_last(conn, &TreeFrame::Moved),
                 false => self.drop(conn),
             }

@@ -102,8 +102,8 @@ impl Reorder {
             let next = self.next();
             let last = self.end.map(|(end, _)| end) == Some(next);
             let ready = if last { next } else { self.record_before(next) }.saturating_sub(self.from);
-            let over = last && ready == 0;
-            if self.out < self.from && (ready > 0 || over || self.from - self.out > far) {
+            let has_ended = last && ready == 0;
+            if self.out < self.from && (ready > 0 || has_ended || self.from - self.out > far) {
                 if self.from - self.out > room && self.from - self.out <= far {
                     return None;
                 }
@@ -114,7 +114,7 @@ impl Reorder {
                 let fits = if ready <= room { ready } else { room / self.align * self.align };
                 return (fits > 0).then(|| self.take(fits.min(ready)));
             }
-            if over {
+            if has_ended {
                 let first = !std::mem::replace(&mut self.ended, true);
                 return first.then_some(OrderedPiece::End(next));
             }

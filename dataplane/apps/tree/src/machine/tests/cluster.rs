@@ -7,7 +7,7 @@ fn a_cycle_in_a_stored_state_ends_the_walk_up() {
     for (host, parent) in [(1, 2), (2, 1)] {
         let peer = Peer { host: HostId(host), address: ([127, 0, 0, 1], 1).into() };
         let mut member = ClusterHost::new(peer, None, 1, Nanos::ZERO);
-        member.up = ParentOrder::Host(HostId(parent));
+        member.place = ParentOrder::Host(HostId(parent));
         cluster.members.insert(peer.host, member);
     }
     assert_eq!(cluster.depth(HostId(1)), None);

@@ -38,9 +38,9 @@ impl Grove {
             text += &format!("{} below {:?} ended {}\n", d.id(), d.parent(), d.has_ended());
             for (host, m) in d.tree().iter() {
                 text += &format!(
-                    "    {host} {:?} {:?} order {} attached {} earlier {:?} lost {:?} behind {} suspect {} \
+                    "    {host} {:?} {:?} order {} attached {} former {:?} behind {} suspect {} \
                      foreign {}\n",
-                    m.up, m.outside, m.order, m.attached, m.earlier, m.lost, m.behind, m.suspect, m.foreign
+                    m.place, m.outside, m.order, m.attached, m.former, m.behind, m.suspect, m.foreign
                 );
             }
             for (c, b) in d.below() {

@@ -18,7 +18,7 @@ fn the_bound_grows_by_a_part_and_a_packet_in_each_round_trip_and_falls_with_loss
             assert_eq!(bound.most, before + before / GROWTH + u64::from(MTU), "{largest}");
         }
     }
-    (bound.came, bound.lost) = (30 * u64::from(MTU), 10 * u64::from(MTU));
+    (bound.acked, bound.lost) = (30 * u64::from(MTU), 10 * u64::from(MTU));
     bound.on_end_acks(now, 0, false, Some(200));
     assert_eq!(bound.most, 30 * u64::from(MTU));
 }
