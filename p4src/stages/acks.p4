@@ -7,10 +7,10 @@
 //                         no:  absorbed, unless it is the first answer to a poll
 //
 // Each register is accessed once a packet, one read-modify-write, so the branches have a register each, and
-// the minimum is a tree. With 8 branches it has three levels: lookups, the highest sent, registers, minimum,
-// `forwarded` and `answered` follow each other in at most twelve stages. 16 branches have a fourth level, and
-// more values at a time than a group of containers holds: a chip would need a second pass for them, with the
-// packet's own minimum of the first. So a chip takes 8 (-DBRANCHES=8), and a software switch 16.
+// the minimum is a tree. On a chip 8 branches (-DBRANCHES=8) take eight of twelve stages: two for registers,
+// others for the mask, three levels of the minimum, `forwarded` and `answered`. 16 have a fourth level, and
+// more values at a time than one group of a chip's containers holds: they would need a second pass, which
+// begins with the minimum of the first. So a chip takes 8, and a software switch 16.
 
 const seq_t NOT_COUNTED = 0xffffffff;   // value of a branch that does not take part in the minimum
 
