@@ -112,9 +112,10 @@ impl NativeSwitch {
         let mut found = Vec::new();
         for bytes in &entities {
             let entity = Entity::decode(bytes.as_slice()).map_err(invalid)?;
-            self.runtime.find(&self.switch, "", &entity, &mut found).map_err(refused)?;
+            let mut add = |entity| found.push(Entity { entity: Some(entity) }.encode_to_vec());
+            self.runtime.find(&self.switch, "", &entity, &mut add).map_err(refused)?;
         }
-        Ok(found.iter().map(|entity| PyBytes::new(py, &entity.encode_to_vec()).unbind()).collect())
+        Ok(found.iter().map(|bytes| PyBytes::new(py, bytes).unbind()).collect())
     }
 
     /// Takes a frame that arrives.
