@@ -125,6 +125,7 @@ def test_tables_and_actions_say_what_is_legal() -> None:
     }
 
 
+@pytest.mark.slow  # some 10 s with p4c
 @pytest.mark.skipif(not shutil.which("p4c-bm2-ss"), reason="p4c-bm2-ss is not on PATH")
 @pytest.mark.parametrize("options", [[], ["-DMAX_STREAMS=64", "-DMAX_FLOWS=64"], ["-DBRANCHES=8"]], ids=str)
 def test_it_compiles_without_a_warning(options: list[str], tmp_path: Path) -> None:
