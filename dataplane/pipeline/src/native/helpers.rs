@@ -45,6 +45,15 @@ pub(crate) extern "C" fn direct_meter(context: *mut Context, table: u64, number:
     }
 }
 
+/// The colour of a meter's cell; past the end, the colour from before.
+pub(crate) extern "C" fn meter(context: *mut Context, meter: u64, index: u64, before: u64) -> u64 {
+    // SAFETY: see the module's text; the meter is one of the program's.
+    let (context, externs) = unsafe { (&*context, &mut *(*context).externs) };
+    let colour =
+        externs.meter_colour(meter as u32, index.into(), Nanos(context.now), context.received as u32);
+    colour.map_or(before, |colour| colour as u64)
+}
+
 /// The fields of the packet of a context.
 ///
 /// # Safety

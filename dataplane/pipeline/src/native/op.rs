@@ -103,6 +103,13 @@ impl Gen<'_> {
                 mcast_grp.map_or(Ok(()), |group| self.set_field(group, zero))
             }
             Op::RegisterRead { .. } | Op::RegisterWrite { .. } | Op::Count { .. } => self.array(op, locals),
+            Op::ExecuteMeter { meter, index, target: AssignTarget::Field(field) } => {
+                let index = self.expr(index, locals)?.natural()?;
+                let (context, meter, before) =
+                    (self.context, self.int(u64::from(*meter)), self.field_bits(*field)?);
+                let colour = self.call(helpers::meter as *const u8, &[context, meter, index, before]);
+                self.set_field(*field, colour)
+            }
             Op::Hash { target: AssignTarget::Field(field), base, calculation, max } => {
                 if field.width > 64 {
                     return Err(NotNative);
