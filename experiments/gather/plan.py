@@ -85,11 +85,11 @@ def _draw_model(name: str, path: Path, found: Outcomes) -> None:
     tcps = list(dict.fromkeys(case.tcp for case in found))
     methods = list(dict.fromkeys(case.method for case in found))
     drawing, axes = subplots(
-        len(tcps), len(methods), figsize=(3.6 * len(methods), 2.9 * len(tcps)), sharex=True, sharey=True,
+        len(methods), len(tcps), figsize=(4.4 * len(tcps), 2.2 * len(methods)), sharex=True, sharey=True,
         squeeze=False,
     )  # fmt: skip
     for case, outcomes in found.items():
-        axis = axes[tcps.index(case.tcp)][methods.index(case.method)]
+        axis = axes[methods.index(case.method)][tcps.index(case.tcp)]
         for number, client in enumerate(SHOWN):
             line(axis, outcomes[0], (client,), f"Terminal {client[1]}", **look(number))
         targets(axis, outcomes[0])
