@@ -20,7 +20,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("apps/tree", &["base", "transport", "host"]),
     ("gfagent", &["host", "group", "split", "gather", "bone", "shape", "tree"]),
     ("netsim", &["base", "pipeline", "switch", "transport", "session", "bone", "split"]),
-    ("bindings", &["base", "pipeline", "switch", "transport", "session", "bone", "tree", "netsim"]),
+    ("bindings", &["base", "pipeline", "switch", "transport", "session", "bone", "split", "tree", "netsim"]),
 ];
 
 /// Crates without I/O, besides all apps: the outside crates that they import compute, and neither wait nor ask
