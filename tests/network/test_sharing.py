@@ -34,6 +34,8 @@ MBIT = 1_000_000
 SPLIT = variants.with_rate(FIG5, 20 * MBIT)
 QUEUE = 60
 """packets, less than what Reno, which stops at a loss only, has under way on two connections"""
+FEW = 20
+"""packets that the queue refused: 0 to 6 where agents share, 130 and 134 where both had the whole rate"""
 HIGH, LOW = 18 * MBIT, 4.6 * MBIT
 """a target, and half of what the link's 0.95 * 1448 / 1514 of 30 Mb/s leave of it"""
 
@@ -47,9 +49,11 @@ async def test_targets_of_receivers_behind_one_link(make_lab: MakeLab) -> None:
 
 
 def assert_shares(found: Mapping[str, float], high: str) -> None:
-    """The rates of all are near their shares; an agent that waits for its processor feeds a little less."""
+    """The rates of all are near their shares. Positions jump when a gap is filled, so that 1.29 and 1.43 of a
+    share were measured. Without shares those of low priority would have 2.0, and that of high priority 0.5.
+    """
     shares = {name: found[name] / (HIGH if name == high else LOW) for name in NAMES}
-    assert all(0.7 <= share <= 1.2 for share in shares.values()), (found, shares)
+    assert all(0.7 <= share <= 1.6 for share in shares.values()), (found, shares)
     assert found[high] >= 2.5 * max(rate for name, rate in found.items() if name != high), found
 
 
@@ -149,7 +153,7 @@ async def progress(receivers: Mapping[str, AgentProcess], more: int) -> None:
     )
 
 
-@pytest.mark.alone  # an agent that waits for its processor sends in bursts, which overflow the short queue
+@pytest.mark.alone  # an agent that waits for its processor sends in bursts
 async def test_streams_of_one_link_share_its_rate(make_lab: MakeLab) -> None:
     """An agent that gave each of two streams the whole rate would overflow the link's queue."""
     topology = variants.with_link(SPLIT, "s1", "s2", lambda spec: replace(spec, queue=QUEUE))
@@ -161,7 +165,7 @@ async def test_streams_of_one_link_share_its_rate(make_lab: MakeLab) -> None:
             return 2 * alone / both, refused_by_queues(lab) - before
 
         used, refused = await undisturbed(lab, scenario)
-    assert refused == 0
+    assert refused <= FEW
     assert used >= 0.85, "of what one stream has"
 
 
