@@ -65,7 +65,8 @@ impl Links {
             }
         }
         if stream.is_aborted() {
-            // What goes back now and the reason of the end leave together: half of it would look like an end.
+            // Waiting frames and replies leave with the reason of the abort, in one write: the frames alone, and
+            // then a closed connection, would look like a stream's proper end.
             return false;
         }
         self.flush(stream);

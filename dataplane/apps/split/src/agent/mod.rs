@@ -62,7 +62,7 @@ enum SplitPollKey {
     Drain(u64),
 }
 
-/// What the connections of all streams share.
+/// The resources that the connections of all streams share.
 struct Resources {
     poller: Poller<SplitPollKey>,
     pool: BlockPool,

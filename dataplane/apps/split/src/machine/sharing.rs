@@ -15,7 +15,7 @@ use super::stream::Stream;
 /// in a row than these. A connection that begins is faster.
 const SHORT: u32 = 30;
 
-/// What a branch's TCP says of its connection.
+/// The state of a branch's TCP connection.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TcpState {
     /// Bytes acknowledged, in total.

@@ -37,7 +37,7 @@ impl Abort {
     }
 }
 
-/// What the shell does for a stream.
+/// An order of a stream to its shell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
     /// Connect to the branch, in place of any earlier connection; an agent is sent [`Stream::preamble`].
@@ -46,7 +46,7 @@ pub enum Action {
     Close(BranchId),
 }
 
-/// Where a stream comes from.
+/// The peer from which a stream comes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Source {
     pub peer: SocketAddrV4,

@@ -37,7 +37,7 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// What the members' side of the connections knows.
+/// The bytes that members have acknowledged.
 #[derive(Default)]
 struct Members {
     acked: BTreeMap<BranchId, u64>,
@@ -79,7 +79,7 @@ fn perform(world: &mut World, members: &mut Members, op: Op) {
     world.advance();
 }
 
-/// What holds at any time.
+/// Checks the bounds that hold at any time.
 fn check(world: &mut World, members: &Members, spec: &SessionSpec) {
     let stream = world.stream();
     let (received, base, cached) = (stream.core().received(), stream.core().base(), stream.core().cached());

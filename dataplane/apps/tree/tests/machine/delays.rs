@@ -287,7 +287,7 @@ fn a_head_is_asked_and_moved_no_more_often_than_reviews_demand() {
     let (mut tree, parent) = with_a_head();
     let better = if parent == OTHER { PARENT } else { OTHER };
     assert_eq!(asked(&mut tree, HEAD)[0], parent);
-    // What follows from the answer, and whether the head is asked once more.
+    // The orders that follow the answer, and whether the head is asked once more.
     let tell = |tree: &mut Told, latencies: &[(HostId, u64)]| {
         tree.say(HEAD, measures(latencies));
         let told = tree.outputs().into_iter().filter(|(host, _)| *host == HEAD);
