@@ -5,6 +5,8 @@ import signal
 
 import pytest
 
+import groupflow  # noqa: F401 (it tells gRPC to leave forks alone, before a test loads gRPC)
+
 FAST_SECONDS = 1.0
 LIMITS = {"rare": 900, "slow": 300}
 """seconds for one test, on a machine with much else to do; others have the `timeout` of pyproject.toml"""

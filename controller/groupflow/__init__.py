@@ -7,6 +7,7 @@ P4 switch in this process, for tests. Each name is loaded when it is first used.
 `groupflow.errors.Error`.
 """
 
+import os
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
     from groupflow.files.topology import topology as Topology  # noqa: N812 (it returns one)
     from groupflow.switch import Switch
     from groupflow.tree.session import TreeSession
+
+# gRPC's own handlers of fork() crash the child while another thread is in gRPC. A child of groupflow runs
+# another program or computes, and makes no call.
+os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
 
 __all__ = ["GatherSender", "Session", "Switch", "Topology", "TreeSession"]
 
