@@ -17,6 +17,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 
 from experiments.gather.lab import ERROR, OUTCOME, RUN
 from experiments.gather.measured import LabOutcome
+from groupflow.data import RUN_FOLDER
 from groupflow.processes import Daemon, DaemonError
 from groupflow.study import RunFailedError
 from papers.sakajiri.paper import NAMES, Run
@@ -26,7 +27,7 @@ SETUP_S = 10.0
 """time of a run for network, controller, and taking them down"""
 _POLL_S = 0.2
 _INSIDE = (
-    "mkdir -p /run/groupflow; mount -t tmpfs tmpfs /run/groupflow; ip link set dev lo up; "
+    f"mkdir -p {RUN_FOLDER}; mount -t tmpfs tmpfs {RUN_FOLDER}; ip link set dev lo up; "
     'exec "$0" -m experiments.gather.lab "$1"'
 )
 

@@ -4,6 +4,7 @@ import re
 import subprocess
 from dataclasses import fields
 from functools import cache
+from inspect import getsource
 from typing import Any, Literal, get_args, get_origin
 
 import pytest
@@ -59,6 +60,28 @@ def test_the_default_that_the_help_states_is_gfagents(role: str, option: str, st
     assert said, f"{role} --{option} states no default"
     written: Written | None = hint.note(Written)
     assert said[1] == stated or quantity(said[1]) == (written.parse(stated) if written else quantity(stated))
+
+
+def values() -> list[Any]:
+    """Defaults that are values, which gfagent is given, and defaults that docstrings state."""
+    found: list[Any] = []
+    for kind in ROLES:
+        stated = dict(re.findall(r'(\w+): int \| None = None\n    """[^"]*None: (\d+)"""', source_of(kind)))
+        for each in fields(kind):
+            given, option = stated.get(each.name, each.default), flag(each)
+            if isinstance(given, str | int) and given not in ("", False) and option and option != "name":
+                found.append(pytest.param(kind.role, option, given, id=f"{kind.role} {each.name}"))
+    return found
+
+
+def source_of(kind: type[RoleOptions]) -> str:
+    return "".join(getsource(each) for each in kind.__mro__ if issubclass(each, RoleOptions))
+
+
+@pytest.mark.parametrize(("role", "option", "given"), values())
+def test_a_default_value_is_gfagents(role: str, option: str, given: object) -> None:
+    said = re.search(r"\[default: ([^\]]+)\]", offered(role)[option])
+    assert said and said[1] == str(given), f"{role} --{option}"
 
 
 def quantity(text: str) -> int:
