@@ -14,8 +14,8 @@ _RATE_SPELLINGS = _RATE_UNITS | {"b/s": 1, "kb/s": 10**3, "mb/s": 10**6, "gb/s":
 _DELAY_UNITS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
 _QUANTITY = re.compile(r"([0-9]+(?:\.[0-9]+)?)([a-z/]+)")
 _FRACTION = re.compile(r"(?P<decimal>-?[0-9]{1,9}(\.[0-9]{1,18})?)(/(?P<divisor>[0-9]{1,18}))?", re.ASCII)
-_SIZE_UNITS = {None: 1, "B": 1, "bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
-_SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?(B|bytes|KiB|MiB|GiB)?")
+_SIZE_UNITS = {None: 1, "B": 1, "byte": 1, "bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
+_SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?(B|bytes?|KiB|MiB|GiB)?")
 _COUNT = re.compile(r"([0-9]+)(?: ?([a-z]+))?")
 
 PARTS = 10**9
@@ -72,13 +72,6 @@ def parse_loss(value: object) -> int:
 def parse_packets(value: object) -> int:
     """A number of packets: `1800`, or `1800 packets`. Raises UnitError."""
     return _count(value, "packets", 1_000_000)
-
-
-def parse_bytes(value: object) -> int:
-    """A number of bytes: `1500 bytes`, with its unit. Raises UnitError."""
-    if isinstance(value, int):
-        raise UnitError(f"{value!r} cannot be read; write a number with its unit, as in '{value} bytes'")
-    return _count(value, "bytes", 1 << 40)
 
 
 def parse_size(text: str) -> int:

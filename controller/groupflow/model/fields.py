@@ -182,7 +182,6 @@ DELAY = Written(units.parse_delay, "a time with its unit, as in '10ms'", _TIME, 
 LOSS = Written(
     units.parse_loss, "a fraction from 0 to 1 or a percentage like 1%", _LOSS, "LOSS", units.format_loss
 )
-BYTES = Written(units.parse_bytes, "bytes, as in '1500 bytes'", text_like("[0-9]+( ?bytes?)?"), "BYTES")
 PACKETS = Written(
     units.parse_packets,
     "a number of packets, as in '1500 packets'",
@@ -195,7 +194,7 @@ ANY_RATE = Written(units.parse_rate, "a rate or 'unlimited'", _ANY_RATE, "RATE",
 SIZE = Written(
     lambda value: units.parse_size(str(value)),
     "a size, as in '64MiB'",
-    number_or(0, 1 << 40, "[0-9]+ ?(B|bytes|KiB|MiB|GiB)?"),
+    number_or(0, 1 << 40, r"[0-9]+(\.[0-9]+)? ?(B|bytes?|KiB|MiB|GiB)?"),
     "SIZE",
     units.write_size,
 )
@@ -211,5 +210,4 @@ Delay: TypeAlias = Annotated[int, DELAY]
 """ns"""
 Loss: TypeAlias = Annotated[int, LOSS]
 """parts per 10^9"""
-Bytes: TypeAlias = Annotated[int, BYTES]
 Packets: TypeAlias = Annotated[int, PACKETS]

@@ -14,12 +14,11 @@ from groupflow.data import P4_JSON, P4INFO
 from groupflow.errors import InvalidError
 from groupflow.model.fields import (
     ANY_RATE,
-    BYTES,
     DELAY,
     FLAG,
     FLAT,
     PACKETS,
-    Bytes,
+    SIZE,
     Delay,
     FiniteRate,
     InFile,
@@ -122,7 +121,7 @@ class LinkExtra:
     """replaces the topology's independent losses"""
     down_ns: Annotated[Downs, InFile("down")] = ()
     """times (from, until) when the link is down"""
-    queue_bytes: Annotated[int | None, BYTES] = None
+    queue_bytes: Annotated[int | None, Range(1), SIZE] = None
     error_bytes: int | None = None
     """mean bytes from one bit error to the next, in frames that a broadcast node sends on the link"""
 
@@ -144,7 +143,7 @@ class UdpTraffic:
 
     rate: FiniteRate
     """bit/s of frames, Ethernet headers included; of an on-off source, while it is on"""
-    packet: Annotated[int, Range(44, 0xFFFF), BYTES, InFile(cure="44 to 65535 bytes (an IP packet)")] = 1500
+    packet: Annotated[int, Range(44, 0xFFFF), SIZE, InFile(cure="44 to 65535 bytes (an IP packet)")] = 1500
     """bytes of an IP packet; the mean, where they vary"""
     arrivals: Annotated[Arrivals, FLAT] = Arrivals()
     sizes: Annotated[Literal["constant", "exponential"], InFile()] = "constant"
@@ -158,7 +157,7 @@ class Messages:
     every receiver. (Emina et al., ICN 2011, section IV.A)
     """
 
-    size: Bytes
+    size: Annotated[int, Range(1), SIZE]
     """bytes; rounded up to whole packets"""
     period_ns: Annotated[int, _SPAN, InFile("period")]
 
@@ -170,11 +169,11 @@ class TcpTraffic:
     variant: Annotated[Variant, InFile(cure="one such as newreno")]
     window: Packets = 1000
     """most segments in flight"""
-    packet: Annotated[int, Range(100, 0xFFFF), BYTES, InFile(cure="100 to 65535 bytes (an IP packet)")] = 1500
+    packet: Annotated[int, Range(100, 0xFFFF), SIZE, InFile(cure="100 to 65535 bytes (an IP packet)")] = 1500
     """bytes of a full IP packet"""
     profile: Annotated[Profile, InFile()] = "rfc"
     """source of the defaults: the RFCs and Linux, or ns-2"""
-    size: Annotated[int | None, BYTES] = None
+    size: Annotated[int | None, Range(1), SIZE] = None
     """bytes to send; None: without end"""
     messages: Annotated[Messages | None, InFile()] = None
     """messages to send instead"""
@@ -220,7 +219,7 @@ class GroupSession:
     id: Annotated[int, Range(1, 0x7FFF)]
     source: Source
     destinations: Receivers
-    size: Bytes
+    size: Annotated[int, Range(1), SIZE]
     """bytes; 0 with messages"""
     mode: Annotated[Mode, InFile()] = "e2e"
     policy: Annotated[Policy, InFile()] = "strict"
@@ -253,7 +252,7 @@ class SplitSession:
     mode: Annotated[Mode, InFile()] = "n2n"
     """n2n: an agent acknowledges bytes once they are cached; e2e: once all its branches have acknowledged"""
     start_ns: Start = 0
-    cache_bytes: Annotated[int | None, BYTES, InFile("cache")] = None
+    cache_bytes: Annotated[int | None, Range(1), SIZE, InFile("cache")] = None
     """n2n: bytes that an agent acknowledges beyond those of all its branches, and caches besides the bytes in
     flight then; None: all that arrive"""
     overlay: Mapping[str, str] = field(default_factory=dict[str, str])

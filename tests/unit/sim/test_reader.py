@@ -32,7 +32,7 @@ hosts:
   h9: {}
 links:
   - {ends: [h1, s1], rate: unlimited, delay: 0}
-  - {ends: [s1, s2], loss: {to_bad: 1%, to_good: 20%}, down: [[1s, 1.5s]], queue_bytes: 64000 bytes}
+  - {ends: [s1, s2], loss: {to_bad: 1%, to_good: 20%}, down: [[1s, 1.5s]], queue_bytes: 62.5KiB}
   - {ends: [h2, s2], loss: 0.5%}
   - {ends: [h9, s9]}
 duration: 3s
@@ -69,8 +69,8 @@ ERRORS = [
     ),
     (
         "500 bytes",
-        "500",
-        "traffic.noise.packet: 500 cannot be read; write a number with its unit, as in '500 bytes'",
+        "500 packets",
+        "traffic.noise.packet: '500 packets' is no size; write a number of bytes, or like 64MiB",
     ),
     ("duration: 3s", "duration: 3", "duration: 3 cannot be read; write a number with ns, us, ms or s"),
     ("duration: 3s", "duration: 0s", "duration: is zero; write a time such as 1ms"),

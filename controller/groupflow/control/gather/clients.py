@@ -21,7 +21,7 @@ from groupflow.errors import InvalidError
 from groupflow.files import forms
 from groupflow.files.forms import Form, refuse
 from groupflow.model.client import DEFAULT_CONNECTIONS, Client, ClientName, Connections
-from groupflow.model.fields import Bytes, FiniteRate
+from groupflow.model.fields import FiniteRate, Size
 from groupflow.model.session import Minimum, Priority
 
 NOTHING = Limits(0, DEFAULT_CONNECTIONS)
@@ -63,7 +63,7 @@ class ClientListForm(Form):
     """Clients of `groupflow gather`."""
 
     link: FiniteRate
-    buffer: Bytes
+    buffer: Size
     connections: Connections = DEFAULT_CONNECTIONS
     clients: list[ClientForm] = forms.some("- {name: cam1, target: 1mbit, token: c0ffee}")
 

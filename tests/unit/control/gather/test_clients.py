@@ -28,7 +28,7 @@ ERRORS = [
     ("name: cam1", "name: cam1, colour: red", "clients[0].colour: unknown key; known are name, target"),
     ("link: 10mbit", "link: 10", "link: 10 cannot be read"),
     ("link: 10mbit", "", "link: missing"),
-    ("buffer: 100000 bytes", "buffer: 100000", "buffer: 100000 cannot be read"),
+    ("buffer: 100000 bytes", "buffer: 100KB", "buffer: '100KB' is no size; write a number of bytes, or like"),
     (
         "buffer: 100000 bytes",
         "buffer: 2000 bytes",
