@@ -1,7 +1,7 @@
 """`groupflow agent place`: the best switches for a session's agents."""
 
 from dataclasses import asdict
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from groupflow.cli.common import Common, print_pairs, print_table
 from groupflow.cli.frame import one_of
@@ -19,15 +19,12 @@ def place(
     sender: Annotated[tuple[str, ...], Help("host that sends to all members", "HOST")] = (),
     member: Annotated[tuple[str, ...], Help("host that receives", "HOST")] = (),
     agents: Annotated[int, Help("the most agents", "N"), Range(0)],
-    objective: Annotated[
-        Literal["bytes", "time"], Help("fewest bytes on links, or shortest completion time")
-    ] = "bytes",
     candidate: Annotated[tuple[str, ...], Help("switch to choose from (default: all)", "SWITCH")] = (),
     size: Annotated[Size, Help("size of the transfer")] = 5_000_000,
 ) -> None:
     """Choose the switches where a session's agents cost least."""
     chosen = one_of(topology=topology, session=session)
-    more: dict[str, Any] = {"objective": objective, "size_bytes": size}
+    more: dict[str, Any] = {"size_bytes": size}
     if chosen == "topology" and (common.api or common.net):
         raise UsageError("--api and --net belong to --session; leave them out")
     if chosen == "session":

@@ -8,11 +8,10 @@ installed.
     routes        shortest paths, by number
     layout        the connections between given agents, senders and members
     search_bytes  few link bytes
-    search_time   short completion time
     choose        puts these together
 """
 
 from groupflow.placement.choose import NamedConnection, Placement, choose, curve
-from groupflow.placement.problem import DEFAULT_SIZE_BYTES, Objective, Problem
+from groupflow.placement.problem import DEFAULT_SIZE_BYTES, Problem
 
-__all__ = ["DEFAULT_SIZE_BYTES", "NamedConnection", "Objective", "Placement", "Problem", "choose", "curve"]
+__all__ = ["DEFAULT_SIZE_BYTES", "NamedConnection", "Placement", "Problem", "choose", "curve"]

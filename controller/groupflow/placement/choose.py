@@ -5,9 +5,8 @@ from dataclasses import dataclass
 
 from groupflow.model.topology import Topology
 from groupflow.placement.costs import Connection, completion_time, connections, link_bytes
-from groupflow.placement.problem import DEFAULT_SIZE_BYTES, Objective, Overlay, Problem, edge
+from groupflow.placement.problem import DEFAULT_SIZE_BYTES, Overlay, Problem, edge
 from groupflow.placement.search_bytes import few_bytes
-from groupflow.placement.search_time import short_time
 
 
 def nearest(problem: Problem, agents: Sequence[int]) -> Overlay:
@@ -51,7 +50,6 @@ class NamedConnection:
 class Placement:
     """Switches of the agents, the connections between them, and the cost of one transfer (see `costs`)."""
 
-    objective: Objective
     agents: tuple[str, ...]
     """switches, by name; the fewest at that cost, none where unicast is as good"""
     connections: tuple[NamedConnection, ...]
@@ -67,7 +65,6 @@ def choose(
     members: Iterable[str],
     k: int,
     *,
-    objective: Objective = "bytes",
     candidates: Iterable[str] | None = None,
     size_bytes: int = DEFAULT_SIZE_BYTES,
 ) -> Placement:
@@ -77,28 +74,21 @@ def choose(
     switches that may have an agent (default: all). More agents never cost more. Raises InvalidError.
     """
     problem = Problem.read(topology, senders, members, k, candidates=candidates, size_bytes=size_bytes)
-    return curve(problem, objective)[-1]
+    return curve(problem)[-1]
 
 
-def curve(problem: Problem, objective: Objective) -> list[Placement]:
+def curve(problem: Problem) -> list[Placement]:
     """The placements with at most 0, 1, ... `problem.budget` agents."""
-    found = [_priced(problem, None, objective)]
-    for overlay in _options(problem, objective):
-        found.append(min(found[-1], _priced(problem, overlay, objective), key=_rank))
+    found = [_priced(problem, None)]
+    for agents in few_bytes(problem) if problem.budget else ():
+        found.append(min(found[-1], _priced(problem, nearest(problem, agents)), key=_rank))
     return found
 
 
-def _options(problem: Problem, objective: Objective) -> list[Overlay]:
-    """The best overlays found with 1, 2, ... agents."""
-    starts = [nearest(problem, agents) for agents in few_bytes(problem)] if problem.budget else []
-    return starts if objective == "bytes" else short_time(problem, starts)
-
-
-def _priced(problem: Problem, overlay: Overlay | None, objective: Objective) -> Placement:
+def _priced(problem: Problem, overlay: Overlay | None) -> Placement:
     carried = connections(problem, overlay)
     used = {node for connection in carried for node in (connection.start, connection.end)}
     return Placement(
-        objective=objective,
         agents=tuple(
             sorted(problem.name(agent) for agent in (overlay.agents if overlay else ()) if agent in used)
         ),
@@ -108,11 +98,9 @@ def _priced(problem: Problem, overlay: Overlay | None, objective: Objective) -> 
     )
 
 
-def _rank(placement: Placement) -> tuple[float, int, float]:
-    """Cheapest first, then fewest agents, then cheapest by the other objective."""
-    costs = placement.link_bytes, placement.seconds
-    first, second = costs if placement.objective == "bytes" else costs[::-1]
-    return first, len(placement.agents), second
+def _rank(placement: Placement) -> tuple[int, int]:
+    """Cheapest first, then fewest agents."""
+    return placement.link_bytes, len(placement.agents)
 
 
 def _named(problem: Problem, connection: Connection) -> NamedConnection:

@@ -1,4 +1,4 @@
-"""The cost of a placement: link bytes and completion time of one transfer. All other modules use these.
+"""The cost of a placement: link bytes and completion time of one transfer.
 
 A *stream* is one sender's transfer of `size_bytes`. It is carried by TCP connections: sender to agent,
 agent to agent, agent to member; without agents, sender to member. Each runs along the shortest path between
@@ -91,38 +91,16 @@ def link_bytes(problem: Problem, carried: Iterable[Connection]) -> int:
     return crossings * problem.size_bytes
 
 
-@dataclass(frozen=True)
-class Timing:
-    """The parts of a stream's completion time, for connections that all carry data at once."""
-
-    load: Counter[tuple[int, int]]
-    """connections that cross each link, by its ends in the direction of the data"""
-    share: dict[Connection, float]
-    """1 / rate of each [s/bit]: the largest load / rate of its path"""
-
-    @staticmethod
-    def of(problem: Problem, carried: Sequence[Connection]) -> "Timing":
-        load = Counter(ends for c in carried for ends, _ in problem.path(c.start, c.end))
-        share = {
-            c: max(
-                (load[ends] / spec.rate for ends, spec in problem.path(c.start, c.end) if spec.rate),
-                default=0.0,
-            )
-            for c in carried
-        }
-        return Timing(load, share)
-
-
-def completion_time(problem: Problem, carried: Sequence[Connection], timing: Timing | None = None) -> float:
-    """Completion time in s, as defined above; `timing`: that of `carried`, where it is known."""
-    share = (timing or Timing.of(problem, carried)).share
+def completion_time(problem: Problem, carried: Sequence[Connection]) -> float:
+    """Completion time in s, as defined above."""
+    share = _shares(problem, carried)
     slowest = dict.fromkeys(problem.senders, 0.0)
     delay: dict[tuple[int, int], int] = {}
     for connection in carried:
         sender, above = connection.sender, (connection.sender, connection.start)
         here = sender, connection.end
         slowest[sender] = max(slowest[sender], share[connection])
-        delay[here] = delay.get(above, 0) + path_delay(problem, connection)
+        delay[here] = delay.get(above, 0) + _path_delay(problem, connection)
     return max(
         8 * problem.size_bytes * slowest[sender] + SET_UP_DELAYS * delay[sender, member] / 1e9
         for sender in problem.senders
@@ -130,6 +108,16 @@ def completion_time(problem: Problem, carried: Sequence[Connection], timing: Tim
     )
 
 
-def path_delay(problem: Problem, connection: Connection) -> int:
+def _shares(problem: Problem, carried: Sequence[Connection]) -> dict[Connection, float]:
+    """1 / rate of each connection in s/bit, when all carry data: the largest load / rate of its path."""
+    load = Counter(ends for c in carried for ends, _ in problem.path(c.start, c.end))
+    paths = {c: problem.path(c.start, c.end) for c in carried}
+    return {
+        c: max((load[ends] / spec.rate for ends, spec in path if spec.rate), default=0.0)
+        for c, path in paths.items()
+    }
+
+
+def _path_delay(problem: Problem, connection: Connection) -> int:
     """One-way delay of a connection in ns."""
     return sum(spec.delay_ns for _, spec in problem.path(connection.start, connection.end))

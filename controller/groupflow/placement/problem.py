@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 from groupflow.errors import InvalidError
 from groupflow.model.topology import LinkSpec, Topology
@@ -11,7 +11,6 @@ from groupflow.placement.routes import Routes
 
 Path: TypeAlias = tuple[tuple[tuple[int, int], LinkSpec], ...]
 """Links, each with its two ends in the direction of the data."""
-Objective: TypeAlias = Literal["bytes", "time"]
 
 DEFAULT_SIZE_BYTES = 5_000_000
 """the transfer of Emina et al. 2011, Table I"""

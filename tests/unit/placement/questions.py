@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 
 from hypothesis import strategies as st
 
 from groupflow.model.topology import Topology
-from groupflow.placement import Objective, Placement, Problem, curve
+from groupflow.placement import Problem, curve
 from tests.unit.placement import networks
 
 
@@ -62,10 +61,6 @@ def question(topology: Topology, senders: int, agents: int) -> Problem:
     return Problem.read(topology, [f"h{number}" for number in range(senders)], sorted(topology.hosts), agents)
 
 
-def cost(placement: Placement) -> float:
-    return placement.link_bytes if placement.objective == "bytes" else placement.seconds
-
-
-def ratio(problem: Problem, objective: Objective, best: Callable[[Problem, Objective], float]) -> float:
-    """Cost found over least cost. With several senders, of the sets joined by the nearest rule for bytes."""
-    return cost(curve(problem, objective)[-1]) / best(problem, objective)
+def best(problem: Problem) -> int:
+    """The link bytes of the placement that is found."""
+    return curve(problem)[-1].link_bytes

@@ -2,7 +2,7 @@
 
 import asyncio
 from dataclasses import asdict
-from typing import Annotated, Literal
+from typing import Annotated
 
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
@@ -19,7 +19,6 @@ class ConnectionView(BaseModel):
 
 
 class PlacementView(BaseModel):
-    objective: Literal["bytes", "time"]
     agents: list[str] = Field(description="switches")
     connections: list[ConnectionView]
     link_bytes: int = Field(description="bytes on all links together, for one transfer of each sender")
@@ -34,7 +33,6 @@ def placement_routes(controller: Controller) -> APIRouter:
     async def place_agents(
         session: int,
         agents: int,
-        objective: Literal["bytes", "time"] = "bytes",
         size_bytes: Annotated[int, Query(ge=1)] = DEFAULT_SIZE_BYTES,
         candidates: Annotated[list[str] | None, Query()] = None,
     ) -> PlacementView:
@@ -50,7 +48,6 @@ def placement_routes(controller: Controller) -> APIRouter:
             [found.members[source].host for source in found.sources] or anybody(controller.topology),
             [found.members[number].host for number in (*found.receivers, *found.listeners)],
             agents,
-            objective=objective,
             candidates=candidates,
             size_bytes=size_bytes,
         )
