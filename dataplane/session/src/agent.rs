@@ -126,7 +126,7 @@ pub fn report(reporter: &mut Reporter, event: MemberEvent) -> Result<(), AgentEr
             reporter.event("controller_back", Weight::Lasting, json!({"seconds": 0.0}), human);
         }
         MemberEvent::Failed(error) => return Err(error.into()),
-        MemberEvent::Receivers(_) | MemberEvent::Left => {}
+        MemberEvent::Alive { .. } | MemberEvent::Left => {}
     }
     Ok(())
 }
@@ -161,12 +161,6 @@ fn report_notice(reporter: &mut Reporter, notice: &Notice) {
     reporter.event("notice", Weight::Lasting, fields, Some(human));
 }
 
-/// A split agent could not serve this member.
-pub fn put_out(text: &str) -> AgentError {
-    let cure = "see that the program listens and reads its input, then join again";
-    AgentError::new("put_out", format!("put out of the session: {}", one_line(text)), cure)
-}
-
 fn refused(code: Refusal, text: &str) -> AgentError {
     let cure = match code {
         Refusal::UnknownSession => "create the session first, or check its number",
@@ -199,6 +193,10 @@ impl From<MemberError> for AgentError {
                 "check that the controller runs and that the switch this host is connected to punts joins",
             ),
             MemberError::SessionDeleted => AgentError::new("session_deleted", cause, "create a new session"),
+            MemberError::PutOut(_) => {
+                let cure = "see that the program listens and reads its input, then join again";
+                AgentError::new("put_out", one_line(&cause), cure)
+            }
         }
     }
 }

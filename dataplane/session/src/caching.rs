@@ -97,7 +97,7 @@ impl Part for Caching {
                 }
             }
             // An agent is of no session: notices are none of its owner's business.
-            MemberEvent::Notice(_) | MemberEvent::Receivers(_) => return,
+            MemberEvent::Notice(_) | MemberEvent::Alive { .. } => return,
             _ => {}
         }
         seat.push_event(event);

@@ -10,7 +10,7 @@ use groupflow_transport::receiver::Receiver;
 use groupflow_transport::wire::{GroupPacket, Kind};
 use groupflow_transport::{MemberId, SessionId};
 
-use crate::control::{LeaveReason, Notice, NoticeKind, Reply, Role, StartAt};
+use crate::control::{LeaveReason, Reply, Role, StartAt};
 use crate::member::{Member, MemberConfig, MemberEvent, MembershipState, Purpose};
 
 /// The part that a member plays: sends, receives, caches, listens. Each default is that of a part that does
@@ -193,12 +193,5 @@ impl Endpoint<Listening> {
     /// The member id; 0 before the first JOINED.
     pub fn id(&self) -> MemberId {
         self.seat.member.id()
-    }
-
-    /// Whether a notice says that this member was put out because its split agent could not serve it.
-    pub fn lost(&self, notice: &Notice) -> bool {
-        notice.what == NoticeKind::MemberLost
-            && notice.about == self.seat.member.id()
-            && notice.about != MemberId::NONE
     }
 }

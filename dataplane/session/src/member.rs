@@ -10,7 +10,7 @@
 //!    +-> Over <-----------+
 //! ```
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use groupflow_base::{BitRate, Nanos, Transmit};
 use groupflow_transport::wire::{Header, Kind};
@@ -30,6 +30,8 @@ const LEAVE_PATIENCE: Nanos = Nanos::from_secs(1);
 /// The controller counts as silent after this many keepalive periods, and at least this long.
 const SILENT_PERIODS: u64 = 3;
 const SILENT_MIN: Nanos = Nanos::from_secs(2);
+/// The most members about which the last notice is remembered.
+const NOTICES: usize = 1024;
 
 /// A host that joins a session.
 #[derive(Debug, Clone)]
@@ -98,6 +100,9 @@ pub enum MemberError {
     JoinTimeout,
     #[error("the session was deleted")]
     SessionDeleted,
+    /// The controller put this member out, for the reason that it gives.
+    #[error("put out of the session: {0}")]
+    PutOut(String),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -111,8 +116,8 @@ pub enum MemberEvent {
         /// From the first JOIN to the answer.
         took: Nanos,
     },
-    /// The controller counts this many receivers.
-    Receivers(u16),
+    /// The controller counts this many receivers, and this many senders: none where a receiver's own has left.
+    Alive { receivers: u16, sources: u8 },
     /// Something happened in the session.
     Notice(Notice),
     /// The controller has not answered for this long.
@@ -141,8 +146,11 @@ pub struct Member {
     keepalive_id: Option<RequestId>,
     last_answer: Nanos,
     silent: bool,
-    /// Next expected packet and repairs, for KEEPALIVE and for resuming.
+    /// The next packet to be sent or to be acknowledged (0: not known) and repairs, for KEEPALIVE and for
+    /// resuming.
     position: (u32, u32),
+    /// The last notice about each member: the controller repeats notices, as some are lost.
+    notices: BTreeMap<MemberId, NoticeKind>,
     events: VecDeque<MemberEvent>,
 }
 
@@ -162,7 +170,8 @@ impl Member {
             keepalive_id: None,
             last_answer: Nanos::ZERO,
             silent: false,
-            position: (1, 0),
+            position: (0, 0),
+            notices: BTreeMap::new(),
             events: VecDeque::new(),
         };
         member.send_join(now);
@@ -182,6 +191,11 @@ impl Member {
         self.id
     }
 
+    /// Whether the controller has answered within the last two keepalives: it still counts on this member.
+    pub fn is_current(&self, now: Nanos) -> bool {
+        self.state == MembershipState::Joined && now - self.last_answer <= Nanos(2 * self.keepalive.0)
+    }
+
     /// Whether the controller has not answered for long.
     pub fn controller_silent(&self) -> bool {
         self.silent
@@ -190,6 +204,11 @@ impl Member {
     /// Tells where the stream is, for the next KEEPALIVE.
     pub fn set_position(&mut self, next: u32, repairs: u32) {
         self.position = (next, repairs);
+    }
+
+    /// Notes the stream that a receiver follows, which its requests name from now on.
+    pub fn set_source(&mut self, source: MemberId) {
+        self.purpose.source = source;
     }
 
     /// Sends a report to the controller. Does nothing except in [`MembershipState::Joined`].
@@ -229,11 +248,11 @@ impl Member {
                 self.end(MemberEvent::Failed(error));
             }
             (Answer::Unknown, MembershipState::Joined) if expected => self.send_join(now),
-            (Answer::Alive { receivers, .. }, MembershipState::Joined) if expected => {
+            (&Answer::Alive { receivers, sources }, MembershipState::Joined) if expected => {
                 if self.keepalive_id == Some(reply.request) {
                     self.keepalive_id = None;
                 }
-                self.events.push_back(MemberEvent::Receivers(*receivers));
+                self.events.push_back(MemberEvent::Alive { receivers, sources });
             }
             (Answer::Left | Answer::Unknown, MembershipState::Leaving) if awaited => {
                 self.end(MemberEvent::Left)
@@ -257,9 +276,22 @@ impl Member {
     }
 
     fn notice(&mut self, notice: &Notice) {
+        if notice.about != MemberId::NONE {
+            if self.notices.len() >= NOTICES {
+                self.notices.clear();
+            }
+            if self.notices.insert(notice.about, notice.what) == Some(notice.what) {
+                return;
+            }
+        }
         self.events.push_back(MemberEvent::Notice(notice.clone()));
-        if notice.what == NoticeKind::SessionDeleted {
-            self.end(MemberEvent::Failed(MemberError::SessionDeleted));
+        let is_own = notice.about == self.id && self.id != MemberId::NONE;
+        match notice.what {
+            NoticeKind::SessionDeleted => self.end(MemberEvent::Failed(MemberError::SessionDeleted)),
+            NoticeKind::MemberLost if is_own => {
+                self.end(MemberEvent::Failed(MemberError::PutOut(notice.text.clone())));
+            }
+            _ => {}
         }
     }
 

@@ -19,6 +19,8 @@ const ORPHAN_PATIENCE: Nanos = Nanos::from_secs(8);
 const ORPHAN_IDLE: Nanos = Nanos::from_secs(1);
 /// Neither controller nor stream is heard for this long.
 const DEAF_PATIENCE: Nanos = Nanos::from_secs(60);
+/// A sender that was cut off together with this receiver has this long to join again.
+const REJOIN: Nanos = Nanos::from_secs(2);
 
 #[derive(Debug, Clone)]
 pub struct ReceiveConfig {
@@ -116,6 +118,8 @@ impl Receiving {
     fn on_joined(&mut self, now: Nanos, seat: &mut Seat<Receiving>, joined: &Joined) {
         if let Some(transport) = seat.transport.as_mut() {
             transport.resume(now, joined.member);
+            let source = transport.source();
+            self.see_sender(now, source, joined.source == source);
             if self.completed.is_some() {
                 self.report_complete(now, seat, Seq::ZERO);
             }
@@ -136,6 +140,17 @@ impl Receiving {
             datagrams: self.datagrams,
         };
         seat.transport = Some(Receiver::new(now, config, self.rng.clone()));
+    }
+
+    /// Notes whether the controller knows the stream's sender. A notice that the sender left may be lost, or
+    /// may have been sent while this host was cut off.
+    fn see_sender(&mut self, now: Nanos, source: MemberId, is_member: bool) {
+        if is_member || source == MemberId::NONE {
+            self.orphaned = None;
+        } else {
+            let name = format!("(member {})", source.0);
+            self.orphaned.get_or_insert_with(|| (now + REJOIN, name));
+        }
     }
 
     fn on_notice(&mut self, now: Nanos, seat: &Seat<Receiving>, notice: &Notice) {
@@ -205,6 +220,10 @@ impl Part for Receiving {
         match &event {
             MemberEvent::Joined { joined, .. } => self.on_joined(now, seat, joined),
             MemberEvent::Notice(notice) => self.on_notice(now, seat, notice),
+            MemberEvent::Alive { sources, .. } => {
+                let source = seat.transport.as_ref().map_or(MemberId::NONE, Receiver::source);
+                self.see_sender(now, source, *sources > 0);
+            }
             MemberEvent::Failed(_) | MemberEvent::Left => {
                 self.end(seat);
                 // A stream that is complete stays so, however the membership ends.
@@ -233,7 +252,8 @@ impl Part for Receiving {
             }
         }
         let Some(transport) = &seat.transport else { return };
-        if let Some(next) = transport.next() {
+        seat.member.set_source(transport.source());
+        if let Some(next) = transport.acknowledged() {
             seat.member.set_position(next.0, u32::try_from(transport.stats().repaired).unwrap_or(u32::MAX));
         }
     }

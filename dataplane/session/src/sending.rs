@@ -42,6 +42,9 @@ pub enum SendError {
     Source(#[from] SourceError),
 }
 
+/// A member that was lost and is back is known to have everything within this time, if it does.
+const COMPLETE_PATIENCE: Nanos = Nanos::from_secs(1);
+
 fn names(lost: &[String]) -> String {
     match lost {
         [] => String::new(),
@@ -87,6 +90,8 @@ pub struct Sending {
     source: Option<Source>,
     receivers: u16,
     health: Health,
+    /// When everything was acknowledged.
+    acknowledged: Option<Nanos>,
     /// The stream is complete or given up.
     ended: bool,
 }
@@ -98,8 +103,12 @@ impl Endpoint<Sending> {
     ) -> Endpoint<Sending> {
         let mut rng = member.rng();
         let member = Member::new(now, member, Purpose::new(Role::Sender), &mut rng);
-        let (source, health) = (Some(source), Health::default());
-        Endpoint::new(member, None, Sending { config, source, receivers: 0, health, ended: false })
+        let (source, health, acknowledged) = (Some(source), Health::default(), None);
+        Endpoint::new(
+            member,
+            None,
+            Sending { config, source, receivers: 0, health, acknowledged, ended: false },
+        )
     }
 
     /// The buffer of a stream or of datagrams; `None` for a file.
@@ -142,7 +151,14 @@ impl Sending {
 
     fn on_joined_again(&mut self, now: Nanos, seat: &mut Seat<Sending>, joined: &Joined) {
         match seat.transport.as_mut() {
-            Some(transport) if transport.stream() == joined.member => transport.hurry(now),
+            Some(transport) if transport.stream() == joined.member => {
+                transport.hurry(now);
+                // Nobody told this sender who was lost while it was away itself.
+                let missing = self.receivers.saturating_sub(joined.receivers);
+                if missing > 0 && !self.ended {
+                    remember(&mut self.health.lost, &format!("{missing} while the sender was cut off"));
+                }
+            }
             _ => self.fail(now, seat, SendError::Renamed),
         }
     }
@@ -166,9 +182,20 @@ impl Sending {
         }
     }
 
+    /// Ends the stream once everything is acknowledged. A sender that was cut off hears the controller first,
+    /// who knows the receivers that were lost meanwhile.
+    fn finish(&mut self, now: Nanos, seat: &mut Seat<Sending>) {
+        let Some(since) = self.acknowledged else { return };
+        let is_told = seat.member.is_current(now) || seat.member.controller_silent();
+        if is_told && (self.health.returned.is_empty() || now >= since + COMPLETE_PATIENCE) {
+            self.complete(now, seat);
+        }
+    }
+
     fn complete(&mut self, now: Nanos, seat: &mut Seat<Sending>) {
-        let took = now - seat.transport.as_ref().map_or(now, Sender::began);
-        let summary = Completion { took, lost: self.health.lost.clone(), receivers: self.receivers };
+        let took = self.acknowledged.unwrap_or(now) - seat.transport.as_ref().map_or(now, Sender::began);
+        let lost = [&self.health.lost[..], &self.health.returned].concat();
+        let summary = Completion { took, lost, receivers: self.receivers };
         self.end(now, seat, SendEvent::Complete(summary), LeaveReason::Done);
     }
 
@@ -196,7 +223,7 @@ impl Part for Sending {
                 seat.push_event(event);
                 self.set_receivers(now, seat, joined.receivers);
             }
-            MemberEvent::Receivers(receivers) => self.set_receivers(now, seat, receivers),
+            MemberEvent::Alive { receivers, .. } => self.set_receivers(now, seat, receivers),
             MemberEvent::Notice(notice) => {
                 self.health.notice(&notice);
                 let (what, receivers, rate) = (notice.what, notice.receivers, notice.rate);
@@ -223,6 +250,7 @@ impl Part for Sending {
             }
             MemberEvent::ControllerSilent(_) | MemberEvent::ControllerBack => seat.push_event(event),
         }
+        self.finish(now, seat);
     }
 
     fn on_transport(&mut self, now: Nanos, seat: &mut Seat<Sending>) {
@@ -231,7 +259,10 @@ impl Part for Sending {
             // A group that answers polls needs no controller for a while.
             let alone = seat.member.controller_silent() && !matches!(event, Stalled(_));
             match (event, self.health.culprit(alone)) {
-                (Complete, _) => self.complete(now, seat),
+                (Complete, _) => {
+                    self.acknowledged = Some(now);
+                    self.finish(now, seat);
+                }
                 (Stalled(quiet) | Unanswered(quiet), None) => seat.push_event(SendEvent::Stalled(quiet)),
                 (Failed(SenderError::Source(error)), _) => self.fail(now, seat, error.into()),
                 (Stalled(quiet) | Unanswered(quiet) | Failed(SenderError::Silence(quiet)), culprit) => {
@@ -260,6 +291,8 @@ const NAMES: usize = 256;
 pub(crate) struct Health {
     /// Members that were lost.
     pub(crate) lost: Vec<String>,
+    /// Members that were lost, are back, and have not reported that they have everything.
+    returned: Vec<String>,
     /// Switches and agents that were lost and are not back.
     trouble: Vec<String>,
     /// Whether some receiver reported that it has everything.
@@ -269,9 +302,21 @@ pub(crate) struct Health {
 impl Health {
     pub(crate) fn notice(&mut self, notice: &Notice) {
         match notice.what {
-            NoticeKind::MemberLost => remember(&mut self.lost, &notice.text),
-            NoticeKind::MemberJoined => self.lost.retain(|name| *name != notice.text),
-            NoticeKind::MemberComplete => self.any_complete = true,
+            NoticeKind::MemberLost => {
+                self.returned.retain(|name| *name != notice.text);
+                remember(&mut self.lost, &notice.text);
+            }
+            NoticeKind::MemberJoined => {
+                let before = self.lost.len();
+                self.lost.retain(|name| *name != notice.text);
+                if self.lost.len() < before {
+                    remember(&mut self.returned, &notice.text);
+                }
+            }
+            NoticeKind::MemberComplete => {
+                self.returned.retain(|name| *name != notice.text);
+                self.any_complete = true;
+            }
             NoticeKind::SwitchLost | NoticeKind::AgentLost => remember(&mut self.trouble, &notice.text),
             NoticeKind::SwitchBack | NoticeKind::AgentBack => {
                 self.trouble.retain(|name| *name != notice.text);

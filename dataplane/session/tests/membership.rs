@@ -221,7 +221,10 @@ fn a_silent_controller_is_told_once_and_when_it_is_back() {
     assert_eq!(silences, [MemberEvent::ControllerSilent(Nanos::from_secs(3))]);
     assert!(subject.member.controller_silent());
     subject.answer(ALIVE);
-    assert_eq!(subject.drain(), [MemberEvent::ControllerBack, MemberEvent::Receivers(1)]);
+    assert_eq!(
+        subject.drain(),
+        [MemberEvent::ControllerBack, MemberEvent::Alive { receivers: 1, sources: 1 }]
+    );
 }
 
 #[test]

@@ -44,7 +44,8 @@ def check(session: Session, ask: JoinRequest, secret: str, topology: Topology, n
         raise RefusalError("expired", f"session {session.id} has expired")
     if not admits(secret, session.record, ask.role, ask.token):
         raise RefusalError("wrong_token", f"the token does not let a {ask.role} join session {session.id}")
-    if ask.role == "receiver" and ask.source and ask.source not in session.sources:
+    is_new = ask.role == "receiver" and ask.start != "resume"
+    if is_new and ask.source and ask.source not in session.sources:
         raise RefusalError("no_source", f"session {session.id} has no stream of a member {ask.source}")
 
     if ask.target is not None and ask.start != "resume":

@@ -224,6 +224,7 @@ class SessionManager:
         after = before.without_member(member)
         self.install(after)
         self.presence.forget((session, member))
+        self._post.forget(gone)
         self._post.tell_others(after, gone, what)
         self._events.tell(
             f"member-{what}", session=session, member=member, name=gone.name, role=gone.role, text=text
@@ -321,6 +322,8 @@ class SessionManager:
         source, start = (member.id, 1) if member.role == "sender" else (0, 0)
         if member.role == "receiver":
             source = ask.source or next(iter(session.sources), 0)
+            if source not in session.sources:  # the stream of a receiver that comes back has ended
+                source = 0
             heard = self.presence.last((session.id, source))
             start = ask.first(started=heard is not None and heard.next > 1)
         return JoinAnswer(

@@ -214,8 +214,13 @@ class ControlPlane:
             self._watchdog.agents.hear(host.switch, message.next, message.repairs)
             self._reply(host, message, self._answer(self._alive(0)))
         elif member is not None:
-            self._manager.presence.hear((message.session, member.id), message.next, message.repairs)
-            self._reply(host, message, self._answer(self._alive(message.session), member=member.id))
+            heard = (message.next, message.repairs, message.source)
+            self._manager.presence.hear((message.session, member.id), *heard)
+            self._post.repeat(member)  # before the answer, at which a sender may say "complete"
+            alive = self._alive(message.session, message.source if member.role == "receiver" else 0)
+            self._reply(host, message, self._answer(alive, member=member.id))
+        elif put_out := self._watchdog.put_out.get((message.session, message.member)):
+            self._reply(host, message, self._answer(put_out, member=message.member))
         else:
             self._reply(host, message, self._answer(Unknown()))
 
@@ -244,11 +249,13 @@ class ControlPlane:
         member = session.members.get(message.about or 0) if session else None
         return member is not None and self._topology.hosts[member.host].switch == switch
 
-    def _alive(self, session: int) -> Alive:
+    def _alive(self, session: int, source: int = 0) -> Alive:
+        """The numbers of receivers and of senders: of these none if the sender `source` has left."""
         found = self._manager.sessions.get(session)
         if found is None:
             return Alive(receivers=0, sources=0)
-        return Alive(receivers=len(found.receivers), sources=min(len(found.sources), 255))
+        sources = len(found.sources) if not source or source in found.sources else 0
+        return Alive(receivers=len(found.receivers), sources=min(sources, 255))
 
     def _answer(self, reply: Reply, *, source: int = 0, member: int = 0) -> _Answer:
         return _Answer(reply, source, member, self._clock())

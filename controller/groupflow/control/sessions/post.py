@@ -1,16 +1,31 @@
 """Sends replies and notices to hosts, as packet-outs of their switches."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from groupflow.control.sessions.fabric import Fabric
 from groupflow.control.sessions.model import Member, Session
 from groupflow.model.topology import Host
 from groupflow.p4rt.messages import Address, Notice, NoticeKind, Reply, reply_frame
 
+REPEATS = 3
+"""Keepalives of a member at which a notice is sent again, since it may be lost; the member hears it once."""
+
+
+@dataclass
+class _Sent:
+    """The last notice to a member about another."""
+
+    notice: Notice
+    source: int
+    left: int = REPEATS
+
 
 class Post:
     def __init__(self, fabric: Fabric) -> None:
         self._fabric = fabric
+        self._sent: dict[tuple[int, int], dict[int, _Sent]] = {}
+        """by session and member, and by the member that a notice is about"""
 
     def send(
         self,
@@ -41,8 +56,25 @@ class Post:
             rate = self._fabric.rate(session, member.id) if member.role == "sender" else 0
             notice = Notice(what=what, about=about, text=name[:200], receivers=receivers, rate=rate)
             source = member.id if member.role == "sender" else about
-            host = self._fabric.topology.hosts[member.host]
-            self.send(host, member.udp_port, notice, session=session.id, source=source, member=member.id)
+            self._send(member, notice, source)
+            if about:
+                self._sent.setdefault((session.id, member.id), {})[about] = _Sent(notice, source)
+
+    def _send(self, member: Member, notice: Notice, source: int) -> None:
+        host = self._fabric.topology.hosts[member.host]
+        self.send(host, member.udp_port, notice, session=member.session, source=source, member=member.id)
+
+    def repeat(self, member: Member) -> None:
+        """Sends a member its last notices again, each a few times."""
+        for about, sent in list(self._sent.get((member.session, member.id), {}).items()):
+            self._send(member, sent.notice, sent.source)
+            sent.left -= 1
+            if not sent.left:
+                del self._sent[member.session, member.id][about]
+
+    def forget(self, member: Member) -> None:
+        """Repeats nothing to a member that has left."""
+        self._sent.pop((member.session, member.id), None)
 
     def tell_others(self, session: Session, member: Member, what: NoticeKind) -> None:
         """Tells senders about a receiver, and receivers about a sender; a listener needs no notice."""

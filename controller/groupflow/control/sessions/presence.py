@@ -14,8 +14,13 @@ class Heard:
     at: float
     """on the monotonic clock, seconds"""
     next: int = 0
-    """receiver: the packet it expects; sender: the packet it will send; cache agent: KiB it holds"""
+    """receiver: the packet it acknowledges next, 0: not known; sender: the packet it will send; cache agent:
+    KiB it holds"""
     repairs: int = 0
+    source: int = 0
+    """receiver: the stream that it follows"""
+    since: float = 0.0
+    """when `next` last changed"""
 
 
 class Presence(Generic[K]):
@@ -23,13 +28,15 @@ class Presence(Generic[K]):
         self.clock = clock
         self._heard: dict[K, Heard] = {}
 
-    def hear(self, who: K, next_: int | None = None, repairs: int | None = None) -> None:
-        former = self._heard.get(who, Heard(0))
-        self._heard[who] = Heard(
-            self.clock(),
-            former.next if next_ is None else next_,
-            former.repairs if repairs is None else repairs,
-        )
+    def hear(
+        self, who: K, next_: int | None = None, repairs: int | None = None, source: int | None = None
+    ) -> None:
+        """Notes a sign of life, and what it says; None: it does not say."""
+        now, former = self.clock(), self._heard.get(who, Heard(0))
+        said = {"next": next_, "repairs": repairs, "source": source}
+        heard = replace(former, at=now, **{key: value for key, value in said.items() if value is not None})
+        moved = (heard.next, heard.source) != (former.next, former.source) or not former.since
+        self._heard[who] = replace(heard, since=now) if moved else heard
 
     def excuse(self, who: K, seconds: float) -> None:
         """Counts `who` as heard `seconds` from now, because no report can be expected before."""

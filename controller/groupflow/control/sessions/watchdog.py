@@ -4,6 +4,7 @@ import asyncio
 import hmac
 import logging
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
@@ -11,17 +12,21 @@ from groupflow.control.caching import AGENTS, Agent, Caching
 from groupflow.control.events import Events
 from groupflow.control.sessions.fabric import Fabric
 from groupflow.control.sessions.manager import SessionManager
-from groupflow.control.sessions.model import MEMBERS, SESSIONS, RefusalError, Session
+from groupflow.control.sessions.model import MEMBERS, SESSIONS, Member, RefusalError, Session
 from groupflow.control.sessions.post import Post
 from groupflow.control.sessions.presence import Presence
 from groupflow.model.topology import Host
 from groupflow.p4rt.device import ApplyError, State
-from groupflow.p4rt.messages import NoticeKind
+from groupflow.p4rt.messages import Notice, NoticeKind
 from groupflow.store.interface import Store, StoreError
 
 log = logging.getLogger(__name__)
 
 SWEEP_SECONDS = 0.25
+HOLD_SECONDS = 60.0
+"""Time for which a receiver that acknowledges nothing may hold its stream: a sender waits for as long."""
+PUT_OUT = 1024
+"""Bound of the members that are known to have been put out."""
 
 
 class Watchdog:
@@ -39,6 +44,8 @@ class Watchdog:
     ) -> None:
         self.agents: Presence[str] = Presence(clock)
         """by switch"""
+        self.put_out: OrderedDict[tuple[int, int], Notice] = OrderedDict()
+        """the notice for each member that was put out and may not know it, by session and member"""
         self._manager = manager
         self._fabric = fabric
         self._store = store
@@ -104,9 +111,32 @@ class Watchdog:
                 continue
             cause = f"switch {switch} is lost" if switch in self._down_since else f"silent for {timeout:g} s"
             await self._manager.remove(*who, "lost", f"{member.name} is lost: {cause}")
+        for session in list(self._manager.sessions.values()):
+            for member in self._holding(session):
+                await self._put_out(member)
         for switch in self.agents.silent(timeout):
             if not self._is_excused(switch):
                 await self.lose_agent(switch, "lost")
+
+    def _holding(self, session: Session) -> list[Member]:
+        """The receivers that are behind a sender which waits for them, and have been for too long."""
+        last = self._manager.presence.last
+        found: list[Member] = []
+        for member in map(session.members.__getitem__, session.receivers):
+            heard = last((session.id, member.id))
+            sender = last((session.id, heard.source)) if heard and heard.source in session.sources else None
+            if heard and sender and 0 < heard.next < sender.next:
+                held = self._clock() - max(heard.since, sender.since)
+                found += [member] if held >= HOLD_SECONDS else []
+        return found
+
+    async def _put_out(self, member: Member) -> None:
+        text = f"{member.name} acknowledged nothing for {HOLD_SECONDS:g} s"
+        notice = Notice(what="lost", about=member.id, text=text, receivers=0, rate=0)
+        self.put_out[member.session, member.id] = notice
+        while len(self.put_out) > PUT_OUT:
+            self.put_out.popitem(last=False)
+        await self._manager.remove(member.session, member.id, "lost", text)
 
     def switch_changed(self, switch: str, state: State) -> None:
         """Follows a device that came up or went down."""

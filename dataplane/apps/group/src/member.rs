@@ -7,7 +7,7 @@ use groupflow_host::socket::GroupSocket;
 use groupflow_host::subcommand::{check_name, Subcommand};
 use groupflow_session::agent;
 use groupflow_session::control::LeaveReason;
-use groupflow_session::{Endpoint, Listening, MemberEvent};
+use groupflow_session::{Endpoint, Listening};
 use serde_json::json;
 
 use crate::args::MemberArgs;
@@ -43,15 +43,7 @@ pub fn member(args: &MemberArgs, reporter: &mut Reporter) -> Result<u8, AgentErr
     Ok(0)
 }
 
-/// Reports the events; returns the reason why the membership is over, if it is.
+/// Reports the events; the error is the reason why the membership is over, if it is.
 fn events(listener: &mut Endpoint<Listening>, reporter: &mut Reporter) -> Result<(), AgentError> {
-    while let Some(event) = listener.poll_event() {
-        let lost = match &event {
-            MemberEvent::Notice(notice) if listener.lost(notice) => Some(agent::put_out(&notice.text)),
-            _ => None,
-        };
-        agent::report(reporter, event)?;
-        lost.map_or(Ok(()), Err)?;
-    }
-    Ok(())
+    std::iter::from_fn(|| listener.poll_event()).try_for_each(|event| agent::report(reporter, event))
 }

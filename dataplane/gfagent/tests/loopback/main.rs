@@ -27,6 +27,7 @@ fn rules(agents: bool) -> Rules {
         token: "c0ffee".to_owned(),
         agents,
         decouple: false,
+        keeps_streams: false,
     }
 }
 

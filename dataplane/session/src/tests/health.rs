@@ -25,11 +25,14 @@ fn a_stall_names_its_cause() {
 }
 
 #[test]
-fn who_comes_back_is_not_lost() {
+fn a_member_that_comes_back_is_lost_until_it_has_everything() {
     let mut health = Health::default();
     health.notice(&notice(NoticeKind::MemberLost, "mb1"));
     health.notice(&notice(NoticeKind::MemberLost, "mb1"));
     assert_eq!(health.lost, ["mb1"]);
     health.notice(&notice(NoticeKind::MemberJoined, "mb1"));
     assert!(health.lost.is_empty());
+    assert_eq!(health.returned, ["mb1"]);
+    health.notice(&notice(NoticeKind::MemberComplete, "mb1"));
+    assert!(health.returned.is_empty() && health.any_complete);
 }

@@ -184,7 +184,7 @@ fn a_late_receiver_gets_the_rest_or_everything() {
 fn who_comes_after_the_end_gets_everything_from_the_caches() {
     let bytes = random_bytes(31, 2 << 20);
     for (mode, policy) in MODES {
-        let scenario = Scenario { mode, policy, loss: 10, receivers: 3, ..Scenario::default() };
+        let scenario = Scenario { mode, policy, loss: 10, keeps_streams: true, ..Scenario::default() };
         let mut world = scenario.world();
         let late = scenario.receiver_hosts().end - 1;
         for host in scenario.receiver_hosts().start..late {

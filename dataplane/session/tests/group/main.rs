@@ -2,6 +2,7 @@
 //! and of the controller, and links that lose, delay, reorder and duplicate, all from a seed.
 
 mod delivery;
+mod ends;
 mod faults;
 mod isolation;
 mod link;

@@ -42,6 +42,7 @@ pub struct Scenario {
     pub cache_bytes: u64,
     pub agents: bool,
     pub decouple: bool,
+    pub keeps_streams: bool,
     /// 0: the sender is not told the links' rate.
     pub hint: u64,
     pub loss: u32,
@@ -61,6 +62,7 @@ impl Default for Scenario {
             cache_bytes: 256 << 20,
             agents: true,
             decouple: false,
+            keeps_streams: false,
             hint: 100 * MBIT,
             loss: 0,
             reorder: 0,
@@ -89,6 +91,7 @@ impl Scenario {
             token: "c0ffee".to_owned(),
             agents: self.agents,
             decouple: self.decouple,
+            keeps_streams: self.keeps_streams,
         };
         let mut world = World::new(self.began, self.seed, rules, self.link(), self.cache_bytes);
         world.add_host(0, self.link(), self.link());

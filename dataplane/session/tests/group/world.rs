@@ -53,6 +53,8 @@ pub struct WorldHost {
     pub output: Vec<u8>,
     /// A receiver whose application does not read.
     pub paused: bool,
+    /// A host whose processes are stopped: it hears and sends nothing.
+    frozen: bool,
     pub started: Option<Nanos>,
     pub completed: Option<Nanos>,
     pub summary: Option<Completion>,
@@ -143,6 +145,7 @@ impl World {
             wake_at: None,
             output: Vec::new(),
             paused: false,
+            frozen: false,
             started: None,
             completed: None,
             summary: None,
@@ -200,6 +203,30 @@ impl World {
     /// The host stops without a word.
     pub fn kill(&mut self, host: HostNumber) {
         self.hosts[host].machine = None;
+    }
+
+    /// Stops the host's processes, or lets them go on.
+    pub fn freeze(&mut self, host: HostNumber, frozen: bool) {
+        self.hosts[host].frozen = frozen;
+        self.pump(host);
+    }
+
+    /// The host's link, in both directions.
+    pub fn set_link(&mut self, host: HostNumber, up: bool) {
+        let key = (self.hosts[host].switch, self.hosts[host].port);
+        let down = self.ports.get_mut(&key).map(|(_, link)| link);
+        down.into_iter().chain(self.uplinks.get_mut(&host)).for_each(|link| link.up = up);
+    }
+
+    /// Whether a host's member has ended, or a receiver has not begun to follow a stream.
+    pub fn is_free(&self, host: HostNumber) -> bool {
+        match &self.hosts[host].machine {
+            Some(GroupMember::Sending(sender)) => sender.has_ended(),
+            Some(GroupMember::Receiving(receiver)) => {
+                receiver.has_ended() || self.hosts[host].first_data.is_none()
+            }
+            Some(GroupMember::Caching(_)) | None => true,
+        }
     }
 
     fn schedule(&mut self, after: Nanos, event: WorldEvent) {
@@ -298,7 +325,8 @@ impl World {
 
     fn deliver(&mut self, host: HostNumber, frame: &LinkFrame) {
         let datagram = Datagram { from: frame.from, bytes: &frame.bytes };
-        let machine = self.hosts[host].machine.as_mut();
+        let frozen = self.hosts[host].frozen;
+        let machine = self.hosts[host].machine.as_mut().filter(|_| !frozen);
         let result = machine.map_or(Ok(()), |m| m.machine().handle(self.now, datagram));
         assert_eq!(result, Ok(()), "host {host} refuses a packet");
         self.pump(host);
@@ -309,7 +337,7 @@ impl World {
         let now = self.now;
         let mut out: Vec<Transmit> = Vec::new();
         let h = &mut self.hosts[host];
-        let Some(machine) = &mut h.machine else { return };
+        let Some(machine) = h.machine.as_mut().filter(|_| !h.frozen) else { return };
         if let (GroupMember::Receiving(m), false) = (&mut *machine, h.paused) {
             m.take(now, &mut h.output);
         }

@@ -18,6 +18,10 @@ use super::switch::{LinkFrame, PortId, StreamEntry, SwitchModel};
 pub const KEEPALIVE_MS: u16 = 500;
 /// A member is lost after this silence.
 const LOST: Nanos = Nanos::from_millis(1_700);
+/// A receiver may hold its stream for this long.
+const HELD: Nanos = Nanos::from_secs(60);
+/// A notice is sent again at so many keepalives.
+const REPEATS: u32 = 3;
 
 /// The terms of every session.
 #[derive(Debug, Clone)]
@@ -36,6 +40,8 @@ pub struct Rules {
     pub agents: bool,
     /// Whether slow branches are taken out of the replication.
     pub decouple: bool,
+    /// Whether a stream stays in switches and caches after its sender is done. The controller ends it.
+    pub keeps_streams: bool,
 }
 
 #[derive(Debug)]
@@ -48,6 +54,8 @@ struct MemberRecord {
     switch: usize,
     port: PortId,
     heard: Nanos,
+    /// The stream and the packet that the last KEEPALIVE named, and since when the packet is the same.
+    place: (MemberId, u32, Nanos),
     request: RequestId,
     /// A sender that is done: its stream stays in the caches.
     ended: bool,
@@ -70,6 +78,8 @@ pub struct ControllerModel {
     pub alive: bool,
     /// The reports that came: kind, and the member that each is about.
     pub reports: Vec<(ReportKind, MemberId)>,
+    /// Notices that are repeated at the next keepalives of a host: its address, and how often.
+    owed: Vec<(SocketAddrV4, Notice, u32)>,
     members: Vec<MemberRecord>,
     next_id: u16,
     /// The port of each switch that leads to each other switch.
@@ -85,6 +95,7 @@ impl ControllerModel {
             rules,
             alive: true,
             reports: Vec::new(),
+            owed: Vec::new(),
             members: Vec::new(),
             next_id: 1,
             paths: BTreeMap::new(),
@@ -115,7 +126,8 @@ impl ControllerModel {
             Request::Leave { request, reason } => {
                 let sender =
                     self.members.iter_mut().find(|m| m.id == header.member && m.role == Role::Sender);
-                if let Some(sender) = sender.filter(|_| reason == LeaveReason::Done) {
+                let keeps = self.rules.keeps_streams && reason == LeaveReason::Done;
+                if let Some(sender) = sender.filter(|_| keeps) {
                     sender.ended = true;
                     return vec![post(to, header, request, Answer::Left)];
                 }
@@ -123,9 +135,21 @@ impl ControllerModel {
                 posts.extend(self.remove(switches, header.member, NoticeKind::MemberLeft));
                 posts
             }
-            Request::Keepalive { request, .. } => {
+            Request::Keepalive { request, next, .. } => {
+                let member = self.members.iter_mut().find(|m| m.id == header.member && m.address == to);
+                if let Some(member) = member.filter(|m| (m.place.0, m.place.1) != (header.source, next)) {
+                    member.place = (header.source, next, now);
+                }
                 let answer = self.alive(header, to);
-                vec![post(to, header, request, answer)]
+                // The notices come first: a sender may say "complete" when it hears the answer.
+                let mut posts = Vec::new();
+                for (_, notice, left) in self.owed.iter_mut().filter(|owed| owed.0 == to) {
+                    posts.push(post(to, header, RequestId(0), Answer::Notice(notice.clone())));
+                    *left -= 1;
+                }
+                self.owed.retain(|owed| owed.2 > 0);
+                posts.push(post(to, header, request, answer));
+                posts
             }
             Request::Query(request) => {
                 let answer = Answer::Delegated(self.delegation(header.session, header.source));
@@ -163,7 +187,10 @@ impl ControllerModel {
             return Answer::Unknown;
         }
         let receivers = self.receivers(header.session);
-        Answer::Alive { receivers, sources: u8::from(self.sender(header.session).is_some()) }
+        let mut senders =
+            self.members.iter().filter(|m| (m.session, m.role) == (header.session, Role::Sender));
+        let named = header.source != MemberId::NONE;
+        Answer::Alive { receivers, sources: u8::from(senders.any(|m| !named || m.id == header.source)) }
     }
 
     fn delegation(&self, session: SessionId, source: MemberId) -> Delegated {
@@ -211,6 +238,7 @@ impl ControllerModel {
                     switch,
                     port,
                     heard: now,
+                    place: (header.source, 0, now),
                     request: join.request,
                     ended: false,
                 });
@@ -219,6 +247,10 @@ impl ControllerModel {
         };
         let source = match join.role {
             Role::Sender => id,
+            _ if join.start == StartAt::Resume && header.source != MemberId::NONE => {
+                let named = self.members.iter().find(|m| m.id == header.source && m.role == Role::Sender);
+                named.map_or(MemberId::NONE, |m| m.id)
+            }
             _ => self.sender(header.session).map_or(MemberId::NONE, |m| m.id),
         };
         let begun = self.begun(switches, header.session);
@@ -284,6 +316,9 @@ impl ControllerModel {
         let Some(index) = self.members.iter().position(|m| m.id == id) else { return Vec::new() };
         let session = self.members[index].session;
         let was_sender = self.members[index].role == Role::Sender;
+        if was_sender && !self.rules.keeps_streams {
+            switches.iter_mut().for_each(|switch| _ = switch.streams.remove(&(session, id)));
+        }
         let posts_before = was_sender.then(|| self.tell(session, id, what));
         let name = self.members.remove(index).name;
         if let Some(posts) = posts_before {
@@ -293,28 +328,53 @@ impl ControllerModel {
         self.tell_named(session, id, what, &name)
     }
 
-    /// Removes the members that were silent too long; returns the notices of that to the others.
+    /// Removes the members that were silent too long, or held their stream too long; returns the notices of
+    /// that to the others.
     pub fn expire(&mut self, now: Nanos, switches: &mut [SwitchModel]) -> Vec<Post> {
-        let lost: Vec<MemberId> =
-            self.members.iter().filter(|m| !m.ended && now - m.heard > LOST).map(|m| m.id).collect();
-        lost.into_iter().flat_map(|id| self.remove(switches, id, NoticeKind::MemberLost)).collect()
+        let silent = self.members.iter().filter(|m| !m.ended && now - m.heard > LOST);
+        let lost: Vec<MemberId> = silent.map(|m| m.id).collect();
+        let holding: Vec<(MemberId, SessionId, SocketAddrV4)> =
+            self.holding(now).map(|m| (m.id, m.session, m.address)).collect();
+        let mut posts = Vec::new();
+        for (about, session, address) in &holding {
+            let (what, text) = (NoticeKind::MemberLost, "it acknowledged nothing".to_owned());
+            let notice = Notice { what, about: *about, text, receivers: 0, rate: BitRate(0) };
+            let header = Header::new(Kind::Reply, *session, MemberId::NONE);
+            posts.push(post(*address, header, RequestId(0), Answer::Notice(notice)));
+        }
+        let gone = lost.into_iter().chain(holding.into_iter().map(|holder| holder.0));
+        posts.extend(
+            gone.flat_map(|id| self.remove(switches, id, NoticeKind::MemberLost)).collect::<Vec<_>>(),
+        );
+        posts
     }
 
-    fn tell(&self, session: SessionId, about: MemberId, what: NoticeKind) -> Vec<Post> {
+    /// The receivers that are behind a sender which they stop.
+    fn holding(&self, now: Nanos) -> impl Iterator<Item = &MemberRecord> {
+        self.members.iter().filter(move |m| {
+            let (source, next, since) = m.place;
+            let sender = self.members.iter().find(|s| s.id == source && s.role == Role::Sender);
+            m.role == Role::Receiver
+                && next > 0
+                && sender.is_some_and(|s| s.place.1 > next && now - s.place.2.max(since) > HELD)
+        })
+    }
+
+    fn tell(&mut self, session: SessionId, about: MemberId, what: NoticeKind) -> Vec<Post> {
         let name = self.members.iter().find(|m| m.id == about).map_or(String::new(), |m| m.name.clone());
         self.tell_named(session, about, what, &name)
     }
 
-    fn tell_named(&self, session: SessionId, about: MemberId, what: NoticeKind, name: &str) -> Vec<Post> {
+    fn tell_named(&mut self, session: SessionId, about: MemberId, what: NoticeKind, name: &str) -> Vec<Post> {
         let (receivers, rate) = (self.receivers(session), self.rules.rate);
         let notice = Notice { what, about, text: name.to_owned(), receivers, rate };
-        self.members
-            .iter()
-            .filter(|m| m.session == session && m.id != about && m.role != Role::Cache)
-            .map(|m| {
-                let header = Header::new(Kind::Reply, session, MemberId::NONE);
-                post(m.address, header, RequestId(0), Answer::Notice(notice.clone()))
-            })
+        let others = self.members.iter().filter(|m| m.session == session && m.role != Role::Cache);
+        let to: Vec<SocketAddrV4> = others.filter(|m| m.id != about).map(|m| m.address).collect();
+        self.owed.retain(|(address, owed, _)| !(to.contains(address) && owed.about == about));
+        self.owed.extend(to.iter().map(|&address| (address, notice.clone(), REPEATS)));
+        let header = Header::new(Kind::Reply, session, MemberId::NONE);
+        to.into_iter()
+            .map(|address| post(address, header, RequestId(0), Answer::Notice(notice.clone())))
             .collect()
     }
 

@@ -1,9 +1,9 @@
 use groupflow_base::{BitRate, CodecError, Datagram, Machine, Nanos};
 use groupflow_session::control::{
-    Answer, Joined, LeaveReason, Notice, NoticeKind, Reply, Request, Role, StartAt,
+    Answer, Joined, LeaveReason, Notice, NoticeKind, Reply, Request, RequestId, Role, StartAt,
 };
 use groupflow_session::endpoint::Endpoint;
-use groupflow_session::member::{MemberConfig, MemberEvent};
+use groupflow_session::member::{MemberConfig, MemberError, MemberEvent};
 use groupflow_session::Listening;
 use groupflow_transport::terms::{Mode, Policy};
 use groupflow_transport::wire::{GroupPacket, Header, Kind};
@@ -29,8 +29,8 @@ fn answer(listener: &mut Endpoint<Listening>, session: u32, reply: &Reply) -> Re
     listener.handle(NOW, Datagram { from, bytes: &bytes })
 }
 
-#[test]
-fn it_joins_with_its_port_and_leaves() {
+/// A listener that has joined as member 4.
+fn joined() -> Endpoint<Listening> {
     let mut subject = listener();
     let Request::Join(join) = sent(&mut subject) else { panic!("a JOIN comes first") };
     assert_eq!((join.role, join.start, join.port), (Role::Listener, StartAt::Start, 9000));
@@ -49,16 +49,36 @@ fn it_joins_with_its_port_and_leaves() {
     assert!(answer(&mut subject, 8, &reply).is_err(), "another session's");
     answer(&mut subject, 7, &reply).expect("well formed");
     assert!(matches!(subject.poll_event(), Some(MemberEvent::Joined { again: false, .. })));
+    subject
+}
+
+#[test]
+fn it_ends_when_it_is_put_out_itself() {
+    let mut subject = joined();
     let notice = |what, about| Notice {
         what,
         about: MemberId(about),
-        text: String::new(),
+        text: "it does not read".to_owned(),
         receivers: 0,
         rate: BitRate(0),
     };
-    assert!(subject.lost(&notice(NoticeKind::MemberLost, 4)));
-    assert!(!subject.lost(&notice(NoticeKind::MemberLost, 5)));
-    assert!(!subject.lost(&notice(NoticeKind::MemberLeft, 4)));
+    let mut hear = |what, about| {
+        let notice = notice(what, about);
+        let reply = Reply { request: RequestId(0), answer: Answer::Notice(notice.clone()) };
+        answer(&mut subject, 7, &reply).expect("well formed");
+        assert_eq!(subject.poll_event(), Some(MemberEvent::Notice(notice)));
+        subject.poll_event()
+    };
+    assert_eq!(hear(NoticeKind::MemberLost, 5), None);
+    assert_eq!(hear(NoticeKind::MemberLeft, 4), None);
+    let put_out = MemberError::PutOut("it does not read".to_owned());
+    assert_eq!(hear(NoticeKind::MemberLost, 4), Some(MemberEvent::Failed(put_out)));
+    assert!(subject.has_ended());
+}
+
+#[test]
+fn it_leaves() {
+    let mut subject = joined();
     subject.leave(NOW, LeaveReason::Done);
     let Request::Leave { request, .. } = sent(&mut subject) else { panic!("a LEAVE") };
     answer(&mut subject, 7, &Reply { request, answer: Answer::Left }).expect("well formed");

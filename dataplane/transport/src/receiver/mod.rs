@@ -289,6 +289,11 @@ impl Receiver {
         self.stream.as_ref().map(|stream| stream.assembly.next)
     }
 
+    /// The packet below which all are acknowledged: the receiver has room for a window from there on.
+    pub fn acknowledged(&self) -> Option<Seq> {
+        self.stream.as_ref().map(|stream| stream.acks.value)
+    }
+
     /// When the last packet of the stream came.
     pub fn last_packet(&self) -> Option<Nanos> {
         self.last_packet
