@@ -6,10 +6,9 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 from groupflow import units
-from groupflow.cli.access import needed
-from groupflow.cli.common import Common, log_to_stderr, on_stop
+from groupflow.cli.common import Common
 from groupflow.model.fields import SIZE, Help, Written, text_like
-from groupflow.model.values import ListenAddress, Secret, Share, Span
+from groupflow.model.values import Share, Span
 from groupflow.probe.model import BUFFERS, CONNECTIONS, PORT, ProbeOptions
 
 if TYPE_CHECKING:
@@ -42,45 +41,15 @@ _NUMBERS = Written(
 )
 
 
-def serve(
-    common: Common,
-    *,
-    listen: Annotated[ListenAddress, Help("address for clients")] = ("0.0.0.0", PORT),
-    token: Annotated[str, Help("file with the token that clients must have"), Secret()] = "",
-) -> None:
-    """Let others measure the way to this host, one at a time, until stopped."""
-    log_to_stderr(common.level)
-    asyncio.run(_serve(listen, token, common))
-
-
-async def _serve(listen: tuple[str, int], token: str, common: Common) -> None:
-    from groupflow.probe.server import ServeOptions, Server
-    from groupflow.probe.wire import new_token
-
-    stop = asyncio.Event()
-    on_stop(stop.set)
-    made = "" if token else new_token()
-    host, port = listen
-    async with Server(ServeOptions(host, port, token or made)) as server:
-        ready = {"event": "ready", "listen": host, "port": server.port} | ({"token": made} if made else {})
-        if common.json:
-            print(json.dumps(ready), flush=True)
-        else:
-            known = f"clients need GROUPFLOW_TOKEN={made}" if made else "clients need its token"
-            print(f"probe: listening at {host}:{server.port}, {known}", flush=True)
-        await stop.wait()
-
-
 def run(
     common: Common,
-    host: Annotated[tuple[str, int], Help("the host that runs `groupflow probe serve`"), _FAR],
+    host: Annotated[tuple[str, int], Help("the host that runs `iperf3 -s`"), _FAR],
     *,
-    token: Annotated[str, Help("file with the token that the server printed"), Secret()] = "",
     buffers: Annotated[
         tuple[int, ...], Help("buffers of a connection; kernel: the kernel adapts them"), _SIZES
     ] = BUFFERS,
     connections: Annotated[tuple[int, ...], Help("numbers of connections"), _NUMBERS] = CONNECTIONS,
-    time: Annotated[Span, Help("time for the whole measurement")] = 30.0,
+    time: Annotated[Span, Help("time for the whole measurement")] = 60.0,
     within: Annotated[
         Share,
         Help(
@@ -88,31 +57,30 @@ def run(
         ),
     ] = 0.1,
 ) -> None:
-    """Measure the way to a host that runs `groupflow probe serve`."""
-    needed(token)
+    """Measure the way to a host that runs `iperf3 -s`."""
     options = ProbeOptions(buffers or BUFFERS, connections, time, within, adapted=buffers == ())
-    probe = asyncio.run(_measure(*host, token, options))
+    probe = asyncio.run(_measure(*host, options))
     if common.json:
         print(json.dumps(asdict(probe) | {"in_flight": probe.in_flight}))
     else:
         _show(probe)
 
 
-async def _measure(host: str, port: int, token: str, options: ProbeOptions) -> "Probe":
+async def _measure(host: str, port: int, options: ProbeOptions) -> "Probe":
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from groupflow.probe.client import measure
+    from groupflow.probe.grid import measure
 
     columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
     console = Console(stderr=True)
     with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
         task = bar.add_task(f"{host}:{port}", total=None)
 
-        def told(done: int, of: int, cell: "Cell") -> None:
+        def show(done: int, of: int, cell: "Cell") -> None:
             bar.update(task, completed=done, total=of, description=_cell(cell))
 
-        return await measure(host, port, token=token, options=options, on_cell=told)
+        return await measure(host, port, options=options, on_cell=show)
 
 
 def _show(probe: "Probe") -> None:

@@ -114,8 +114,7 @@ NOUNS = (
         Verb("show", "tree:show", "--to 10.0.0.1:26495 --tls-pin $PIN"),
     )),
     Noun("probe", "the best socket buffers and number of connections for the way to a host", (
-        Verb("serve", "probe:serve", ""),
-        Verb("run", "probe:run", "10.0.2.1 --token-file token"),
+        Verb("run", "probe:run", "10.0.2.1"),
     )),
     Noun("sim", "networks in virtual time", (
         Verb("run", "sim:run", "line.yaml star.yaml --out out/sim --jobs 2"),

@@ -1,5 +1,6 @@
 """The ports at which programs listen unless told otherwise. All differ, so that one host can run them all."""
 
+IPERF3 = 5201
 API = 9580
 """of the controller"""
 GATHER_API = 9590
@@ -7,7 +8,6 @@ GATHER_API = 9590
 SPLIT = 26480
 GATHER = 26490
 TREE = 26495
-PROBE = 26497
 BONE_GROUP = 26500
 """UDP, where rims hear the group"""
 BONE_HUB = 26501

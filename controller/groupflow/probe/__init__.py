@@ -1,10 +1,10 @@
 """Measures the socket buffer and the number of TCP connections that a path needs (docs/how-to/probe.md).
 
-probe = await groupflow.probe.measure("10.0.2.1", token=token)
+probe = await groupflow.probe.measure("10.0.2.1")
 probe.buffer, probe.connections
 """
 
-from groupflow.probe.client import measure
+from groupflow.probe.grid import measure
 from groupflow.probe.model import (
     PORT,
     BusyError,
@@ -15,7 +15,6 @@ from groupflow.probe.model import (
     RefusedError,
     recommend,
 )
-from groupflow.probe.server import ServeOptions, Server
 
 __all__ = [
     "PORT",
@@ -25,8 +24,6 @@ __all__ = [
     "ProbeError",
     "ProbeOptions",
     "RefusedError",
-    "ServeOptions",
-    "Server",
     "measure",
     "recommend",
 ]

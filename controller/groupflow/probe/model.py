@@ -1,6 +1,6 @@
 """Options of a probe, its result, and its errors, each one line: cause; cure."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from groupflow.errors import Error, Kind
@@ -8,7 +8,7 @@ from groupflow.model import ports
 
 
 class ProbeError(Error):
-    """A path could not be measured, or a server cannot serve."""
+    """A path could not be measured."""
 
 
 class OptionsError(ProbeError):
@@ -23,18 +23,22 @@ class RefusedError(ProbeError):
     default = Kind.INVALID
 
 
+class BoundedError(RefusedError):
+    """The kernel of the far side does not give so large a buffer."""
+
+
 class BusyError(ProbeError):
     """The far side measures with another client."""
 
 
-PORT = ports.PROBE
+PORT = ports.IPERF3
 KIB, MIB = 1 << 10, 1 << 20
 BUFFERS = (16 * KIB, 64 * KIB, 256 * KIB, MIB, 4 * MIB)
 CONNECTIONS = (1, 2, 4, 8, 16)
 LEAST_BUFFER, MOST_BUFFER = 4 * KIB, 64 * MIB
 MOST_CONNECTIONS = 64
-LEAST_CELL_S = 0.1
-MOST_CELL_S = 30.0
+LEAST_CELL_S, MOST_CELL_S = 2, 30
+"""iperf3 takes whole seconds, of which one is warm-up and one is measured"""
 WARM_UP = 0.4
 """share of a cell's time that does not count, because windows open"""
 
@@ -46,7 +50,7 @@ class ProbeOptions:
     buffers: tuple[int, ...] = BUFFERS
     """bytes of a connection, at both ends, as a program asks for them"""
     connections: tuple[int, ...] = CONNECTIONS
-    seconds: float = 30.0
+    seconds: float = 60.0
     """for all cells together"""
     within: float = 0.1
     """share of the best throughput that a cheaper choice may be slower by"""
@@ -71,7 +75,7 @@ class ProbeOptions:
         if not LEAST_CELL_S <= self.cell_s <= MOST_CELL_S:
             raise OptionsError(
                 f"{self.seconds:g} s for {self.cells} measurements are {self.cell_s:.2g} s each;"
-                f" choose {LEAST_CELL_S * self.cells:.1f} to {MOST_CELL_S * self.cells:.0f} s"
+                f" choose {LEAST_CELL_S * self.cells} to {MOST_CELL_S * self.cells} s"
             )
 
     @property
@@ -85,6 +89,14 @@ class ProbeOptions:
     def cell_s(self) -> float:
         """Seconds of each cell."""
         return self.seconds / self.cells
+
+    @property
+    def warm_up_s(self) -> int:
+        return max(1, int(WARM_UP * self.cell_s))
+
+    @property
+    def measured_s(self) -> int:
+        return int(self.cell_s) - self.warm_up_s
 
 
 @dataclass(frozen=True)
@@ -124,23 +136,22 @@ class Probe:
 
 
 def recommend(cells: Iterable[Cell], within: float = 0.1) -> Cell:
+    """The cheapest cell of those whose buffers a program sets; those with the kernel's do not count. Raises
+    ValueError where there is no cell."""
+    return cheapest([cell for cell in cells if cell.buffer is not None], within)
+
+
+def cheapest(cells: Sequence[Cell], within: float) -> Cell:
     """Of the cells that are at most `within` slower than the fastest, the one with the fewest connections,
-    and of these the one with the smallest buffer. Cells without a buffer do not count.
+    and of these the one with the smallest buffer.
 
     Connections first: each one more takes its share from others on the path and has to be put together
     again, while a buffer costs memory that is used only as far as it helps. Raises ValueError where there is
     no cell.
     """
-    choices = [(cell.connections, cell.buffer, cell) for cell in cells if cell.buffer is not None]
-    if not choices:
-        raise ValueError("no cell with a buffer was measured")
-    enough = (1 - within) * max(cell.bps for _, _, cell in choices)
-    return min((c for c in choices if c[2].bps >= enough), key=lambda choice: choice[:2])[2]
-
-
-def fewest(cells: Iterable[Cell], within: float) -> Cell:
-    """Of the cells that are at most `within` slower than the fastest, the one with the fewest connections,
-    whatever their buffers. Raises ValueError where there is no cell."""
-    choices = list(cells)
-    enough = (1 - within) * max(cell.bps for cell in choices)
-    return min((cell for cell in choices if cell.bps >= enough), key=lambda cell: cell.connections)
+    if not cells:
+        raise ValueError("no cell was measured")
+    enough = (1 - within) * max(cell.bps for cell in cells)
+    return min(
+        (cell for cell in cells if cell.bps >= enough), key=lambda cell: (cell.connections, cell.buffer or 0)
+    )

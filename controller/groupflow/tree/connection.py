@@ -16,11 +16,12 @@ import asyncio
 import json
 import logging
 import re
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from socket import AF_INET
 from ssl import SSLContext
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias, TypeVar, cast
 
 from groupflow.agents.errors import TreeError
 from groupflow.errors import reason
@@ -36,6 +37,7 @@ _UNREAD = 1 << 20
 _LAST_SECONDS = 1.0
 NONSENSE = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
 """errors that malformed lines cause"""
+_Key = TypeVar("_Key")
 _NAME = re.compile(r"0|[1-9a-f][0-9a-f]{0,15}")
 
 
@@ -103,6 +105,13 @@ class Connection:
         if not isinstance(form, dict):
             raise ValueError("no object")
         return cast("dict[str, Any]", form)
+
+
+def gives_way(silent: Mapping[_Key, str]) -> _Key | None:
+    """Of connections that have not shown who they are, oldest first, each with its source: the one that gives
+    way to a newcomer. It is the oldest of the source with most, so that a source crowds itself out first."""
+    counts = Counter(silent.values())
+    return min(silent, key=lambda each: -counts[silent[each]], default=None)
 
 
 Accept: TypeAlias = Callable[[asyncio.StreamReader, asyncio.StreamWriter], None]

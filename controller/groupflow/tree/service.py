@@ -11,9 +11,17 @@ from types import TracebackType
 from typing import Any, Self, TypeAlias
 
 from groupflow.agents.controller_link import Standing
-from groupflow.probe.sockets import gives_way
 from groupflow.store.interface import Store
-from groupflow.tree.connection import HELLO_SECONDS, NONSENSE, Connection, Line, address_of, host_name, listen
+from groupflow.tree.connection import (
+    HELLO_SECONDS,
+    NONSENSE,
+    Connection,
+    Line,
+    address_of,
+    gives_way,
+    host_name,
+    listen,
+)
 from groupflow.tree.forest import Forest, HostMessages
 from groupflow.tree.hosts import Hosts, SlowReports
 from groupflow.tree.liveness import Absence, Pulse

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from groupflow.probe import Cell, Probe, ProbeError, ProbeOptions, recommend
-from groupflow.probe.model import fewest
+from groupflow.probe.model import cheapest
 
 KIB = 1024
 
@@ -59,7 +59,9 @@ def test_what_the_kernel_chose_is_not_recommended() -> None:
 def test_fewest_connections_where_buffers_are_the_kernels(
     table: dict[int, float], within: float, expected: int
 ) -> None:
-    assert fewest([Cell(None, number, bps) for number, bps in table.items()], within).connections == expected
+    assert (
+        cheapest([Cell(None, number, bps) for number, bps in table.items()], within).connections == expected
+    )
 
 
 @pytest.mark.parametrize(
@@ -71,15 +73,23 @@ def test_fewest_connections_where_buffers_are_the_kernels(
         ({"connections": (65,)}, "65 connections"),
         ({"buffers": ()}, "nothing to measure"),
         ({"within": 1.0}, "within 1 of the best"),
-        ({"seconds": 1.0}, "1 s for 27 measurements are 0.037 s each; choose 2.7 to 810 s"),
+        ({"seconds": 30.0}, "30 s for 27 measurements are 1.1 s each; choose 54 to 810 s"),
         ({"timeout": 0.0}, "a timeout of 0 s; choose above 0 to 30 s"),
-        ({"seconds": 1e4}, "choose 2.7 to 810 s"),
+        ({"seconds": 1e4}, "choose 54 to 810 s"),
     ],
 )
 def test_what_cannot_be_measured_is_refused(options: dict[str, object], said: str) -> None:
     with pytest.raises(ProbeError, match=said) as error:
         ProbeOptions(**options)  # pyright: ignore[reportArgumentType]
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "warm_up", "measured"), [(2, 1, 1), (2.9, 1, 1), (4.2, 1, 3), (10, 4, 6), (30, 12, 18)]
+)
+def test_a_cell_is_whole_seconds(seconds: float, warm_up: int, measured: int) -> None:
+    options = ProbeOptions(connections=(1,), seconds=seconds, adapted=True)
+    assert (options.warm_up_s, options.measured_s) == (warm_up, measured)
 
 
 def test_in_flight_is_rate_times_round_trip() -> None:

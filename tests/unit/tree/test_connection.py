@@ -5,7 +5,7 @@ import ssl
 
 import pytest
 
-from groupflow.tree.connection import Connection, address_of, listen
+from groupflow.tree.connection import Connection, address_of, gives_way, listen
 from groupflow.tree.identity import Identity
 
 
@@ -50,3 +50,9 @@ async def test_a_refusal_is_the_last_line() -> None:
     ]
     writer.close()
     server.close()
+
+
+def test_the_oldest_of_the_source_with_most_gives_way() -> None:
+    assert gives_way({}) is None
+    assert gives_way({1: "a", 2: "b", 3: "b", 4: "c"}) == 2
+    assert gives_way({1: "a", 2: "b"}) == 1
