@@ -43,7 +43,7 @@ Grouped = TypeVar("Grouped")
 Runs: TypeAlias = Callable[[bool, int], list[Run]]
 """makes the runs of the short variant or of the full one, with seeds from this one on"""
 Switch: TypeAlias = Literal["gfswitch", "bmv2"]
-Option: TypeAlias = Literal["only", "quick", "seed", "jobs", "switch"]
+Option: TypeAlias = Literal["only", "quick", "seed", "jobs", "dask", "switch"]
 
 
 def nothing(path: Path, found: object) -> None:
@@ -62,6 +62,9 @@ class StudyOptions:
     quick: Annotated[bool, Help("short runs, which show that everything works, and are no verdict")] = False
     seed: Annotated[int, Help("the first of all seeds", "N")] = 1
     jobs: Annotated[int | None, Help("runs side by side (default: one a core)", "N"), Range(1)] = None
+    dask: Annotated[
+        str | None, Help("scheduler of dask, whose workers run the simulations, instead of --jobs", "ADDRESS")
+    ] = None
     switch: Annotated[Switch, Help("switch program; bmv2 runs at a rate that it can do")] = "gfswitch"
 
     @property
@@ -165,7 +168,7 @@ class Experiment:
     """the studies that are run where none is named, in the short variant or the full one; None: all"""
     across: Callable[[Sequence[Any]], list[Claim]] = lambda _: []
     """claims that compare studies, from the outcomes of all complete ones, each once"""
-    takes: Collection[Option] = ("only", "quick", "seed", "jobs")
+    takes: Collection[Option] = ("only", "quick", "seed", "jobs", "dask")
     """the options that change something; all others are refused"""
     measure: Callable[["Frame[Any]"], Generator[Any]] | None = None
     """gives outcomes as they come; None: simulates the runs of all studies"""
