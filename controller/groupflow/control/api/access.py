@@ -7,6 +7,7 @@ comes from a page of somebody else's, whose name was made to lead here (DNS rebi
 import hmac
 import secrets
 import socket
+from collections import deque
 from collections.abc import Sequence
 from http.cookies import CookieError, SimpleCookie
 from ipaddress import ip_address
@@ -14,13 +15,15 @@ from urllib.parse import parse_qs, urlsplit
 
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse, RedirectResponse, Response
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from groupflow.agents.api_token import VARIABLE
 from groupflow.agents.controller_link import TOKEN_VARIABLE
 
 OF_AGENTS = frozenset({"/v1/agents/reports", "/v1/gather/rounds"})
 """the paths for which the token of agents is enough"""
+BODY = 1 << 20
+"""most bytes of a request's body"""
 
 
 class Guard:
@@ -44,6 +47,11 @@ class Guard:
             await send({"type": "websocket.close", "code": 1008})
         else:
             answer = self._refusal(scope) or self._app
+            if answer is self._app:
+                if (bounded := await _bounded(receive)) is None:
+                    answer = _problem(413, f"a request has at most {BODY} bytes; send less")
+                else:
+                    receive = bounded
             await answer(scope, receive, send)
 
     def _refusal(self, scope: Scope) -> Response | None:
@@ -98,6 +106,22 @@ class Guard:
         except ValueError:
             return False
         return True
+
+
+async def _bounded(receive: Receive) -> Receive | None:
+    """A request whose body has been read; None: it is too long."""
+    messages: deque[Message] = deque()
+    size, more = 0, True
+    while more:
+        messages.append(message := await receive())
+        size, more = size + len(message.get("body", b"")), message.get("more_body", False)
+        if size > BODY:
+            return None
+
+    async def again() -> Message:
+        return messages.popleft() if messages else await receive()
+
+    return again
 
 
 def _same(given: str, token: str) -> bool:

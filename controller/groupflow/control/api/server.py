@@ -13,12 +13,29 @@ from pathlib import Path
 
 import uvicorn
 from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from groupflow.errors import Error, reason
 
 
 class ApiError(Error):
     """The API cannot be served. The text is one line with the cure."""
+
+
+SILENCE = 10.0
+"""Seconds in which a new connection must have sent a whole request's headers."""
+
+
+class _Protocol(H11Protocol):
+    """Closes a connection that asks for nothing."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self.loop.call_later(SILENCE, self._close_silent)
+
+    def _close_silent(self) -> None:
+        if self.cycle is None:  # pyright: ignore[reportUnnecessaryComparison] (None before the first request)
+            self.transport.close()
 
 
 class _Server(uvicorn.Server):
@@ -116,7 +133,7 @@ async def serve_app(app: ASGIApp, *sockets: socket.socket, tls: tuple[Path, Path
     logging.getLogger("uvicorn").setLevel(logging.WARNING)  # the caller says where the API is
     # A peer's word is not taken for where it is (proxy_headers).
     config = uvicorn.Config(
-        app, lifespan="off", log_config=None, access_log=False, proxy_headers=False,
+        app, http=_Protocol, lifespan="off", log_config=None, access_log=False, proxy_headers=False,
         timeout_graceful_shutdown=1, ssl_certfile=tls and tls[0], ssl_keyfile=tls and tls[1],
     )  # fmt: skip
     try:

@@ -17,7 +17,8 @@ from groupflow.agents import api_token
 from groupflow.agents.controller_link import ControllerLink
 from groupflow.agents.errors import ClientError
 from groupflow.cli.main import main
-from groupflow.control.api.access import Guard
+from groupflow.control.api import server
+from groupflow.control.api.access import BODY, Guard
 from groupflow.control.api.rest import make_app
 from groupflow.control.api.server import listen, listen_privately, names_of, serve_app
 from groupflow.control.live.recording import Recorder
@@ -275,3 +276,28 @@ async def test_the_page_of_the_api_takes_nothing_from_elsewhere() -> None:
             assert not re.findall(r'(?:src|href)="(?!/|data:)', page), path
             for script in re.findall(r'(?:src|href)="([^"]+)"', page):
                 assert (await known.get(url + script)).status_code == 200, script
+
+
+async def test_a_body_is_bounded() -> None:
+    async def endless() -> AsyncGenerator[bytes]:
+        for _ in range(64):
+            yield bytes(1 << 16)
+
+    async with served() as (_, known, _url):
+        for content in (bytes(BODY + 1), endless()):
+            answer = await known.post("/sessions", content=content)
+            assert (answer.status_code, answer.json()["error"]) == (
+                413, "a request has at most 1048576 bytes; send less",
+            )  # fmt: skip
+        assert (await known.get("/sessions/7")).status_code == 200
+
+
+@pytest.mark.parametrize("said", [b"", b"GET / HTTP/1.1\r\nHost: localhost\r\n"], ids=["nothing", "half"])
+async def test_a_silent_connection_is_closed(said: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "SILENCE", 0.1)
+    async with served() as (_, known, url):
+        reader, writer = await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2]))
+        writer.write(said)
+        assert await asyncio.wait_for(reader.read(), 10) == b""
+        writer.close()
+        assert (await known.get("/sessions/7")).status_code == 200
