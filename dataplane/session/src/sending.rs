@@ -170,6 +170,7 @@ impl Sending {
         if transport.waiting() {
             if receivers >= self.config.receivers {
                 transport.begin(now);
+                self.health.forget_lost(); // nobody was promised a stream before
                 seat.push_event(SendEvent::Started { receivers });
             }
         } else if receivers == 0 && self.config.receivers > 0 {
@@ -300,6 +301,11 @@ pub(crate) struct Health {
 }
 
 impl Health {
+    fn forget_lost(&mut self) {
+        self.lost.clear();
+        self.returned.clear();
+    }
+
     pub(crate) fn notice(&mut self, notice: &Notice) {
         match notice.what {
             NoticeKind::MemberLost => {

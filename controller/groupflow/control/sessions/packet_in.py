@@ -186,8 +186,11 @@ class ControlPlane:
         member = self._member(host, message)
         if member is None:
             return self._answer(Unknown())
-        text = f"{member.name} left" if message.reason == "done" else f"{member.name} gave up"
-        await self._manager.remove(message.session, member.id, "left", text)
+        done = message.reason == "done"
+        text = f"{member.name} left" if done else f"{member.name} gave up"
+        # A receiver that gives its stream up, or is ended by a signal, does not have everything.
+        lacks = not done and member.role == "receiver" and not member.complete
+        await self._manager.remove(message.session, member.id, "lost" if lacks else "left", text)
         return self._answer(Left(), member=member.id)
 
     async def _report(self, host: Host, message: Control) -> _Answer:

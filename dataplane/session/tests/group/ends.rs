@@ -198,3 +198,19 @@ fn a_receiver_that_acknowledges_nothing_is_put_out() {
     let lost = world.hosts[SENDER].summary.as_ref().map(|summary| summary.lost.clone());
     assert_eq!(lost, Some(vec![format!("h{deaf}")]));
 }
+
+#[test]
+fn a_receiver_that_is_lost_before_the_beginning_is_not_missed() {
+    let scenario = Scenario { receivers: 3, ..Scenario::default() };
+    let bytes = random_bytes(10, 1 << 20);
+    let mut world = scenario.world();
+    let (mut receivers, gone) = (scenario.receiver_hosts(), scenario.receiver_hosts().start);
+    world.start_receiver(gone, 1, StartAt::Now, false);
+    world.start_sender(SENDER, 1, file(&bytes), 2);
+    world.run_for(Nanos::from_secs(1));
+    world.kill(gone);
+    world.run_for(Nanos::from_secs(3));
+    receivers.by_ref().skip(1).for_each(|host| world.start_receiver(host, 1, StartAt::Now, false));
+    assert!(world.run_until(Nanos::from_secs(10), |w| w.hosts[SENDER].completed.is_some()));
+    assert_eq!(world.hosts[SENDER].summary.as_ref().map(|s| s.lost.clone()), Some(vec![]));
+}

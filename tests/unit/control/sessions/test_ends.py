@@ -83,3 +83,19 @@ async def test_a_receiver_that_holds_nothing_stays(place: int) -> None:
         receiver.next = place
         await hold(w, sender, receiver, 2 * HOLD_SECONDS)
         assert receiver.member in w.running.manager.get(7).receivers
+
+
+@pytest.mark.parametrize(
+    ("reason", "complete", "what"),
+    [("done", False, "left"), ("aborted", False, "lost"), ("aborted", True, "left")],
+)
+async def test_a_receiver_that_leaves_before_it_has_everything_is_lost(
+    reason: str, complete: bool, what: str
+) -> None:
+    async with world() as w:
+        sender, receiver, _ = await group(w)
+        if complete:
+            await receiver.call("report", kind="complete", source=sender.member, about=receiver.member, value=9)
+        await receiver.call("leave", reason=reason)
+        await w.settle()
+        assert sender.notices()[-1][:2] == (what, receiver.member)
