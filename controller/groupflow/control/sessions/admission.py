@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 
 from groupflow import units
 from groupflow.control.sessions.model import LAST_MEMBER, Member, RefusalError, Role, Session, SessionRecord
+from groupflow.control.sessions.numbers import MAX_BRANCHES
 from groupflow.control.sessions.requests import MAX_LISTENERS, JoinRequest
 from groupflow.model.topology import Topology
 
@@ -47,11 +48,21 @@ def check(session: Session, ask: JoinRequest, secret: str, topology: Topology, n
     is_new = ask.role == "receiver" and ask.start != "resume"
     if is_new and ask.source and ask.source not in session.sources:
         raise RefusalError("no_source", f"session {session.id} has no stream of a member {ask.source}")
-
+    if ask.role == "receiver":
+        _check_room(session, ask, topology)
     if ask.target is not None and ask.start != "resume":
         check_targets(topology, session.record, ask.host.name, ask.name, ask.target)
     if ask.role == "listener":
         _check_listener(session, ask)
+
+
+def _check_room(session: Session, ask: JoinRequest, topology: Topology) -> None:
+    """Keeps room for a sender: receivers that wait for one have no branches that could be counted yet."""
+    others = (session.members[number] for number in session.receivers if number != ask.former)
+    here = [other for other in others if topology.hosts[other.host].switch == ask.host.switch]
+    if sum((other.host, other.udp_port) != (ask.host.name, ask.udp_port) for other in here) >= MAX_BRANCHES:
+        branches = f"{MAX_BRANCHES} branches to receivers of session {session.id}"
+        raise RefusalError("full", f"switch {ask.host.switch} has {branches}, the highest number")
 
 
 def _check_listener(session: Session, ask: JoinRequest) -> None:

@@ -95,7 +95,9 @@ async def test_a_receiver_that_leaves_before_it_has_everything_is_lost(
     async with world() as w:
         sender, receiver, _ = await group(w)
         if complete:
-            await receiver.call("report", kind="complete", source=sender.member, about=receiver.member, value=9)
+            await receiver.call(
+                "report", kind="complete", source=sender.member, about=receiver.member, value=9
+            )
         await receiver.call("leave", reason=reason)
         await w.settle()
         assert sender.notices()[-1][:2] == (what, receiver.member)

@@ -186,6 +186,17 @@ async def test_sixteen_branches_are_all_a_switch_can() -> None:
         assert len(w.running.manager.get(7).receivers) == 16
 
 
+async def test_receivers_that_wait_leave_room_for_their_sender() -> None:
+    async with world() as w:
+        await w.session()
+        hosts = [w.host("h2", 6000 + number) for number in range(17)]
+        joined = [(await host.join(7)).kind for host in hosts]
+        assert joined == ["joined"] * 16 + ["refused"]
+        assert (await hosts[0].join(7, start="resume")).kind == "joined", "a receiver that comes back"
+        assert (await w.host("h3").join(7)).kind == "joined", "at another switch"
+        assert (await w.host("h4").join(7, "sender")).kind == "joined"
+
+
 async def test_a_join_that_a_switch_refuses_is_undone() -> None:
     async with world() as w:
         await w.session()
