@@ -25,6 +25,9 @@ class FakeSwitch:
         """port and reply of each packet-out"""
         self.reachable = True
         self.connections = 0
+        self.answers = asyncio.Event()
+        """not set: the switch hangs, and carries nothing out"""
+        self.answers.set()
         self.refuse: set[str] = set()
         """tables that are full"""
         self.lose_resets = 0
@@ -118,6 +121,7 @@ class FakeConnection:
     async def write(self, changes: Sequence[Change]) -> list[Failure]:
         self._check()
         await asyncio.sleep(0)
+        await self._switch.answers.wait()
         return self._switch.carry_out(changes)
 
     async def read(self) -> Entries:

@@ -87,8 +87,9 @@ class Fabric:
         """Installs the routes to a TCP session's address, by switch; no entries: removes them."""
         touched: dict[str, list[Key]] = {}
         for switch, entries in routes.items():
-            self.devices[switch].desired.replace(("tcp", session), entries)
-            touched[switch] = list(entries)
+            gone = self.devices[switch].desired.replace(("tcp", session), entries)
+            if entries or gone:  # nobody waits for a switch that the session does not concern
+                touched[switch] = list(entries)
         return Installation(self.devices, touched)
 
     def take_writes(self) -> dict[str, str | None]:

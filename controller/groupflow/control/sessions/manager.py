@@ -169,7 +169,8 @@ class SessionManager:
         if emptied is not before:
             self.presence.forget((ask.session, member.id))  # the new process has no position yet
         if member.udp_port:
-            self.presence.hear((ask.session, member.id))
+            # A host is silent until it is answered, which takes as long as the switches do.
+            self.presence.excuse((ask.session, member.id), self.options.apply_timeout)
         replaced = [before.members[number] for number in before.members.keys() - after.members.keys()]
         writes = {
             MEMBERS.key(ask.session, member.id): MEMBERS.dump(member),
@@ -187,6 +188,8 @@ class SessionManager:
         found = session.members.get(member.id) if session else None
         if session is None or found is None or admission.process(found) != admission.process(member):
             raise RefusalError("unknown_session", f"session {ask.session} ended while {member.name} joined")
+        if member.udp_port:
+            self.presence.hear((ask.session, member.id))
         for gone in replaced:
             self.presence.forget((ask.session, gone.id))
             self._post.tell_others(session, gone, "left")

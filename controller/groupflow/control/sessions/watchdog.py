@@ -58,6 +58,7 @@ class Watchdog:
         self._down_since = dict.fromkeys(fabric.devices, clock())
         self._mourned: set[str] = set()
         """switches of whose loss members were told"""
+        self._at_work: set[asyncio.Task[None]] = set()
 
     async def restore(self) -> None:
         """Takes over the sessions of an earlier controller. Raises StoreError."""
@@ -184,7 +185,10 @@ class Watchdog:
         self._caching.remove(switch)
         self._events.tell(f"agent-{how}", switch=switch, host=agent.host)
         self._notify_users(switch, "agent_lost", f"cache agent {agent.name}")
-        await self._reinstall(switch, {AGENTS.key(switch): None})
+        # In a task of its own: the switch may hang, too, and the sweep serves all others.
+        task = asyncio.create_task(self._reinstall(switch, {AGENTS.key(switch): None}))
+        self._at_work.add(task)
+        task.add_done_callback(self._at_work.discard)
 
     async def agent_filled(self, switch: str, *, full: bool) -> None:
         """Tells senders that an agent's cache reached its bound, or has room again."""
@@ -204,7 +208,7 @@ class Watchdog:
                 writes[SESSIONS.key(session.id)] = SESSIONS.dump(record)
         try:
             await self._manager.finish(changed or self._fabric.nothing(), writes)
-        except ApplyError as error:
+        except (ApplyError, StoreError) as error:
             log.error("switch=%s: the change of its cache agent failed: %s", switch, error)
 
     def _unisolated(self, session: Session, switch: str) -> Session:

@@ -1,5 +1,6 @@
 """Members, agents, switches and controllers that vanish without a message, and come back."""
 
+import asyncio
 import random
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from groupflow.control.sessions.requests import Options
 from groupflow.lab.frames import request_frame
 from groupflow.p4rt.messages import reset_frame
 from groupflow.store.sqlite import SqliteStore
-from tests.support.waiting import until
+from tests.support.waiting import quiet, until
 from tests.support.world import FakeHost, World, world
 from tests.unit.control.sessions.test_sessions import GROUP_ALONE, GROUP_WITH_AGENT, ports, stream
 
@@ -330,3 +331,46 @@ async def test_a_host_cannot_speak_for_another() -> None:
 def test_options_are_what_hosts_rely_on() -> None:
     options = Options()
     assert (options.keepalive_ms, options.member_timeout) == (500, 3.0)
+
+
+async def test_a_switch_that_hangs_holds_no_other_session() -> None:
+    async with world(apply_timeout=60.0) as w:
+        agents = w.host("c1", 5500), w.host("c2", 5501)
+        for agent in agents:
+            await agent.register()
+        await w.session(9)
+        sender, far = w.host("h1", 7001), w.host("h4", 7000)
+        await sender.join(9, "sender")
+        await far.join(9)
+        w.switches["s3"].answers.clear()
+        await w.session(55)
+        near = w.host("h1"), w.host("h2"), w.host("h3")
+        async with asyncio.timeout(30):  # the switch's answer takes 60 s
+            assert [(await host.join(55, role)).kind for host, role in zip(
+                near, ("sender", "receiver", "receiver"), strict=True
+            )] == 3 * ["joined"]  # fmt: skip
+            # The host behind the switch is lost, and so is an agent: both change streams at the switch.
+            for _ in range(8):
+                w.clock.now += 0.5
+                for host in (*near, sender, agents[0]):
+                    host.keepalive()
+                await quiet()
+            await w.running.watchdog.sweep()
+            assert (await w.host("h2", 8000).join(55)).kind == "joined"
+        w.switches["s3"].answers.set()
+
+
+async def test_a_joining_host_is_not_silent() -> None:
+    async with world() as w:
+        sender, _, _ = await group(w)
+        w.switches["s3"].answers.clear()
+        joining = w.host("h4")
+        request = joining.ask("join", session=7, role="receiver", name="h4", token=w.token(7))
+        for _ in range(10):
+            w.clock.now += 0.5
+            sender.keepalive()
+            await quiet()
+        await w.running.watchdog.sweep()
+        w.switches["s3"].answers.set()
+        await until(lambda: bool(joining.answers(request)))
+        assert joining.answers(request)[-1].kind == "joined"
