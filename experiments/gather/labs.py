@@ -5,20 +5,18 @@ import os
 import shutil
 import sys
 import time
-from collections import deque
 from collections.abc import Generator, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from pydantic import TypeAdapter
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from experiments.gather.lab import ERROR, OUTCOME, RUN
 from experiments.gather.measured import LabOutcome
 from groupflow.processes import Daemon, DaemonError
 from groupflow.study import RunFailedError
+from groupflow.study.pool import end_when_told, run_all
 from papers.sakajiri.paper import NAMES, Run
 
 ROOT = Path(__file__).parents[2]
@@ -46,55 +44,12 @@ def in_order(runs: Sequence[Run]) -> list[Run]:
 
 def execute(runs: Sequence[Run], jobs: int, logs: Path, console: Console) -> Generator[LabOutcome]:
     """Outcomes as they come. Raises RunFailedError; however it ends, it leaves no network behind."""
-    waiting = deque(in_order(runs))
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console) as bar, ExitStack() as stack:
-        task = bar.add_task("runs", total=sum(run.seconds + SETUP_S for run in runs))
-        running: list[_Running] = []
-        over = done = 0.0
-        while waiting or running:
-            while waiting and len(running) < jobs:
-                started = _start(waiting.popleft(), logs)
-                stack.callback(started.end)
-                running.append(started)
-            time.sleep(_POLL_S)
-            for lab in [lab for lab in running if not lab.daemon.alive]:
-                running.remove(lab)
-                over += lab.run.seconds + SETUP_S
-                done += 1
-                yield lab.outcome()
-            now = over + sum(lab.elapsed for lab in running)
-            bar.update(task, completed=now, description=f"{done:.0f} of {len(runs)} runs")
+    each = [partial(_carry_out, run, logs) for run in in_order(runs)]
+    return run_all(each, cores=jobs, console=console, what=lambda outcome: title(outcome.run))
 
 
-@dataclass(frozen=True)
-class _Running:
-    run: Run
-    folder: Path
-    daemon: Daemon
-    since: float
-
-    @property
-    def elapsed(self) -> float:
-        """Seconds so far, at most the expected duration."""
-        return min(time.monotonic() - self.since, self.run.seconds + SETUP_S)
-
-    def outcome(self) -> LabOutcome:
-        """The outcome, once the process has ended. Raises RunFailedError."""
-        try:
-            self.daemon.check()
-        except DaemonError as died:
-            error = self.folder / ERROR
-            cause = f"{title(self.run)}: {error.read_text().strip()}" if error.exists() else str(died)
-            raise RunFailedError(cause) from None
-        return TypeAdapter(LabOutcome).validate_json((self.folder / OUTCOME).read_bytes())
-
-    def end(self) -> None:
-        """Ends the process, and with `unshare` everything in its namespaces."""
-        self.daemon.kill()
-
-
-def _start(run: Run, logs: Path) -> _Running:
+def _carry_out(run: Run, logs: Path) -> LabOutcome:
+    """One run, in a process with namespaces of its own, of which nothing is left. Raises RunFailedError."""
     folder = logs / slug(run)
     shutil.rmtree(folder, ignore_errors=True)  # removes the controller's store of an earlier run
     folder.mkdir(parents=True)
@@ -105,7 +60,18 @@ def _start(run: Run, logs: Path) -> _Running:
     environment = {"PYTHONPATH": str(ROOT)}
     daemon = Daemon(title(run), command, folder / "lab.log", environment=environment, may_end=True)
     daemon.start()
-    return _Running(run, folder, daemon, time.monotonic())
+    try:
+        while daemon.alive:
+            end_when_told(None)
+            time.sleep(_POLL_S)
+        daemon.check()
+    except DaemonError as died:
+        error = folder / ERROR
+        cause = f"{title(run)}: {error.read_text().strip()}" if error.exists() else str(died)
+        raise RunFailedError(cause) from None
+    finally:
+        daemon.kill()
+    return TypeAdapter(LabOutcome).validate_json((folder / OUTCOME).read_bytes())
 
 
 def title(run: Run) -> str:
