@@ -26,6 +26,7 @@ from finsy.proto import p4r
 from experiments.bench.pipeline import BUILD, data_frame, forwarding_entries
 from experiments.bench.tools import Figure, cpu_ns, example, on
 from groupflow.agents.agent_process import find_program
+from groupflow.lab.measure import interfaces
 from groupflow.lab.p4switch import accepts
 from groupflow.p4rt.program import Program
 from groupflow.p4rt.runtime_file import write_entries
@@ -171,13 +172,6 @@ def _wire(contender: _Contender) -> None:
         _ip("-n", _HOSTS, "link", "set", far, "arp", "off", "up")
 
 
-def _counters(pid: int) -> dict[str, tuple[int, int]]:
-    """Packets received and sent by each interface of the process's network namespace."""
-    lines = Path(f"/proc/{pid}/net/dev").read_text().splitlines()[2:]
-    fields = {name.strip(): text.split() for name, _, text in (line.partition(":") for line in lines)}
-    return {name: (int(values[1]), int(values[9])) for name, values in fields.items()}
-
-
 def _waited_ns(pid: int) -> int:
     """Time in ns so far that a process was ready to run and waited for a processor."""
     return int(Path(f"/proc/{pid}/schedstat").read_text().split()[1])
@@ -195,15 +189,17 @@ class _Round(NamedTuple):
 def _measure(contender: _Contender, copies: int) -> _Round:
     ports = range(2, 2 + copies)
     with _sender(contender.host(1), data_frame(copies)) as pid:
+        table = Path(f"/proc/{pid}/net/dev")
         time.sleep(_WARM_UP_SECONDS)
-        before, start, cpu, waited = _counters(pid), time.perf_counter(), contender.cpu_ns(), _waited_ns(pid)
+        before, start = interfaces(table), time.perf_counter()
+        cpu, waited = contender.cpu_ns(), _waited_ns(pid)
         time.sleep(_SECONDS)
-        after, end, cpu = _counters(pid), time.perf_counter(), contender.cpu_ns() - cpu
+        after, end, cpu = interfaces(table), time.perf_counter(), contender.cpu_ns() - cpu
         starved = (_waited_ns(pid) - waited) / 1e9 / (end - start)
     contender.check()
     hosts = [contender.host(port) for port in ports]
-    received = sum(after[host][0] - before[host][0] for host in hosts)
-    offered = after[contender.host(1)][1] - before[contender.host(1)][1]
+    received = sum(after[host][1] - before[host][1] for host in hosts)
+    offered = after[contender.host(1)][9] - before[contender.host(1)][9]
     return _Round(received / (end - start), offered / (end - start), cpu / max(received, 1), starved)
 
 

@@ -7,6 +7,13 @@ from typing import Any
 from rich.console import RenderableType
 from rich.table import Table
 
+from groupflow.sim.model import Variant
+
+VARIANTS: dict[str, Variant] = {"reno": "sack", "cubic": "cubic"}
+"""netsim's TCP for the kernel's congestion control: Linux's reno keeps a SACK scoreboard; netsim's `reno` is
+RFC 2581's without"""
+DELAYED_ACK_NS = 40_000_000
+"""how long the kernel waits with an acknowledgement, and so netsim beside it"""
 WITHIN = 0.10
 """expected relative difference at most"""
 

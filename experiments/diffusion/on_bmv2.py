@@ -16,6 +16,7 @@ from groupflow.control.diffusion.plan import FLOW_QUEUES, QUEUES
 from groupflow.control.diffusion.thrift_client import ThriftClient
 from groupflow.files import variants
 from groupflow.lab import bmv2
+from groupflow.lab.measure import interfaces
 from groupflow.lab.network import Network
 from groupflow.model.topology import Topology
 from groupflow.study import RunFailedError
@@ -102,11 +103,9 @@ class Queues:
 
     def _held(self) -> dict[str, int]:
         """Packets that came in for the next switch, less those that went to it, since the switches' start."""
-        table = COUNTERS.read_text().splitlines()[2:]
-        counters = {name.strip(): text.split() for name, _, text in (line.partition(":") for line in table)}
+        counters = interfaces(COUNTERS)
         return {
-            name: sum(int(counters[source][_RECEIVED]) for source in place.sources)
-            - int(counters[place.onward][_SENT])
+            name: sum(counters[source][_RECEIVED] for source in place.sources) - counters[place.onward][_SENT]
             for name, place in self._places.items()
         }
 

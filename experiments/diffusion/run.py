@@ -1,8 +1,7 @@
 """`groupflow experiment diffusion`: kernel TCP on six switches, with and without control, and in netsim."""
 
-import csv
-from collections.abc import Generator, Sequence
-from pathlib import Path
+from collections.abc import Generator, Iterator, Sequence
+from typing import Any
 
 from rich.console import RenderableType
 from rich.table import Table
@@ -14,6 +13,7 @@ from groupflow.files import variants
 from groupflow.lab.network import SwitchKind
 from groupflow.model.topology import Topology
 from groupflow.study.experiment import Experiment, Findings, Frame, Study, StudyOptions
+from groupflow.study.files import write_rows
 
 FLOWS = (Flow("target", "h1", "h6", 5001), Flow("background", "h3", "h7", 5002, start_s=2.0))
 FULL = Plan(FLOWS, seconds=20.0, settled_s=5.0, window_packets=200)
@@ -43,7 +43,7 @@ def measure(frame: Frame[Result]) -> Generator[Result]:
 def find(frame: Frame[Result], results: Sequence[Result]) -> Findings:
     plan, topology, out = frame.runs[0], _topology(frame.options), frame.options.out
     comparisons = compare(plan, results)
-    _write_queues(out / "queues.csv", results)
+    write_rows(out / "queues.csv", [row for result in results for row in _samples(result)])
     draw(out / "diffusion.png", plan, list(topology.switches)[:-1], results)
     form = _form(plan, results, comparisons)
     told = [each.form() for each in comparisons]
@@ -53,9 +53,7 @@ def find(frame: Frame[Result], results: Sequence[Result]) -> Findings:
 def _form(plan: Plan, results: Sequence[Result], comparisons: Sequence[Comparison]) -> dict[str, object]:
     rows = [
         {
-            "where": result.where,
-            "congestion_control": result.control,
-            "method": result.method,
+            **_facts(result),
             "fairness": result.fairness,
             "goodput_bps": result.goodput_bps,
             "drops": result.drops,
@@ -69,16 +67,16 @@ def _form(plan: Plan, results: Sequence[Result], comparisons: Sequence[Compariso
     return {"runs": rows, "comparison": compared}
 
 
-def _write_queues(path: Path, results: Sequence[Result]) -> None:
-    """Every sample."""
-    with path.open("w", newline="", encoding="utf-8") as file:
-        table = csv.writer(file)
-        table.writerow(["where", "congestion_control", "method", "time_s", "switch", "queue_packets"])
-        for result in results:
-            for time_s, row in zip(result.time_s, result.queues, strict=True):
-                for place, packets in enumerate(row, 1):
-                    cells = (result.where, result.control, result.method, f"{time_s:.3f}", f"s{place}")
-                    table.writerow([*cells, int(packets)])
+def _samples(result: Result) -> Iterator[dict[str, Any]]:
+    """A row for each sample of each switch."""
+    for time_s, row in zip(result.time_s, result.queues, strict=True):
+        for place, packets in enumerate(row, 1):
+            sample = {"time_s": f"{time_s:.3f}", "switch": f"s{place}", "queue_packets": int(packets)}
+            yield _facts(result) | sample
+
+
+def _facts(result: Result) -> dict[str, Any]:
+    return {"where": result.where, "congestion_control": result.control, "method": result.method}
 
 
 def _tables(plan: Plan, results: Sequence[Result], comparisons: Sequence[Comparison]) -> list[RenderableType]:

@@ -7,24 +7,24 @@ from pathlib import Path
 
 import numpy as np
 
+from experiments.common.beside import DELAYED_ACK_NS, VARIANTS
 from experiments.diffusion.result import FRAME_BYTES, Method, Plan, Result, Series
 from groupflow import sim
-from groupflow.model.topology import LinkSpec, Topology
-from groupflow.sim.model import Variant
+from groupflow.files import variants
+from groupflow.model.topology import Topology
 
 NANOSECONDS = 10**9
 HOST_QUEUE = 1_000_000
 """packets: a kernel keeps any number that its TCP sends"""
-DELAYED_ACK_NS = 40_000_000
-VARIANTS: dict[str, Variant] = {"reno": "sack", "cubic": "cubic"}
-"""Linux's reno keeps a SACK scoreboard; netsim's `reno` is RFC 2581's without."""
 
 
 def run(topology: Topology, plan: Plan, control: str, method: Method) -> Result:
     """Simulates a run. Raises ScenarioError."""
     scenario = sim.Scenario(
         name=f"{topology.name}-{control}",
-        topology=_with_host_queues(topology),
+        topology=variants.with_links(
+            topology, lambda link: replace(link, queue=HOST_QUEUE) if link.rate is None else link
+        ),
         flows=tuple(
             sim.Flow(
                 name=flow.name,
@@ -80,10 +80,3 @@ def _result(topology: Topology, plan: Plan, control: str, method: Method, scenar
             drops={name: results.dropped(name, "queue_full") for name in switches},
             retransmitted={name: flow.retransmissions or 0 for name, flow in results.flows.items()},
         )
-
-
-def _with_host_queues(topology: Topology) -> Topology:
-    def spec(link: LinkSpec) -> LinkSpec:
-        return replace(link, queue=HOST_QUEUE) if link.rate is None else link
-
-    return replace(topology, links=tuple(replace(link, spec=spec(link.spec)) for link in topology.links))

@@ -7,16 +7,12 @@ from typing import Any
 
 from rich.console import Console
 
-from experiments.common.beside import Comparison
+from experiments.common.beside import VARIANTS, Comparison
 from experiments.gather.labs import title
-from groupflow.sim.model import Variant
 from groupflow.study.pool import run_all
 from papers.sakajiri.claims import When, after, before, during, whole
 from papers.sakajiri.outcome import SIMULATION, Outcome
-from papers.sakajiri.paper import HIGH, LOW, Run, Tcp
-
-VARIANTS: dict[Tcp, Variant] = {"reno": "sack", "cubic": "cubic"}
-"""Linux's reno keeps a SACK scoreboard; netsim's `reno` is RFC 2581's without"""
+from papers.sakajiri.paper import HIGH, LOW, Run
 
 
 def simulate(runs: Iterable[Run], jobs: int, console: Console) -> Generator[Outcome]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Literal, TypeAlias
 
+from experiments.common.beside import VARIANTS
 from groupflow.files import variants
 from groupflow.model.topology import Topology
 from groupflow.sim.model import Variant
@@ -21,8 +22,8 @@ Direction: TypeAlias = tuple[str, str]
 """(from, to): adjacent nodes"""
 
 SENDER = SENDERS[0]
-CONTROLS: Mapping[Variant, str] = {"sack": "reno", "cubic": "cubic"}
-"""netsim's TCP and the kernel's congestion control: Linux's reno keeps a SACK scoreboard"""
+CONTROLS: Mapping[Variant, str] = {variant: control for control, variant in VARIANTS.items()}
+"""the kernel's congestion control for netsim's TCP"""
 MSS = 1448
 """payload of a full packet of 1,500 bytes, with timestamps"""
 

@@ -1,10 +1,9 @@
 """`groupflow experiment split`: the ICN 2011 network with kernel TCP at one load, and in netsim."""
 
-import csv
 from collections.abc import Generator, Sequence
 from dataclasses import asdict, replace
-from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 from rich.console import RenderableType
 from rich.table import Table
@@ -14,6 +13,7 @@ from experiments.split import group, kernel, simulated
 from experiments.split.compare import compare, draw
 from experiments.split.plan import CONTROLS, SENDER, Plan, Result, Where, form, title
 from groupflow.study.experiment import AnyStudy, Experiment, Findings, Frame, Study
+from groupflow.study.files import write_rows
 
 
 def _split(quick: bool, seed: int) -> list[Plan]:
@@ -55,8 +55,7 @@ def find(frame: Frame[Result], results: Sequence[Result]) -> Findings:
     comparisons = compare(results)
     rows = [
         {
-            "where": result.where,
-            **form(result.case),
+            **_facts(result),
             "throughput_bps": result.throughput_bps,
             "received_bps": {">".join(stream): bps for stream, bps in result.received_bps.items()},
             "link_bytes": {f"{one}>{other}": count for (one, other), count in result.link_bytes.items()},
@@ -66,15 +65,21 @@ def find(frame: Frame[Result], results: Sequence[Result]) -> Findings:
         }
         for result in results
     ]
-    _write_rows(
+    write_rows(
         out / "members.csv",
-        ("member", "throughput_bps"),
-        [(result, (name, f"{bps:.0f}")) for result in results for name, bps in result.throughput_bps.items()],
+        [
+            _facts(result) | {"member": name, "throughput_bps": round(bps)}
+            for result in results
+            for name, bps in result.throughput_bps.items()
+        ],
     )
-    _write_rows(
+    write_rows(
         out / "links.csv",
-        ("from", "to", "bytes"),
-        [(result, (*ends, str(count))) for result in results for ends, count in result.link_bytes.items()],
+        [
+            _facts(result) | {"from": one, "to": other, "bytes": count}
+            for result in results
+            for (one, other), count in result.link_bytes.items()
+        ],
     )
     for plan in frame.runs:
         if not plan.many:
@@ -84,12 +89,8 @@ def find(frame: Frame[Result], results: Sequence[Result]) -> Findings:
     return Findings({"summary.json": summary}, told, _tables(results, comparisons))
 
 
-def _write_rows(path: Path, columns: Sequence[str], rows: Sequence[tuple[Result, Sequence[str]]]) -> None:
-    with path.open("w", newline="", encoding="utf-8") as file:
-        table = csv.writer(file)
-        table.writerow(["where", "method", "members", "tcp", *columns])
-        for result, cells in rows:
-            table.writerow([result.where, *form(result.case).values(), *cells])
+def _facts(result: Result) -> dict[str, Any]:
+    return {"where": result.where, **form(result.case)}
 
 
 def _tables(results: Sequence[Result], comparisons: Sequence[Comparison]) -> list[RenderableType]:

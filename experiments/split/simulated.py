@@ -1,20 +1,19 @@
 """A case in netsim: the reproduction's scenario, with the rates and the TCP of the kernel's run."""
 
 import tempfile
-from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
+from experiments.common.beside import DELAYED_ACK_NS
 from experiments.split.plan import Message, Plan, Result, Where, streams
 from groupflow import sim
-from groupflow.model.topology import LinkSpec, Topology
+from groupflow.files import variants
 from papers.icn2011 import network
 from papers.icn2011.outcome import FULL, last_hop
 from papers.icn2011.paper import WINDOW, Case
 
-DELAYED_ACK_NS = 40_000_000
 KERNEL_AHEAD_BYTES = 2 << 20
 """Lead of a sender before the slowest member at one agent in the kernel's form of E2E, in bytes: an allowance
 of 1 MiB that the agent reads, and a receive buffer of the same size (docs/explanation/split.md)."""
@@ -54,7 +53,7 @@ def scenario(plan: Plan, case: Case, *, exact: bool) -> sim.Scenario:
         splits = tuple(replace(split, mode="n2n", cache_bytes=KERNEL_AHEAD_BYTES) for split in splits)
     return replace(
         base,
-        topology=_changed(base.topology, lambda spec: replace(spec, rate=spec.rate and plan.rate)),
+        topology=variants.with_links(base.topology, lambda spec: replace(spec, rate=spec.rate and plan.rate)),
         flows=tuple(replace(flow, traffic=traffic) for flow in base.flows),
         splits=splits,
         sessions=tuple(replace(session, messages=messages) for session in base.sessions),
@@ -70,7 +69,7 @@ def message_times(plan: Plan, case: Case, source: str) -> tuple[Message, ...]:
     unicast = scenario(plan, replace(case, method="unicast", tcp="sack"), exact=False)
     fast = replace(
         unicast,
-        topology=_changed(unicast.topology, lambda spec: replace(spec, rate=None, delay_ns=0)),
+        topology=variants.with_links(unicast.topology, lambda spec: replace(spec, rate=None, delay_ns=0)),
         flows=tuple(flow for flow in unicast.flows if flow.source == source)[:1],
         sample_ns=TICK_NS,
     )
@@ -79,7 +78,3 @@ def message_times(plan: Plan, case: Case, source: str) -> tuple[Message, ...]:
     counts = [0.0, *series["delivered_bytes"]]
     arrived = zip(series["time_s"], pairwise(counts), strict=True)
     return tuple((at, int(now - before)) for at, (before, now) in arrived if now > before)
-
-
-def _changed(topology: Topology, change: Callable[[LinkSpec], LinkSpec]) -> Topology:
-    return replace(topology, links=tuple(replace(link, spec=change(link.spec)) for link in topology.links))

@@ -61,7 +61,7 @@ def with_delay(topology: Topology, one: str, other: str, delay_ns: int) -> Topol
 
 def without_delay(topology: Topology) -> Topology:
     """The topology without link delays, as a switch without link emulation makes it."""
-    return _change(topology, lambda _: True, lambda spec: replace(spec, delay_ns=0))
+    return with_links(topology, lambda spec: replace(spec, delay_ns=0))
 
 
 def with_link(topology: Topology, one: str, other: str, change: Callable[[LinkSpec], LinkSpec]) -> Topology:
@@ -69,6 +69,11 @@ def with_link(topology: Topology, one: str, other: str, change: Callable[[LinkSp
     if not any({link.a.node, link.b.node} == {one, other} for link in topology.links):
         raise TopologyError(f"{topology.name}: no link between {one} and {other}; name two linked nodes")
     return _change(topology, lambda link: {link.a.node, link.b.node} == {one, other}, change)
+
+
+def with_links(topology: Topology, change: Callable[[LinkSpec], LinkSpec]) -> Topology:
+    """The topology with `change` of each link."""
+    return _change(topology, lambda _: True, change)
 
 
 def render(topology: Topology, *, ports: bool = True, whole: bool = False) -> str:

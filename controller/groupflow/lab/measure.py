@@ -190,12 +190,16 @@ def _port(stats: Mapping[str, Mapping[int, PortBytes]], end: End) -> PortBytes:
 
 def _kernel(end: End) -> PortBytes:
     """The kernel's counters of a switch's interface, for switches that have none of their own."""
-    for line in Path("/proc/net/dev").read_text().splitlines():
-        name, _, counters = line.partition(":")
-        if name.strip() == end.interface:
-            fields = counters.split()
-            return PortBytes(int(fields[0]), int(fields[8]))
-    raise InvalidError(f"/proc/net/dev: no interface {end.interface}")
+    found = interfaces().get(end.interface)
+    if found is None:
+        raise InvalidError(f"/proc/net/dev: no interface {end.interface}")
+    return PortBytes(found[0], found[8])
+
+
+def interfaces(table: Path = Path("/proc/net/dev")) -> dict[str, list[int]]:
+    """The kernel's counters of each interface: bytes and packets received are 0 and 1, sent 8 and 9."""
+    rows = (line.partition(":") for line in table.read_text().splitlines()[2:])
+    return {name.strip(): list(map(int, counters.split())) for name, _, counters in rows}
 
 
 def _mapping(form: Mapping[str, object], field: str) -> Mapping[str, object]:
