@@ -18,7 +18,6 @@ from groupflow.study import RunFailedError
 MAX_SECONDS = 20.0
 """A baseline that would take longer gets a smaller file."""
 PORT = 7001
-_SCRIPT = Path(__file__).with_name("tcp_copy.py")
 _MIB = 1 << 20
 _FRAME, _SEGMENT = 1514, 1448
 """bytes of a full frame, and of the file in it (TCP with timestamps)"""
@@ -105,7 +104,7 @@ async def run(
 
 
 def _script(network: Network, host: str, folder: Path, *words: object) -> Daemon:
-    return script(network, host, _SCRIPT, folder / f"{host}-tcp.log", *words)
+    return script(network, host, folder / f"{host}-tcp.log", *words)
 
 
 def _cut(file: Path, part: Path, count: int) -> str:

@@ -1,7 +1,6 @@
 """`groupflow demo`, which `make demo` runs; at half the rate again where the machine is too slow."""
 
 import logging
-import os
 import signal
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
@@ -18,6 +17,7 @@ from experiments.demo.results import Report
 from experiments.demo.scenario import Scenario
 from groupflow import units
 from groupflow.lab import kernel_link
+from groupflow.lab.network import check_rights
 from groupflow.model.topology import Topology
 from groupflow.study import RefusedError, StudyError
 from groupflow.study.experiment import Experiment, Findings, Frame, Study, always
@@ -64,7 +64,7 @@ def measure(frame: Frame[Done]) -> Generator[Done]:
 
 
 def check(options: Options) -> None:
-    """Raises StudyError where the demo cannot start."""
+    """Raises StudyError, or Error, where the demo cannot start."""
     if options.file is not None and not options.file.is_file():
         problem = "not a regular file" if options.file.exists() else "no such file"
         raise RefusedError(f"{options.file}: {problem}; set FILE to a file")
@@ -74,8 +74,7 @@ def check(options: Options) -> None:
         raise RefusedError("BMv2 does not emulate links; leave DELAY out, or use SWITCH=gfswitch")
     if options.loss not in (0, DEFAULT_LOSS) and options.loss not in options.losses:
         raise StudyError(kernel_link.ABSENT)
-    if os.geteuid() != 0:
-        raise StudyError("root is needed to make network namespaces; use sudo")
+    check_rights()
 
 
 def find(frame: Frame[Done], done: Sequence[Done]) -> Findings:

@@ -21,7 +21,6 @@ from groupflow.model.topology import Topology
 from groupflow.processes import Daemon
 from groupflow.study import RunFailedError
 
-SCRIPT = Path(__file__).with_name("tcp_flow.py")
 SEGMENT_BYTES = 1448
 _READY_SECONDS = 10.0
 
@@ -68,8 +67,8 @@ def run(topology: Topology, plan: Plan, control: str, method: Method, logs: Path
 def _sender(network: Network, plan: Plan, flow: Flow, control: str, logs: Path) -> Daemon:
     """A flow's sender, which does not run yet."""
     target, seconds = network.topology.hosts[flow.receiver].ip, plan.seconds - flow.start_s
-    words = ("send", target, flow.port, control, seconds)
-    return script(network, flow.sender, SCRIPT, logs / f"{flow.name}-sender.log", *words)
+    words = ("flow", target, flow.port, control, seconds)
+    return script(network, flow.sender, logs / f"{flow.name}-sender.log", *words)
 
 
 def _follow(
@@ -91,9 +90,9 @@ def sinks(network: Network, plan: Plan, logs: Path) -> dict[str, Daemon]:
     """A listening receiver for each flow, until the network ends."""
     listening: dict[str, Daemon] = {}
     for flow in plan.flows:
-        words = ("sink", flow.port, plan.window_packets * SEGMENT_BYTES)
-        sink = script(network, flow.receiver, SCRIPT, logs / f"{flow.name}-sink.log", *words)
-        network.start_daemon(sink).wait_ready(lambda sink=sink: "ready" in sink.output())
+        words = ("listen", flow.port, plan.window_packets * SEGMENT_BYTES)
+        sink = script(network, flow.receiver, logs / f"{flow.name}-sink.log", *words)
+        network.start_daemon(sink).wait_ready(lambda sink=sink: bool(samples(sink)))
         listening[flow.name] = sink
     return listening
 

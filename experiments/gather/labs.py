@@ -1,7 +1,6 @@
 """Runs several networks at once, each in namespaces of its own: names, addresses and ports are the same in
 all of them, and a network ends with its namespaces, however its run ends."""
 
-import os
 import shutil
 import sys
 import time
@@ -88,8 +87,3 @@ def slug(run: Run) -> str:
     links = "-".join(f"{value:g}" for value in vars(case.links).values())
     model = 2 if case.interference else 1
     return f"{model}-{case.method}-{case.tcp}-{case.situation}-{links}-{run.seconds:g}s-{run.seed}"
-
-
-def may_run() -> bool:
-    """Whether this user can make networks."""
-    return os.geteuid() == 0

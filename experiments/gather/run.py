@@ -9,7 +9,7 @@ from rich.console import RenderableType
 from experiments.common.beside import shown as beside_netsim
 from experiments.gather import beside, labs, plan
 from experiments.gather.measured import LabOutcome
-from groupflow.study import StudyError
+from groupflow.lab.network import check_rights
 from groupflow.study.experiment import Experiment, Findings, Frame
 from groupflow.study.frame import claims_of
 from groupflow.study.report import shown
@@ -19,8 +19,7 @@ from papers.sakajiri.paper import Run
 
 def measure(frame: Frame[Outcome]) -> Generator[Outcome]:
     """Claims that do not hold are a result, not a failure."""
-    if not labs.may_run():
-        raise StudyError("root is needed to make network namespaces; use sudo")
+    check_rights()
     runs, jobs, out = frame.runs, frame.options.cores, frame.options.out
     frame.console.print(forecast(runs, jobs))
     with closing(labs.execute(runs, jobs, out / "logs", frame.console)) as outcomes:

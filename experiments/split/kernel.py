@@ -17,7 +17,6 @@ from groupflow.lab.network import Network, running
 from groupflow.processes import Daemon
 from papers.icn2011.paper import SENDERS, Case
 
-SCRIPT = Path(__file__).with_name("messages.py")
 SESSION_PORT = 5000
 MEMBER_PORTS = {source: 9000 + number for number, source in enumerate(SENDERS)}
 """ports of a member's listeners, one for each sender"""
@@ -96,9 +95,9 @@ def _start_agents(controller: ControllerProcess, network: Network, logs: Path) -
 
 
 def _program(network: Network, logs: Path, host: str, part: str, argument: object) -> Daemon:
-    """Starts `messages.py` in a host until the network ends. Raises DaemonError."""
+    """Starts a TCP program in a host until the network ends. Raises DaemonError."""
     log = logs / f"{host}-{part}{argument if part == 'listen' else ''}.log"
-    program = script(network, host, SCRIPT, log, part, argument, may_end=False)
+    program = script(network, host, log, part, argument, may_end=False)
     network.start_daemon(program).wait_ready(lambda: bool(samples(program)))
     return program
 

@@ -13,7 +13,7 @@ from groupflow.lab import split
 from tests.network.harness import Lab, MakeLab, laboratory
 from tests.network.tcp_group import FIG5
 
-_PROGRAMS = (b"gfswitch", b"gfagent", b"simple_switch_grpc", b"groupflow.cli", b"tcp_copy", b"messages.py")
+_PROGRAMS = (b"gfswitch", b"gfagent", b"simple_switch_grpc", b"groupflow.cli", b"common/tcp.py")
 _FOLDER = Path(__file__).parent
 LIMIT_SECONDS = 300
 """for one test: a measurement is repeated up to four times while the switches do not keep their schedule"""

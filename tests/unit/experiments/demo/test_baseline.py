@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from experiments.demo import baseline, tcp_copy
+from experiments.common import tcp
+from experiments.common.scripts import SCRIPT
+from experiments.demo import baseline
 from experiments.demo.options import Options
 from groupflow.files import variants
 
@@ -67,7 +69,7 @@ async def test_the_script_copies_a_file_to_every_receiver(tmp_path: Path, pace: 
         port = str(probe.getsockname()[1])
 
     async def start(*arguments: str) -> asyncio.subprocess.Process:
-        script = str(Path(tcp_copy.__file__))
+        script = str(SCRIPT)
         return await asyncio.create_subprocess_exec(
             sys.executable, script, *arguments, stdout=asyncio.subprocess.PIPE
         )
@@ -94,5 +96,5 @@ def test_the_script_refuses_what_it_cannot_do(
         raise OSError("address in use")
 
     monkeypatch.setattr(socket, "create_server", refuse)
-    assert tcp_copy.main(arguments) == code
+    assert tcp.main(arguments) == code
     assert len(capsys.readouterr().err.splitlines()) == 1

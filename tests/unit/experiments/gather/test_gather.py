@@ -220,6 +220,6 @@ def test_bad_input_is_refused_in_one_line(
 def test_without_root_it_says_so(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(labs, "may_run", lambda: False)
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
     assert main(["experiment", "gather", "--out", str(tmp_path)]) == 1
     assert "root is needed" in capsys.readouterr().err

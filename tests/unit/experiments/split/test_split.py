@@ -10,9 +10,9 @@ from unittest.mock import Mock
 
 import pytest
 
+from experiments.common.scripts import SCRIPT
 from experiments.split import group, simulated
 from experiments.split.compare import compare
-from experiments.split.kernel import SCRIPT
 from experiments.split.plan import SENDER, Plan, Result
 from groupflow import sim
 from groupflow.agents.agent_process import AgentProcess
