@@ -9,18 +9,10 @@ use groupflow_switch::proto::p4::v1::Update;
 use crate::build::Builder;
 use crate::engine::{Observer, Simulation};
 use crate::error::{BuildError, RunError};
-use crate::ids::{LinkId, NodeId};
+use crate::ids::NodeId;
 use crate::node::SimNode;
 use crate::spec::NetworkSpec;
 use crate::switch::P4Switch;
-
-#[derive(Debug, Clone, PartialEq)]
-pub struct FlowPath {
-    /// The links from sender to receiver.
-    pub links: Vec<LinkId>,
-    /// The most bytes that can be on these links at once: the sum of rate times delay.
-    pub capacity_bytes: f64,
-}
 
 /// A network, its traffic, and the time.
 #[derive(Debug)]
@@ -28,23 +20,20 @@ pub struct Network {
     spec: NetworkSpec,
     /// The hosts of each flow: its sender's and its receiver's.
     pub(crate) ends: Vec<(NodeId, NodeId)>,
-    paths: Vec<FlowPath>,
+    /// For each flow, the most bytes that can be on its links at once: the sum of rate times delay.
+    capacities: Vec<f64>,
     pub(crate) simulation: Simulation,
 }
 
 impl Network {
     /// Builds a network at time zero. Switches name their program by its place in `programs`.
     pub fn new(spec: NetworkSpec, programs: &[Arc<PipelineConfig>]) -> Result<Network, BuildError> {
-        let mut builder = Builder::new(&spec, programs)?;
+        let builder = Builder::new(&spec, programs)?;
         let simulation = builder.build()?;
         let flows = builder.flows().flows.iter();
-        let path = |flow: &crate::flows::ResolvedFlow| FlowPath {
-            links: flow.path.clone(),
-            capacity_bytes: flow.capacity_bytes,
-        };
         let ends = flows.clone().map(|flow| (flow.from, flow.to)).collect();
-        let paths = flows.map(path).collect();
-        Ok(Network { spec, ends, paths, simulation })
+        let capacities = flows.map(|flow| flow.capacity_bytes).collect();
+        Ok(Network { spec, ends, capacities, simulation })
     }
 
     /// The description that the network was built from.
@@ -52,8 +41,9 @@ impl Network {
         &self.spec
     }
 
-    pub fn paths(&self) -> &[FlowPath] {
-        &self.paths
+    /// For each flow, the most bytes that can be on its links at once.
+    pub fn capacities(&self) -> &[f64] {
+        &self.capacities
     }
 
     pub fn node(&self, name: &str) -> Option<NodeId> {
@@ -79,11 +69,6 @@ impl Network {
             }
             _ => None,
         })
-    }
-
-    /// Sets the number of threads, which does not change results.
-    pub fn set_threads(&mut self, threads: usize) {
-        self.simulation.set_threads(threads);
     }
 
     /// Sets whether the observer is told all events.
@@ -114,10 +99,5 @@ impl Network {
     /// Frames that switches and routers took so far.
     pub fn hops(&self) -> u64 {
         self.simulation.hops()
-    }
-
-    /// The number of islands, and the time for which they may run by themselves.
-    pub fn islands(&self) -> (usize, Nanos) {
-        (self.simulation.islands(), self.simulation.lookahead())
     }
 }

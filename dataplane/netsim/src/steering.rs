@@ -4,7 +4,7 @@
 use groupflow_base::Nanos;
 
 use crate::host::tcp_end::TcpEnd;
-use crate::ids::{FlowId, NodeId};
+use crate::ids::{FlowId, LinkId, NodeId};
 use crate::network::Network;
 use crate::node::SimNode;
 use crate::spec::LinkSpec;
@@ -43,15 +43,13 @@ impl Network {
     pub fn lengthen_link(&mut self, a: NodeId, b: NodeId, delay: Nanos) -> Option<bool> {
         let name = |node: NodeId| self.spec().nodes.get(node.index()).map(|node| node.name.as_str());
         let (a_name, b_name) = (name(a)?, name(b)?);
-        let joins = |link: &&LinkSpec| {
+        let joins = |link: &LinkSpec| {
             let ends = (link.a.node.as_str(), link.b.node.as_str());
             ends == (a_name, b_name) || ends == (b_name, a_name)
         };
-        let link = self.spec().links.iter().find(joins)?;
-        let (near, far) = if link.a.node == a_name { (a, b) } else { (b, a) };
-        let (near_port, far_port) = (link.a.port, link.b.port);
-        let there = self.simulation.outlet(near, near_port)?.lengthen(delay);
-        let back = self.simulation.outlet(far, far_port)?.lengthen(delay);
+        let place = self.spec().links.iter().position(joins)? as u32;
+        let there = self.simulation.link(LinkId(2 * place)).lengthen(delay);
+        let back = self.simulation.link(LinkId(2 * place + 1)).lengthen(delay);
         Some(there && back)
     }
 
