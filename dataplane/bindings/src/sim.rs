@@ -274,10 +274,9 @@ impl Observer for Stepper<'_> {
 fn summary(network: &Network, sample: &Sample) -> Value {
     let names = &network.spec().nodes;
     let seconds = sample.time.0 as f64 / 1e9;
-    let members = network.spec().members.iter().map(|member| &member.name);
-    let bones = network.spec().bones.iter().map(|bone| &bone.name);
-    let flow_names = network.spec().flows.iter().map(|flow| &flow.name).chain(members).chain(bones);
-    let flows: Vec<Value> = flow_names
+    let flows: Vec<Value> = network
+        .spec()
+        .flow_names()
         .zip(&sample.flows)
         .map(|(name, flow)| {
             let mean = |sum: u128| {

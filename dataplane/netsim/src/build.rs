@@ -9,7 +9,7 @@ use groupflow_switch::p4rt::PipelineConfig;
 
 use crate::broadcast::{Broadcast, BroadcastPort};
 use crate::ecn::Marker;
-use crate::engine::{NodeSlot, Simulation};
+use crate::engine::NodeSlot;
 use crate::error::BuildError;
 use crate::fifo::{Fifo, FifoPort};
 use crate::flows::Flows;
@@ -32,7 +32,7 @@ mod graph;
 
 use graph::{attachments, host_addresses, islands, node_numbers, steps, LinkAttachment};
 
-/// A network on its way from description to simulation.
+/// A network on its way from its description.
 pub(crate) struct Builder<'a> {
     spec: &'a NetworkSpec,
     programs: &'a [Arc<PipelineConfig>],
@@ -66,7 +66,8 @@ impl<'a> Builder<'a> {
         &self.flows
     }
 
-    pub(crate) fn build(&self) -> Result<Simulation, BuildError> {
+    /// The nodes, and the links between them.
+    pub(crate) fn build(&self) -> Result<(Vec<NodeSlot>, Wiring), BuildError> {
         let island_of = islands(self.spec, &self.attachments);
         let count = island_of.iter().max().map_or(0, |last| last + 1);
         let mut islands: Vec<_> = (0..count).map(|_| (Vec::new(), Nanos::MAX)).collect();
@@ -91,9 +92,7 @@ impl<'a> Builder<'a> {
         }
         let islands = islands.into_iter().map(|(subjects, lookahead)| Island::new(subjects, lookahead));
         let links = (0..).map(LinkId).zip(ends).map(|(link, end)| self.link(link, end));
-        let wiring = Wiring::new(links.collect::<Result<_, _>>()?, islands.collect());
-        let flows = self.spec.flows.len() + self.spec.members.len() + self.spec.bones.len();
-        Ok(Simulation::new(nodes, wiring, Nanos(self.spec.sample_ns), flows))
+        Ok((nodes, Wiring::new(links.collect::<Result<_, _>>()?, islands.collect())))
     }
 
     fn link(&self, link: LinkId, end: FarEnd) -> Result<Link, BuildError> {

@@ -15,11 +15,12 @@ use groupflow_base::Nanos;
 
 use crate::error::RunError;
 use crate::ids::{LinkId, NodeId};
-use crate::link::{FarEnd, Link};
+use crate::link::FarEnd;
+use crate::network::Network;
 use crate::node::SimNode;
 use crate::sample::{FlowSample, NodeSample, Sample};
-use crate::trace::{TraceKind, TraceRecord, Tracer};
-use crate::wiring::{Exit, Leaf, Subject, Wiring};
+use crate::trace::{TraceKind, TraceRecord};
+use crate::wiring::{Exit, Leaf, Subject};
 
 /// The longest window, so that progress is told and memory for traces stays bounded.
 const LONGEST_WINDOW: Nanos = Nanos::from_millis(10);
@@ -51,61 +52,15 @@ pub struct NodeSlot {
     pub leaf: Leaf,
 }
 
-/// A network in virtual time.
-#[derive(Debug)]
-pub struct Simulation {
-    /// The nodes, by id.
-    nodes: Vec<NodeSlot>,
-    wiring: Wiring,
-    /// The number of flows.
-    flows: usize,
-    sample_every: Nanos,
-    next_sample: Nanos,
-    now: Nanos,
-    /// Frames that switches and routers took.
-    hops: u64,
-}
-
-impl Simulation {
-    /// Nodes that have not started, and the links between them.
-    pub(crate) fn new(
-        mut nodes: Vec<NodeSlot>, mut wiring: Wiring, sample_every: Nanos, flows: usize,
-    ) -> Simulation {
-        nodes.iter_mut().for_each(|slot| wiring.set(slot.leaf, slot.node.deadline()));
-        let (next_sample, now, hops) = (sample_every, Nanos::ZERO, 0);
-        Simulation { nodes, wiring, flows, sample_every, next_sample, now, hops }
-    }
-
-    /// Whether to record events.
-    pub fn set_trace(&mut self, traced: bool) {
-        self.wiring.tracer = traced.then(|| Tracer::new(self.nodes.len()));
-    }
-
-    /// The virtual time: every event before this time has happened.
-    pub fn now(&self) -> Nanos {
-        self.now
-    }
-
-    /// Frames that switches and routers took so far.
-    pub fn hops(&self) -> u64 {
-        self.hops
-    }
-
-    /// Calls a function on a node, which may change what the node does next.
-    pub(crate) fn with_node<R>(&mut self, node: NodeId, act: impl FnOnce(&mut SimNode) -> R) -> R {
-        let slot = &mut self.nodes[node.index()];
-        let result = act(&mut slot.node);
-        self.wiring.set(slot.leaf, slot.node.deadline());
-        result
-    }
-
-    pub(crate) fn link(&mut self, link: LinkId) -> &mut Link {
-        &mut self.wiring.links[link.index()]
+impl Network {
+    /// Runs until the end of the scenario, or until the observer breaks the run off.
+    pub fn run(&mut self, observer: &mut dyn Observer) -> Result<(), RunError> {
+        self.run_until(Nanos(self.spec.duration_ns), observer)
     }
 
     /// Runs until `until`, or until the observer breaks the run off. Events at `until` itself have then
     /// not happened yet.
-    pub fn run(&mut self, until: Nanos, observer: &mut dyn Observer) -> Result<(), RunError> {
+    pub fn run_until(&mut self, until: Nanos, observer: &mut dyn Observer) -> Result<(), RunError> {
         while self.now < until {
             let stop = observer.progress(self.now).is_break();
             // If there is nothing to do, time goes on to the next event.
@@ -117,7 +72,7 @@ impl Simulation {
                 tracer.tell(observer);
             }
             if end == self.next_sample {
-                self.next_sample += self.sample_every;
+                self.next_sample += Nanos(self.spec.sample_ns);
                 observer.sample(&self.sample());
             }
             if stop {
@@ -195,7 +150,7 @@ impl Simulation {
 
     /// Measures all nodes and links; no event at or after now has happened.
     fn sample(&mut self) -> Sample {
-        let flows = vec![FlowSample::default(); self.flows];
+        let flows = vec![FlowSample::default(); self.spec.flow_names().count()];
         let mut sample = Sample { time: self.now, flows, hops: self.hops, ..Sample::default() };
         for (node, slot) in (0..).map(NodeId).zip(&mut self.nodes) {
             let mut sample = NodeSample { node, sample: &mut sample };

@@ -62,15 +62,12 @@ impl<W: Write> Recorder<W> {
         writeln!(files.drops, "time_s,node,port,queue,reason,packets")?;
         let spec = network.spec();
         let capacities = network.capacities().iter().copied();
-        let members = spec.members.iter().map(|member| member.name.clone());
-        let bones = spec.bones.iter().map(|bone| bone.name.clone());
-        let names = spec.flows.iter().map(|flow| flow.name.clone()).chain(members).chain(bones);
         Ok(Recorder {
             files,
             nodes: spec.nodes.iter().map(|node| node.name.clone()).collect(),
-            flows: names.zip(capacities.chain(std::iter::repeat(0.0))).collect(),
+            flows: spec.flow_names().cloned().zip(capacities.chain(std::iter::repeat(0.0))).collect(),
             interval: Nanos(spec.sample_ns),
-            last: vec![FlowSample::default(); spec.flows.len() + spec.members.len() + spec.bones.len()],
+            last: vec![FlowSample::default(); spec.flow_names().count()],
             last_drops: Drops::new(),
             filled: HashSet::new(),
             failure: None,

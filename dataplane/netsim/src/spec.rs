@@ -41,6 +41,15 @@ pub struct NetworkSpec {
     pub bones: Vec<BoneSpec>,
 }
 
+impl NetworkSpec {
+    /// The names of all that is measured as flows, in order.
+    pub fn flow_names(&self) -> impl Iterator<Item = &String> {
+        let members = self.members.iter().map(|member| &member.name);
+        let bones = self.bones.iter().map(|bone| &bone.name);
+        self.flows.iter().map(|flow| &flow.name).chain(members).chain(bones)
+    }
+}
+
 /// A stream at a split agent: the data of one TCP connection goes on by others.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -4,7 +4,7 @@
 use groupflow_base::Nanos;
 
 use crate::host::tcp_end::TcpEnd;
-use crate::ids::{FlowId, LinkId, NodeId};
+use crate::ids::{FlowId, NodeId};
 use crate::network::Network;
 use crate::node::SimNode;
 use crate::spec::LinkSpec;
@@ -47,9 +47,9 @@ impl Network {
             let ends = (link.a.node.as_str(), link.b.node.as_str());
             ends == (a_name, b_name) || ends == (b_name, a_name)
         };
-        let place = self.spec().links.iter().position(joins)? as u32;
-        let there = self.simulation.link(LinkId(2 * place)).lengthen(delay);
-        let back = self.simulation.link(LinkId(2 * place + 1)).lengthen(delay);
+        let place = self.spec().links.iter().position(joins)?;
+        let there = self.wiring.links[2 * place].lengthen(delay);
+        let back = self.wiring.links[2 * place + 1].lengthen(delay);
         Some(there && back)
     }
 
@@ -64,7 +64,7 @@ impl Network {
     }
 
     fn with_tcp<R>(&mut self, node: NodeId, flow: FlowId, act: impl FnOnce(&mut TcpEnd) -> R) -> Option<R> {
-        self.simulation.with_node(node, |node| match node {
+        self.with_node(node, |node| match node {
             SimNode::Host(host) => host.place_of(flow).and_then(|place| host.with_tcp(place, act)),
             _ => None,
         })
