@@ -206,7 +206,7 @@ class NativeSwitch:
 class NativeSim:
     """A network in virtual time. Use `groupflow.sim`, which reads scenarios."""
 
-    def __init__(self, spec: str, programs: list[tuple[str, str]], threads: int) -> None:
+    def __init__(self, spec: str, programs: list[tuple[str, str]]) -> None:
         """A description as JSON; programs are p4c's JSON and P4Info as text. Raises ValueError."""
 
     def record(self, folder: str | PathLike[str], trace: bool) -> None:

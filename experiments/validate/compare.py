@@ -191,7 +191,7 @@ def late_cells(table: Sequence[Row]) -> list[list[str]]:
 
 def write(table: Sequence[Row], ns2_seconds: float, our_seconds: float, out: Path) -> None:
     """Writes the tables, from which docs/results/validation.md has its figures, into `tables.md`."""
-    cost = f"ns-2: {ns2_seconds:.1f} s of CPU. netsim, one thread: {our_seconds:.1f} s, its samples included."
+    cost = f"ns-2: {ns2_seconds:.1f} s of CPU. netsim: {our_seconds:.1f} s, its samples included."
     tables = [_markdown(HEADINGS, [cells(row) for row in table]), _markdown(LATE_HEADINGS, late_cells(table))]
     (out / "tables.md").write_text("\n\n".join([*tables, cost]) + "\n")
 

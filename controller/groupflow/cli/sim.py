@@ -55,9 +55,8 @@ def run(
     read = _load(scenarios)
     if record is not None and len(read) > 1:
         raise UsageError("--record takes one scenario; run the others without it")
-    cores = os.cpu_count() or 1
-    workers = min(jobs or cores, len(read))
-    work = _Work(out, record, max(1, cores // workers), plots, packets.request if trace else None, switch)
+    workers = min(jobs or os.cpu_count() or 1, len(read))
+    work = _Work(out, record, plots, packets.request if trace else None, switch)
     display = _Lines() if common.json else _Bars(bars=sys.stderr.isatty(), quiet=common.quiet)
     failures: list[Exception] = []
     stopped = Event()
@@ -82,7 +81,6 @@ class _Work:
 
     out: Path | None
     record: Path | None
-    threads: int
     plots: bool
     request: dict[str, object] | None
     switches: Sequence[str]
@@ -120,7 +118,7 @@ def _run_one(scenario: "Scenario", work: _Work, display: "_Display", stopped: Ev
 
     out = None if work.out is None else work.out / scenario.name
     traced = sim.Traced(work.request, work.switches) if work.request else None
-    results = sim.run(scenario, progress, out=out, threads=work.threads, record=work.record, traced=traced)
+    results = sim.run(scenario, progress, out=out, record=work.record, traced=traced)
     if work.plots:
         from groupflow.study.plots import plot
 

@@ -56,7 +56,6 @@ def run(
     progress: OnProgress | None = None,
     *,
     out: str | Path | None = None,
-    threads: int = 1,
     inspect: "Callable[[NativeSim], None] | None" = None,
     record: Path | None = None,
     traced: Traced | None = None,
@@ -68,7 +67,7 @@ def run(
     `groupflow net play`. Raises RecordingError when that cannot be written.
     """
     started = time.monotonic()
-    sim = build(scenario, threads)
+    sim = build(scenario)
     armed = {} if traced is None else _arm(sim, scenario, traced)
     recorder = None
     if record is not None:
@@ -121,7 +120,7 @@ def run(
             shutil.rmtree(partial, ignore_errors=True)
 
 
-def build(scenario: Scenario, threads: int = 1) -> "NativeSim":
+def build(scenario: Scenario) -> "NativeSim":
     """The network at time zero, with all entries in its switches. Raises ScenarioError."""
     from groupflow._native import NativeSim
 
@@ -131,7 +130,7 @@ def build(scenario: Scenario, threads: int = 1) -> "NativeSim":
     except OSError as error:
         raise ScenarioError(f"program: {error.filename}: {reason(error)}; run `make p4`") from None
     try:
-        sim = NativeSim(network_spec(scenario), programs, threads)
+        sim = NativeSim(network_spec(scenario), programs)
     except ValueError as error:
         raise ScenarioError(f"{scenario.name}: {error}") from None
     if p4_switches:

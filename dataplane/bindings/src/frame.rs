@@ -26,7 +26,7 @@ pub fn address(field: &str, text: &str) -> Result<Ipv4Addr, PyErr> {
 pub fn wrap(addresses: &Addresses, group: &[u8]) -> Vec<u8> {
     let mut frame = Vec::new();
     let mut headers = Template::new(addresses, PROTOCOL_UDP).with_ttl(TTL);
-    write_datagram(&mut headers, addresses, group, &mut frame);
+    write_datagram(&mut headers, addresses, group, 0, &mut frame);
     frame
 }
 

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use groupflow_base::Nanos;
@@ -34,7 +35,8 @@ type SimReading = (u64, u64, u64, Option<u64>, Option<u64>);
 /// A network in virtual time; see `groupflow.sim`.
 #[pyclass(module = "groupflow._native")]
 pub struct NativeSim {
-    network: Network,
+    /// Never locked: Python's objects must be `Sync`, and sources of bytes are not.
+    network: Mutex<Network>,
     recorder: Option<Recorder<FileWriter>>,
     last: Sample,
 }
@@ -42,12 +44,11 @@ pub struct NativeSim {
 #[pymethods]
 impl NativeSim {
     #[new]
-    fn new(spec: &str, programs: Vec<(String, String)>, threads: usize) -> PyResult<NativeSim> {
+    fn new(spec: &str, programs: Vec<(String, String)>) -> PyResult<NativeSim> {
         let spec: NetworkSpec = serde_json::from_str(spec).map_err(invalid)?;
         let programs =
             programs.iter().map(|(json, info)| checked(json, info)).collect::<PyResult<Vec<_>>>()?;
-        let mut network = Network::new(spec, &programs).map_err(invalid)?;
-        network.set_threads(threads);
+        let network = Mutex::new(Network::new(spec, &programs).map_err(invalid)?);
         Ok(NativeSim { network, recorder: None, last: Sample::default() })
     }
 
@@ -65,16 +66,16 @@ impl NativeSim {
             drops: create("drops.csv")?,
             trace: trace.then(|| create("trace.txt")).transpose()?,
         };
-        self.network.set_trace(trace);
-        self.recorder =
-            Some(Recorder::new(&self.network, files).map_err(|error| unwritable(&folder, &error))?);
+        self.network().set_trace(trace);
+        let recorder = Recorder::new(self.network(), files).map_err(|error| unwritable(&folder, &error))?;
+        self.recorder = Some(recorder);
         Ok(())
     }
 
     /// Applies serialised updates at a switch; the result of each is None, or a status code and message.
     fn write(&mut self, switch: &str, updates: Vec<Vec<u8>>) -> PyResult<Vec<WriteStatus>> {
         let node = self.switch(switch)?;
-        write_each(&updates, |update| self.network.write(node, update).ok_or_else(|| no_switch(switch)))
+        write_each(&updates, |update| self.network().write(node, update).ok_or_else(|| no_switch(switch)))
     }
 
     /// Changes a queue as `gfswitch`'s command line does: `level=3,weight=2,rate=1000pps,packets=100`.
@@ -105,12 +106,12 @@ impl NativeSim {
     /// The packets from switches since the last call: time (ns), switch, payload, metadata; by time.
     fn take_packet_ins(&mut self, py: Python<'_>) -> Vec<SimPacketIn> {
         let mut found = Vec::new();
-        for place in 0..self.network.spec().nodes.len() {
+        for place in 0..self.network().spec().nodes.len() {
             let node = NodeId(place as u32);
             for (time, packet) in
-                self.network.with_switch(node, P4Switch::take_packet_ins).unwrap_or_default()
+                self.network().with_switch(node, P4Switch::take_packet_ins).unwrap_or_default()
             {
-                let name = self.network.spec().nodes[place].name.clone();
+                let name = self.network().spec().nodes[place].name.clone();
                 let (payload, metadata) = packet_in_parts(py, &packet);
                 found.push((time.0, name, payload, metadata));
             }
@@ -122,7 +123,7 @@ impl NativeSim {
     /// Sends a packet of the controller, now.
     fn packet_out(&mut self, switch: &str, payload: Vec<u8>, metadata: Vec<(u32, Vec<u8>)>) -> PyResult<()> {
         let packet = packet_out_message(payload, metadata);
-        let now = self.network.now();
+        let now = self.network().now();
         self.with_switch(switch, |s| s.packet_out(now, &packet))?.map_err(|refusal| invalid(refusal.message))
     }
 
@@ -150,30 +151,30 @@ impl NativeSim {
     /// Runs for about this long by the wall, or until a time: (time, hops, whether the scenario is over).
     #[pyo3(signature = (wall_ms, until_ns=None))]
     fn step(&mut self, py: Python<'_>, wall_ms: u64, until_ns: Option<u64>) -> PyResult<(u64, u64, bool)> {
-        let until = Nanos(until_ns.unwrap_or(u64::MAX).min(self.network.spec().duration_ns));
+        let until = Nanos(until_ns.unwrap_or(u64::MAX).min(self.network().spec().duration_ns));
         let NativeSim { network, recorder, last } = self;
+        let network = exclusive(network);
         let result = py.allow_threads(|| {
             let stop = Instant::now() + Duration::from_millis(wall_ms);
             network.run_until(until, &mut Stepper { recorder, last, stop })
         });
         result.map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
-        let finished = self.network.finished();
-        if let Some(recorder) = &mut self.recorder {
+        if let Some(recorder) = recorder {
             recorder.finish().map_err(|error| PyOSError::new_err(error.to_string()))?;
         }
-        Ok((self.network.now().0, self.network.hops(), finished))
+        Ok((network.now().0, network.hops(), network.finished()))
     }
 
     /// Lets the receiver of a TCP flow with a receive window advertise so many bytes from now on.
     fn set_receive_window(&mut self, flow: &str, bytes: u64) -> PyResult<()> {
         let id = self.flow(flow)?;
-        self.network.set_receive_window(id, bytes).ok_or_else(|| no_tcp(flow))
+        self.network().set_receive_window(id, bytes).ok_or_else(|| no_tcp(flow))
     }
 
     /// The measurements of the receiver of a TCP flow with a receive window.
     fn read_receiver(&mut self, flow: &str) -> PyResult<SimReading> {
         let id = self.flow(flow)?;
-        let reading = self.network.read_receiver(id).ok_or_else(|| no_tcp(flow))?;
+        let reading = self.network().read_receiver(id).ok_or_else(|| no_tcp(flow))?;
         let ns = |time: Option<Nanos>| time.map(|time| time.0);
         let (trip, timeout) = (ns(reading.round_trip), ns(reading.timeout));
         Ok((reading.delivered, reading.packets, reading.missing, trip, timeout))
@@ -182,21 +183,20 @@ impl NativeSim {
     /// Lets a greedy TCP flow begin now, or go on.
     fn resume_flow(&mut self, flow: &str) -> PyResult<()> {
         let id = self.flow(flow)?;
-        self.network.resume_flow(id).ok_or_else(|| no_tcp(flow))
+        self.network().resume_flow(id).ok_or_else(|| no_tcp(flow))
     }
 
     /// Lets a greedy TCP flow send nothing new from now on.
     fn pause_flow(&mut self, flow: &str) -> PyResult<()> {
         let id = self.flow(flow)?;
-        self.network.pause_flow(id).ok_or_else(|| no_tcp(flow))
+        self.network().pause_flow(id).ok_or_else(|| no_tcp(flow))
     }
 
     /// Gives the link between two nodes this delay from now on, which must not be shorter than before.
     fn lengthen_link(&mut self, a: &str, b: &str, delay_ns: u64) -> PyResult<()> {
         let none = || invalid(format!("link: there is none between {a:?} and {b:?}"));
-        let find = |name: &str| self.network.node(name).ok_or_else(none);
-        let (near, far) = (find(a)?, find(b)?);
-        match self.network.lengthen_link(near, far, Nanos(delay_ns)) {
+        let (near, far) = (self.node(a).ok_or_else(none)?, self.node(b).ok_or_else(none)?);
+        match self.network().lengthen_link(near, far, Nanos(delay_ns)) {
             Some(true) => Ok(()),
             Some(false) => Err(invalid(format!("delay_ns: {delay_ns} is shorter than the link's delay"))),
             None => Err(none()),
@@ -204,29 +204,42 @@ impl NativeSim {
     }
 
     /// Frames that switches and routers took so far.
-    fn hops(&self) -> u64 {
-        self.network.hops()
+    fn hops(&mut self) -> u64 {
+        self.network().hops()
     }
 
     /// The last measurements, as JSON.
-    fn summary(&self) -> String {
-        summary(&self.network, &self.last).to_string()
+    fn summary(&mut self) -> String {
+        let NativeSim { network, last, .. } = self;
+        summary(exclusive(network), last).to_string()
     }
 }
 
 impl NativeSim {
-    fn flow(&self, name: &str) -> PyResult<FlowId> {
-        self.network.flow(name).ok_or_else(|| invalid(format!("flow: there is none of the name {name:?}")))
+    fn network(&mut self) -> &mut Network {
+        exclusive(&mut self.network)
     }
 
-    fn switch(&self, name: &str) -> PyResult<NodeId> {
-        self.network.node(name).ok_or_else(|| no_switch(name))
+    fn node(&mut self, name: &str) -> Option<NodeId> {
+        self.network().node(name)
+    }
+
+    fn flow(&mut self, name: &str) -> PyResult<FlowId> {
+        self.network().flow(name).ok_or_else(|| invalid(format!("flow: there is none of the name {name:?}")))
+    }
+
+    fn switch(&mut self, name: &str) -> PyResult<NodeId> {
+        self.node(name).ok_or_else(|| no_switch(name))
     }
 
     fn with_switch<R>(&mut self, name: &str, act: impl FnOnce(&mut P4Switch) -> R) -> PyResult<R> {
         let node = self.switch(name)?;
-        self.network.with_switch(node, act).ok_or_else(|| no_switch(name))
+        self.network().with_switch(node, act).ok_or_else(|| no_switch(name))
     }
+}
+
+fn exclusive(network: &mut Mutex<Network>) -> &mut Network {
+    network.get_mut().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Records, and ends a step when its time is over.
@@ -261,10 +274,9 @@ impl Observer for Stepper<'_> {
 fn summary(network: &Network, sample: &Sample) -> Value {
     let names = &network.spec().nodes;
     let seconds = sample.time.0 as f64 / 1e9;
-    let members = network.spec().members.iter().map(|member| &member.name);
-    let bones = network.spec().bones.iter().map(|bone| &bone.name);
-    let flow_names = network.spec().flows.iter().map(|flow| &flow.name).chain(members).chain(bones);
-    let flows: Vec<Value> = flow_names
+    let flows: Vec<Value> = network
+        .spec()
+        .flow_names()
         .zip(&sample.flows)
         .map(|(name, flow)| {
             let mean = |sum: u128| {
@@ -278,11 +290,11 @@ fn summary(network: &Network, sample: &Sample) -> Value {
                 "delivered_bytes": flow.delivered_bytes,
                 "goodput_bps": if seconds > 0.0 { flow.delivered_bytes as f64 * 8.0 / seconds } else { 0.0 },
                 "mean_delay_s": if flow.tcp.is_none() { mean(flow.delay_ns) } else { None },
-                "retransmissions": flow.retransmissions.or(flow.tcp.map(|tcp| tcp.retransmissions)),
+                "retransmissions": flow.retransmissions,
                 "timeouts": flow.tcp.map(|tcp| tcp.timeouts),
                 "fast_retransmits": flow.tcp.map(|tcp| tcp.fast_retransmits),
                 "ecn_reductions": flow.tcp.map(|tcp| tcp.ecn_reductions),
-                "finished": flow.finished.or(flow.tcp.map(|tcp| tcp.finished)),
+                "finished": flow.finished,
                 "bone": flow.bone.as_ref().map(bone),
             })
         })

@@ -8,7 +8,7 @@ use crate::error::BuildError;
 use crate::flows::{addresses, host_of};
 use crate::host::bone_end;
 use crate::host::machine_end::MachineEnd;
-use crate::host::{EndKind, FlowEnd};
+use crate::host::FlowEnd;
 use crate::ids::{FlowId, NodeId};
 use crate::spec::{BoneRole, BoneSpec, NetworkSpec};
 use crate::wire::{Addresses, PROTOCOL_UDP};
@@ -28,8 +28,9 @@ impl Bone {
     pub(crate) fn end(&self, flow: FlowId, seed: u64) -> FlowEnd {
         let seed = seed.wrapping_add(u64::from(flow.0));
         let machine = bone_end::bone(&self.spec, self.addresses.source, seed);
-        let end = MachineEnd::new(self.addresses, Nanos(self.spec.start_ns), machine, None);
-        FlowEnd::new(flow, PROTOCOL_UDP, self.spec.udp_port, EndKind::Machine(Box::new(end)))
+        let span = (Nanos(self.spec.start_ns), self.spec.stop_ns.map_or(Nanos::MAX, Nanos));
+        let end = MachineEnd::new(self.addresses, span, machine, None);
+        FlowEnd::new(flow, PROTOCOL_UDP, self.spec.udp_port, Box::new(end))
     }
 }
 

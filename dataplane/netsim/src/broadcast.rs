@@ -4,16 +4,13 @@
 //! leave: bit errors, so that a long frame is lost more often than a short one. The distance from one error
 //! to the next is exponentially distributed.
 
-use std::sync::Arc;
+use groupflow_base::Nanos;
 
-use groupflow_base::{BitRate, Nanos};
-
-use crate::drops::DropList;
-use crate::ecn::Marker;
-use crate::fifo::{destination, Fifo, QueueLimit};
-use crate::ids::{LinkId, NodeId};
+use crate::fifo::FifoPort;
+use crate::ids::LinkId;
 use crate::random::{Draws, Random};
-use crate::routes::Routes;
+use crate::router::{destination, PortQueue, Ports};
+use crate::sample::NodeSample;
 use crate::wiring::Exit;
 
 /// 224.0.0.0/4.
@@ -55,60 +52,52 @@ impl Errors {
     }
 }
 
-/// A satellite or a ground station.
 #[derive(Debug)]
-pub struct Broadcast {
-    router: Fifo,
-    /// The bit errors of each port.
-    errors: Vec<Option<Errors>>,
+pub struct BroadcastPort {
+    fifo: FifoPort,
+    /// The bit errors of the frames that leave.
+    errors: Option<Errors>,
 }
 
+impl BroadcastPort {
+    /// A port to a link. `error_bytes`: from one bit error to the next, on average.
+    pub fn new(queue: PortQueue, error_bytes: Option<u64>, seed: u64, link: LinkId) -> BroadcastPort {
+        let errors = error_bytes.map(|mean| Errors::new(mean, Random::new(seed, Draws::Errors(link.0))));
+        BroadcastPort { fifo: FifoPort::new(queue), errors }
+    }
+
+    fn forward(&mut self, number: u16, head: &mut [u8], tail: u32, exit: &mut Exit<'_>) {
+        let Some(sent) = self.fifo.queue(exit.now, head, tail) else { return };
+        let bytes = head.len() as u64 + u64::from(tail);
+        if !self.errors.as_mut().is_some_and(|errors| errors.damage(bytes)) {
+            exit.send(number, sent, head, tail);
+        }
+    }
+}
+
+/// A satellite or a ground station.
+#[derive(Debug)]
+pub struct Broadcast(pub Ports<BroadcastPort>);
+
 impl Broadcast {
-    /// A node without ports.
-    pub fn new(node: NodeId, routes: Arc<Routes>) -> Broadcast {
-        Broadcast { router: Fifo::new(node, routes, Marker::new(None)), errors: Vec::new() }
-    }
-
-    /// Attaches a link. `error_bytes`: from one bit error to the next, on average.
-    pub fn attach(
-        &mut self, port: u16, rate: Option<BitRate>, limit: QueueLimit, error_bytes: Option<u64>,
-        (seed, link): (u64, LinkId),
-    ) {
-        self.router.attach(port, rate, limit);
-        self.errors.resize_with(self.errors.len().max(usize::from(port) + 1), || None);
-        let random = || Random::new(seed, Draws::Errors(link.0));
-        self.errors[usize::from(port)] = error_bytes.map(|mean| Errors::new(mean, random()));
-    }
-
     /// Handles a frame that arrives.
     pub fn receive(&mut self, from: u16, head: &mut [u8], tail: u32, exit: &mut Exit<'_>) {
         if destination(head).is_some_and(|address| address >> 28 == MULTICAST) {
-            for port in (0..self.errors.len() as u16).filter(|&port| port != from) {
-                self.send(port, head, tail, exit);
+            let others = self.0.iter().filter(|&(number, _)| number != from);
+            others.for_each(|(number, port)| port.forward(number, head, tail, exit));
+        } else if let Some(number) = self.0.towards(head) {
+            if let Some(port) = self.0.get(number) {
+                port.forward(number, head, tail, exit);
             }
-        } else if let Some(port) = self.router.port_towards(head) {
-            self.send(port, head, tail, exit);
         }
     }
 
-    fn send(&mut self, port: u16, head: &mut [u8], tail: u32, exit: &mut Exit<'_>) {
-        let Some(sent) = self.router.queue(port, exit.now, head, tail) else { return };
-        let bytes = head.len() as u64 + u64::from(tail);
-        let errors = self.errors[usize::from(port)].as_mut();
-        if !errors.is_some_and(|errors| errors.damage(bytes)) {
-            exit.send(port, sent, head, tail);
-        }
-    }
-
-    /// Calls `each` with a port and the packets and bytes that wait there.
-    pub fn queues(&mut self, now: Nanos, each: impl FnMut(u16, u32, u64)) {
-        self.router.queues(now, each);
-    }
-
-    pub fn drops(&self, list: &mut DropList<'_>) {
-        self.router.drops(list);
-        for (number, errors) in (0..).zip(&self.errors) {
-            list.at_port(number, "damaged", errors.as_ref().map_or(0, |errors| errors.damaged));
+    pub fn sample(&mut self, now: Nanos, sample: &mut NodeSample<'_>) {
+        sample.dropped("no_route", self.0.no_route);
+        for (number, port) in self.0.iter() {
+            port.fifo.sample(now, number, sample);
+            let damaged = port.errors.as_ref().map_or(0, |errors| errors.damaged);
+            sample.dropped_at(number, "damaged", damaged);
         }
     }
 }

@@ -1,42 +1,38 @@
 //! From a description to a network that can run.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use groupflow_base::min_tree::MinTree;
 use groupflow_base::{BitRate, Nanos};
 use groupflow_pipeline::Port;
 use groupflow_switch::core::SwitchConfig;
 use groupflow_switch::p4rt::PipelineConfig;
 
-use crate::broadcast::Broadcast;
+use crate::broadcast::{Broadcast, BroadcastPort};
 use crate::ecn::Marker;
-use crate::engine::{Cell, Simulation};
+use crate::engine::NodeSlot;
 use crate::error::BuildError;
-use crate::fifo::{Fifo, QueueLimit};
+use crate::fifo::{Fifo, FifoPort};
 use crate::flows::Flows;
-use crate::frame_queue::{Batch, FrameQueue};
 use crate::host::agent::SplitNode;
 use crate::host::HostInterface;
 use crate::ids::{LinkId, NodeId};
-use crate::island::{Island, Leaf, NodeSlot};
+use crate::link::{FarEnd, Link};
 use crate::loss::LossProcess;
 use crate::node::SimNode;
-use crate::outlet::{LinkTarget, Outlet, OutletCounters};
-use crate::pausable::Pausable;
+use crate::pausable::{Pausable, PausablePort};
 use crate::pause::Thresholds;
 use crate::random::{Draws, Random};
+use crate::router::{PortQueue, Ports, QueueLimit};
 use crate::routes::Routes;
-use crate::spec::{AgentSpec, BroadcastSpec, FifoSpec, LinkSpec, NetworkSpec, NodeKind};
+use crate::spec::{AgentSpec, BroadcastSpec, FifoSpec, NetworkSpec, NodeKind};
 use crate::switch::{P4Switch, SwitchPort};
-use crate::transit::Marks;
-use crate::wiring::{Inlet, Wiring, UNCONNECTED};
+use crate::wiring::{Island, Leaf, Subject, Wiring};
 
 mod graph;
 
 use graph::{attachments, host_addresses, islands, node_numbers, steps, LinkAttachment};
 
-/// A network on its way from description to simulation.
+/// A network on its way from its description.
 pub(crate) struct Builder<'a> {
     spec: &'a NetworkSpec,
     programs: &'a [Arc<PipelineConfig>],
@@ -70,68 +66,36 @@ impl<'a> Builder<'a> {
         &self.flows
     }
 
-    pub(crate) fn build(&mut self) -> Result<Simulation, BuildError> {
+    /// The nodes, and the links between them.
+    pub(crate) fn build(&self) -> Result<(Vec<NodeSlot>, Wiring), BuildError> {
         let island_of = islands(self.spec, &self.attachments);
         let count = island_of.iter().max().map_or(0, |last| last + 1);
-        let mut members = vec![Vec::new(); count];
-        for (node, &island) in island_of.iter().enumerate() {
-            members[island].push(NodeId(node as u32));
-        }
-        let mut places = vec![(0, 0); self.spec.nodes.len()];
-        let mut cells = Vec::with_capacity(count);
-        for (island, nodes) in members.iter().enumerate() {
-            for (place, node) in nodes.iter().enumerate() {
-                places[node.index()] = (island, place);
-            }
-            cells.push(self.cell(nodes, &island_of)?);
-        }
-        let between = |link: &&LinkSpec| link.delay_ns > 0;
-        let lookahead = self.spec.links.iter().filter(between).map(|link| Nanos(link.delay_ns)).min();
-        let lookahead = if count > 1 { lookahead.unwrap_or(Nanos::MAX) } else { Nanos::MAX };
-        let (mailboxes, sample) = (2 * self.spec.links.len(), Nanos(self.spec.sample_ns));
-        let flows = self.spec.flows.len() + self.spec.members.len() + self.spec.bones.len();
-        Ok(Simulation::new(cells, mailboxes, lookahead, sample, flows, places))
-    }
-
-    fn cell(&mut self, nodes: &[NodeId], island_of: &[usize]) -> Result<Cell, BuildError> {
-        let (mut leaves, mut inlets, mut feeds) = (Vec::new(), Vec::new(), Vec::new());
-        let mut inlet_of = HashMap::new();
-        let mut node_leaves = Vec::new();
-        for (place, node) in nodes.iter().enumerate() {
-            node_leaves.push(leaves.len());
-            leaves.push(Leaf::Deadline(place));
-            for attachment in &self.attachments[node.index()] {
-                let incoming = attachment.link.reverse();
-                inlet_of.insert(incoming, inlets.len());
-                if island_of[attachment.far.index()] != island_of[node.index()] {
-                    feeds.push((inlets.len(), incoming.index()));
+        let mut islands: Vec<_> = (0..count).map(|_| (Vec::new(), Nanos::MAX)).collect();
+        let nowhere = FarEnd { node: NodeId(0), port: 0, leaf: Leaf::default() };
+        let mut ends = vec![nowhere; 2 * self.spec.links.len()];
+        let mut nodes = Vec::new();
+        for ((node, attachments), &island) in (0..).map(NodeId).zip(&self.attachments).zip(&island_of) {
+            let (subjects, lookahead) = &mut islands[island];
+            let leaf = Leaf { island, place: subjects.len() };
+            subjects.push(Subject::Deadline(node));
+            let mut ports = vec![None; attachments.last().map_or(0, |last| usize::from(last.port) + 1)];
+            for &LinkAttachment { port, link, far } in attachments {
+                ports[usize::from(port)] = Some(link);
+                let arriving = link.reverse();
+                ends[arriving.index()] = FarEnd { node, port, leaf: Leaf { island, place: subjects.len() } };
+                subjects.push(Subject::Arrival(arriving));
+                if island_of[far.index()] != island {
+                    *lookahead = (*lookahead).min(Nanos(self.spec.links[link.index() / 2].delay_ns));
                 }
-                let (leaf, port) = (leaves.len(), attachment.port);
-                leaves.push(Leaf::Inlet(inlets.len()));
-                inlets.push(Inlet { queue: FrameQueue::default(), leaf, place, port });
             }
+            nodes.push(NodeSlot { node: self.node(node)?, ports, leaf });
         }
-        let (mut outlets, mut slots) = (Vec::new(), Vec::new());
-        for (&node, &leaf) in nodes.iter().zip(&node_leaves) {
-            let ports =
-                self.attachments[node.index()].iter().map(|a| usize::from(a.port) + 1).max().unwrap_or(0);
-            let mut by_port = vec![UNCONNECTED; ports];
-            for attachment in self.attachments[node.index()].clone() {
-                by_port[usize::from(attachment.port)] = outlets.len() as u32;
-                let destination = match inlet_of.get(&attachment.link) {
-                    Some(&inlet) => LinkTarget::Inlet(inlet),
-                    None => LinkTarget::Mailbox(attachment.link.index()),
-                };
-                outlets.push(self.outlet(attachment.link, destination)?);
-            }
-            slots.push(NodeSlot { id: node, node: self.node(node)?, outlets: by_port, leaf });
-        }
-        let tree = MinTree::new(leaves.len());
-        let wiring = Wiring { outlets, inlets, tree, earliest: Nanos::MAX, tracer: None };
-        Ok(Cell { island: Island::new(slots, wiring, leaves), feeds })
+        let islands = islands.into_iter().map(|(subjects, lookahead)| Island::new(subjects, lookahead));
+        let links = (0..).map(LinkId).zip(ends).map(|(link, end)| self.link(link, end));
+        Ok((nodes, Wiring::new(links.collect::<Result<_, _>>()?, islands.collect())))
     }
 
-    fn outlet(&self, link: LinkId, destination: LinkTarget) -> Result<Outlet, BuildError> {
+    fn link(&self, link: LinkId, end: FarEnd) -> Result<Link, BuildError> {
         let spec = &self.spec.links[link.index() / 2];
         let field = |name: &str| format!("links[{}].{name}", link.index() / 2);
         let above = || BuildError::new(field("loss"), "a proportion is above the whole");
@@ -141,23 +105,16 @@ impl<'a> Builder<'a> {
         if !ordered {
             return Err(BuildError::new(field("down_ns"), "not in order, or they overlap"));
         }
-        let delay = Nanos(spec.delay_ns);
-        let sample = Nanos(self.spec.sample_ns);
-        Ok(Outlet {
-            delay,
-            loss: LossProcess::new(spec.loss).ok_or_else(above)?,
-            random: Random::new(self.spec.seed, Draws::Link(link.0)),
-            downs,
-            next_down: 0,
-            destination,
-            batch: Batch::new(),
-            counters: OutletCounters::default(),
-            entered: Marks::new(sample, Nanos::ZERO),
-            transits: self.flows.transits(link, sample, delay),
-        })
+        let (delay, sample) = (Nanos(spec.delay_ns), Nanos(self.spec.sample_ns));
+        let random = Random::new(self.spec.seed, Draws::Link(link.0));
+        let mut built = Link::new(delay, random, sample, end);
+        built.loss = LossProcess::new(spec.loss).ok_or_else(above)?;
+        built.downs = downs;
+        built.transits = self.flows.transits(link, sample, delay);
+        Ok(built)
     }
 
-    fn node(&mut self, node: NodeId) -> Result<SimNode, BuildError> {
+    fn node(&self, node: NodeId) -> Result<SimNode, BuildError> {
         let attachments = &self.attachments[node.index()];
         let rate_of = |link: LinkId| self.rate(link);
         match &self.spec.nodes[node.index()].kind {
@@ -183,30 +140,21 @@ impl<'a> Builder<'a> {
             }
             NodeKind::Fifo(spec) => {
                 self.check_below_queues(node, "ecn", spec.ecn)?;
-                let (routes, marker) = (Arc::clone(&self.routes), Marker::new(spec.ecn));
                 let thresholds = self.thresholds(node)?;
                 if thresholds.is_some() || attachments.iter().any(|a| self.pauses(a.far)) {
-                    let mut router = Pausable::new(node, routes, thresholds, marker);
-                    for attachment in attachments {
-                        let rate = rate_of(attachment.link)?;
-                        router.attach(attachment.port, rate, self.limit(attachment.link));
-                    }
+                    let port = |queue, _: &_| Ok(PausablePort::new(queue, thresholds));
+                    let router = Pausable::new(self.ports(node, spec.ecn, port)?);
                     return Ok(SimNode::Pausable(Box::new(router)));
                 }
-                let mut fifo = Fifo::new(node, routes, marker);
-                for attachment in attachments {
-                    fifo.attach(attachment.port, rate_of(attachment.link)?, self.limit(attachment.link));
-                }
-                Ok(SimNode::Fifo(Box::new(fifo)))
+                let ports = self.ports(node, spec.ecn, |queue, _| Ok(FifoPort::new(queue)))?;
+                Ok(SimNode::Fifo(Box::new(Fifo(ports))))
             }
             NodeKind::Broadcast(spec) => {
-                let mut medium = Broadcast::new(node, Arc::clone(&self.routes));
-                for attachment in attachments {
+                let port = |queue, attachment: &LinkAttachment| {
                     let errors = self.error_bytes(node, spec, attachment.far)?;
-                    let (link, port) = (attachment.link, attachment.port);
-                    medium.attach(port, rate_of(link)?, self.limit(link), errors, (self.spec.seed, link));
-                }
-                Ok(SimNode::Broadcast(Box::new(medium)))
+                    Ok(BroadcastPort::new(queue, errors, self.spec.seed, attachment.link))
+                };
+                Ok(SimNode::Broadcast(Box::new(Broadcast(self.ports(node, None, port)?))))
             }
             NodeKind::Switch(spec) => {
                 let missing =
@@ -230,6 +178,20 @@ impl<'a> Builder<'a> {
                 Ok(SimNode::Switch(Box::new(switch)))
             }
         }
+    }
+
+    /// The ports of a router, whose queues mark frames from so many on that wait.
+    fn ports<P>(
+        &self, node: NodeId, ecn: Option<u32>,
+        make: impl Fn(PortQueue, &LinkAttachment) -> Result<P, BuildError>,
+    ) -> Result<Ports<P>, BuildError> {
+        let mut ports = Ports::new(node, Arc::clone(&self.routes));
+        for attachment in &self.attachments[node.index()] {
+            let link = attachment.link;
+            let queue = PortQueue::new(self.rate(link)?, self.limit(link), Marker::new(ecn));
+            ports.attach(attachment.port, make(queue, attachment)?);
+        }
+        Ok(ports)
     }
 
     /// A node with the streams that it passes on.

@@ -10,19 +10,19 @@ const ECN: u16 = 3;
 /// Marks the frames that join a queue in which so many wait already.
 #[derive(Debug, Clone, Copy)]
 pub struct Marker {
-    threshold: usize,
+    threshold: u32,
     marked: u64,
 }
 
 impl Marker {
     /// The threshold; `None` marks no frame.
     pub fn new(threshold: Option<u32>) -> Marker {
-        Marker { threshold: threshold.map_or(usize::MAX, |packets| packets as usize), marked: 0 }
+        Marker { threshold: threshold.unwrap_or(u32::MAX), marked: 0 }
     }
 
     /// Marks a frame, if it must be marked, that joins a queue in which `waiting` frames wait.
     #[inline]
-    pub fn join(&mut self, waiting: usize, head: &mut [u8]) {
+    pub fn join(&mut self, waiting: u32, head: &mut [u8]) {
         if waiting >= self.threshold && mark(head) {
             self.marked += 1;
         }

@@ -27,11 +27,5 @@ pub enum RunError {
         "at {time}: packets go round without end near node {}: give a link of the loop a delay or a rate",
         .node.0
     )]
-    Stuck {
-        time: Nanos,
-        /// The island's first node.
-        node: NodeId,
-    },
-    #[error("a thread of the run failed")]
-    Thread,
+    Stuck { time: Nanos, node: NodeId },
 }

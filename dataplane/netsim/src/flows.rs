@@ -1,6 +1,6 @@
 //! The flows of a network: their ends at hosts, and their way.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 
 use groupflow_base::Nanos;
 use groupflow_transport::ids::MAX_PAYLOAD;
@@ -11,7 +11,7 @@ use crate::host::group_end;
 use crate::host::machine_end::MachineEnd;
 use crate::host::tcp_end::{configure, TcpEnd};
 use crate::host::udp::{UdpSink, UdpSource, LARGEST_FRAME, LEAST_FRAME};
-use crate::host::{EndKind, FlowEnd, MessageSource};
+use crate::host::{End, FlowEnd, MessageSource};
 use crate::ids::{FlowId, LinkId, NodeId};
 use crate::random::{Draws, Random};
 use crate::relays::{self, Relay};
@@ -167,8 +167,9 @@ impl Flows {
         };
         let machine = group_end::member(&member.spec, seed);
         let unreadable = |error| BuildError::new(format!("members.{}.role", member.spec.name), error);
-        let end = MachineEnd::new(member.addresses, start, machine.map_err(unreadable)?, messages);
-        Ok(FlowEnd::new(flow, PROTOCOL_UDP, member.spec.udp_port, EndKind::Machine(Box::new(end))))
+        let end =
+            MachineEnd::new(member.addresses, (start, Nanos::MAX), machine.map_err(unreadable)?, messages);
+        Ok(FlowEnd::new(flow, PROTOCOL_UDP, member.spec.udp_port, Box::new(end)))
     }
 
     fn messages(
@@ -180,11 +181,10 @@ impl Flows {
     fn sending_end(&self, number: FlowId, flow: &ResolvedFlow, limit: u32) -> Result<FlowEnd, BuildError> {
         let start = Nanos(flow.spec.start_ns);
         let stop = flow.spec.stop_ns.map_or(Nanos::MAX, Nanos);
-        let kind = match &flow.spec.source {
+        let end: Box<dyn End> = match &flow.spec.source {
             SourceSpec::Udp(udp) => {
                 let random = Random::new(self.seed, Draws::Flow(number.0));
-                let source = UdpSource::new(&flow.addresses, udp.clone(), random, start, stop);
-                EndKind::UdpSource { source: Box::new(source), waiting: VecDeque::new(), limit, dropped: 0 }
+                Box::new(UdpSource::new(flow.addresses, udp.clone(), random, (start, stop), limit))
             }
             SourceSpec::Tcp(tcp) => {
                 let (mut sender, _) = configure(&flow.spec, tcp)?;
@@ -194,24 +194,24 @@ impl Flows {
                 }
                 let messages = tcp.messages.map(|spec| self.messages(spec, tcp.mss, flow.from, start, stop));
                 let end = TcpEnd::sending(&flow.addresses, sender, messages);
-                EndKind::Tcp(Box::new(end.map_err(|error| flow.refused(error))?))
+                Box::new(end.map_err(|error| flow.refused(error))?)
             }
         };
-        let end = FlowEnd::new(number, protocol(&flow.spec.source), flow.spec.source_port, kind);
+        let end = FlowEnd::new(number, protocol(&flow.spec.source), flow.spec.source_port, end);
         Ok(FlowEnd { shaped_as: flow.spec.shaped_as, ..end })
     }
 
     fn receiving_end(&self, number: FlowId, flow: &ResolvedFlow) -> Result<FlowEnd, BuildError> {
-        let kind = match &flow.spec.source {
-            SourceSpec::Udp(_) => EndKind::UdpSink(UdpSink::default()),
+        let end: Box<dyn End> = match &flow.spec.source {
+            SourceSpec::Udp(_) => Box::new(UdpSink::default()),
             SourceSpec::Tcp(tcp) => {
                 let (_, mut receiver) = configure(&flow.spec, tcp)?;
                 receiver.held = self.relays.iter().any(|relay| relay.holds(number));
                 let end = TcpEnd::receiving(&flow.back, receiver);
-                EndKind::Tcp(Box::new(end.map_err(|error| flow.refused(error))?))
+                Box::new(end.map_err(|error| flow.refused(error))?)
             }
         };
-        Ok(FlowEnd::new(number, protocol(&flow.spec.source), flow.spec.destination_port, kind))
+        Ok(FlowEnd::new(number, protocol(&flow.spec.source), flow.spec.destination_port, end))
     }
 }
 

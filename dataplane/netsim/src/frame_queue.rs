@@ -9,19 +9,17 @@ use std::ops::Range;
 use groupflow_base::Nanos;
 
 /// A buffer of packed frames: time, tail, length of the head, head.
-pub type Batch = Vec<u8>;
+type Batch = Vec<u8>;
 
 const RECORD: usize = 16;
-/// A buffer of the queue's own is closed at this size.
+/// A buffer is closed at this size.
 const BATCH_BYTES: usize = 16 << 10;
-/// Smaller batches are copied behind the last one rather than kept as they are.
-const SMALL: usize = 2 << 10;
 /// Used buffers that are kept.
 const SPARE: usize = 8;
 
 /// Packs a frame behind those in a batch.
 #[inline]
-pub fn append(batch: &mut Batch, time: Nanos, head: &[u8], tail: u32) {
+fn append(batch: &mut Batch, time: Nanos, head: &[u8], tail: u32) {
     let lengths = u64::from(tail) | (head.len() as u64) << 32;
     let record = u128::from(time.0) | u128::from(lengths) << 64;
     batch.reserve(RECORD + head.len());
@@ -80,26 +78,6 @@ impl FrameQueue {
         }
         if self.next == Nanos::MAX {
             self.next = time;
-        }
-    }
-
-    /// Appends the frames of a batch and leaves an empty one in its place.
-    pub fn take(&mut self, batch: &mut Batch) {
-        if batch.is_empty() {
-            return;
-        }
-        match self.batches.back_mut() {
-            Some(last) if batch.len() < SMALL && last.len() < BATCH_BYTES => {
-                last.extend_from_slice(batch);
-                batch.clear();
-            }
-            _ => {
-                let empty = self.spare.pop().unwrap_or_default();
-                self.batches.push_back(std::mem::replace(batch, empty));
-            }
-        }
-        if self.next == Nanos::MAX {
-            self.next = self.time_at_offset();
         }
     }
 

@@ -11,10 +11,11 @@
 //! |---|---|
 //! | [`spec`], `build`, `error` | the description of a network; from there to one that can run; errors |
 //! | `network`, `steering` | a network that runs; settings and readings meanwhile |
-//! | `engine`, `barrier`, `mail` | islands on threads; how threads wait; frames between islands |
-//! | `island`, `wiring`, `node`, `ids` | a part that runs by itself; its links; their ends; names |
-//! | `outlet`, `loss`, `frame_queue` | a link's near end; losses; frames on the way |
-//! | `fifo`, `ecn`, `pausable`, `pause` | routers; congestion marks; routers that pause; pause frames |
+//! | `engine`, `wiring` | the order of events; islands and the links between nodes |
+//! | `node`, `ids` | the ends of links; names |
+//! | `link`, `loss`, `frame_queue` | a link; its losses; frames on the way |
+//! | `router`, `fifo`, `ecn` | the ports of routers; routers that drop at the tail; congestion marks |
+//! | `pausable`, `pause` | routers that pause; pause frames |
 //! | `switch`, `broadcast` | P4 switches; satellites and their ground stations |
 //! | `host`, `flows`, `wire` | hosts; the flows between them; the bytes of their frames |
 //! | [`tcp`] | TCP endpoints |
@@ -22,17 +23,15 @@
 //! | `bones` | hubs and rims of round multicast |
 //! | `routes`, `address_table` | the way to every host; lookup by address |
 //! | `sample`, `record`, `transit` | measurements; their CSV files; a flow's bytes on a link |
-//! | `trace`, `drops` | events in total order; dropped frames and why |
+//! | `trace` | events in total order |
 //! | `random` | random numbers that are the same on every machine |
 
 #![forbid(unsafe_code)]
 
 mod address_table;
-mod barrier;
 mod bones;
 mod broadcast;
 mod build;
-mod drops;
 mod ecn;
 mod engine;
 mod error;
@@ -41,17 +40,16 @@ mod flows;
 mod frame_queue;
 mod host;
 mod ids;
-mod island;
+mod link;
 mod loss;
-mod mail;
 mod network;
 mod node;
-mod outlet;
 mod pausable;
 mod pause;
 mod random;
 mod record;
 mod relays;
+mod router;
 mod routes;
 mod sample;
 pub mod spec;
@@ -63,13 +61,12 @@ mod transit;
 pub mod wire;
 mod wiring;
 
-pub use drops::{DropSite, Drops};
 pub use engine::Observer;
 pub use error::{BuildError, RunError};
-pub use ids::{FlowId, LinkId, NodeId};
+pub use ids::{FlowId, NodeId};
 pub use loss::LossSpec;
-pub use network::{FlowPath, Network};
+pub use network::Network;
 pub use record::{Files, Recorder};
-pub use sample::{BoneSample, CacheSample, FlowSample, LinkSample, QueueSample, Sample, TcpSample};
+pub use sample::{BoneSample, CacheSample, DropSite, Drops, FlowSample, LinkSample, QueueSample, Sample};
 pub use switch::P4Switch;
 pub use trace::{TraceKind, TraceRecord};

@@ -1,12 +1,12 @@
 //! The losses of a link.
 
 use groupflow_switch::core::Loss;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use crate::random::Random;
 
 /// The rule by which a link loses frames; proportions are in parts of 10^9.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(tag = "model", rename_all = "snake_case", deny_unknown_fields)]
 pub enum LossSpec {
     #[default]

@@ -7,44 +7,44 @@ use groupflow_switch::p4rt::{PipelineConfig, Status};
 use groupflow_switch::proto::p4::v1::Update;
 
 use crate::build::Builder;
-use crate::engine::{Observer, Simulation};
-use crate::error::{BuildError, RunError};
-use crate::ids::{LinkId, NodeId};
+use crate::engine::NodeSlot;
+use crate::error::BuildError;
+use crate::ids::NodeId;
 use crate::node::SimNode;
 use crate::spec::NetworkSpec;
 use crate::switch::P4Switch;
-
-#[derive(Debug, Clone, PartialEq)]
-pub struct FlowPath {
-    /// The links from sender to receiver.
-    pub links: Vec<LinkId>,
-    /// The most bytes that can be on these links at once: the sum of rate times delay.
-    pub capacity_bytes: f64,
-}
+use crate::trace::Tracer;
+use crate::wiring::Wiring;
 
 /// A network, its traffic, and the time.
 #[derive(Debug)]
 pub struct Network {
-    spec: NetworkSpec,
+    pub(crate) spec: NetworkSpec,
     /// The hosts of each flow: its sender's and its receiver's.
     pub(crate) ends: Vec<(NodeId, NodeId)>,
-    paths: Vec<FlowPath>,
-    pub(crate) simulation: Simulation,
+    /// For each flow, the most bytes that can be on its links at once: the sum of rate times delay.
+    capacities: Vec<f64>,
+    /// The nodes, by id.
+    pub(crate) nodes: Vec<NodeSlot>,
+    pub(crate) wiring: Wiring,
+    pub(crate) next_sample: Nanos,
+    /// The virtual time: every event before this time has happened.
+    pub(crate) now: Nanos,
+    /// Frames that switches and routers took.
+    pub(crate) hops: u64,
 }
 
 impl Network {
     /// Builds a network at time zero. Switches name their program by its place in `programs`.
     pub fn new(spec: NetworkSpec, programs: &[Arc<PipelineConfig>]) -> Result<Network, BuildError> {
-        let mut builder = Builder::new(&spec, programs)?;
-        let simulation = builder.build()?;
+        let builder = Builder::new(&spec, programs)?;
+        let (mut nodes, mut wiring) = builder.build()?;
+        nodes.iter_mut().for_each(|slot| wiring.set(slot.leaf, slot.node.deadline()));
         let flows = builder.flows().flows.iter();
-        let path = |flow: &crate::flows::ResolvedFlow| FlowPath {
-            links: flow.path.clone(),
-            capacity_bytes: flow.capacity_bytes,
-        };
         let ends = flows.clone().map(|flow| (flow.from, flow.to)).collect();
-        let paths = flows.map(path).collect();
-        Ok(Network { spec, ends, paths, simulation })
+        let capacities = flows.map(|flow| flow.capacity_bytes).collect();
+        let (next_sample, now, hops) = (Nanos(spec.sample_ns), Nanos::ZERO, 0);
+        Ok(Network { spec, ends, capacities, nodes, wiring, next_sample, now, hops })
     }
 
     /// The description that the network was built from.
@@ -52,8 +52,9 @@ impl Network {
         &self.spec
     }
 
-    pub fn paths(&self) -> &[FlowPath] {
-        &self.paths
+    /// For each flow, the most bytes that can be on its links at once.
+    pub fn capacities(&self) -> &[f64] {
+        &self.capacities
     }
 
     pub fn node(&self, name: &str) -> Option<NodeId> {
@@ -70,7 +71,7 @@ impl Network {
     pub fn with_switch<R>(&mut self, node: NodeId, act: impl FnOnce(&mut P4Switch) -> R) -> Option<R> {
         self.spec.nodes.get(node.index())?;
         let now = self.now();
-        self.simulation.with_node(node, |node| match node {
+        self.with_node(node, |node| match node {
             SimNode::Switch(switch) => {
                 switch.catch_up(now);
                 let result = act(switch);
@@ -81,29 +82,22 @@ impl Network {
         })
     }
 
-    /// Sets the number of threads, which does not change results.
-    pub fn set_threads(&mut self, threads: usize) {
-        self.simulation.set_threads(threads);
+    /// Calls a function on a node, which may change what the node does next.
+    pub(crate) fn with_node<R>(&mut self, node: NodeId, act: impl FnOnce(&mut SimNode) -> R) -> R {
+        let slot = &mut self.nodes[node.index()];
+        let result = act(&mut slot.node);
+        self.wiring.set(slot.leaf, slot.node.deadline());
+        result
     }
 
     /// Sets whether the observer is told all events.
     pub fn set_trace(&mut self, traced: bool) {
-        self.simulation.set_trace(traced);
-    }
-
-    /// Runs until the end of the scenario, or until the observer breaks the run off.
-    pub fn run(&mut self, observer: &mut dyn Observer) -> Result<(), RunError> {
-        self.simulation.run(Nanos(self.spec.duration_ns), observer)
-    }
-
-    /// Runs until `until`, or until the observer breaks the run off.
-    pub fn run_until(&mut self, until: Nanos, observer: &mut dyn Observer) -> Result<(), RunError> {
-        self.simulation.run(until, observer)
+        self.wiring.tracer = traced.then(|| Tracer::new(self.nodes.len()));
     }
 
     /// The virtual time: every event before this time has happened.
     pub fn now(&self) -> Nanos {
-        self.simulation.now()
+        self.now
     }
 
     /// Whether the scenario's end has come.
@@ -113,11 +107,6 @@ impl Network {
 
     /// Frames that switches and routers took so far.
     pub fn hops(&self) -> u64 {
-        self.simulation.hops()
-    }
-
-    /// The number of islands, and the time for which they may run by themselves.
-    pub fn islands(&self) -> (usize, Nanos) {
-        (self.simulation.islands(), self.simulation.lookahead())
+        self.hops
     }
 }

@@ -3,13 +3,11 @@
 use groupflow_base::Nanos;
 
 use crate::broadcast::Broadcast;
-use crate::drops::DropList;
 use crate::fifo::Fifo;
 use crate::host::agent::SplitNode;
 use crate::host::HostInterface;
-use crate::ids::NodeId;
 use crate::pausable::Pausable;
-use crate::sample::{CacheSample, FlowSample, QueueSample};
+use crate::sample::NodeSample;
 use crate::switch::P4Switch;
 use crate::wiring::Exit;
 
@@ -69,50 +67,15 @@ impl SimNode {
         !matches!(self, SimNode::Host(_))
     }
 
-    /// Measures flows and queues.
-    pub fn sample(
-        &mut self, now: Nanos, node: NodeId, flows: &mut [FlowSample], queues: &mut Vec<QueueSample>,
-    ) {
-        let mut push = |port, queue, packets, bytes| {
-            queues.push(QueueSample { node, port, queue, packets, bytes });
-        };
+    /// Measures flows, queues, caches, drops and signals.
+    pub fn sample(&mut self, now: Nanos, sample: &mut NodeSample<'_>) {
         match self {
-            SimNode::Host(host) => host.sample(flows),
-            SimNode::Agent(agent) => agent.sample(flows),
-            SimNode::Fifo(fifo) => fifo.queues(now, |port, packets, bytes| push(port, 0, packets, bytes)),
-            SimNode::Broadcast(node) => {
-                node.queues(now, |port, packets, bytes| push(port, 0, packets, bytes))
-            }
-            SimNode::Pausable(router) => router.queues(|port, packets, bytes| push(port, 0, packets, bytes)),
-            SimNode::Switch(switch) => switch.queues(push),
-        }
-    }
-
-    pub fn cache(&self, node: NodeId) -> Option<CacheSample> {
-        match self {
-            SimNode::Agent(agent) => Some(agent.cache(node)),
-            SimNode::Host(host) => host.cache(node),
-            _ => None,
-        }
-    }
-
-    /// Lists the marks and pauses that the node told senders and neighbours.
-    pub fn signals(&self, list: &mut DropList<'_>) {
-        match self {
-            SimNode::Fifo(fifo) => fifo.signals(list),
-            SimNode::Pausable(router) => router.signals(list),
-            SimNode::Host(_) | SimNode::Broadcast(_) | SimNode::Switch(_) | SimNode::Agent(_) => {}
-        }
-    }
-
-    pub fn drops(&self, list: &mut DropList<'_>) {
-        match self {
-            SimNode::Host(host) => host.drops(list),
-            SimNode::Fifo(fifo) => fifo.drops(list),
-            SimNode::Broadcast(node) => node.drops(list),
-            SimNode::Pausable(router) => router.drops(list),
-            SimNode::Switch(switch) => switch.drops(list),
-            SimNode::Agent(agent) => agent.drops(list),
+            SimNode::Host(host) => host.sample(sample),
+            SimNode::Fifo(fifo) => fifo.sample(now, sample),
+            SimNode::Broadcast(node) => node.sample(now, sample),
+            SimNode::Pausable(router) => router.sample(sample),
+            SimNode::Switch(switch) => switch.sample(sample),
+            SimNode::Agent(agent) => agent.sample(sample),
         }
     }
 }

@@ -4,32 +4,22 @@
 //! twice as many events. Frames are counted by the port they came in by, as in IEEE 802.1Qbb.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 use groupflow_base::min_tree::MinTree;
-use groupflow_base::{BitRate, Nanos};
-use groupflow_switch::core::Pacer;
+use groupflow_base::Nanos;
 
-use crate::drops::DropList;
-use crate::ecn::Marker;
-use crate::fifo::{destination, QueueLimit};
 use crate::frame_queue::FrameQueue;
-use crate::ids::NodeId;
 use crate::pause::{self, Restraint, Thresholds};
-use crate::routes::Routes;
+use crate::router::{PortQueue, Ports};
+use crate::sample::NodeSample;
 use crate::wiring::Exit;
 
 #[derive(Debug)]
-struct PausablePort {
-    rate: Option<BitRate>,
-    pacer: Pacer,
-    limit: QueueLimit,
-    marker: Marker,
+pub struct PausablePort {
+    queue: PortQueue,
     frames: FrameQueue,
     /// The port that each waiting frame came in by.
     inputs: VecDeque<u16>,
-    bytes: u64,
-    full: u64,
     /// The time until which the neighbour wants no frames.
     paused_until: Nanos,
     /// The packets stored here that came in by this port.
@@ -37,6 +27,13 @@ struct PausablePort {
 }
 
 impl PausablePort {
+    /// A port. Without thresholds it obeys pause frames, but sends none.
+    pub fn new(queue: PortQueue, thresholds: Option<Thresholds>) -> PausablePort {
+        let restraint = Restraint::new(thresholds, queue.rate());
+        let (frames, inputs) = (FrameQueue::default(), VecDeque::new());
+        PausablePort { queue, frames, inputs, paused_until: Nanos::ZERO, restraint }
+    }
+
     /// When the port has a frame to send, and may send it.
     fn due(&self) -> Nanos {
         let data = if self.inputs.is_empty() { Nanos::MAX } else { self.paused_until };
@@ -44,74 +41,41 @@ impl PausablePort {
         if due == Nanos::MAX {
             due
         } else {
-            due.max(self.pacer.free_at())
+            due.max(self.queue.free_at())
         }
     }
 
     /// Whether a frame need not wait.
     fn is_idle(&self, now: Nanos) -> bool {
         self.inputs.is_empty()
-            && self.pacer.free_at() <= now
+            && self.queue.free_at() <= now
             && self.paused_until <= now
             && self.restraint.due() > now
     }
 
     /// Queues a frame. False: there is no room.
     fn store(&mut self, now: Nanos, input: u16, head: &mut [u8], tail: u32) -> bool {
-        let bytes = head.len() as u64 + u64::from(tail);
-        let waiting = self.inputs.len();
-        if waiting >= self.limit.packets as usize || self.bytes + bytes > self.limit.bytes {
-            self.full += 1;
-            return false;
+        let room = self.queue.join(head, tail);
+        if room {
+            self.frames.push(now, head, tail);
+            self.inputs.push_back(input);
         }
-        self.marker.join(waiting, head);
-        self.frames.push(now, head, tail);
-        self.inputs.push_back(input);
-        self.bytes += bytes;
-        true
+        room
     }
 }
 
 #[derive(Debug)]
 pub struct Pausable {
-    node: NodeId,
-    routes: Arc<Routes>,
-    ports: Vec<Option<PausablePort>>,
+    ports: Ports<PausablePort>,
     /// When each port has something to send.
     due: MinTree,
-    thresholds: Option<Thresholds>,
-    marker: Marker,
-    no_route: u64,
 }
 
 impl Pausable {
-    /// A router without ports. Without thresholds the router obeys pause frames, but sends none.
-    pub fn new(
-        node: NodeId, routes: Arc<Routes>, thresholds: Option<Thresholds>, marker: Marker,
-    ) -> Pausable {
-        let due = MinTree::new(0);
-        Pausable { node, routes, ports: Vec::new(), due, thresholds, marker, no_route: 0 }
-    }
-
-    /// Attaches a link, before anything has happened.
-    pub fn attach(&mut self, port: u16, rate: Option<BitRate>, limit: QueueLimit) {
-        let place = usize::from(port);
-        if self.ports.len() <= place {
-            self.ports.resize_with(place + 1, || None);
-            self.due = MinTree::new(place + 1);
-        }
-        self.ports[place] = Some(PausablePort {
-            rate,
-            pacer: Pacer::default(),
-            limit,
-            marker: self.marker,
-            frames: FrameQueue::default(),
-            inputs: VecDeque::new(),
-            bytes: 0,
-            full: 0,
-            paused_until: Nanos::ZERO,
-            restraint: Restraint::new(self.thresholds, rate),
-        });
+    /// A router in which nothing has happened.
+    pub fn new(ports: Ports<PausablePort>) -> Pausable {
+        let due = MinTree::new(ports.len());
+        Pausable { ports, due }
     }
 
     /// When the router has something to do.
@@ -130,8 +94,8 @@ impl Pausable {
     /// Handles a frame that arrives.
     pub fn receive(&mut self, input: u16, head: &mut [u8], tail: u32, exit: &mut Exit<'_>) {
         if let Some(quanta) = pause::read(head) {
-            if let Some(Some(port)) = self.ports.get_mut(usize::from(input)) {
-                port.paused_until = exit.now + pause::span(quanta, port.rate);
+            if let Some(port) = self.ports.get(input) {
+                port.paused_until = exit.now + pause::span(quanta, port.queue.rate());
             }
             self.update(input);
         } else {
@@ -141,18 +105,14 @@ impl Pausable {
     }
 
     fn forward(&mut self, input: u16, head: &mut [u8], tail: u32, exit: &mut Exit<'_>) {
-        let port = destination(head).and_then(|address| self.routes.port(self.node, address));
-        let state = port.and_then(|port| self.ports.get_mut(usize::from(port))?.as_mut());
-        let (Some(port), Some(state)) = (port, state) else {
-            self.no_route += 1;
-            return;
-        };
-        if state.is_idle(exit.now) {
-            let (_, sent) = state.pacer.send(state.rate, exit.now, head.len() + tail as usize);
-            exit.send(port, sent, head, tail);
-        } else if state.store(exit.now, input, head, tail) {
-            self.update(port);
-            if let Some(Some(from)) = self.ports.get_mut(usize::from(input)) {
+        let Some(number) = self.ports.towards(head) else { return };
+        let Some(port) = self.ports.get(number) else { return };
+        if port.is_idle(exit.now) {
+            let (_, sent) = port.queue.send(exit.now, head.len() as u64 + u64::from(tail));
+            exit.send(number, sent, head, tail);
+        } else if port.store(exit.now, input, head, tail) {
+            self.update(number);
+            if let Some(from) = self.ports.get(input) {
                 from.restraint.enter();
             }
             self.update(input);
@@ -161,19 +121,19 @@ impl Pausable {
 
     /// Sends a frame: pause frames go before data.
     fn send(&mut self, number: u16, exit: &mut Exit<'_>) {
-        let Some(Some(port)) = self.ports.get_mut(usize::from(number)) else { return };
+        let Some(port) = self.ports.get(number) else { return };
         if port.restraint.due() <= exit.now {
             let (head, tail) = pause::frame(port.restraint.announce(exit.now));
-            let (_, sent) = port.pacer.send(port.rate, exit.now, head.len() + tail as usize);
+            let (_, sent) = port.queue.send(exit.now, head.len() as u64 + u64::from(tail));
             exit.send(number, sent, &head, tail);
         } else if let (Some(mut frame), Some(input)) = (port.frames.lend(), port.inputs.pop_front()) {
-            let bytes = frame.head().len() as u32 + frame.tail;
-            port.bytes -= u64::from(bytes);
-            let (_, sent) = port.pacer.send(port.rate, exit.now, bytes as usize);
             let tail = frame.tail;
+            let bytes = frame.head().len() as u64 + u64::from(tail);
+            port.queue.leave(bytes);
+            let (_, sent) = port.queue.send(exit.now, bytes);
             exit.send(number, sent, frame.head(), tail);
             port.frames.give_back(frame);
-            if let Some(Some(from)) = self.ports.get_mut(usize::from(input)) {
+            if let Some(from) = self.ports.get(input) {
                 from.restraint.leave();
             }
             self.update(input);
@@ -183,34 +143,16 @@ impl Pausable {
 
     #[inline]
     fn update(&mut self, number: u16) {
-        if let Some(Some(port)) = self.ports.get(usize::from(number)) {
+        if let Some(port) = self.ports.get(number) {
             self.due.set(usize::from(number), port.due());
         }
     }
 
-    /// Calls `each` with a port and the packets and bytes that wait there.
-    pub fn queues(&self, mut each: impl FnMut(u16, u32, u64)) {
-        for (number, port) in (0..).zip(&self.ports) {
-            if let Some(port) = port {
-                each(number, port.inputs.len() as u32, port.bytes);
-            }
-        }
-    }
-
-    /// Lists the frames that were marked, and how often a neighbour was told to stop.
-    pub fn signals(&self, list: &mut DropList<'_>) {
-        for (number, port) in (0..).zip(&self.ports) {
-            if let Some(port) = port {
-                list.at_port(number, "ecn_marked", port.marker.marked());
-                list.at_port(number, "pauses", port.restraint.pauses());
-            }
-        }
-    }
-
-    pub fn drops(&self, list: &mut DropList<'_>) {
-        list.at_node("no_route", self.no_route);
-        for (number, port) in (0..).zip(&self.ports) {
-            list.at_queue(number, 0, port.as_ref().map_or(0, |port| port.full));
+    pub fn sample(&mut self, sample: &mut NodeSample<'_>) {
+        sample.dropped("no_route", self.ports.no_route);
+        for (number, port) in self.ports.iter() {
+            port.queue.sample(number, sample);
+            sample.signalled(number, "pauses", port.restraint.pauses());
         }
     }
 }

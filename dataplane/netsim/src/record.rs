@@ -1,17 +1,16 @@
 //! Measurements as CSV: one file a subject, a unit in the name of each column that has one.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 use std::fmt;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 
 use groupflow_base::Nanos;
 
-use crate::drops::{DropSite, Drops};
 use crate::engine::Observer;
 use crate::ids::NodeId;
 use crate::network::Network;
-use crate::sample::{FlowSample, Sample};
+use crate::sample::{DropSite, Drops, FlowSample, Sample};
 use crate::trace::TraceRecord;
 
 #[derive(Debug)]
@@ -39,7 +38,7 @@ pub struct Recorder<W> {
     last: Vec<FlowSample>,
     last_drops: Drops,
     /// Queues that held something at the last sample.
-    filled: HashMap<(NodeId, u16, u8), ()>,
+    filled: HashSet<(NodeId, u16, u8)>,
     failure: Option<io::Error>,
 }
 
@@ -62,18 +61,15 @@ impl<W: Write> Recorder<W> {
         )?;
         writeln!(files.drops, "time_s,node,port,queue,reason,packets")?;
         let spec = network.spec();
-        let capacities = network.paths().iter().map(|path| path.capacity_bytes);
-        let members = spec.members.iter().map(|member| member.name.clone());
-        let bones = spec.bones.iter().map(|bone| bone.name.clone());
-        let names = spec.flows.iter().map(|flow| flow.name.clone()).chain(members).chain(bones);
+        let capacities = network.capacities().iter().copied();
         Ok(Recorder {
             files,
             nodes: spec.nodes.iter().map(|node| node.name.clone()).collect(),
-            flows: names.zip(capacities.chain(std::iter::repeat(0.0))).collect(),
+            flows: spec.flow_names().cloned().zip(capacities.chain(std::iter::repeat(0.0))).collect(),
             interval: Nanos(spec.sample_ns),
-            last: vec![FlowSample::default(); spec.flows.len() + spec.members.len() + spec.bones.len()],
+            last: vec![FlowSample::default(); spec.flow_names().count()],
             last_drops: Drops::new(),
-            filled: HashMap::new(),
+            filled: HashSet::new(),
             failure: None,
         })
     }
@@ -119,10 +115,10 @@ impl<W: Write> Recorder<W> {
                 writeln!(
                     self.files.windows,
                     "{time},{name},{:.3},{:.3},{},{},{},{},{}",
-                    tcp.window,
-                    tcp.threshold,
+                    tcp.cwnd,
+                    tcp.ssthresh,
                     tcp.in_flight,
-                    Seconds(tcp.round_trip),
+                    Seconds(tcp.srtt),
                     tcp.retransmissions,
                     tcp.timeouts,
                     tcp.fast_retransmits
@@ -137,8 +133,11 @@ impl<W: Write> Recorder<W> {
     fn write_queues(&mut self, sample: &Sample) -> io::Result<()> {
         for queue in &sample.queues {
             let key = (queue.node, queue.port, queue.queue);
-            let was = if queue.packets > 0 { self.filled.insert(key, ()) } else { self.filled.remove(&key) };
-            if queue.packets > 0 || was.is_some() {
+            let was_filled = self.filled.remove(&key);
+            if queue.packets > 0 {
+                self.filled.insert(key);
+            }
+            if queue.packets > 0 || was_filled {
                 writeln!(
                     self.files.queues,
                     "{},{},{},{},{},{}",

@@ -1,9 +1,11 @@
 //! The measurements of an instant.
 
+use std::collections::BTreeMap;
+
 use groupflow_base::Nanos;
 
-use crate::drops::Drops;
-use crate::ids::NodeId;
+use crate::ids::{FlowId, NodeId};
+use crate::tcp::TcpSenderStats;
 
 /// The state of a flow. Counts are from the beginning of the run.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -26,11 +28,11 @@ pub struct FlowSample {
     pub in_transit_bytes: u64,
     /// The rate a shaped flow was told, Q26.6 packets/s.
     pub shaped_rate: Option<u32>,
-    /// Whether a sender or receiver of a group session is done.
+    /// Whether a TCP sender, or a sender or receiver of a group session, is done.
     pub finished: Option<bool>,
-    /// Packets that the sender of a group session sent again.
+    /// Packets that the sender sent again (TCP, group sessions).
     pub retransmissions: Option<u64>,
-    pub tcp: Option<TcpSample>,
+    pub tcp: Option<TcpSenderStats>,
     /// A round multicast hub's transfer, when it is over.
     pub bone: Option<BoneSample>,
 }
@@ -52,27 +54,6 @@ pub struct BoneSample {
     pub complete: u32,
     /// Rims that were given up.
     pub lost: u32,
-}
-
-/// The state of a TCP sender.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct TcpSample {
-    /// Congestion window, in segments.
-    pub window: f64,
-    /// Slow-start threshold, in segments.
-    pub threshold: f64,
-    /// Segments in flight.
-    pub in_flight: u64,
-    /// Smoothed round-trip time.
-    pub round_trip: Nanos,
-    /// Segments sent again.
-    pub retransmissions: u64,
-    pub timeouts: u64,
-    pub fast_retransmits: u64,
-    /// Reductions of the window for marked packets.
-    pub ecn_reductions: u64,
-    /// Whether all data to be sent is acknowledged.
-    pub finished: bool,
 }
 
 /// The packets and bytes that wait in a queue.
@@ -107,6 +88,21 @@ pub struct CacheSample {
     pub peak_bytes: u64,
 }
 
+/// The place and the reason of drops.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DropSite {
+    pub node: NodeId,
+    /// The port, where the drop was at one.
+    pub port: Option<u16>,
+    /// The queue, where the drop was at one.
+    pub queue: Option<u8>,
+    /// The reason: the name of a counter, such as `queue_full`.
+    pub reason: &'static str,
+}
+
+/// The number of dropped packets, by place and reason.
+pub type Drops = BTreeMap<DropSite, u64>;
+
 /// The state of the network at an instant.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Sample {
@@ -125,4 +121,56 @@ pub struct Sample {
     pub signals: Drops,
     /// Frames that switches and routers took from the beginning of the run.
     pub hops: u64,
+}
+
+/// The part of a sample that a node measures. Counters that are zero are left out.
+pub struct NodeSample<'a> {
+    pub node: NodeId,
+    pub sample: &'a mut Sample,
+}
+
+impl NodeSample<'_> {
+    pub fn flow(&mut self, flow: FlowId) -> &mut FlowSample {
+        &mut self.sample.flows[flow.index()]
+    }
+
+    pub fn queue(&mut self, port: u16, queue: u8, packets: u32, bytes: u64) {
+        self.sample.queues.push(QueueSample { node: self.node, port, queue, packets, bytes });
+    }
+
+    pub fn link(&mut self, port: u16, frames: u64, bytes: u64) {
+        self.sample.links.push(LinkSample { node: self.node, port, frames, bytes });
+    }
+
+    pub fn cache(&mut self, bytes: u64, peak_bytes: u64) {
+        self.sample.caches.push(CacheSample { node: self.node, bytes, peak_bytes });
+    }
+
+    /// Adds packets that the node itself dropped.
+    pub fn dropped(&mut self, reason: &'static str, packets: u64) {
+        count(&mut self.sample.drops, DropSite { node: self.node, port: None, queue: None, reason }, packets);
+    }
+
+    pub fn dropped_at(&mut self, port: u16, reason: &'static str, packets: u64) {
+        let site = DropSite { node: self.node, port: Some(port), queue: None, reason };
+        count(&mut self.sample.drops, site, packets);
+    }
+
+    pub fn dropped_by_queue(&mut self, port: u16, queue: u8, packets: u64) {
+        let (port, queue) = (Some(port), Some(queue));
+        let site = DropSite { node: self.node, port, queue, reason: "queue_full" };
+        count(&mut self.sample.drops, site, packets);
+    }
+
+    /// Adds marks, or pauses, that senders and neighbours were told at a port.
+    pub fn signalled(&mut self, port: u16, reason: &'static str, packets: u64) {
+        let site = DropSite { node: self.node, port: Some(port), queue: None, reason };
+        count(&mut self.sample.signals, site, packets);
+    }
+}
+
+fn count(drops: &mut Drops, site: DropSite, packets: u64) {
+    if packets > 0 {
+        *drops.entry(site).or_default() += packets;
+    }
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
 use groupflow_transport::fanout::Mode;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use crate::loss::LossSpec;
 
@@ -17,7 +17,7 @@ pub use bone::{BoneRole, BoneSpec, HubSpec};
 pub use traffic::{Arrivals, FlowSpec, MessagesSpec, Sizes, SourceSpec, TcpProfile, TcpSpec, UdpSpec};
 
 /// A network, its traffic and its measurements.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NetworkSpec {
     /// The seed of everything random.
@@ -41,8 +41,17 @@ pub struct NetworkSpec {
     pub bones: Vec<BoneSpec>,
 }
 
+impl NetworkSpec {
+    /// The names of all that is measured as flows, in order.
+    pub fn flow_names(&self) -> impl Iterator<Item = &String> {
+        let members = self.members.iter().map(|member| &member.name);
+        let bones = self.bones.iter().map(|bone| &bone.name);
+        self.flows.iter().map(|flow| &flow.name).chain(members).chain(bones)
+    }
+}
+
 /// A stream at a split agent: the data of one TCP connection goes on by others.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RelaySpec {
     /// The flow that ends at the agent; or at a host, which may have flows of its own, too.
@@ -58,7 +67,7 @@ pub struct RelaySpec {
 }
 
 /// The names of [`Mode`] in JSON.
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 #[serde(remote = "Mode")]
 enum ModeName {
     #[serde(rename = "n2n")]
@@ -68,7 +77,7 @@ enum ModeName {
 }
 
 /// A member of a group session, or a cache agent.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MemberSpec {
     /// The name in results.
@@ -85,7 +94,7 @@ pub struct MemberSpec {
     pub role: MemberRole,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum MemberRole {
     Sender {
@@ -108,7 +117,7 @@ pub enum MemberRole {
     },
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct NodeSpec {
     /// The name in results.
     pub name: String,
@@ -116,7 +125,7 @@ pub struct NodeSpec {
     pub kind: NodeKind,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum NodeKind {
     /// A host, where flows begin and end. It has one link, at port 0.
@@ -131,7 +140,7 @@ pub enum NodeKind {
     Agent(AgentSpec),
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct HostSpec {
     /// The host's address.
     pub ip: Ipv4Addr,
@@ -140,7 +149,7 @@ pub struct HostSpec {
     pub gateway_mac: Mac,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct AgentSpec {
     /// The agent's addresses.
     #[serde(flatten)]
@@ -151,7 +160,7 @@ pub struct AgentSpec {
 }
 
 /// The reaction of a router without P4 before a queue is full.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 pub struct FifoSpec {
     /// A packet that finds so many waiting is marked, if its sender understands that (ECN).
     #[serde(default)]
@@ -162,7 +171,7 @@ pub struct FifoSpec {
 }
 
 /// Bit errors of a satellite or a ground station.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 pub struct BroadcastSpec {
     /// Bytes from one error to the next, on average, of frames that leave for the neighbour of this name.
     #[serde(default)]
@@ -170,7 +179,7 @@ pub struct BroadcastSpec {
 }
 
 /// When a neighbour is told to stop, and when to go on.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PauseSpec {
     /// The neighbour is told to stop when more packets than this wait that came by its link.
@@ -180,7 +189,7 @@ pub struct PauseSpec {
 }
 
 /// A switch that runs P4.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct SwitchSpec {
     /// The number of the switch's program among those that come with the network.
     pub program: usize,
@@ -192,8 +201,8 @@ pub struct SwitchSpec {
 }
 
 /// A MAC address, written `02:00:00:00:00:01`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
 pub struct Mac(pub [u8; 6]);
 
 impl TryFrom<String> for Mac {
@@ -221,7 +230,7 @@ impl From<Mac> for String {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EndSpec {
     pub node: String,
@@ -229,7 +238,7 @@ pub struct EndSpec {
 }
 
 /// A link; both directions are the same.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinkSpec {
     pub a: EndSpec,

@@ -43,15 +43,13 @@ impl Network {
     pub fn lengthen_link(&mut self, a: NodeId, b: NodeId, delay: Nanos) -> Option<bool> {
         let name = |node: NodeId| self.spec().nodes.get(node.index()).map(|node| node.name.as_str());
         let (a_name, b_name) = (name(a)?, name(b)?);
-        let joins = |link: &&LinkSpec| {
+        let joins = |link: &LinkSpec| {
             let ends = (link.a.node.as_str(), link.b.node.as_str());
             ends == (a_name, b_name) || ends == (b_name, a_name)
         };
-        let link = self.spec().links.iter().find(joins)?;
-        let (near, far) = if link.a.node == a_name { (a, b) } else { (b, a) };
-        let (near_port, far_port) = (link.a.port, link.b.port);
-        let there = self.simulation.outlet(near, near_port)?.lengthen(delay);
-        let back = self.simulation.outlet(far, far_port)?.lengthen(delay);
+        let place = self.spec().links.iter().position(joins)?;
+        let there = self.wiring.links[2 * place].lengthen(delay);
+        let back = self.wiring.links[2 * place + 1].lengthen(delay);
         Some(there && back)
     }
 
@@ -66,7 +64,7 @@ impl Network {
     }
 
     fn with_tcp<R>(&mut self, node: NodeId, flow: FlowId, act: impl FnOnce(&mut TcpEnd) -> R) -> Option<R> {
-        self.simulation.with_node(node, |node| match node {
+        self.with_node(node, |node| match node {
             SimNode::Host(host) => host.place_of(flow).and_then(|place| host.with_tcp(place, act)),
             _ => None,
         })

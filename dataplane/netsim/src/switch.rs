@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use groupflow_base::{BitRate, Nanos};
 use groupflow_pipeline::Port;
-use groupflow_switch::core::{ConfigError, Direction, LinkChange, Switch, SwitchConfig, ToController};
+use groupflow_switch::core::{
+    ConfigError, Direction, LinkChange, QueueStats, Switch, SwitchConfig, SwitchStats, ToController,
+};
 use groupflow_switch::p4rt::{packet_in, packet_out, PipelineConfig, Runtime, Status};
 use groupflow_switch::proto::p4::v1::{PacketIn, PacketOut, Update};
 
-use crate::drops::DropList;
-use crate::fifo::QueueLimit;
+use crate::router::QueueLimit;
+use crate::sample::NodeSample;
 use crate::wiring::Exit;
 
 /// P4Runtime's device id of a switch without clients.
@@ -127,32 +129,27 @@ impl P4Switch {
         self.advance(exit);
     }
 
-    /// Calls `each` with a port, a queue and the packets and bytes that wait there.
-    pub fn queues(&self, mut each: impl FnMut(u16, u8, u32, u64)) {
-        for port in self.switch.port_numbers().filter(|port| *port != self.switch.config().cpu_port) {
-            for queue in self.switch.queue_stats(port).into_iter().flatten() {
-                each(port.0, queue.priority, queue.counters.packets, queue.counters.bytes);
-            }
-        }
-    }
-
-    pub fn drops(&self, list: &mut DropList<'_>) {
-        let stats = self.switch.stats();
-        list.at_node("ingress", stats.drops.ingress);
-        list.at_node("no_program", stats.drops.no_program);
-        list.at_node("no_such_port", stats.drops.no_such_port);
-        list.at_node("no_such_group", stats.drops.no_such_group);
-        list.at_node("loopback_full", stats.drops.loopback_full);
-        list.at_node("clone_limit", stats.drops.clone_limit);
-        list.at_node("reloaded", stats.drops.reloaded);
-        list.at_node("no_controller", self.untaken);
-        for port in stats.ports {
+    pub fn sample(&self, sample: &mut NodeSample<'_>) {
+        let SwitchStats { drops, ports, .. } = self.switch.stats();
+        sample.dropped("ingress", drops.ingress);
+        sample.dropped("no_program", drops.no_program);
+        sample.dropped("no_such_port", drops.no_such_port);
+        sample.dropped("no_such_group", drops.no_such_group);
+        sample.dropped("loopback_full", drops.loopback_full);
+        sample.dropped("clone_limit", drops.clone_limit);
+        sample.dropped("reloaded", drops.reloaded);
+        sample.dropped("no_controller", self.untaken);
+        for port in ports {
             let drops = port.outbound.drops;
-            list.at_port(port.port, "oversize", port.inbound.drops.link.oversize + drops.link.oversize);
-            list.at_port(port.port, "egress", drops.egress);
-            list.at_port(port.port, "no_such_queue", drops.priority);
+            sample.dropped_at(port.port, "oversize", port.inbound.drops.link.oversize + drops.link.oversize);
+            sample.dropped_at(port.port, "egress", drops.egress);
+            sample.dropped_at(port.port, "no_such_queue", drops.priority);
             for queue in port.outbound.queues {
-                list.at_queue(port.port, queue.priority, queue.counters.dropped);
+                let QueueStats { priority, counters, .. } = queue;
+                sample.dropped_by_queue(port.port, priority, counters.dropped);
+                if Port(port.port) != self.switch.config().cpu_port {
+                    sample.queue(port.port, priority, counters.packets, counters.bytes);
+                }
             }
         }
     }

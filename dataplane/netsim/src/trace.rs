@@ -4,6 +4,7 @@ use std::fmt;
 
 use groupflow_base::Nanos;
 
+use crate::engine::Observer;
 use crate::ids::NodeId;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -41,34 +42,31 @@ impl fmt::Display for TraceRecord {
     }
 }
 
-/// The records of one part of the network since they were last taken.
-#[derive(Debug, Default)]
+/// The records since they were last told.
+#[derive(Debug)]
 pub struct Tracer {
     records: Vec<TraceRecord>,
+    /// The number of each node's next record.
     sequences: Vec<u64>,
 }
 
 impl Tracer {
-    /// The records of an island of `nodes` nodes.
     pub fn new(nodes: usize) -> Tracer {
         Tracer { records: Vec::new(), sequences: vec![0; nodes] }
     }
 
-    /// Adds a record of the island's `place`-th node.
-    #[allow(clippy::too_many_arguments)] // a record's fields
-    pub fn record(
-        &mut self, time: Nanos, place: usize, node: NodeId, kind: TraceKind, port: u16, head: &[u8],
-        tail: u32,
-    ) {
-        let sequence = self.sequences[place];
-        self.sequences[place] += 1;
+    pub fn record(&mut self, time: Nanos, node: NodeId, kind: TraceKind, port: u16, head: &[u8], tail: u32) {
+        let sequence = self.sequences[node.index()];
+        self.sequences[node.index()] += 1;
         let bytes = head.len() as u32 + tail;
         self.records.push(TraceRecord { time, node, sequence, kind, port, bytes, hash: fnv1a(head) });
     }
 
-    /// Moves the records away.
-    pub fn take(&mut self, into: &mut Vec<TraceRecord>) {
-        into.append(&mut self.records);
+    /// Tells all records, which are then forgotten.
+    pub fn tell(&mut self, observer: &mut dyn Observer) {
+        self.records.sort_unstable();
+        observer.trace(&self.records);
+        self.records.clear();
     }
 }
 

@@ -101,9 +101,12 @@ impl Template {
     }
 }
 
-/// Writes the frame of a UDP datagram, with these Ethernet and IPv4 headers.
-pub fn write_datagram(headers: &mut Template, addresses: &Addresses, payload: &[u8], frame: &mut Vec<u8>) {
-    let length = (UDP + payload.len()) as u32;
+/// Writes the head of a UDP datagram's frame, with these Ethernet and IPv4 headers. The payload goes on for
+/// `tail` bytes that the head does not have.
+pub fn write_datagram(
+    headers: &mut Template, addresses: &Addresses, payload: &[u8], tail: u32, frame: &mut Vec<u8>,
+) {
+    let length = (UDP + payload.len()) as u32 + tail;
     headers.begin(frame, length, 0);
     frame.extend_from_slice(&addresses.source_port.to_be_bytes());
     frame.extend_from_slice(&addresses.destination_port.to_be_bytes());

@@ -1,62 +1,78 @@
-//! The links at and within an island, and the next event due there.
+//! The links of a network, and the times of all that is due.
 
 use groupflow_base::min_tree::MinTree;
 use groupflow_base::Nanos;
 
-use crate::frame_queue::{append, FrameQueue};
-use crate::ids::NodeId;
-use crate::outlet::{LinkTarget, Outlet};
+use crate::ids::{LinkId, NodeId};
+use crate::link::Link;
 use crate::trace::{TraceKind, Tracer};
 
-/// No outlet: the port has no link.
-pub const UNCONNECTED: u32 = u32::MAX;
-
-/// The far end of a link: the frames on their way to a node.
-#[derive(Debug)]
-pub struct Inlet {
-    /// The frames, by when they arrive.
-    pub queue: FrameQueue,
-    /// The inlet's leaf of the tree.
-    pub leaf: usize,
-    /// The node's place in the island.
-    pub place: usize,
-    pub port: u16,
+/// The subject of a leaf of an island's tree.
+#[derive(Debug, Clone, Copy)]
+pub enum Subject {
+    Deadline(NodeId),
+    Arrival(LinkId),
 }
 
-/// The links of an island, with a leaf in the tree for each inlet and each node's own deadline.
+/// A leaf of an island's tree.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Leaf {
+    pub island: usize,
+    pub place: usize,
+}
+
+/// Nodes that are joined by links without delay.
+#[derive(Debug)]
+pub struct Island {
+    /// A leaf for each node's own deadline and for the next arrival at each of its ports.
+    pub tree: MinTree,
+    /// The subjects of the leaves.
+    pub subjects: Vec<Subject>,
+    /// The least delay of the links from other islands.
+    pub lookahead: Nanos,
+}
+
+impl Island {
+    /// An island in which nothing is due.
+    pub fn new(subjects: Vec<Subject>, lookahead: Nanos) -> Island {
+        Island { tree: MinTree::new(subjects.len()), subjects, lookahead }
+    }
+}
+
 #[derive(Debug)]
 pub struct Wiring {
-    /// Near ends.
-    pub outlets: Vec<Outlet>,
-    /// Far ends.
-    pub inlets: Vec<Inlet>,
-    /// The times of all that is due.
-    pub tree: MinTree,
-    /// The earliest arrival among the frames for other islands, of this window.
-    pub earliest: Nanos,
+    /// The links, by id.
+    pub links: Vec<Link>,
+    pub islands: Vec<Island>,
+    /// When the next event of each island is due.
+    pub order: MinTree,
     /// The events recorded, if the caller asked for a trace.
     pub tracer: Option<Tracer>,
 }
 
 impl Wiring {
-    /// Appends to an inlet the frames that another island sent there.
-    pub fn take(&mut self, inlet: usize, batch: &mut Vec<u8>) {
-        let inlet = &mut self.inlets[inlet];
-        inlet.queue.take(batch);
-        self.tree.set(inlet.leaf, inlet.queue.next());
+    pub fn new(links: Vec<Link>, islands: Vec<Island>) -> Wiring {
+        let order = MinTree::new(islands.len());
+        Wiring { links, islands, order, tracer: None }
+    }
+
+    /// Sets when the subject of a leaf is due.
+    #[inline]
+    pub fn set(&mut self, leaf: Leaf, time: Nanos) {
+        let tree = &mut self.islands[leaf.island].tree;
+        tree.set(leaf.place, time);
+        self.order.set(leaf.island, tree.time());
     }
 }
 
 /// The wiring, seen from a node that sends.
 pub struct Exit<'a> {
     pub wiring: &'a mut Wiring,
-    /// The outlet of each of the node's ports.
-    pub outlets: &'a [u32],
+    /// The link behind each of the node's ports.
+    pub ports: &'a [Option<LinkId>],
     /// The virtual time.
     pub now: Nanos,
     pub node: NodeId,
-    /// The node's place in the island.
-    pub place: usize,
 }
 
 impl Exit<'_> {
@@ -64,25 +80,17 @@ impl Exit<'_> {
     /// never earlier than for the port's frame before. False: the port has no link.
     #[inline(always)]
     pub fn send(&mut self, port: u16, sent: Nanos, head: &[u8], tail: u32) -> bool {
-        let number = self.outlets.get(usize::from(port)).copied().unwrap_or(UNCONNECTED);
-        let Some(outlet) = self.wiring.outlets.get_mut(number as usize) else { return false };
-        if !outlet.carry(sent, head, tail) {
-            if let Some(tracer) = &mut self.wiring.tracer {
-                tracer.record(self.now, self.place, self.node, TraceKind::Lost, port, head, tail);
+        let Some(Some(link)) = self.ports.get(usize::from(port)) else { return false };
+        let link = &mut self.wiring.links[link.index()];
+        let before = link.queue.next();
+        if link.carry(sent, head, tail) {
+            // Only the first frame on a link changes when the next one arrives.
+            let (leaf, next) = (link.end.leaf, link.queue.next());
+            if next != before {
+                self.wiring.set(leaf, next);
             }
-            return true;
-        }
-        let arrival = sent + outlet.delay;
-        match outlet.destination {
-            LinkTarget::Mailbox(_) => {
-                append(&mut outlet.batch, arrival, head, tail);
-                self.wiring.earliest = self.wiring.earliest.min(arrival);
-            }
-            LinkTarget::Inlet(inlet) => {
-                let inlet = &mut self.wiring.inlets[inlet];
-                inlet.queue.push(arrival, head, tail);
-                self.wiring.tree.set(inlet.leaf, inlet.queue.next());
-            }
+        } else if let Some(tracer) = &mut self.wiring.tracer {
+            tracer.record(self.now, self.node, TraceKind::Lost, port, head, tail);
         }
         true
     }

@@ -1,5 +1,6 @@
-//! One seed, one trace: byte for byte, on any number of threads and in pieces.
+//! One seed, one trace: byte for byte, also in pieces.
 
+use std::collections::HashMap;
 use std::fmt::Write;
 use std::ops::ControlFlow;
 
@@ -43,58 +44,49 @@ fn text(recorder: &MemoryRecorder) -> String {
     text
 }
 
-fn run(seed: u64, threads: usize) -> String {
-    let mut network = ring(seed).network();
-    assert_eq!(network.islands(), (11, Nanos(50_000)));
-    network.set_threads(threads);
-    network.set_trace(true);
-    let mut recorder = MemoryRecorder::default();
-    network.run(&mut recorder).expect("it runs");
-    text(&recorder)
+fn run(seed: u64) -> String {
+    text(&ring(seed).traced().0)
 }
 
 #[test]
-fn a_seed_has_one_trace_on_any_number_of_threads() {
-    let once = run(5, 1);
+fn a_seed_has_one_trace() {
+    let once = run(5);
     assert!(once.lines().count() > 20_000, "{}", once.lines().count());
-    assert_eq!(once, run(5, 1));
-    assert_eq!(once, run(5, 2));
-    assert_eq!(once, run(5, 3));
-    assert_ne!(once, run(6, 1));
+    assert_eq!(once, run(5));
+    assert_ne!(once, run(6));
 }
 
 #[test]
 fn the_trace_is_in_total_order() {
-    let mut network = ring(1).network();
-    network.set_threads(2);
-    network.set_trace(true);
-    let mut recorder = MemoryRecorder::default();
-    network.run(&mut recorder).expect("it runs");
+    let (recorder, _) = ring(1).traced();
     let key = |record: &TraceRecord| (record.time, record.node, record.sequence);
     assert!(recorder.trace.windows(2).all(|pair| key(&pair[0]) < key(&pair[1])));
 }
 
+#[test]
+fn no_island_runs_ahead_of_what_reaches_it() {
+    let (recorder, _) = ring(1).traced();
+    let mut next = HashMap::new();
+    for record in &recorder.trace {
+        let sequence = next.entry(record.node).or_insert(0);
+        assert_eq!(record.sequence, *sequence, "at {} of node {}", record.time, record.node.0);
+        *sequence += 1;
+    }
+}
+
 /// Breaks off again and again.
 #[derive(Default)]
-struct Impatient {
-    recorder: MemoryRecorder,
-    calls: u32,
-}
+struct Impatient(MemoryRecorder);
 
 impl Observer for Impatient {
     fn sample(&mut self, sample: &Sample) {
-        self.recorder.sample(sample);
+        self.0.sample(sample);
     }
     fn trace(&mut self, records: &[TraceRecord]) {
-        self.recorder.trace(records);
+        self.0.trace(records);
     }
     fn progress(&mut self, _now: Nanos) -> ControlFlow<()> {
-        self.calls += 1;
-        if self.calls % 7 == 0 {
-            ControlFlow::Break(())
-        } else {
-            ControlFlow::Continue(())
-        }
+        ControlFlow::Break(())
     }
 }
 
@@ -105,10 +97,9 @@ fn a_run_in_pieces_is_the_same_run() {
     let mut observer = Impatient::default();
     let mut pieces = 0;
     while !network.finished() {
-        network.set_threads(1 + pieces % 2);
         network.run(&mut observer).expect("it runs");
         pieces += 1;
     }
     assert!(pieces > 20);
-    assert_eq!(text(&observer.recorder), run(5, 1));
+    assert_eq!(text(&observer.0), run(5));
 }

@@ -89,8 +89,8 @@ fn a_reduction_is_what_the_variant_does_at_a_loss() {
         let states: Vec<_> = samples.iter().map(|sample| sample.flows[0].tcp.expect("TCP")).collect();
         let at = states.windows(2).filter(|pair| pair[1].ecn_reductions > pair[0].ecn_reductions);
         for pair in at {
-            let ratio = pair[1].window / pair[0].window;
-            assert!((ratio - factor).abs() < 0.05, "{variant}: {} to {}", pair[0].window, pair[1].window);
+            let ratio = pair[1].cwnd / pair[0].cwnd;
+            assert!((ratio - factor).abs() < 0.05, "{variant}: {} to {}", pair[0].cwnd, pair[1].cwnd);
         }
     }
 }

@@ -77,7 +77,7 @@ fn what_is_on_the_links_of_a_path_is_measured() {
     lab.udp("f", "h1", "h2", 500_000_000, 1250);
     lab.udp("other", "h1", "h2", 250_000_000, 1250);
     let network = lab.network();
-    assert_eq!(network.paths()[0].capacity_bytes, 125_000.0);
+    assert_eq!(network.capacities()[0], 125_000.0);
     let (recorder, _) = lab.traced();
     for sample in &recorder.samples[2..] {
         assert!((49..=51).contains(&sample.flows[0].in_transit_packets), "{:?}", sample.flows[0]);

@@ -1,6 +1,6 @@
 //! Routers that tell their neighbours to stop: to the nanosecond, and without a loss.
 
-use crate::common::{count, udp, MemoryRecorder, NetworkBuilder};
+use crate::common::{count, udp, NetworkBuilder};
 use groupflow_netsim::spec::{Arrivals, FifoSpec, PauseSpec, Sizes, SourceSpec, TcpProfile, TcpSpec};
 use groupflow_netsim::{LossSpec, Network, NodeId, TraceRecord};
 
@@ -140,7 +140,7 @@ fn a_longer_stop_than_a_pause_lasts_is_told_again() {
 }
 
 #[test]
-fn tcp_is_without_loss_on_a_line_that_pauses_and_the_same_on_any_threads() {
+fn tcp_is_without_loss_on_a_line_that_pauses() {
     let mut lab = NetworkBuilder::new(300_000_000, 1_000_000);
     ["h1", "h2", "h3", "h4"].into_iter().for_each(|name| lab.host(name));
     let delay = 100_000;
@@ -170,19 +170,10 @@ fn tcp_is_without_loss_on_a_line_that_pauses_and_the_same_on_any_threads() {
     };
     lab.flow("one", "h1", "h2", tcp("newreno"));
     lab.flow("two", "h3", "h4", tcp("cubic"));
-    let traces = [1, 3].map(|threads| {
-        let mut network = lab.network();
-        network.set_threads(threads);
-        network.set_trace(true);
-        let mut recorder = MemoryRecorder::default();
-        network.run(&mut recorder).expect("it runs");
-        let last = recorder.samples.last().expect("a sample");
-        assert!(last.drops.is_empty(), "{:?}", last.drops);
-        assert!(count(last, "pauses") > 10);
-        assert!(last.flows.iter().all(|flow| flow.tcp.expect("TCP").retransmissions == 0));
-        recorder.trace
-    });
-    assert!(traces[0] == traces[1]);
+    let (_, last) = lab.traced();
+    assert!(last.drops.is_empty(), "{:?}", last.drops);
+    assert!(count(&last, "pauses") > 10);
+    assert!(last.flows.iter().all(|flow| flow.tcp.expect("TCP").retransmissions == 0));
 }
 
 #[test]

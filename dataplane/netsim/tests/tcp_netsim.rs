@@ -119,7 +119,7 @@ impl Observer for SampleWriter {
             writeln!(
                 self.0,
                 "{seconds:.6} {index} {:.6} {} {acked} {} {} {} {dropped}",
-                tcp.window, tcp.threshold as u64, flow.sent_packets, tcp.retransmissions, tcp.timeouts,
+                tcp.cwnd, tcp.ssthresh as u64, flow.sent_packets, tcp.retransmissions, tcp.timeouts,
             )
             .unwrap();
         }

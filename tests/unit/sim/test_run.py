@@ -67,7 +67,7 @@ def test_p4_switches_and_routers_may_be_neighbours(routers: tuple[str, ...]) -> 
 
 @pytest.mark.slow
 def test_files_say_what_happened(tmp_path: Path) -> None:
-    results = sim.run(line("fifo"), out=tmp_path / "line", threads=2)
+    results = sim.run(line("fifo"), out=tmp_path / "line")
     assert {path.name for path in (tmp_path / "line").iterdir()} == FILES
     assert json.loads((tmp_path / "line" / "summary.json").read_text()) == results.summary
     throughput = results.throughput("noise")
@@ -85,8 +85,8 @@ def test_files_say_what_happened(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_files_of_a_seed_are_the_same_byte_for_byte(tmp_path: Path) -> None:
-    for name, threads in (("one", 1), ("two", 2)):
-        sim.run(replace(line("p4"), trace=True), out=tmp_path / name, threads=threads)
+    for name in ("one", "two"):
+        sim.run(replace(line("p4"), trace=True), out=tmp_path / name)
     for name in (FILES | {"trace.txt"}) - {"run.json"}:
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes(), name
     assert len((tmp_path / "one" / "trace.txt").read_text().splitlines()) > 10_000

@@ -14,10 +14,9 @@ use groupflow_base::{BitRate, Nanos};
 
 use super::split_end::{Interfaces, SplitEnd, Spot};
 use super::{FlowEnd, HostInterface};
-use crate::drops::DropList;
-use crate::ids::{FlowId, NodeId};
+use crate::ids::FlowId;
 use crate::relays::Relay;
-use crate::sample::{CacheSample, FlowSample};
+use crate::sample::NodeSample;
 use crate::wiring::Exit;
 
 #[derive(Debug)]
@@ -121,16 +120,9 @@ impl SplitNode {
         self.deadlines.set(port, deadline);
     }
 
-    pub fn sample(&self, flows: &mut [FlowSample]) {
-        self.interfaces.by_port.iter().flatten().for_each(|interface| interface.sample(flows));
-    }
-
-    pub fn cache(&self, node: NodeId) -> CacheSample {
-        CacheSample { node, bytes: self.machine.cached, peak_bytes: self.machine.peak }
-    }
-
-    pub fn drops(&self, list: &mut DropList<'_>) {
-        list.at_node("aborted", self.machine.aborted);
-        self.interfaces.by_port.iter().flatten().for_each(|interface| interface.drops(list));
+    pub fn sample(&mut self, sample: &mut NodeSample<'_>) {
+        sample.cache(self.machine.cached, self.machine.peak);
+        sample.dropped("aborted", self.machine.aborted);
+        self.interfaces.by_port.iter_mut().flatten().for_each(|interface| interface.sample(sample));
     }
 }

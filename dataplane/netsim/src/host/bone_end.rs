@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-use groupflow_base::{CodecError, Datagram, Machine, Nanos, Transmit};
+use groupflow_base::Nanos;
 use groupflow_bone::machine::{
     FileName, Hub, HubConfig, HubEvent, Offer, Rim, RimConfig, RimEvent, RimId, TransferId, TransferOutcome,
 };
@@ -14,34 +14,19 @@ use crate::spec::{BoneRole, BoneSpec, HubSpec};
 /// The machine of a hub or a rim at a host with this address.
 pub fn bone(spec: &BoneSpec, address: Ipv4Addr, seed: u64) -> Box<dyn Simulated> {
     match &spec.role {
-        BoneRole::Hub(hub) => Box::new(SimulatedHub { hub: make_hub(hub), sample: BoneSample::default() }),
+        BoneRole::Hub(hub) => Box::new(make_hub(hub)),
         &BoneRole::Rim { forgets } => {
             let id = RimId(u32::from(address));
-            let rim = Rim::new(RimConfig { id, max_size: u64::MAX, seed, forgets });
-            let stop = spec.stop_ns.map_or(Nanos::MAX, Nanos);
-            Box::new(SimulatedRim { rim, stop, corrupt: 0, done: false })
+            Box::new(Rim::new(RimConfig { id, max_size: u64::MAX, seed, forgets }))
         }
     }
 }
 
-#[derive(Debug)]
-struct SimulatedHub {
-    hub: Hub,
-    sample: BoneSample,
-}
-
-impl Machine for SimulatedHub {
-    type Error = CodecError;
-
-    fn handle(&mut self, now: Nanos, datagram: Datagram<'_>) -> Result<(), CodecError> {
-        self.hub.handle(now, datagram)
-    }
-
-    fn poll_transmit(&mut self, now: Nanos) -> Option<Transmit> {
-        let transmit = self.hub.poll_transmit(now);
-        for event in self.hub.events() {
+impl Simulated for Hub {
+    fn measure(&mut self, application: &mut Application, sample: &mut FlowSample) {
+        for event in self.events() {
             if let HubEvent::Ended(report) = event {
-                self.sample = BoneSample {
+                application.transfer = BoneSample {
                     done: report.outcome == TransferOutcome::Done,
                     duration: report.ended.saturating_sub(report.started),
                     sent_bytes: report.sent,
@@ -53,71 +38,30 @@ impl Machine for SimulatedHub {
                 };
             }
         }
-        transmit
-    }
-
-    fn next_deadline(&self) -> Option<Nanos> {
-        self.hub.next_deadline()
+        sample.finished = Some(application.transfer.done);
+        sample.bone = Some(application.transfer);
     }
 }
 
-impl Simulated for SimulatedHub {
-    fn settle(&mut self, _now: Nanos, _application: &mut Application) {}
-
-    fn measure(&self, sample: &mut FlowSample) {
-        sample.finished = Some(self.sample.done);
-        sample.bone = Some(self.sample);
+impl Simulated for Rim {
+    fn leave(&mut self) {
+        Rim::leave(self);
     }
-}
-
-#[derive(Debug)]
-struct SimulatedRim {
-    rim: Rim,
-    /// When the rim leaves.
-    stop: Nanos,
-    /// Bytes to store that were not those that were sent, since the application last looked.
-    corrupt: u64,
-    done: bool,
-}
-
-impl Machine for SimulatedRim {
-    type Error = CodecError;
 
     /// Compares what the rim would store with what was sent.
-    fn handle(&mut self, now: Nanos, datagram: Datagram<'_>) -> Result<(), CodecError> {
-        let result = self.rim.handle(now, datagram);
-        while let Some(write) = self.rim.next_write() {
-            self.corrupt += wrong_bytes(write.offset, &write.bytes);
+    fn handled(&mut self, application: &mut Application) {
+        while let Some(write) = self.next_write() {
+            application.corrupt += wrong_bytes(write.offset, &write.bytes);
         }
-        self.done |= self.rim.events().any(|event| event == RimEvent::Complete);
-        result
-    }
-
-    fn poll_transmit(&mut self, now: Nanos) -> Option<Transmit> {
-        self.rim.poll_transmit(now)
-    }
-
-    fn next_deadline(&self) -> Option<Nanos> {
-        let stop = Some(self.stop).filter(|&stop| stop < Nanos::MAX);
-        self.rim.next_deadline().into_iter().chain(stop).min()
-    }
-}
-
-impl Simulated for SimulatedRim {
-    fn on_timer(&mut self, now: Nanos) {
-        if self.stop <= now {
-            self.stop = Nanos::MAX;
-            self.rim.leave();
-        }
+        application.complete |= self.events().any(|event| event == RimEvent::Complete);
     }
 
     fn settle(&mut self, _now: Nanos, application: &mut Application) {
-        application.corrupt += std::mem::take(&mut self.corrupt);
-        application.delivered = self.rim.bytes();
+        application.delivered = self.bytes();
     }
 
-    fn measure(&self, sample: &mut FlowSample) {
-        sample.finished = Some(self.done);
+    fn measure(&mut self, application: &mut Application, sample: &mut FlowSample) {
+        sample.finished = Some(application.complete);
     }
 }
 

@@ -7,8 +7,7 @@ use groupflow_transport::source::{Source, SourceError};
 use groupflow_transport::{MemberId, Seq, SessionId};
 
 use super::machine_end::{pattern, wrong_bytes, Application, PatternBytes, Simulated};
-use crate::ids::NodeId;
-use crate::sample::{CacheSample, FlowSample};
+use crate::sample::FlowSample;
 use crate::spec::{MemberRole, MemberSpec};
 
 /// The most bytes that wait in a sender's buffer for acknowledgement, as at `gfagent send`.
@@ -56,7 +55,7 @@ impl Simulated for Endpoint<Sending> {
         while self.poll_event().is_some() {}
     }
 
-    fn measure(&self, sample: &mut FlowSample) {
+    fn measure(&mut self, _application: &mut Application, sample: &mut FlowSample) {
         let stats = self.stats();
         sample.finished = Some(self.has_ended());
         sample.sent_packets = stats.packets + stats.retransmitted;
@@ -73,7 +72,7 @@ impl Simulated for Endpoint<Receiving> {
         application.delivered += bytes.len() as u64;
     }
 
-    fn measure(&self, sample: &mut FlowSample) {
+    fn measure(&mut self, _application: &mut Application, sample: &mut FlowSample) {
         sample.finished = Some(self.complete());
     }
 }
@@ -83,8 +82,8 @@ impl Simulated for Endpoint<Caching> {
         while self.poll_event().is_some() {}
     }
 
-    fn cache(&self, node: NodeId) -> Option<CacheSample> {
+    fn cache(&self) -> Option<(u64, u64)> {
         let stats = self.stats();
-        Some(CacheSample { node, bytes: stats.cache_bytes, peak_bytes: stats.cache_peak_bytes })
+        Some((stats.cache_bytes, stats.cache_peak_bytes))
     }
 }

@@ -9,8 +9,8 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use groupflow_base::{CodecError, Datagram, Machine, Nanos, SeekableBytes};
 
 use super::messages::MessageSource;
-use crate::ids::NodeId;
-use crate::sample::{CacheSample, FlowSample};
+use super::End;
+use crate::sample::{BoneSample, FlowSample};
 use crate::wire::{write_datagram, Addresses, Template, PROTOCOL_UDP, UDP};
 
 /// The bytes of a stream or a file.
@@ -47,20 +47,28 @@ pub struct Application {
     pub delivered: u64,
     /// Bytes read that were not those that were sent.
     pub corrupt: u64,
+    /// Whether a rim has the whole file.
+    pub complete: bool,
+    /// A hub's transfer, once it is over.
+    pub transfer: BoneSample,
 }
 
 /// A machine in a simulation.
 pub trait Simulated: Machine<Error = CodecError> + Debug + Send {
-    /// Carries out what is due at the machine's deadline before a packet is asked for.
-    fn on_timer(&mut self, _now: Nanos) {}
+    /// Ends the machine's part.
+    fn leave(&mut self) {}
+
+    /// Lets the application look at what a datagram has brought.
+    fn handled(&mut self, _application: &mut Application) {}
 
     /// Lets the application write and read, and drops events that it does not hear.
-    fn settle(&mut self, now: Nanos, application: &mut Application);
+    fn settle(&mut self, _now: Nanos, _application: &mut Application) {}
 
     /// Adds the figures that only this kind of machine has.
-    fn measure(&self, _sample: &mut FlowSample) {}
+    fn measure(&mut self, _application: &mut Application, _sample: &mut FlowSample) {}
 
-    fn cache(&self, _node: NodeId) -> Option<CacheSample> {
+    /// The bytes that a cache agent holds, and the most that it ever held.
+    fn cache(&self) -> Option<(u64, u64)> {
         None
     }
 }
@@ -72,6 +80,8 @@ pub struct MachineEnd {
     machine: Box<dyn Simulated>,
     application: Application,
     start: Nanos,
+    /// When the machine leaves; [`Nanos::MAX`]: never, or it has left.
+    stop: Nanos,
     /// Whether the start has come; before, the end receives nothing.
     started: bool,
     /// Since when the machine may have something to send; [`Nanos::MAX`]: it said that it has nothing.
@@ -84,15 +94,18 @@ pub struct MachineEnd {
 }
 
 impl MachineEnd {
-    /// A machine that begins at `start`. `addresses` are those of its packets except for the destination.
+    /// A machine that begins at `start` and leaves at `stop`. `addresses` are those of its packets except for
+    /// the destination.
     pub fn new(
-        addresses: Addresses, start: Nanos, machine: Box<dyn Simulated>, messages: Option<MessageSource>,
+        addresses: Addresses, (start, stop): (Nanos, Nanos), machine: Box<dyn Simulated>,
+        messages: Option<MessageSource>,
     ) -> MachineEnd {
         MachineEnd {
             addresses,
             machine,
             application: Application { messages, ..Application::default() },
             start,
+            stop,
             started: false,
             pending: Nanos::MAX,
             not_before: Nanos::ZERO,
@@ -101,8 +114,10 @@ impl MachineEnd {
             malformed: 0,
         }
     }
+}
 
-    pub fn deadline(&self) -> Nanos {
+impl End for MachineEnd {
+    fn deadline(&self) -> Nanos {
         if !self.started {
             return self.start;
         }
@@ -110,33 +125,33 @@ impl MachineEnd {
             return Nanos::MAX; // it will be polled
         }
         let message = self.application.messages.as_ref().map(MessageSource::due);
-        let due = self.machine.next_deadline().into_iter().chain(message).min();
-        due.map_or(Nanos::MAX, |time| time.max(self.not_before))
+        let due = self.machine.next_deadline().into_iter().chain(message).fold(self.stop, Nanos::min);
+        due.max(self.not_before)
     }
 
-    /// Since when the end may have something to send.
-    pub fn wants(&self) -> Nanos {
+    fn wants(&self) -> Nanos {
         self.pending
     }
 
-    /// Handles the end's deadline.
-    pub fn on_timer(&mut self, now: Nanos) {
+    fn on_timer(&mut self, now: Nanos) {
         self.started = true;
-        self.machine.on_timer(now);
+        if self.stop <= now {
+            self.stop = Nanos::MAX;
+            self.machine.leave();
+        }
         self.pending = self.pending.min(now);
     }
 
-    /// Handles a datagram that arrives, from its UDP header on.
-    pub fn receive(&mut self, now: Nanos, from: SocketAddrV4, segment: &[u8]) {
+    fn receive(&mut self, now: Nanos, from: SocketAddrV4, segment: &[u8], _length: u32, _ecn: u8) {
         let Some(bytes) = segment.get(UDP..).filter(|_| self.started) else { return };
         self.received += 1;
         let result = self.machine.handle(now, Datagram { from, bytes });
         self.malformed += u64::from(result.is_err());
+        self.machine.handled(&mut self.application);
         self.pending = self.pending.min(now);
     }
 
-    /// Writes the packet to send now, if there is one; returns the length of its tail.
-    pub fn poll(&mut self, now: Nanos, head: &mut Vec<u8>) -> Option<u32> {
+    fn poll(&mut self, now: Nanos, head: &mut Vec<u8>) -> Option<u32> {
         self.not_before = now + Nanos(1);
         self.machine.settle(now, &mut self.application);
         let Some(transmit) = self.machine.poll_transmit(now) else {
@@ -147,25 +162,24 @@ impl MachineEnd {
         self.sent += 1;
         let addresses = towards(&self.addresses, transmit.dest.address());
         let mut headers = Template::new(&addresses, PROTOCOL_UDP);
-        write_datagram(&mut headers, &addresses, &transmit.bytes, head);
+        write_datagram(&mut headers, &addresses, &transmit.bytes, 0, head);
         Some(0)
     }
 
-    /// Datagrams that the machine refused, and bytes that were not those that were sent.
-    pub fn malformed(&self) -> u64 {
+    fn malformed(&self) -> u64 {
         self.malformed + self.application.corrupt
     }
 
-    pub fn sample(&self, sample: &mut FlowSample) {
+    fn sample(&mut self, sample: &mut FlowSample) {
         sample.sent_packets = self.sent;
         sample.delivered_packets = self.received;
         sample.delivered_bytes = self.application.delivered;
         sample.offered_bytes = self.application.messages.as_ref().map(MessageSource::offered);
-        self.machine.measure(sample);
+        self.machine.measure(&mut self.application, sample);
     }
 
-    pub fn cache(&self, node: NodeId) -> Option<CacheSample> {
-        self.machine.cache(node)
+    fn cache(&self) -> Option<(u64, u64)> {
+        self.machine.cache()
     }
 }
 

@@ -20,16 +20,15 @@ use groupflow_base::min_tree::MinTree;
 use groupflow_base::{BitRate, Nanos};
 use groupflow_switch::core::Pacer;
 
-pub use end::{EndKind, FlowEnd};
+pub use end::{End, FlowEnd};
 pub use messages::MessageSource;
 
 use self::tcp_end::TcpEnd;
 use crate::address_table::AddressTable;
-use crate::drops::DropList;
-use crate::ids::{FlowId, NodeId};
+use crate::ids::FlowId;
 use crate::pause;
-use crate::sample::{CacheSample, FlowSample};
-use crate::wire::{read, Received};
+use crate::sample::NodeSample;
+use crate::wire::{read, Received, PROTOCOL_TCP};
 use crate::wiring::Exit;
 
 /// A host, or one port of a split agent.
@@ -97,7 +96,7 @@ impl HostInterface {
         let now = exit.now;
         if self.timers.time() <= now {
             let place = self.timers.first();
-            self.ends[place].on_timer(now);
+            self.ends[place].endpoint.on_timer(now);
             self.update(place);
             return false;
         }
@@ -132,7 +131,7 @@ impl HostInterface {
                 };
                 let place = place as usize;
                 let from = SocketAddrV4::new(source, source_port);
-                self.ends[place].receive(now, from, segment, length, ecn);
+                self.ends[place].endpoint.receive(now, from, segment, length, ecn);
                 self.update(place);
                 return Some(place);
             }
@@ -147,15 +146,14 @@ impl HostInterface {
 
     /// Calls a function on the TCP endpoint at this place, which may then have something to send.
     pub fn with_tcp<R>(&mut self, place: usize, act: impl FnOnce(&mut TcpEnd) -> R) -> Option<R> {
-        let EndKind::Tcp(tcp) = &mut self.ends.get_mut(place)?.kind else { return None };
-        let result = act(tcp);
+        let result = act(self.ends.get_mut(place)?.endpoint.tcp()?);
         self.update(place);
         Some(result)
     }
 
     /// The place of the TCP endpoint that a flow has here.
     pub fn place_of(&self, flow: FlowId) -> Option<usize> {
-        self.ends.iter().position(|end| end.flow == flow && matches!(end.kind, EndKind::Tcp(_)))
+        self.ends.iter().position(|end| end.flow == flow && end.protocol == PROTOCOL_TCP)
     }
 
     /// Handles a flow's rate that a node tells.
@@ -170,29 +168,20 @@ impl HostInterface {
 
     fn update(&mut self, place: usize) {
         let end = &self.ends[place];
-        self.timers.set(place, end.deadline());
+        self.timers.set(place, end.endpoint.deadline());
         self.wants.set(place, end.wants());
     }
 
-    pub fn sample(&self, flows: &mut [FlowSample]) {
-        for end in &self.ends {
-            end.sample(&mut flows[end.flow.index()]);
+    pub fn sample(&mut self, sample: &mut NodeSample<'_>) {
+        sample.dropped("unexpected", self.unexpected);
+        for end in &mut self.ends {
+            end.sample(sample.flow(end.flow));
+            sample.dropped("malformed", end.endpoint.malformed());
+            sample.dropped_by_queue(self.port, 0, end.endpoint.dropped());
+            if let Some((bytes, peak)) = end.endpoint.cache() {
+                sample.cache(bytes, peak);
+            }
         }
-    }
-
-    /// Measures the cache of a cache agent that runs here.
-    pub fn cache(&self, node: NodeId) -> Option<CacheSample> {
-        self.ends.iter().find_map(|end| match &end.kind {
-            EndKind::Machine(end) => end.cache(node),
-            _ => None,
-        })
-    }
-
-    pub fn drops(&self, list: &mut DropList<'_>) {
-        list.at_node("unexpected", self.unexpected);
-        list.at_node("malformed", self.ends.iter().map(FlowEnd::malformed).sum());
-        let full = self.ends.iter().map(FlowEnd::dropped).sum();
-        list.at_queue(self.port, 0, full);
     }
 }
 

@@ -1,10 +1,13 @@
 //! A TCP endpoint at a host: its segments in IPv4 and Ethernet.
 
+use std::net::SocketAddrV4;
+
 use groupflow_base::Nanos;
 
 use super::messages::MessageSource;
+use super::End;
 use crate::error::BuildError;
-use crate::sample::{FlowSample, TcpSample};
+use crate::sample::FlowSample;
 use crate::spec::{FlowSpec, TcpProfile, TcpSpec};
 use crate::tcp::{
     decode, encode, DataSource, DelayedAck, Ecn, TcpReceiver, TcpReceiverConfig, TcpSender, TcpSenderConfig,
@@ -51,68 +54,6 @@ impl TcpEnd {
         TcpEnd { side, messages: None, template, pending: Nanos::MAX, malformed: 0 }
     }
 
-    pub fn deadline(&self) -> Nanos {
-        let deadline = match &self.side {
-            TcpSide::Sender(sender) => sender.deadline(),
-            TcpSide::Receiver(receiver) => receiver.deadline(),
-        };
-        let message = self.messages.as_ref().map_or(Nanos::MAX, MessageSource::due);
-        deadline.unwrap_or(Nanos::MAX).min(message)
-    }
-
-    /// Since when the end may have something to send.
-    pub fn wants(&self) -> Nanos {
-        self.pending
-    }
-
-    /// Carries out everything due.
-    pub fn on_timer(&mut self, now: Nanos) {
-        match &mut self.side {
-            TcpSide::Sender(sender) => {
-                if let Some(messages) = &mut self.messages {
-                    sender.supply(messages.take(now));
-                }
-                sender.on_timer(now);
-            }
-            TcpSide::Receiver(receiver) => receiver.on_timer(now),
-        }
-        self.pending = self.pending.min(now);
-    }
-
-    /// Handles a segment that arrives: its header, the rest of the head, and the size of the frame in bytes.
-    pub fn receive(&mut self, now: Nanos, bytes: &[u8], length: u32, ecn: u8) {
-        let Ok(mut segment) = decode(bytes) else {
-            self.malformed += 1;
-            return;
-        };
-        segment.payload += length - bytes.len() as u32;
-        segment.ecn = Ecn::from_bits(ecn);
-        match &mut self.side {
-            TcpSide::Sender(sender) => sender.on_segment(now, &segment),
-            TcpSide::Receiver(receiver) => receiver.on_segment(now, &segment),
-        }
-        self.pending = self.pending.min(now);
-    }
-
-    /// Writes the segment to send now, if there is one; returns the length of its tail.
-    pub fn poll(&mut self, now: Nanos, head: &mut Vec<u8>) -> Option<u32> {
-        let segment = match &mut self.side {
-            TcpSide::Sender(sender) => sender.poll(now),
-            TcpSide::Receiver(receiver) => receiver.poll(now),
-        };
-        let Some(segment) = segment else {
-            self.pending = Nanos::MAX;
-            return None;
-        };
-        // The side that has just sent is the last in line for the next turn.
-        self.pending = now;
-        let header = segment.header_len();
-        self.template.begin(head, header as u32 + segment.payload, segment.ecn as u8);
-        head.resize(TRANSPORT + header, 0);
-        encode(&segment, &mut head[TRANSPORT..]);
-        Some(segment.payload)
-    }
-
     /// Whether the connection is made: a sender's SYN is acknowledged, a receiver's has come.
     pub fn connected(&self) -> bool {
         match &self.side {
@@ -143,29 +84,80 @@ impl TcpEnd {
         self.pending = self.pending.min(now);
         Some(act(receiver))
     }
+}
 
-    /// Segments that could not be read.
-    pub fn malformed(&self) -> u64 {
+impl End for TcpEnd {
+    fn deadline(&self) -> Nanos {
+        let deadline = match &self.side {
+            TcpSide::Sender(sender) => sender.deadline(),
+            TcpSide::Receiver(receiver) => receiver.deadline(),
+        };
+        let message = self.messages.as_ref().map_or(Nanos::MAX, MessageSource::due);
+        deadline.unwrap_or(Nanos::MAX).min(message)
+    }
+
+    fn wants(&self) -> Nanos {
+        self.pending
+    }
+
+    fn on_timer(&mut self, now: Nanos) {
+        match &mut self.side {
+            TcpSide::Sender(sender) => {
+                if let Some(messages) = &mut self.messages {
+                    sender.supply(messages.take(now));
+                }
+                sender.on_timer(now);
+            }
+            TcpSide::Receiver(receiver) => receiver.on_timer(now),
+        }
+        self.pending = self.pending.min(now);
+    }
+
+    fn receive(&mut self, now: Nanos, _from: SocketAddrV4, bytes: &[u8], length: u32, ecn: u8) {
+        let Ok(mut segment) = decode(bytes) else {
+            self.malformed += 1;
+            return;
+        };
+        segment.payload += length - bytes.len() as u32;
+        segment.ecn = Ecn::from_bits(ecn);
+        match &mut self.side {
+            TcpSide::Sender(sender) => sender.on_segment(now, &segment),
+            TcpSide::Receiver(receiver) => receiver.on_segment(now, &segment),
+        }
+        self.pending = self.pending.min(now);
+    }
+
+    fn poll(&mut self, now: Nanos, head: &mut Vec<u8>) -> Option<u32> {
+        let segment = match &mut self.side {
+            TcpSide::Sender(sender) => sender.poll(now),
+            TcpSide::Receiver(receiver) => receiver.poll(now),
+        };
+        let Some(segment) = segment else {
+            self.pending = Nanos::MAX;
+            return None;
+        };
+        // The side that has just sent is the last in line for the next turn.
+        self.pending = now;
+        let header = segment.header_len();
+        self.template.begin(head, header as u32 + segment.payload, segment.ecn as u8);
+        head.resize(TRANSPORT + header, 0);
+        encode(&segment, &mut head[TRANSPORT..]);
+        Some(segment.payload)
+    }
+
+    fn malformed(&self) -> u64 {
         self.malformed
     }
 
-    pub fn sample(&self, sample: &mut FlowSample) {
+    fn sample(&mut self, sample: &mut FlowSample) {
         match &self.side {
             TcpSide::Sender(sender) => {
                 let stats = sender.stats();
                 sample.sent_packets = stats.packets_sent;
                 sample.offered_bytes = self.messages.as_ref().map(MessageSource::offered);
-                sample.tcp = Some(TcpSample {
-                    window: stats.cwnd,
-                    threshold: stats.ssthresh,
-                    in_flight: stats.in_flight,
-                    round_trip: stats.srtt,
-                    retransmissions: stats.retransmissions,
-                    timeouts: stats.timeouts,
-                    fast_retransmits: stats.fast_retransmits,
-                    ecn_reductions: stats.ecn_reductions,
-                    finished: sender.is_finished(),
-                });
+                sample.retransmissions = Some(stats.retransmissions);
+                sample.finished = Some(sender.is_finished());
+                sample.tcp = Some(stats);
             }
             TcpSide::Receiver(receiver) => {
                 let stats = receiver.stats();
@@ -173,6 +165,10 @@ impl TcpEnd {
                 sample.delivered_bytes = stats.bytes_delivered;
             }
         }
+    }
+
+    fn tcp(&mut self) -> Option<&mut TcpEnd> {
+        Some(self)
     }
 }
 

@@ -1,11 +1,16 @@
 //! UDP: a source that sends at its own pace, and a sink that counts.
 
+use std::collections::VecDeque;
+use std::net::SocketAddrV4;
+
 use groupflow_base::{BitRate, Nanos};
 use groupflow_switch::core::Pacer;
 
+use super::End;
 use crate::random::Random;
+use crate::sample::FlowSample;
 use crate::spec::{Arrivals, Sizes, UdpSpec};
-use crate::wire::{Addresses, Template, PROTOCOL_UDP, TRANSPORT, UDP};
+use crate::wire::{write_datagram, Addresses, Template, PROTOCOL_UDP, TRANSPORT, UDP};
 
 /// Sequence number and time of sending, at the beginning of the payload.
 const STAMP: usize = 16;
@@ -16,8 +21,8 @@ pub const LARGEST_FRAME: u32 = 65_535 + 14;
 
 #[derive(Debug)]
 pub struct UdpSource {
+    addresses: Addresses,
     template: Template,
-    ports: [u8; 4],
     spec: UdpSpec,
     random: Random,
     pace: Pacer,
@@ -26,17 +31,20 @@ pub struct UdpSource {
     /// When an on-off source falls silent next.
     silent_at: Nanos,
     stop: Nanos,
+    /// Sizes of the frames that wait for the interface, and since when.
+    waiting: VecDeque<(Nanos, u32)>,
+    /// The most frames that wait.
+    limit: u32,
+    /// Frames that found no room.
+    dropped: u64,
     sent: u64,
 }
 
 impl UdpSource {
-    /// A source that begins at `start` and stops at `stop`.
+    /// A source that begins at `start` and stops at `stop`; at most `limit` frames wait for the interface.
     pub fn new(
-        addresses: &Addresses, spec: UdpSpec, mut random: Random, start: Nanos, stop: Nanos,
+        addresses: Addresses, spec: UdpSpec, mut random: Random, (start, stop): (Nanos, Nanos), limit: u32,
     ) -> UdpSource {
-        let mut ports = [0; 4];
-        ports[..2].copy_from_slice(&addresses.source_port.to_be_bytes());
-        ports[2..].copy_from_slice(&addresses.destination_port.to_be_bytes());
         let (due, silent_at) = match spec.arrivals {
             Arrivals::Constant => (start, Nanos::MAX),
             Arrivals::Poisson => (start + random.exponential(mean_gap(&spec)), Nanos::MAX),
@@ -44,19 +52,24 @@ impl UdpSource {
                 (start, start + span(&mut random, on_ns, varies))
             }
         };
-        let pace = Pacer::default();
-        let due = if due < stop { due } else { Nanos::MAX };
-        let template = Template::new(addresses, PROTOCOL_UDP);
-        UdpSource { template, ports, spec, random, pace, due, silent_at, stop, sent: 0 }
-    }
-
-    /// When the next frame comes into being.
-    pub fn due(&self) -> Nanos {
-        self.due
+        UdpSource {
+            addresses,
+            template: Template::new(&addresses, PROTOCOL_UDP),
+            spec,
+            random,
+            pace: Pacer::default(),
+            due: if due < stop { due } else { Nanos::MAX },
+            silent_at,
+            stop,
+            waiting: VecDeque::new(),
+            limit,
+            dropped: 0,
+            sent: 0,
+        }
     }
 
     /// Returns the size of the frame that has come into being, and works out the next.
-    pub fn generate(&mut self) -> u32 {
+    fn generate(&mut self) -> u32 {
         let now = self.due;
         let bytes = match self.spec.sizes {
             Sizes::Constant => self.spec.frame_bytes,
@@ -79,22 +92,44 @@ impl UdpSource {
         self.due = if next < self.stop { next } else { Nanos::MAX };
         bytes
     }
+}
 
-    /// Writes a frame of `bytes` that leaves now. Returns its tail in bytes.
-    pub fn write(&mut self, now: Nanos, bytes: u32, head: &mut Vec<u8>) -> u32 {
-        let length = bytes - TRANSPORT as u32;
-        self.template.begin(head, length, 0);
-        head.extend_from_slice(&self.ports);
-        head.extend_from_slice(&(length as u16).to_be_bytes());
-        head.extend_from_slice(&[0; 2]); // no checksum: IPv4 allows it
-        head.extend_from_slice(&self.sent.to_be_bytes());
-        head.extend_from_slice(&now.0.to_be_bytes());
-        self.sent += 1;
-        bytes - head.len() as u32
+impl End for UdpSource {
+    /// When the next frame comes into being.
+    fn deadline(&self) -> Nanos {
+        self.due
     }
 
-    pub fn sent(&self) -> u64 {
-        self.sent
+    fn wants(&self) -> Nanos {
+        self.waiting.front().map_or(Nanos::MAX, |&(since, _)| since)
+    }
+
+    fn on_timer(&mut self, now: Nanos) {
+        let bytes = self.generate();
+        if self.waiting.len() < self.limit as usize {
+            self.waiting.push_back((now, bytes));
+        } else {
+            self.dropped += 1;
+        }
+    }
+
+    fn poll(&mut self, now: Nanos, head: &mut Vec<u8>) -> Option<u32> {
+        let (_, bytes) = self.waiting.pop_front()?;
+        let mut stamp = [0; STAMP];
+        stamp[..8].copy_from_slice(&self.sent.to_be_bytes());
+        stamp[8..].copy_from_slice(&now.0.to_be_bytes());
+        let tail = bytes - LEAST_FRAME;
+        write_datagram(&mut self.template, &self.addresses, &stamp, tail, head);
+        self.sent += 1;
+        Some(tail)
+    }
+
+    fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
+    fn sample(&mut self, sample: &mut FlowSample) {
+        sample.sent_packets = self.sent;
     }
 }
 
@@ -111,9 +146,8 @@ pub struct UdpSink {
     expected: u64,
 }
 
-impl UdpSink {
-    /// Handles a datagram that arrives; `length` counts from the UDP header on.
-    pub fn receive(&mut self, now: Nanos, segment: &[u8], length: u32) {
+impl End for UdpSink {
+    fn receive(&mut self, now: Nanos, _from: SocketAddrV4, segment: &[u8], length: u32, _ecn: u8) {
         self.packets += 1;
         self.bytes += u64::from(length) - UDP as u64;
         let Some(stamp) = segment.get(UDP..UDP + STAMP) else { return };
@@ -124,6 +158,13 @@ impl UdpSink {
         self.delay_ns += u128::from((now - Nanos(sent)).0);
         self.reordered += u64::from(sequence < self.expected);
         self.expected = self.expected.max(sequence.saturating_add(1));
+    }
+
+    fn sample(&mut self, sample: &mut FlowSample) {
+        sample.delivered_packets = self.packets;
+        sample.delivered_bytes = self.bytes;
+        sample.delay_ns = self.delay_ns;
+        sample.reordered = self.reordered;
     }
 }
 

@@ -3,9 +3,9 @@
 use std::net::Ipv4Addr;
 
 use groupflow_bone::machine::{Method, Repair};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BoneSpec {
     /// The name in results.
@@ -23,7 +23,7 @@ pub struct BoneSpec {
 }
 
 /// The role of a host in a round multicast.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum BoneRole {
     Hub(Box<HubSpec>),
@@ -35,7 +35,7 @@ pub enum BoneRole {
 }
 
 /// A hub; `groupflow_bone::machine::HubConfig` explains each field.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HubSpec {
     /// Bytes of the file.
@@ -78,7 +78,7 @@ pub struct HubSpec {
 }
 
 /// The names of [`Method`] in JSON.
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 #[serde(remote = "Method", rename_all = "snake_case")]
 enum MethodName {
     Scheduled,
@@ -87,7 +87,7 @@ enum MethodName {
 }
 
 /// The names of [`Repair`] in JSON.
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 #[serde(remote = "Repair", rename_all = "snake_case")]
 enum RepairName {
     GoBackN,

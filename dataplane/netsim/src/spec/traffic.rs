@@ -1,9 +1,9 @@
 //! Flows between hosts: UDP at its own pace, and TCP.
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 /// Traffic from one host to another.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct FlowSpec {
     /// The name in results.
     pub name: String,
@@ -24,14 +24,14 @@ pub struct FlowSpec {
     pub source: SourceSpec,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum SourceSpec {
     Udp(UdpSpec),
     Tcp(TcpSpec),
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct UdpSpec {
     /// Bit rate in frame bytes; of an on-off source, while on.
     pub rate_bps: u64,
@@ -44,7 +44,7 @@ pub struct UdpSpec {
 }
 
 /// The sizes of a source's frames.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sizes {
     /// All frames have the same size.
@@ -55,7 +55,7 @@ pub enum Sizes {
 }
 
 /// The times of a source's frames.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(tag = "pattern", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Arrivals {
     /// Frames come at the rate.
@@ -75,7 +75,7 @@ pub enum Arrivals {
     },
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct TcpSpec {
     /// `tahoe`, `reno`, `newreno`, `sack`, `vegas`, `cubic` or `compound`.
     pub variant: String,
@@ -120,7 +120,7 @@ pub struct TcpSpec {
 ///
 /// Message i = 1, 2, ... is written at `period * (x + i)`, x uniform in -0.5 to 0.5. All flows of a host have
 /// the same x: a host has the same to say to everyone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MessagesSpec {
     /// Bytes of a message; they are rounded up to whole packets, as ns-2 does.
@@ -143,7 +143,7 @@ impl MessagesSpec {
     }
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TcpProfile {
     /// The behaviour of the RFCs and of Linux.

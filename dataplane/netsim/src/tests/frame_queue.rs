@@ -16,25 +16,15 @@ fn take(queue: &mut FrameQueue) -> Option<(Nanos, Vec<u8>, u32)> {
 proptest! {
     #[test]
     fn frames_come_out_as_they_went_in(
-        heads in proptest::collection::vec(
-            (proptest::collection::vec(any::<u8>(), 0..2000), any::<bool>()), 1..80),
+        heads in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..2000), 1..80),
     ) {
         let mut queue = FrameQueue::default();
-        let mut batch = Batch::new();
         let mut expected = Vec::new();
-        for (n, (head, direct)) in heads.into_iter().enumerate() {
-            let (time, tail) = (Nanos(n as u64), n as u32 * 3);
-            if direct && batch.is_empty() {
-                queue.push(time, &head, tail);
-            } else {
-                append(&mut batch, time, &head, tail);
-                if direct {
-                    queue.take(&mut batch);
-                }
-            }
+        for (n, head) in (0..).zip(heads) {
+            let (time, tail) = (Nanos(n), n as u32 * 3);
+            queue.push(time, &head, tail);
             expected.push((time, head, tail));
         }
-        queue.take(&mut batch);
         prop_assert_eq!(queue.next(), Nanos(0));
         prop_assert_eq!(drain(&mut queue), expected);
         prop_assert_eq!(queue.next(), Nanos::MAX);

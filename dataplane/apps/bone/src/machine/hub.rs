@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::net::SocketAddrV4;
 
-use groupflow_base::{CodecError, Datagram, Dest, Nanos, Transmit};
+use groupflow_base::{CodecError, Datagram, Dest, Machine, Nanos, Transmit};
 
 use super::group::RimGroup;
 use super::job::{Job, Offer, TransferOutcome, TransferReport};
@@ -164,30 +164,6 @@ impl Hub {
         self.events.drain(..)
     }
 
-    /// When the hub next has something to send or decide.
-    pub fn next_deadline(&self) -> Option<Nanos> {
-        let idle = if self.state == HubState::Idle { self.announce_at } else { Nanos::MAX };
-        let now = if self.outgoing.is_empty() { self.deadline.min(idle) } else { Nanos::ZERO };
-        Some(now).filter(|&at| at < Nanos::MAX)
-    }
-
-    /// The datagram to send now, if there is one.
-    pub fn poll_transmit(&mut self, now: Nanos) -> Option<Transmit> {
-        if self.outgoing.is_empty() && self.deadline <= now {
-            match self.state {
-                HubState::Idle => self.begin(now),
-                HubState::Joining => self.on_joined(now),
-                HubState::Sending => self.send_packet(now),
-                HubState::Gathering | HubState::Asking => self.decide(now),
-                HubState::Describing | HubState::Announcing | HubState::Sizing => {}
-            }
-        }
-        if self.state == HubState::Idle && self.outgoing.is_empty() && self.announce_at <= now {
-            self.announce(now);
-        }
-        self.outgoing.pop_front()
-    }
-
     /// Announces the hub's presence to all rims.
     fn announce(&mut self, now: Nanos) {
         self.announce_at = self.config.announce.map_or(Nanos::MAX, |every| now + every);
@@ -198,27 +174,6 @@ impl Hub {
         };
         let transmits = to.iter().map(|&to| Transmit { dest: Dest::Host(to), bytes: bytes.clone() });
         self.outgoing.extend(transmits);
-    }
-
-    pub fn handle(&mut self, now: Nanos, datagram: Datagram<'_>) -> Result<(), CodecError> {
-        let Message { transfer, body } = Message::parse(datagram.bytes)?;
-        if let Body::Ask { rim, name } = body {
-            if self.events.len() < MAX_ANSWERS {
-                self.events.push_back(HubEvent::Asked { rim, from: datagram.from, name });
-            }
-            return Ok(());
-        }
-        if transfer != self.transfer || self.job.is_none() {
-            return Ok(());
-        }
-        match body {
-            Body::Join { rim } => self.on_join(rim),
-            Body::Leave { rim } => self.on_leave(now, rim, datagram.from),
-            Body::Result(result) => self.on_result(now, &result, datagram.from),
-            // Only hubs send the other messages.
-            _ => {}
-        }
-        Ok(())
     }
 
     fn go(&mut self, to: HubState) {
@@ -388,6 +343,54 @@ impl Hub {
         (job.report.ended, job.report.outcome) = (now, outcome);
         self.events.push_back(HubEvent::Ended(job.report));
         self.group = RimGroup::default();
+    }
+}
+
+impl Machine for Hub {
+    type Error = CodecError;
+
+    fn handle(&mut self, now: Nanos, datagram: Datagram<'_>) -> Result<(), CodecError> {
+        let Message { transfer, body } = Message::parse(datagram.bytes)?;
+        if let Body::Ask { rim, name } = body {
+            if self.events.len() < MAX_ANSWERS {
+                self.events.push_back(HubEvent::Asked { rim, from: datagram.from, name });
+            }
+            return Ok(());
+        }
+        if transfer != self.transfer || self.job.is_none() {
+            return Ok(());
+        }
+        match body {
+            Body::Join { rim } => self.on_join(rim),
+            Body::Leave { rim } => self.on_leave(now, rim, datagram.from),
+            Body::Result(result) => self.on_result(now, &result, datagram.from),
+            // Only hubs send the other messages.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn poll_transmit(&mut self, now: Nanos) -> Option<Transmit> {
+        if self.outgoing.is_empty() && self.deadline <= now {
+            match self.state {
+                HubState::Idle => self.begin(now),
+                HubState::Joining => self.on_joined(now),
+                HubState::Sending => self.send_packet(now),
+                HubState::Gathering | HubState::Asking => self.decide(now),
+                HubState::Describing | HubState::Announcing | HubState::Sizing => {}
+            }
+        }
+        if self.state == HubState::Idle && self.outgoing.is_empty() && self.announce_at <= now {
+            self.announce(now);
+        }
+        self.outgoing.pop_front()
+    }
+
+    /// When the hub next has something to send or decide.
+    fn next_deadline(&self) -> Option<Nanos> {
+        let idle = if self.state == HubState::Idle { self.announce_at } else { Nanos::MAX };
+        let now = if self.outgoing.is_empty() { self.deadline.min(idle) } else { Nanos::ZERO };
+        Some(now).filter(|&at| at < Nanos::MAX)
     }
 }
 

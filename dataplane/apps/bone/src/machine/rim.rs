@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::net::SocketAddrV4;
 
-use groupflow_base::{CodecError, Datagram, Dest, Nanos, Transmit};
+use groupflow_base::{CodecError, Datagram, Dest, Machine, Nanos, Transmit};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use receiving::expected;
@@ -191,99 +191,6 @@ impl Rim {
         self.send(Body::Leave { rim });
     }
 
-    /// When the rim next has something to send.
-    pub fn next_deadline(&self) -> Option<Nanos> {
-        let transfer = self.transfer.as_ref()?;
-        if !self.outgoing.is_empty() {
-            return Some(Nanos::ZERO);
-        }
-        let next = transfer.join_at.min(transfer.report_at).min(transfer.given_up_at());
-        Some(next).filter(|&at| at < Nanos::MAX)
-    }
-
-    /// The datagram to send now, if there is one.
-    pub fn poll_transmit(&mut self, now: Nanos) -> Option<Transmit> {
-        if self.transfer.as_ref().is_some_and(|transfer| transfer.given_up_at() <= now) {
-            self.give_up();
-        }
-        if let Some(transfer) = &mut self.transfer {
-            if transfer.join_at <= now {
-                let known = transfer.arriving.is_some();
-                transfer.join_at = if known { Nanos::MAX } else { now + transfer.join_again };
-                let rim = self.config.id;
-                if !known {
-                    if self.state == RimState::Joined {
-                        self.go(RimState::Joining);
-                    }
-                    self.go(RimState::Joined);
-                }
-                self.send(Body::Join { rim });
-            }
-        }
-        // The round should be over, but its last packet did not arrive; other rims notice the same.
-        if self.transfer.as_ref().is_some_and(|transfer| transfer.report_at <= now && !transfer.chosen) {
-            self.report_soon(now, false);
-        }
-        if self.transfer.as_ref().is_some_and(|transfer| transfer.report_at <= now) {
-            self.report();
-        }
-        self.outgoing.pop_front()
-    }
-
-    pub fn handle(&mut self, now: Nanos, datagram: Datagram<'_>) -> Result<(), CodecError> {
-        let Message { transfer: id, body } = Message::parse(datagram.bytes)?;
-        let resting = matches!(self.state, RimState::Waiting | RimState::Complete);
-        let other = match &mut self.transfer {
-            Some(transfer) if transfer.hub == datagram.from => {
-                transfer.heard_at = now;
-                transfer.id != id
-            }
-            // A rim listens to one hub at a time.
-            Some(transfer) if !resting && now < transfer.heard_at + transfer.silence => return Ok(()),
-            _ => true,
-        };
-        let of_rims =
-            matches!(body, Body::Join { .. } | Body::Leave { .. } | Body::Result(_) | Body::Ask { .. });
-        if !of_rims {
-            self.last = Some(datagram.from);
-        }
-        let missed = match &body {
-            Body::Round(Round { round, .. }) | Body::Data(DataPacket { round, .. }) => Some((*round, false)),
-            Body::Poll { round, .. } => Some((*round, true)),
-            _ => None,
-        };
-        if let Some((round, asked)) = missed.filter(|_| other || self.state == RimState::Joined) {
-            if other {
-                // The rim came too late to hear the beginning.
-                self.begin(now, id, datagram.from, now);
-            }
-            // The control parameters were lost, and the rim cannot answer before it has them: it joins again
-            // once a round, and each time that the hub asks it.
-            if let Some(transfer) = self.transfer.as_mut().filter(|t| asked || round > t.missed) {
-                (transfer.join_at, transfer.missed) = (now, round);
-            }
-            return Ok(());
-        }
-        match body {
-            Body::IpmSend { spread_ms } => self.on_ipm_send(now, id, datagram.from, spread_ms),
-            Body::Control(control) => self.on_control(now, id, datagram.from, control),
-            _ if other || self.transfer.as_ref().is_some_and(|transfer| transfer.refused) => {}
-            Body::Round(round) => self.on_round(now, round),
-            Body::Data(data) => return self.on_data(now, data),
-            Body::Heard { round, lacks } => self.on_heard(round, &lacks),
-            Body::Poll { round, awaited } if awaited.is_empty() || awaited.contains(&self.config.id) => {
-                if let Some(arriving) = self.transfer.as_mut().and_then(|t| t.arriving.as_mut()) {
-                    arriving.asked = round;
-                }
-                self.report_soon(now, true);
-            }
-            Body::End { .. } => self.on_end(),
-            // Only rims send the others, or they need no answer.
-            _ => {}
-        }
-        Ok(())
-    }
-
     fn arriving(&self) -> Option<&ArrivingFile> {
         self.transfer.as_ref()?.arriving.as_ref()
     }
@@ -415,5 +322,101 @@ impl Rim {
         if self.state != RimState::Waiting {
             self.go(RimState::Waiting);
         }
+    }
+}
+
+impl Machine for Rim {
+    type Error = CodecError;
+
+    fn handle(&mut self, now: Nanos, datagram: Datagram<'_>) -> Result<(), CodecError> {
+        let Message { transfer: id, body } = Message::parse(datagram.bytes)?;
+        let resting = matches!(self.state, RimState::Waiting | RimState::Complete);
+        let other = match &mut self.transfer {
+            Some(transfer) if transfer.hub == datagram.from => {
+                transfer.heard_at = now;
+                transfer.id != id
+            }
+            // A rim listens to one hub at a time.
+            Some(transfer) if !resting && now < transfer.heard_at + transfer.silence => return Ok(()),
+            _ => true,
+        };
+        let of_rims =
+            matches!(body, Body::Join { .. } | Body::Leave { .. } | Body::Result(_) | Body::Ask { .. });
+        if !of_rims {
+            self.last = Some(datagram.from);
+        }
+        let missed = match &body {
+            Body::Round(Round { round, .. }) | Body::Data(DataPacket { round, .. }) => Some((*round, false)),
+            Body::Poll { round, .. } => Some((*round, true)),
+            _ => None,
+        };
+        if let Some((round, asked)) = missed.filter(|_| other || self.state == RimState::Joined) {
+            if other {
+                // The rim came too late to hear the beginning.
+                self.begin(now, id, datagram.from, now);
+            }
+            // The control parameters were lost, and the rim cannot answer before it has them: it joins again
+            // once a round, and each time that the hub asks it.
+            if let Some(transfer) = self.transfer.as_mut().filter(|t| asked || round > t.missed) {
+                (transfer.join_at, transfer.missed) = (now, round);
+            }
+            return Ok(());
+        }
+        match body {
+            Body::IpmSend { spread_ms } => self.on_ipm_send(now, id, datagram.from, spread_ms),
+            Body::Control(control) => self.on_control(now, id, datagram.from, control),
+            _ if other || self.transfer.as_ref().is_some_and(|transfer| transfer.refused) => {}
+            Body::Round(round) => self.on_round(now, round),
+            Body::Data(data) => return self.on_data(now, data),
+            Body::Heard { round, lacks } => self.on_heard(round, &lacks),
+            Body::Poll { round, awaited } if awaited.is_empty() || awaited.contains(&self.config.id) => {
+                if let Some(arriving) = self.transfer.as_mut().and_then(|t| t.arriving.as_mut()) {
+                    arriving.asked = round;
+                }
+                self.report_soon(now, true);
+            }
+            Body::End { .. } => self.on_end(),
+            // Only rims send the others, or they need no answer.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn poll_transmit(&mut self, now: Nanos) -> Option<Transmit> {
+        if self.transfer.as_ref().is_some_and(|transfer| transfer.given_up_at() <= now) {
+            self.give_up();
+        }
+        if let Some(transfer) = &mut self.transfer {
+            if transfer.join_at <= now {
+                let known = transfer.arriving.is_some();
+                transfer.join_at = if known { Nanos::MAX } else { now + transfer.join_again };
+                let rim = self.config.id;
+                if !known {
+                    if self.state == RimState::Joined {
+                        self.go(RimState::Joining);
+                    }
+                    self.go(RimState::Joined);
+                }
+                self.send(Body::Join { rim });
+            }
+        }
+        // The round should be over, but its last packet did not arrive; other rims notice the same.
+        if self.transfer.as_ref().is_some_and(|transfer| transfer.report_at <= now && !transfer.chosen) {
+            self.report_soon(now, false);
+        }
+        if self.transfer.as_ref().is_some_and(|transfer| transfer.report_at <= now) {
+            self.report();
+        }
+        self.outgoing.pop_front()
+    }
+
+    /// When the rim next has something to send.
+    fn next_deadline(&self) -> Option<Nanos> {
+        let transfer = self.transfer.as_ref()?;
+        if !self.outgoing.is_empty() {
+            return Some(Nanos::ZERO);
+        }
+        let next = transfer.join_at.min(transfer.report_at).min(transfer.given_up_at());
+        Some(next).filter(|&at| at < Nanos::MAX)
     }
 }

@@ -6,7 +6,7 @@ mod reports;
 mod timeouts;
 mod world;
 
-use groupflow_base::{Datagram, Dest, Nanos, Transmit};
+use groupflow_base::{Datagram, Dest, Machine, Nanos, Transmit};
 use groupflow_bone::machine::message::Message;
 use groupflow_bone::machine::{
     Asker, FileName, Hub, HubConfig, Method, Repair, Rim, RimConfig, RimId, TransferOutcome, Verdict,

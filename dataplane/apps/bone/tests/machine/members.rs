@@ -1,6 +1,6 @@
 //! Members: rims that come late, leave, are not heard, come again, or send messages that make no sense.
 
-use groupflow_base::{Datagram, Nanos};
+use groupflow_base::{Datagram, Machine, Nanos};
 use groupflow_bone::machine::message::{Body, Message, Reception};
 use groupflow_bone::machine::{
     HubConfig, Method, Repair, Rim, RimConfig, RimId, TransferId, TransferOutcome,

@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-use groupflow_base::{Datagram, Nanos};
+use groupflow_base::{Datagram, Machine, Nanos};
 use groupflow_bone::machine::message::{
     Body, DataPacket, Message, Parameters, Reception, Round, MAX_PACKET, SILENCES_S, WAITS_MS,
 };

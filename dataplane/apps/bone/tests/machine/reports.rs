@@ -2,7 +2,7 @@
 
 use std::net::SocketAddrV4;
 
-use groupflow_base::{Datagram, Nanos};
+use groupflow_base::{Datagram, Machine, Nanos};
 use groupflow_bone::machine::message::{Body, DataPacket, Message, Parameters, Reception, Round};
 use groupflow_bone::machine::{FileName, HubConfig, Method, Repair, Rim, RimConfig, RimId, TransferId};
 

@@ -1,6 +1,6 @@
 //! The control parameters: the timeouts that they carry, and the times at which they are sent.
 
-use groupflow_base::Nanos;
+use groupflow_base::{Machine, Nanos};
 use groupflow_bone::machine::message::{Body, Message, Parameters, Round};
 use groupflow_bone::machine::{FileName, Hub, HubConfig, Method, Offer, Repair, Rim, RimEvent};
 use groupflow_transport::testing::MemoryFile;

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-use groupflow_base::{Datagram, Dest, Nanos};
+use groupflow_base::{Datagram, Dest, Machine, Nanos};
 use groupflow_bone::machine::{
     FileName, Hub, HubConfig, HubEvent, Method, Offer, Repair, Rim, RimConfig, RimEvent, RimId, TransferId,
     TransferReport,

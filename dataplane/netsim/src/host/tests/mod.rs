@@ -1,33 +1,24 @@
 use super::udp::UdpSource;
 use super::*;
-use crate::frame_queue::{Batch, FrameQueue};
-use crate::loss::LossProcess;
-use crate::outlet::{LinkTarget, Outlet, OutletCounters};
+use crate::ids::{LinkId, NodeId};
+use crate::link::{FarEnd, Link};
 use crate::random::{Draws, Random};
 use crate::spec::{Arrivals, Sizes, UdpSpec};
-use crate::transit::Marks;
 use crate::wire::{Addresses, PROTOCOL_UDP};
-use crate::wiring::{Inlet, Wiring};
-use std::collections::VecDeque;
+use crate::wiring::{Island, Leaf, Subject, Wiring};
 use std::net::Ipv4Addr;
 
 /// A link to nowhere in particular.
 fn wiring() -> Wiring {
-    let outlet = Outlet {
-        delay: Nanos::ZERO,
-        loss: LossProcess::None,
-        random: Random::new(1, Draws::Link(0)),
-        downs: Vec::new(),
-        next_down: 0,
-        destination: LinkTarget::Inlet(0),
-        batch: Batch::new(),
-        counters: OutletCounters::default(),
-        entered: Marks::new(Nanos::MAX, Nanos::ZERO),
-        transits: Vec::new(),
-    };
-    let inlet = Inlet { queue: FrameQueue::default(), leaf: 0, place: 0, port: 0 };
-    let tree = MinTree::new(1);
-    Wiring { outlets: vec![outlet], inlets: vec![inlet], tree, earliest: Nanos::MAX, tracer: None }
+    let end = FarEnd { node: NodeId(0), port: 0, leaf: Leaf::default() };
+    let link = Link::new(Nanos::ZERO, Random::new(1, Draws::Link(0)), Nanos::MAX, end);
+    let island = Island::new(vec![Subject::Arrival(LinkId(0))], Nanos::MAX);
+    Wiring::new(vec![link], vec![island])
+}
+
+/// The host's way to send.
+fn exit(wiring: &mut Wiring, now: Nanos) -> Exit<'_> {
+    Exit { wiring, ports: &[Some(LinkId(0))], now, node: NodeId(0) }
 }
 
 /// A source of 1,000-byte frames, `rate` bit/s, until a microsecond has passed.
@@ -44,18 +35,17 @@ fn source(port: u16, rate_bps: u64, shaped_as: Option<u16>) -> FlowEnd {
     let (sizes, arrivals) = (Sizes::Constant, Arrivals::Constant);
     let spec = UdpSpec { rate_bps, frame_bytes: 1000, sizes, arrivals };
     let random = Random::new(1, Draws::Flow(0));
-    let source = Box::new(UdpSource::new(&addresses, spec, random, Nanos::ZERO, Nanos(1000)));
-    let kind = EndKind::UdpSource { source, waiting: VecDeque::new(), limit: 1000, dropped: 0 };
-    FlowEnd { shaped_as, ..FlowEnd::new(FlowId(0), PROTOCOL_UDP, port, kind) }
+    let source = UdpSource::new(addresses, spec, random, (Nanos::ZERO, Nanos(1000)), 1000);
+    FlowEnd { shaped_as, ..FlowEnd::new(FlowId(0), PROTOCOL_UDP, port, Box::new(source)) }
 }
 
 /// Lets a host act until `until`; returns the times at which frames had left, with their source ports.
 fn run(host: &mut HostInterface, wiring: &mut Wiring, until: u64) -> Vec<(u64, u16)> {
     while host.deadline() <= Nanos(until) {
         let now = host.deadline();
-        host.advance(&mut Exit { wiring, outlets: &[0], now, node: NodeId(0), place: 0 });
+        host.advance(&mut exit(wiring, now));
     }
-    let (queue, mut sent) = (&mut wiring.inlets[0].queue, Vec::new());
+    let (queue, mut sent) = (&mut wiring.links[0].queue, Vec::new());
     while let (Nanos(time), Some(mut frame)) = (queue.next(), queue.lend()) {
         sent.push((time, u16::from_be_bytes([frame.head()[34], frame.head()[35]])));
         queue.give_back(frame);
@@ -78,8 +68,7 @@ fn a_flow_keeps_to_the_rate_that_feedback_tells() {
     let mut host = HostInterface::new(0, None, vec![source(1, 800_000_000_000, Some(7))]);
     let mut wiring = wiring();
     let tell = |host: &mut HostInterface, wiring: &mut Wiring, now, rate| {
-        let mut exit = Exit { wiring, outlets: &[0], now: Nanos(now), node: NodeId(0), place: 0 };
-        host.receive(&feedback(7, rate), 0, &mut exit);
+        host.receive(&feedback(7, rate), 0, &mut exit(wiring, Nanos(now)));
     };
     // 100 frames come into being within a microsecond; the first leaves before anything is told.
     assert_eq!(run(&mut host, &mut wiring, 0), [(0, 1)]);
@@ -90,8 +79,7 @@ fn a_flow_keeps_to_the_rate_that_feedback_tells() {
     tell(&mut host, &mut wiring, 2800, -5);
     assert_eq!(run(&mut host, &mut wiring, 1_000_000), [], "below zero is a pause");
     assert_eq!(host.deadline(), Nanos::MAX);
-    let mut exit = Exit { wiring: &mut wiring, outlets: &[0], now: Nanos(3), node: NodeId(0), place: 0 };
-    host.receive(&feedback(8, 64), 0, &mut exit);
+    host.receive(&feedback(8, 64), 0, &mut exit(&mut wiring, Nanos(3)));
     assert_eq!(host.unexpected, 1, "of no flow here");
 }
 

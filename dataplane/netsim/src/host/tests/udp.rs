@@ -13,13 +13,13 @@ fn source(rate_bps: u64, frame_bytes: u32, sizes: Sizes, arrivals: Arrivals, sto
         destination_port: 2,
     };
     let spec = UdpSpec { rate_bps, frame_bytes, sizes, arrivals };
-    UdpSource::new(&addresses, spec, Random::new(1, Draws::Flow(0)), Nanos(100), Nanos(stop))
+    UdpSource::new(addresses, spec, Random::new(1, Draws::Flow(0)), (Nanos(100), Nanos(stop)), 1)
 }
 
 fn times(mut source: UdpSource) -> Vec<u64> {
     let mut times = Vec::new();
-    while source.due() != Nanos::MAX {
-        times.push(source.due().0);
+    while source.deadline() != Nanos::MAX {
+        times.push(source.deadline().0);
         source.generate();
     }
     times
@@ -42,7 +42,7 @@ fn an_on_off_source_sends_while_on() {
 fn poisson_arrivals_and_exponential_sizes_have_their_means() {
     let mut source = source(1_000_000_000, 1000, Sizes::Exponential, Arrivals::Poisson, 1_000_000_000);
     let (mut count, mut bytes) = (0u64, 0u64);
-    while source.due() != Nanos::MAX {
+    while source.deadline() != Nanos::MAX {
         bytes += u64::from(source.generate());
         count += 1;
     }

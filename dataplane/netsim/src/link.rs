@@ -1,22 +1,18 @@
-//! The near end of one direction of a link: it decides which frames are lost, and when the others arrive.
+//! One direction of a link. Its near end decides which frames are lost, and when the others arrive; until
+//! then they wait at its far end.
 
 use groupflow_base::Nanos;
 
-use crate::frame_queue::Batch;
+use crate::frame_queue::FrameQueue;
+use crate::ids::NodeId;
 use crate::loss::LossProcess;
 use crate::random::Random;
+use crate::sample::NodeSample;
 use crate::transit::{Marks, Transit};
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LinkTarget {
-    /// The island's inlet of this number.
-    Inlet(usize),
-    /// Another island, through this mailbox.
-    Mailbox(usize),
-}
+use crate::wiring::Leaf;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct OutletCounters {
+pub struct LinkCounters {
     /// Frames that entered the link or are announced to it, including lost frames.
     pub frames: u64,
     /// Bytes of these frames.
@@ -27,9 +23,17 @@ pub struct OutletCounters {
     pub down: u64,
 }
 
-/// The near end of a link.
+/// The far end of a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FarEnd {
+    pub node: NodeId,
+    pub port: u16,
+    /// The leaf for the next arrival.
+    pub leaf: Leaf,
+}
+
 #[derive(Debug)]
-pub struct Outlet {
+pub struct Link {
     pub delay: Nanos,
     /// The rule by which the link loses frames.
     pub loss: LossProcess,
@@ -38,19 +42,35 @@ pub struct Outlet {
     /// The times when the link is down, in order: from, until.
     pub downs: Vec<(Nanos, Nanos)>,
     /// The first of `downs` that is not over.
-    pub next_down: usize,
-    pub destination: LinkTarget,
-    /// Frames for another island, of this window.
-    pub batch: Batch,
-    pub counters: OutletCounters,
+    next_down: usize,
+    counters: LinkCounters,
     /// The numbers of frames that had entered the link at each sample: nodes announce frames ahead of their
     /// time.
-    pub entered: Marks,
+    entered: Marks,
     /// The flows that are watched on the link, in the order of [`Transit::sort`].
     pub transits: Vec<Transit>,
+    /// The frames on their way, by when they arrive.
+    pub queue: FrameQueue,
+    pub end: FarEnd,
 }
 
-impl Outlet {
+impl Link {
+    /// A link that loses nothing, measured at each multiple of `sample`.
+    pub fn new(delay: Nanos, random: Random, sample: Nanos, end: FarEnd) -> Link {
+        Link {
+            delay,
+            loss: LossProcess::None,
+            random,
+            downs: Vec::new(),
+            next_down: 0,
+            counters: LinkCounters::default(),
+            entered: Marks::new(sample, Nanos::ZERO),
+            transits: Vec::new(),
+            queue: FrameQueue::default(),
+            end,
+        }
+    }
+
     /// Sets a delay that is no shorter than before: otherwise frames would overtake each other, and islands
     /// would run too far ahead. Returns whether the new delay is long enough.
     pub fn lengthen(&mut self, delay: Nanos) -> bool {
@@ -62,7 +82,7 @@ impl Outlet {
         true
     }
 
-    /// Whether a frame whose last bit entered the link at `sent` arrives (a delay later).
+    /// Takes a frame whose last bit enters the link at `sent`. False: the link loses it.
     #[inline]
     pub fn carry(&mut self, sent: Nanos, head: &[u8], tail: u32) -> bool {
         let bytes = head.len() as u64 + u64::from(tail);
@@ -82,12 +102,22 @@ impl Outlet {
             self.counters.lost += 1;
             return false;
         }
+        self.queue.push(sent + self.delay, head, tail);
         true
     }
 
-    /// Frames and bytes that have entered the link at the next sample's time, which must have come.
-    pub fn sample(&mut self) -> (u64, u64) {
-        self.entered.take(self.counters.frames, self.counters.bytes)
+    /// Measures the link behind a node's port at the next sample's time, which must have come.
+    pub fn sample(&mut self, port: u16, sample: &mut NodeSample<'_>) {
+        let (frames, bytes) = self.entered.take(self.counters.frames, self.counters.bytes);
+        sample.link(port, frames, bytes);
+        sample.dropped_at(port, "loss", self.counters.lost);
+        sample.dropped_at(port, "down", self.counters.down);
+        for transit in &mut self.transits {
+            let (packets, bytes) = transit.sample();
+            let flow = sample.flow(transit.flow);
+            flow.in_transit_packets += packets;
+            flow.in_transit_bytes += bytes;
+        }
     }
 
     /// Whether the link is down at any time from when the frame has left until it arrives.
@@ -100,5 +130,5 @@ impl Outlet {
 }
 
 #[cfg(test)]
-#[path = "tests/outlet.rs"]
+#[path = "tests/link.rs"]
 mod tests;

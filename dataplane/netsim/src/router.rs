@@ -1,0 +1,137 @@
+//! The parts that all routers without P4 share: the way to every host, and ports with bounded queues.
+
+use std::sync::Arc;
+
+use groupflow_base::{BitRate, Nanos};
+use groupflow_switch::core::Pacer;
+
+use crate::ecn::Marker;
+use crate::ids::NodeId;
+use crate::routes::Routes;
+use crate::sample::NodeSample;
+
+#[derive(Debug, Clone, Copy)]
+pub struct QueueLimit {
+    /// The most packets that wait.
+    pub packets: u32,
+    /// The most bytes that wait.
+    pub bytes: u64,
+}
+
+/// The link behind a port, and the bounds of the queue before it.
+#[derive(Debug)]
+pub struct PortQueue {
+    rate: Option<BitRate>,
+    pacer: Pacer,
+    limit: QueueLimit,
+    marker: Marker,
+    /// The frames that wait.
+    packets: u32,
+    /// Bytes of these frames.
+    bytes: u64,
+    full: u64,
+}
+
+impl PortQueue {
+    pub fn new(rate: Option<BitRate>, limit: QueueLimit, marker: Marker) -> PortQueue {
+        PortQueue { rate, pacer: Pacer::default(), limit, marker, packets: 0, bytes: 0, full: 0 }
+    }
+
+    pub fn rate(&self) -> Option<BitRate> {
+        self.rate
+    }
+
+    /// When the link can take the next frame.
+    #[inline]
+    pub fn free_at(&self) -> Nanos {
+        self.pacer.free_at()
+    }
+
+    /// Sends a frame as soon as the link can take it; returns when it begins, and when its last bit has left.
+    #[inline]
+    pub fn send(&mut self, now: Nanos, bytes: u64) -> (Nanos, Nanos) {
+        self.pacer.send(self.rate, now, bytes as usize)
+    }
+
+    /// Counts a frame that begins to wait, and marks it if it must be marked. False: there is no room.
+    #[inline]
+    pub fn join(&mut self, head: &mut [u8], tail: u32) -> bool {
+        let bytes = self.bytes + head.len() as u64 + u64::from(tail);
+        if self.packets >= self.limit.packets || bytes > self.limit.bytes {
+            self.full += 1;
+            return false;
+        }
+        self.marker.join(self.packets, head);
+        self.packets += 1;
+        self.bytes = bytes;
+        true
+    }
+
+    /// Counts a frame that no longer waits.
+    #[inline]
+    pub fn leave(&mut self, bytes: u64) {
+        self.packets -= 1;
+        self.bytes -= bytes;
+    }
+
+    pub fn sample(&self, port: u16, sample: &mut NodeSample<'_>) {
+        sample.queue(port, 0, self.packets, self.bytes);
+        sample.dropped_by_queue(port, 0, self.full);
+        sample.signalled(port, "ecn_marked", self.marker.marked());
+    }
+}
+
+/// The ports of a router, by number.
+#[derive(Debug)]
+pub struct Ports<P> {
+    node: NodeId,
+    routes: Arc<Routes>,
+    ports: Vec<Option<P>>,
+    /// Frames for which there was no way.
+    pub no_route: u64,
+}
+
+impl<P> Ports<P> {
+    /// No ports.
+    pub fn new(node: NodeId, routes: Arc<Routes>) -> Ports<P> {
+        Ports { node, routes, ports: Vec::new(), no_route: 0 }
+    }
+
+    pub fn attach(&mut self, number: u16, port: P) {
+        let place = usize::from(number);
+        self.ports.resize_with(self.ports.len().max(place + 1), || None);
+        self.ports[place] = Some(port);
+    }
+
+    /// One more than the highest number.
+    pub fn len(&self) -> usize {
+        self.ports.len()
+    }
+
+    #[inline]
+    pub fn get(&mut self, number: u16) -> Option<&mut P> {
+        self.ports.get_mut(usize::from(number))?.as_mut()
+    }
+
+    /// The port towards a frame's destination; counts a frame for which there is none.
+    #[inline]
+    pub fn towards(&mut self, head: &[u8]) -> Option<u16> {
+        let port = destination(head).and_then(|address| self.routes.port(self.node, address));
+        let port = port.filter(|&port| matches!(self.ports.get(usize::from(port)), Some(Some(_))));
+        self.no_route += u64::from(port.is_none());
+        port
+    }
+
+    pub fn iter(&mut self) -> impl Iterator<Item = (u16, &mut P)> {
+        (0..).zip(&mut self.ports).filter_map(|(number, port)| Some((number, port.as_mut()?)))
+    }
+}
+
+/// The destination of an IPv4 frame.
+#[inline]
+pub fn destination(head: &[u8]) -> Option<u32> {
+    let ethertype = head.get(12..14)?;
+    let mut address = [0; 4];
+    address.copy_from_slice(head.get(30..34)?);
+    (ethertype == [0x08, 0x00]).then_some(u32::from_be_bytes(address))
+}
