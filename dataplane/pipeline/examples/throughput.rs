@@ -22,7 +22,7 @@ use groupflow_pipeline::{
 
 /// Short ones, so that some are not interrupted.
 const ROUNDS: usize = 200;
-const ENGINES: [Engine; 2] = [Engine::Auto, Engine::Interpreter];
+const ENGINES: [Engine; 2] = [Engine::Native, Engine::Interpreter];
 /// In a round, with each engine.
 const PACKETS: [usize; 2] = [10_000, 1_000];
 const SWITCH_MAC: u128 = 0x0200_0000_0001;

@@ -8,9 +8,10 @@
 //!
 //! ```text
 //! pipeline           a program with its state: a packet's way, the control plane's access
+//! run                ingress and egress of a packet, in either engine
 //! native             the program as machine code; leaves rare steps to the interpreter
 //! interpret          the reference for native code
-//! state              tables' entries, registers, counters, meters
+//! state              tables' entries, registers, counters, meters; the context of a packet at work
 //! packet     load    a packet between the controls; from p4c's JSON to a program
 //! trace              the steps of a recorded packet
 //! program            the representation: knows neither its loader nor its engines
@@ -32,6 +33,9 @@ mod packet;
 mod pipeline;
 mod port;
 mod program;
+// Starts machine code.
+#[allow(unsafe_code)]
+mod run;
 mod state;
 mod trace;
 

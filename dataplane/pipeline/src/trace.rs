@@ -6,6 +6,8 @@ use std::net::Ipv4Addr;
 
 use serde::Serialize;
 
+use crate::program::field::Field;
+
 /// The most steps that are recorded of one pass.
 const STEP_BOUND: usize = 4_096;
 
@@ -125,10 +127,17 @@ impl Recording {
 /// A value that a field of the packet must have where the mask has ones.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldMatch {
-    pub(crate) header: usize,
-    pub(crate) field: usize,
+    pub(crate) valid: Field,
+    pub(crate) field: Field,
     pub(crate) value: u128,
     pub(crate) mask: u128,
+}
+
+impl FieldMatch {
+    /// Whether the fields of a packet match.
+    pub(crate) fn is_met(&self, phv: &[u8]) -> bool {
+        self.valid.bits(phv) != 0 && self.field.bits(phv) & self.mask == self.value
+    }
 }
 
 /// A value and the bits of it that count: `VALUE`, `VALUE/MASK`, or an IPv4 address and a prefix's length.

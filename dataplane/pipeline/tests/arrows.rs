@@ -5,17 +5,18 @@ use std::fs;
 use std::path::Path;
 
 /// Each module of the crate with the modules that it may import, from the bottom up.
-const LAYERS: [(&str, &[&str]); 10] = [
+const LAYERS: [(&str, &[&str]); 11] = [
     ("error", &[]),
     ("port", &[]),
     ("program", &["error"]),
-    ("trace", &[]),
+    ("trace", &["program"]),
     ("load", &["error", "program"]),
     ("packet", &["port", "program"]),
     ("state", &["port", "program", "packet", "trace"]),
-    ("interpret", &["port", "program", "packet", "state", "trace"]),
-    ("native", &["port", "program", "packet", "state", "interpret"]),
-    ("pipeline", &["error", "port", "program", "packet", "state", "interpret", "native", "trace"]),
+    ("interpret", &["program", "packet", "state", "trace"]),
+    ("native", &["program", "packet", "state", "interpret"]),
+    ("run", &["port", "program", "packet", "state", "interpret", "native", "trace"]),
+    ("pipeline", &["error", "port", "program", "packet", "state", "run", "trace"]),
 ];
 
 /// The paths below `prefix` that a source names, segment by segment.

@@ -416,3 +416,17 @@ fn truncation_takes_the_tail_first() {
         assert_eq!((frame.bytes.len(), frame.tail), (bytes, tail), "{length}");
     }
 }
+
+#[test]
+fn an_exit_of_ingress_is_not_one_of_egress() {
+    let mut p4 = P4::new();
+    p4.run(INGRESS, vec![forward(3), primitive("exit", json!([]))]);
+    let never = primitive("_jump_if_zero", json!([hex(0), hex(2)]));
+    p4.run(EGRESS, vec![never, primitive("exit", json!([]))]);
+    p4.run(EGRESS, vec![assign("h", "a", hex(9))]);
+    for mut pipeline in p4.engines() {
+        let (arrival, mut frame) = (Arrival::on(Port(1)), Frame::default());
+        let done = pipeline.arrive(Nanos(0), &arrival, &FRAME).egress(&Departure::default(), &mut frame);
+        assert_eq!((done.fate, frame.bytes[0]), (Fate::Send, 9));
+    }
+}

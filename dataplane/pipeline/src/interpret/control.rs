@@ -1,5 +1,7 @@
 //! Controls, node by node.
 
+use groupflow_base::Nanos;
+
 use super::interpreter::Interpreter;
 use crate::program::control::ControlNode;
 use crate::program::expr::Env;
@@ -38,7 +40,7 @@ pub(crate) fn run(interpreter: &mut Interpreter<'_>, tables: &mut [TableState], 
                 *next
             }
         };
-        if interpreter.pass.exit {
+        if interpreter.context.exit != 0 {
             return;
         }
     }
@@ -63,7 +65,7 @@ fn apply(interpreter: &mut Interpreter<'_>, state: &mut TableState, number: u32,
     if tracing {
         record(interpreter, state, number, row, node);
     }
-    let (now, received) = (interpreter.pass.now, interpreter.pass.received);
+    let (now, received) = (Nanos(interpreter.context.now), interpreter.context.received as u32);
     if table.counted {
         let mut counter = state.counter(row);
         counter.add(received);

@@ -2,47 +2,31 @@
 
 use groupflow_base::Nanos;
 
-use crate::packet::DropReason;
 use crate::program::action::{AssignTarget, HeaderRef, Op};
 use crate::program::calculation::Calculation;
 use crate::program::expr::{Env, Expr};
 use crate::program::info::shown;
 use crate::program::names::Place;
 use crate::program::Program;
+use crate::state::context::{Context, Setting};
 use crate::state::Externs;
 use crate::trace::Step;
 
 /// How many primitives one packet may run in a pipeline: bounds loops within actions.
-const STEP_LIMIT: u32 = 100_000;
+const STEP_LIMIT: u64 = 100_000;
 
-/// A packet's one pass through ingress or egress: its requests besides the values of its fields.
-#[derive(Debug, Default)]
-pub(crate) struct Pass {
-    pub now: Nanos,
-    /// Bytes on arrival, which counters and meters count.
-    pub received: u32,
-    /// BMv2's packet length: changes with `setValid` and `setInvalid`.
-    pub length: u32,
-    /// Session and field list.
-    pub clone: Option<(u32, u32)>,
-    pub digests: Vec<u32>,
-    pub resubmit: Option<u32>,
-    pub recirculate: Option<u32>,
-    pub truncate: Option<u32>,
-    pub exit: bool,
-    pub failed: Option<DropReason>,
-    /// Primitives run so far.
-    pub steps: u32,
-}
+/// The numbers of the failures in [`Context::failed`].
+const ASSERTION: u64 = 1;
+const STEPS: u64 = 2;
 
 /// Runs primitives on one packet.
 pub(crate) struct Interpreter<'a> {
     pub program: &'a Program,
-    pub phv: &'a mut [u128],
+    pub phv: &'a mut [u8],
     pub externs: &'a mut Externs,
-    /// The bytes that no header covers.
-    pub payload: &'a [u8],
-    pub pass: Pass,
+    pub context: &'a mut Context,
+    /// The frame that arrived, or the payload.
+    pub bytes: &'a [u8],
 }
 
 impl Interpreter<'_> {
@@ -62,10 +46,10 @@ impl Interpreter<'_> {
     fn run_at(&mut self, ops: &[Op], locals: &[u128], places: &[Place]) {
         let mut at = 0;
         while let Some(op) = ops.get(at) {
-            self.pass.steps += 1;
-            if self.pass.steps > STEP_LIMIT {
+            self.context.steps += 1;
+            if self.context.steps > STEP_LIMIT {
                 self.externs.stats.step_limit += 1;
-                self.fail(DropReason::StepLimit);
+                self.fail(STEPS);
                 return;
             }
             let current = at;
@@ -79,7 +63,7 @@ impl Interpreter<'_> {
                 recording.at.extend(places.get(current).map(|place| &**place));
             }
             self.step(op, locals);
-            if self.pass.failed.is_some() {
+            if self.context.failed != 0 {
                 return;
             }
         }
@@ -103,7 +87,7 @@ impl Interpreter<'_> {
             Op::CopyVariable { target, source } => {
                 let value = source.read(self.phv);
                 if let (Some(to), Some(from)) = (target.length, source.length) {
-                    self.phv[to as usize] = self.phv[from as usize];
+                    to.write(self.phv, from.bits(self.phv));
                 }
                 target.write(self.phv, &value);
             }
@@ -116,7 +100,7 @@ impl Interpreter<'_> {
                 self.program.layout.pop(*stack, count, self.phv);
             }
             Op::MarkToDrop { egress_spec, mcast_grp, place } => {
-                self.externs.dropped_at = *place;
+                self.context.dropped_at = (*place).into();
                 self.record(|_, at| Step::MarkToDrop { at });
                 egress_spec.write(self.phv, u128::from(self.externs.options.drop_port.0));
                 if let Some(group) = mcast_grp {
@@ -155,40 +139,41 @@ impl Interpreter<'_> {
             }
             Op::Assert { condition, place } => {
                 if self.eval(condition, locals) == 0 {
-                    self.externs.dropped_at = *place;
+                    self.context.dropped_at = (*place).into();
                     self.externs.stats.assertions_failed += 1;
                     self.record(|_, at| Step::AssertFailed { at });
-                    self.fail(DropReason::Assertion);
+                    self.fail(ASSERTION);
                 }
             }
             Op::Exit => {
                 self.record(|_, at| Step::Exit { at });
-                self.pass.exit = true;
+                self.context.exit = 1;
             }
             Op::Nothing | Op::Jump(_) | Op::JumpIfZero { .. } => {}
             Op::Clone { session, list } => {
                 let session = self.eval(session, locals) as u32;
                 self.record(|_, at| Step::Clone { session, at });
-                self.pass.clone = Some((session, *list));
+                self.context.clone_session = session.into();
+                self.context.clone_list = u64::from(*list) + 1;
             }
-            Op::Digest(list) if self.pass.digests.contains(list) => {}
+            Op::Digest(list) if self.externs.digests.contains(list) => {}
             Op::Digest(list) => {
                 let digest = |program: &Program| program.digests[*list as usize].name.clone();
                 self.record(|program, at| Step::Digest { digest: digest(program), at });
-                self.pass.digests.push(*list);
+                self.externs.digests.push(*list);
             }
             Op::Resubmit(list) => {
                 self.record(|_, at| Step::Resubmit { at });
-                self.pass.resubmit = Some(*list);
+                self.context.resubmit = u64::from(*list) + 1;
             }
             Op::Recirculate(list) => {
                 self.record(|_, at| Step::Recirculate { at });
-                self.pass.recirculate = Some(*list);
+                self.context.recirculate = u64::from(*list) + 1;
             }
             Op::Truncate(length) => {
                 let bytes = u32::try_from(self.eval(length, locals)).unwrap_or(u32::MAX);
                 self.record(|_, at| Step::Truncate { bytes, at });
-                self.pass.truncate = Some(bytes);
+                self.context.truncate = bytes.into();
             }
             Op::RegisterRead { .. }
             | Op::RegisterWrite { .. }
@@ -206,16 +191,17 @@ impl Interpreter<'_> {
                 if !header.is_valid(self.phv) {
                     header.clear(self.phv);
                     header.set_valid(self.phv, true);
-                    self.pass.length = self.pass.length.saturating_add(header.size(self.phv) as u32);
+                    let length = self.context.length + header.size(self.phv) as u64;
+                    self.context.length = length.min(u32::MAX.into());
                 }
             }
             Op::RemoveHeader(header) => {
                 let Some(header) = self.header(header, locals) else { return };
                 let header = layout.header(header);
                 if header.is_valid(self.phv) && !header.metadata {
-                    let size = header.size(self.phv) as u32;
+                    let size = header.size(self.phv) as u64;
                     header.set_valid(self.phv, false);
-                    self.pass.length = self.pass.length.saturating_sub(size);
+                    self.context.length = self.context.length.saturating_sub(size);
                 }
             }
             Op::CopyHeader { target, source } => {
@@ -233,7 +219,7 @@ impl Interpreter<'_> {
                     }
                 }
                 if let Some((to, from)) = next {
-                    self.phv[*to as usize] = self.phv[*from as usize];
+                    to.write(self.phv, from.bits(self.phv));
                 }
             }
             _ => {}
@@ -267,10 +253,11 @@ impl Interpreter<'_> {
             }
             Op::Count { counter, index } => {
                 let index = self.eval(index, locals);
-                self.externs.count(*counter, index, self.pass.received);
+                self.externs.count(*counter, index, self.context.received as u32);
                 let info = &self.program.counters[*counter as usize];
                 if !info.reasons.is_empty() {
-                    self.externs.counted = (*counter + 1, index as u64);
+                    self.context.counter = u64::from(*counter) + 1;
+                    self.context.counter_cell = index as u64;
                 }
                 self.record(|_, at| Step::Count {
                     counter: info.name.clone(),
@@ -281,7 +268,8 @@ impl Interpreter<'_> {
             }
             Op::ExecuteMeter { meter, index, target } => {
                 let index = self.eval(index, locals);
-                let colour = self.externs.meter_colour(*meter, index, self.pass.now, self.pass.received);
+                let (now, received) = (Nanos(self.context.now), self.context.received as u32);
+                let colour = self.externs.meter_colour(*meter, index, now, received);
                 self.record(|program, at| Step::Meter {
                     meter: program.meters[*meter as usize].name.clone(),
                     index: index.to_string(),
@@ -323,8 +311,9 @@ impl Interpreter<'_> {
     /// The result of a hash or checksum over fields and payload.
     pub fn calculate(&mut self, calculation: u32) -> u64 {
         let calculation: &Calculation = &self.program.calculations[calculation as usize];
+        let payload = &self.bytes[self.bytes.len() - self.context.payload_len as usize..];
         let buffer = &mut self.externs.scratch;
-        calculation.gather(&self.program.layout, self.phv, self.payload, buffer);
+        calculation.gather(&self.program.layout, self.phv, payload, buffer);
         calculation.algorithm.apply(buffer)
     }
 
@@ -336,9 +325,18 @@ impl Interpreter<'_> {
         }
     }
 
-    fn fail(&mut self, reason: DropReason) {
-        self.pass.failed.get_or_insert(reason);
-        self.pass.exit = true;
+    /// Sets fields from words of the context.
+    pub fn set(&mut self, settings: &[Setting]) {
+        for &(field, word) in settings {
+            if let Some(field) = field {
+                field.write(self.phv, self.context.word(word).into());
+            }
+        }
+    }
+
+    fn fail(&mut self, failure: u64) {
+        self.context.failed = failure;
+        self.context.exit = 1;
     }
 }
 

@@ -7,36 +7,33 @@ use crate::program::expr::Env;
 use crate::program::parser::{
     Bits, ErrorCodes, KeyPart, ParserOp, ParserState, Pattern, MAX_KEY_PARTS, STATE_LIMIT,
 };
-use crate::program::phv::HeaderSlots;
+use crate::program::phv::Header;
 use crate::trace::Step;
 
-/// The result of parsing a packet.
-pub(crate) struct Parsed {
-    /// Bytes taken by headers.
-    pub consumed: usize,
-    /// The number of the error; `no_error` if there was none.
-    pub error: u32,
+/// Runs the parser: sets the length of the payload, and gives the number of the error, `no_error` if there was
+/// none. As in BMv2, an error ends parsing, and headers extracted before stay.
+pub(crate) fn parse(interpreter: &mut Interpreter<'_>) -> u32 {
+    let parser = &interpreter.program.parser;
+    let mut cursor = Cursor { bytes: interpreter.bytes, at: 0, variable: 0, codes: parser.errors };
+    let error = visit_all(interpreter, &mut cursor, parser.start).err();
+    interpreter.context.payload_len = cursor.bytes_left() as u64;
+    error.unwrap_or(parser.errors.no_error)
 }
 
-/// Runs the parser. As in BMv2, an error ends parsing, and headers extracted before stay.
-pub(crate) fn parse(interpreter: &mut Interpreter<'_>, bytes: &[u8]) -> Parsed {
-    let parser = &interpreter.program.parser;
-    let mut cursor = Cursor { bytes, at: 0, variable: 0, codes: parser.errors };
-    let mut state = parser.start;
+/// Visits the states from one on; the error is the parser's.
+fn visit_all(
+    interpreter: &mut Interpreter<'_>, cursor: &mut Cursor<'_>, mut state: Option<u32>,
+) -> Result<(), u32> {
     let mut states = 0;
     while let Some(current) = state {
         states += 1;
         interpreter.record(|program, _| Step::State { name: program.names.states[current as usize].clone() });
-        let outcome = match states > STATE_LIMIT {
-            true => Err(parser.errors.parser_timeout),
-            false => visit(interpreter, &mut cursor, &parser.states[current as usize]),
-        };
-        match outcome {
-            Ok(next) => state = next,
-            Err(error) => return Parsed { consumed: cursor.at, error },
+        if states > STATE_LIMIT {
+            return Err(cursor.codes.parser_timeout);
         }
+        state = visit(interpreter, cursor, &interpreter.program.parser.states[current as usize])?;
     }
-    Parsed { consumed: cursor.at, error: parser.errors.no_error }
+    Ok(())
 }
 
 fn visit(
@@ -69,11 +66,11 @@ fn apply(interpreter: &mut Interpreter<'_>, cursor: &mut Cursor<'_>, op: &Parser
     match op {
         ParserOp::Extract(header) => extract(interpreter, cursor, *header)?,
         ParserOp::ExtractNext(stack) => {
-            let next = layout.stack(*stack).next as usize;
-            let element = layout.element(*stack, interpreter.phv[next]);
-            let header = element.ok_or(cursor.codes.stack_out_of_bounds)?;
+            let count = layout.stack(*stack).next;
+            let next = count.bits(interpreter.phv);
+            let header = layout.element(*stack, next).ok_or(cursor.codes.stack_out_of_bounds)?;
             extract(interpreter, cursor, header)?;
-            interpreter.phv[next] += 1;
+            count.write(interpreter.phv, next + 1);
         }
         ParserOp::Variable(op, bits) => {
             let bits = interpreter.eval(bits, &[]);
@@ -115,11 +112,11 @@ fn apply(interpreter: &mut Interpreter<'_>, cursor: &mut Cursor<'_>, op: &Parser
 }
 
 fn extract(interpreter: &mut Interpreter<'_>, cursor: &mut Cursor<'_>, header: u32) -> Result<(), u32> {
-    let slots = interpreter.program.layout.header(header);
-    cursor.extract(slots, interpreter.phv)?;
+    let place = interpreter.program.layout.header(header);
+    cursor.extract(place, interpreter.phv)?;
     if let Some(recording) = &mut interpreter.externs.recording {
         let names = &interpreter.program.names;
-        let fields = names.values(header, slots, interpreter.phv);
+        let fields = names.values(header, place, interpreter.phv);
         recording.step(Step::Extract { header: names.headers[header as usize].0.clone(), fields });
     }
     Ok(())
@@ -139,27 +136,20 @@ impl Cursor<'_> {
         self.bytes.len() - self.at
     }
 
-    fn extract(&mut self, header: &HeaderSlots, phv: &mut [u128]) -> Result<(), u32> {
-        let length = header.bytes() + self.variable as usize / 8;
+    fn extract(&mut self, header: &Header, phv: &mut [u8]) -> Result<(), u32> {
+        let length = header.bytes(self.variable);
         if self.bytes_left() < length {
             return Err(self.codes.packet_too_short);
         }
-        if let Some((_, field)) = header.variable {
+        if let Some(field) = header.variable {
             if self.variable > field.width {
                 return Err(self.codes.header_too_short);
             }
-            field.write(phv, &num_bigint::BigInt::default());
-            if let Some(slot) = field.length {
-                phv[slot as usize] = self.variable.into();
+            if let Some(length) = field.length {
+                length.write(phv, self.variable.into());
             }
         }
-        let bytes = &self.bytes[self.at..self.at + length];
-        let mut offset = 0;
-        for field in header.wire(phv) {
-            phv[field.slot as usize] = read_bits(bytes, offset, field.width as usize);
-            offset += field.width as usize;
-        }
-        header.set_valid(phv, true);
+        header.extract(&self.bytes[self.at..][..header.size(phv)], phv);
         self.at += length;
         Ok(())
     }

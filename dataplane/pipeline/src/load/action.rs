@@ -76,13 +76,14 @@ impl<'n> Call<'n, '_> {
         header_ref(self.parameter(i)?, self.scope, self.params)
     }
 
-    /// The type of a header.
-    fn kind(&self, header: &HeaderRef) -> usize {
+    /// The type of a header, and whether it is metadata.
+    fn kind(&self, header: &HeaderRef) -> (usize, bool) {
         let layout = &self.scope.layout;
-        match header {
-            HeaderRef::Fixed(header) => layout.header(*header).kind,
-            HeaderRef::Element { stack, .. } => layout.header(layout.stack(*stack).headers[0]).kind,
-        }
+        let header = match header {
+            HeaderRef::Fixed(header) => layout.header(*header),
+            HeaderRef::Element { stack, .. } => layout.header(layout.stack(*stack).headers[0]),
+        };
+        (header.kind, header.metadata)
     }
 
     fn stack(&self, i: usize) -> Result<u32, LoadError> {

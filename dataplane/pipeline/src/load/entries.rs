@@ -8,8 +8,8 @@ use super::scope::Scope;
 use crate::error::LoadError;
 use crate::program::check;
 use crate::program::entry::{ActionCall, Entry, EntryKey, Match};
+use crate::program::field::{mask, prefix_mask};
 use crate::program::info::{ActionId, ActionInfo, KeyInfo, TableInfo};
-use crate::program::phv::{mask, prefix_mask};
 
 /// The names that tables and their entries refer to.
 pub(crate) struct TableScope<'a> {

@@ -10,7 +10,6 @@ use super::scope::{Place, Scope};
 use crate::error::LoadError;
 use crate::program::action::HeaderRef;
 use crate::program::expr::{Binary, Expr, Unary};
-use crate::program::phv::Field;
 use crate::program::range::Range::{self, Signed, Unsigned, Wrapped};
 
 /// An expression with its range, and the ranges of its two sides if it is a binary operation.
@@ -294,10 +293,7 @@ fn header_valid(node: &Json<'_>, scope: &Scope, params: Params<'_>) -> Result<Ra
 /// Whether a header is valid.
 fn validity(scope: &Scope, header: HeaderRef) -> Expr {
     match header {
-        HeaderRef::Fixed(header) => {
-            let slot = scope.layout.header(header).valid;
-            Expr::Field(Field { slot, width: 1, signed: false })
-        }
+        HeaderRef::Fixed(header) => Expr::Field(scope.layout.header(header).validity()),
         HeaderRef::Element { stack, index } => Expr::StackValid { stack, index: Box::new(index) },
     }
 }

@@ -9,12 +9,12 @@ use crate::error::LoadError;
 use crate::program::action::{Action, Op};
 use crate::program::calculation::{Calculation, Checksum, InputPart};
 use crate::program::expr::Expr;
+use crate::program::field::{Field, Wide};
 use crate::program::hash::Algorithm;
 use crate::program::info::{
     ActionId, ActionInfo, CounterId, CounterInfo, DigestId, DigestInfo, MeterId, MeterInfo, MeterUnit,
     ParamInfo, RegisterId, RegisterInfo,
 };
-use crate::program::phv::{Field, Wide};
 
 /// The most cells all arrays of a kind may have together: bounds the memory a file can ask for to 256 MiB,
 /// 64 MiB and about 64 MiB.
@@ -157,7 +157,7 @@ fn parts_of(node: &Json<'_>, scope: &Scope) -> Result<Vec<InputPart>, LoadError>
         }
         "hexstr" => {
             let width = node.get("bitwidth")?.width()?;
-            let value = value()?.unsigned_hex()? & crate::program::phv::mask(width);
+            let value = value()?.unsigned_hex()? & crate::program::field::mask(width);
             Ok(vec![InputPart::Const { value, width }])
         }
         "header" => Ok(vec![InputPart::Header(scope.header(&value()?)?)]),
@@ -197,8 +197,8 @@ pub(crate) fn field_lists(root: &Json<'_>, scope: &mut Scope) -> Result<Vec<Vec<
                 "field" => {
                     let place = scope.place(&element.get("value")?)?;
                     fields.extend(place.parts());
-                    if let Place::Wide(Wide { length: Some(slot), .. }) = place {
-                        fields.push(Field { slot, width: 32, signed: false });
+                    if let Place::Wide(Wide { length: Some(length), .. }) = place {
+                        fields.push(length);
                     }
                 }
                 other => return Err(element.unsupported(format!("a field list with {other:?}"))),

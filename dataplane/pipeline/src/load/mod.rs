@@ -20,7 +20,7 @@ use self::json::Json;
 use self::scope::Scope;
 use crate::error::LoadError;
 use crate::program::action::Op;
-use crate::program::phv::Field;
+use crate::program::field::Field;
 use crate::program::{Program, Standard};
 
 impl Program {
@@ -61,6 +61,7 @@ impl Program {
         let deparser = parser::deparser(&root, &scope)?;
         tables::computed_keys(&root, &mut scope)?;
         let controls = controls::controls(&root, &scope, &actions, &direct_meters)?;
+        scope.layout.complete();
         let mut names = names::names(&root, std::mem::take(&mut scope.field_names))?;
         // The bodies that call a selector's member have no source.
         names.primitives.resize(bodies.len(), Vec::new());

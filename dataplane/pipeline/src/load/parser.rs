@@ -10,11 +10,11 @@ use crate::error::LoadError;
 use crate::program::action::AssignTarget;
 use crate::program::deparser::Deparser;
 use crate::program::expr::{Binary, Expr};
+use crate::program::field::{mask, Field, Wide};
 use crate::program::info::{ValueSetId, ValueSetInfo};
 use crate::program::parser::{
     ErrorCodes, KeyPart, Parser, ParserCase, ParserOp, ParserState, Pattern, MAX_KEY_PARTS,
 };
-use crate::program::phv::{mask, Wide};
 
 /// Reads `parse_vsets`. Their parts are those of the first key that is compared with them.
 fn value_sets(root: &Json<'_>) -> Result<Vec<ValueSetInfo>, LoadError> {
@@ -114,13 +114,12 @@ fn key_parts(node: &Json<'_>, scope: &Scope) -> Result<Vec<(KeyPart, u8)>, LoadE
     let value = node.get("value")?;
     let (field, expr) = match node.get("type")?.str()? {
         "lookahead" => {
-            let (mut offset, width) = lookahead(&value)?;
-            let mut parts = Vec::new();
-            for part in (Wide { slot: 0, width, signed: false, length: None }).parts(width) {
-                parts.push((KeyPart::Lookahead { offset, width: part.width }, part.width));
-                offset += u32::from(part.width);
-            }
-            return Ok(parts);
+            let (bit, width) = lookahead(&value)?;
+            let parts = Wide { bit, width, signed: false, length: None }.parts(width);
+            let part = |part: Field| {
+                (KeyPart::Lookahead { offset: part.location.bit(), width: part.width }, part.width)
+            };
+            return Ok(parts.map(part).collect());
         }
         "field" => match scope.place(&value)? {
             Place::Narrow(field) => (field, Expr::Field(field)),

@@ -3,10 +3,11 @@
 use std::collections::{HashMap, HashSet};
 
 use super::json::Json;
-use super::types::{header_type, HeaderType};
+use super::types::{header_type, FieldType, HeaderType};
 use crate::error::LoadError;
 use crate::program::action::Op;
-use crate::program::phv::{Field, HeaderSlots, Layout, Stack, Wide};
+use crate::program::field::{host_bytes, Field, Location, Wide};
+use crate::program::phv::{Header, Layout, Stack};
 
 /// A field: one of at most 128 bits, or another.
 #[derive(Debug, Clone, Copy)]
@@ -70,23 +71,19 @@ impl Scope {
             types.push(header_type(&node)?);
         }
         let mut scope = Scope::default();
-        let mut slots = 0;
         let mut ids = HashMap::new();
-        for node in root.get("headers")?.items()? {
-            let index = scope.add_header(&node, &types, &type_names, &mut slots)?;
+        let headers = root.get("headers")?.items()?;
+        scope.layout.take(headers.len() as u32, 1);
+        for node in headers {
+            let index = scope.add_header(&node, &types, &type_names)?;
             ids.insert(node.get("id")?.int::<u64>()?, index);
-            bounded(&node, slots)?;
+            scope.bounded(&node)?;
         }
         for node in root.list("header_stacks")? {
-            scope.add_stack(&node, &ids, &mut slots)?;
+            scope.add_stack(&node, &ids)?;
         }
-        scope.add_unions(root, &ids, &mut slots)?;
-        bounded(root, slots)?;
-        let mut initial = vec![0; slots as usize];
-        for header in scope.layout.headers.iter().filter(|h| h.metadata) {
-            initial[header.valid as usize] = 1;
-        }
-        scope.layout.initial = initial.into();
+        scope.add_unions(root, &ids)?;
+        scope.bounded(root)?;
         for node in root.list("field_aliases")? {
             let [name, target] = node.array()?;
             let field = scope.field(&target)?;
@@ -97,7 +94,6 @@ impl Scope {
 
     fn add_header(
         &mut self, node: &Json<'_>, types: &[HeaderType], type_names: &HashMap<String, usize>,
-        slots: &mut u32,
     ) -> Result<u32, LoadError> {
         let name = node.get("name")?;
         let type_node = node.get("header_type")?;
@@ -109,42 +105,34 @@ impl Scope {
                 type_node.invalid(format!("a header of {} bits is not whole bytes", header_type.bits))
             );
         }
-        let valid = *slots;
-        let (mut next, mut variable) = (valid + 1, None);
-        let mut header =
-            HeaderSlots { valid, bits: header_type.bits, metadata, kind, ..HeaderSlots::default() };
-        let (mut by_name, mut places, mut names) = (HashMap::new(), Vec::new(), Vec::new());
-        for field in &header_type.fields {
-            let wide = Wide { slot: next, width: field.width, signed: field.signed, length: None };
+        let first = self.layout.take(0, 16);
+        let locations = self.locations(&header_type.fields, metadata);
+        let (valid, len) = (self.layout.headers.len() as u32, self.layout.len - first);
+        let mut header = Header { valid, first, len, metadata, kind, ..Header::default() };
+        let (mut places, mut names) = (Vec::new(), Vec::new());
+        for (field, location) in header_type.fields.iter().zip(locations) {
             let place = match field.width {
-                1..=128 if !field.variable => {
-                    Place::Narrow(Field { slot: next, width: field.width as u8, signed: field.signed })
+                width @ 1..=128 if !field.variable => {
+                    Place::Narrow(Field { location, width: width as u8, signed: field.signed })
                 }
-                _ => Place::Wide(wide),
+                width => {
+                    let length = field.variable.then(|| Field::host(self.layout.take(4, 4), 32));
+                    Place::Wide(Wide { bit: location.bit(), width, signed: field.signed, length })
+                }
             };
+            if let (Place::Wide(wide), true) = (place, field.variable) {
+                header.variable = Some(wide);
+            }
             let parts = place.parts();
-            next += parts.len() as u32;
-            if field.variable {
-                variable = Some(places.len());
-                header.variable = Some((header.fields.len(), wide));
-            }
-            for (i, part) in parts.iter().enumerate() {
-                header.fields.push(*part);
-                names.push(if parts.len() == 1 {
-                    field.name.clone()
-                } else {
-                    format!("{}[{i}]", field.name)
-                });
-            }
+            names.extend((0..parts.len()).map(|part| match parts.len() {
+                1 => field.name.clone(),
+                _ => format!("{}[{part}]", field.name),
+            }));
+            header.fields.extend(parts);
             places.push(place);
         }
-        if let (Some(at), Some((_, wide))) = (variable, &mut header.variable) {
-            wide.length = Some(next);
-            places[at] = Place::Wide(*wide);
-            next += 1;
-        }
-        by_name.extend(header_type.fields.iter().map(|field| field.name.clone()).zip(places.iter().copied()));
-        *slots = next;
+        let by_name = header_type.fields.iter().map(|field| field.name.clone());
+        let by_name = by_name.zip(places.iter().copied()).collect();
         let index = self.layout.headers.len() as u32;
         self.layout.headers.push(header);
         self.places.push(places);
@@ -156,12 +144,40 @@ impl Scope {
         Ok(index)
     }
 
-    fn add_stack(
-        &mut self, node: &Json<'_>, ids: &HashMap<u64, u32>, slots: &mut u32,
-    ) -> Result<(), LoadError> {
+    /// Takes room for the fields of a header: those of metadata as numbers, the widest first, so that there
+    /// are no gaps.
+    fn locations(&mut self, fields: &[FieldType], metadata: bool) -> Vec<Location> {
+        if !metadata {
+            let bits = fields.iter().map(|field| field.width).sum::<u32>();
+            let mut bit = 8 * self.layout.take(bits / 8, 1);
+            let mut next = |field: &FieldType| {
+                bit += field.width;
+                Location::Wire { bit: bit - field.width }
+            };
+            return fields.iter().map(&mut next).collect();
+        }
+        let bytes = |field: &FieldType| match field.width {
+            width @ 1..=64 if !field.variable => host_bytes(width as u8).into(),
+            width => width.div_ceil(8),
+        };
+        let mut order: Vec<usize> = (0..fields.len()).collect();
+        order.sort_by_key(|&at| std::cmp::Reverse(bytes(&fields[at])));
+        let mut locations = vec![Location::Wire { bit: 0 }; fields.len()];
+        for at in order {
+            let bytes = bytes(&fields[at]);
+            let offset = self.layout.take(bytes, bytes.clamp(1, 8));
+            locations[at] = match fields[at].width {
+                1..=64 if !fields[at].variable => Location::Host { offset, bytes: bytes as u8 },
+                _ => Location::Wire { bit: 8 * offset },
+            };
+        }
+        locations
+    }
+
+    fn add_stack(&mut self, node: &Json<'_>, ids: &HashMap<u64, u32>) -> Result<(), LoadError> {
         let mut headers: Vec<u32> = Vec::new();
         for id in node.get("header_ids")?.items()? {
-            let index = *id.by_id(ids, "header")?;
+            let index = self.packet_header(&id, ids)?;
             if let Some(&first) = headers.first() {
                 if self.layout.header(first).kind != self.layout.header(index).kind {
                     return Err(id.invalid("the headers of a stack have different types"));
@@ -173,22 +189,29 @@ impl Scope {
             return Err(node.get("header_ids")?.invalid("a stack without headers"));
         }
         let index = self.layout.stacks.len() as u32;
-        self.layout.stacks.push(Stack::new(headers, *slots));
-        *slots += 1;
+        let next = self.count();
+        self.layout.stacks.push(Stack::new(headers, next));
         self.stacks.insert(node.get("name")?.str()?.to_owned(), index);
         Ok(())
     }
 
+    /// The header of an id, which is not metadata.
+    fn packet_header(&self, id: &Json<'_>, ids: &HashMap<u64, u32>) -> Result<u32, LoadError> {
+        let header = *id.by_id(ids, "header")?;
+        match self.layout.header(header).metadata {
+            true => Err(id.invalid("metadata in a stack or union")),
+            false => Ok(header),
+        }
+    }
+
     /// Reads unions and their stacks. A stack of unions is a stack for each kind of header; they share a
     /// count.
-    fn add_unions(
-        &mut self, root: &Json<'_>, ids: &HashMap<u64, u32>, slots: &mut u32,
-    ) -> Result<(), LoadError> {
+    fn add_unions(&mut self, root: &Json<'_>, ids: &HashMap<u64, u32>) -> Result<(), LoadError> {
         let (mut by_id, mut taken) = (HashMap::new(), HashSet::new());
         for node in root.list("header_unions")? {
             let mut members = Vec::new();
             for id in node.get("header_ids")?.items()? {
-                let header = *id.by_id(ids, "header")?;
+                let header = self.packet_header(&id, ids)?;
                 if !taken.insert(header) {
                     return Err(id.invalid("the header is in a union already"));
                 }
@@ -200,7 +223,7 @@ impl Scope {
             let valid: Vec<u32> = members.iter().map(|&header| self.layout.header(header).valid).collect();
             for (at, &header) in members.iter().enumerate() {
                 let others = valid.iter().enumerate().filter(|(other, _)| *other != at);
-                self.layout.headers[header as usize].others = others.map(|(_, &slot)| slot).collect();
+                self.layout.headers[header as usize].others = others.map(|(_, &valid)| valid).collect();
             }
             by_id.insert(node.get("id")?.int::<u64>()?, members.clone());
             self.unions.insert(node.get("name")?.str()?.to_owned(), members);
@@ -229,12 +252,12 @@ impl Scope {
             }
             let first = self.layout.stacks.len() as u32;
             let stacks: Vec<u32> = (first..first + kinds.len() as u32).collect();
+            let next = self.count();
             for (kind, own) in stacks.iter().enumerate() {
                 let headers = unions.iter().map(|union| union[kind]).collect();
                 let others = stacks.iter().copied().filter(|other| other != own).collect();
-                self.layout.stacks.push(Stack { others, ..Stack::new(headers, *slots) });
+                self.layout.stacks.push(Stack { others, ..Stack::new(headers, next) });
             }
-            *slots += 1;
             self.stacks.insert(name.clone(), first);
             self.union_stacks.insert(name.clone(), stacks);
             self.kinds.insert(name, kinds);
@@ -244,14 +267,34 @@ impl Scope {
 
     /// A field of metadata that the program does not declare.
     pub fn hidden(&mut self, width: u8) -> Field {
-        let valid = self.layout.initial.len() as u32;
-        let field = Field { slot: valid + 1, width, signed: false };
-        let (fields, bits) = (vec![field], width.into());
-        let header =
-            HeaderSlots { valid, fields, bits, metadata: true, kind: usize::MAX, ..HeaderSlots::default() };
-        self.layout.headers.push(header);
-        self.layout.initial = [&self.layout.initial, &[1, 0][..]].concat().into();
+        let valid = self.layout.take(1, 1);
+        let first = self.layout.take(0, 16);
+        let hidden = FieldType { name: String::new(), width: width.into(), signed: false, variable: false };
+        let location = self.locations(&[hidden], true)[0];
+        let field = Field { location, width, signed: false };
+        let (fields, len, kind) = (vec![field], self.layout.len - first, usize::MAX);
+        self.layout.headers.push(Header {
+            valid,
+            first,
+            len,
+            fields,
+            metadata: true,
+            kind,
+            ..Header::default()
+        });
         field
+    }
+
+    /// A count of the elements of a stack that are in use.
+    fn count(&mut self) -> Field {
+        Field::host(self.layout.take(4, 4), 32)
+    }
+
+    fn bounded(&self, node: &Json<'_>) -> Result<(), LoadError> {
+        match self.layout.len {
+            0..=MOST_BYTES => Ok(()),
+            _ => Err(node.unsupported(format!("a program whose fields take more than {MOST_BYTES} bytes"))),
+        }
     }
 
     /// The headers of the union that the node, a string, names.
@@ -281,7 +324,8 @@ impl Scope {
     pub fn offset(&self, node: &Json<'_>, stack: u32, place: Place) -> Result<(Field, u32), LoadError> {
         let first = self.layout.header(self.layout.stack(stack).headers[0]);
         let field = narrow(node, place)?;
-        Ok((field, field.slot - first.valid - 1))
+        let offset = first.fields.iter().position(|known| *known == field);
+        Ok((field, offset.ok_or_else(|| node.invalid("not a field of the stack"))? as u32))
     }
 
     /// The field of at most 128 bits that `["header", "field"]` names; `$valid$` is the header's validity.
@@ -298,8 +342,7 @@ impl Scope {
                 return Ok(place);
             }
             if field == "$valid$" {
-                let slot = self.layout.header(self.headers[header]).valid;
-                return Ok(Place::Narrow(Field { slot, width: 1, signed: false }));
+                return Ok(Place::Narrow(self.layout.header(self.headers[header]).validity()));
             }
         }
         let name = format!("{header}.{field}");
@@ -322,20 +365,17 @@ impl Scope {
         }
     }
 
-    /// The header a field belongs to.
-    fn owner(&self, field: Field) -> &HeaderSlots {
-        let after = self.layout.headers.partition_point(|header| header.valid <= field.slot);
-        &self.layout.headers[after.saturating_sub(1)]
-    }
-
-    /// The slot of the validity of the field's header.
+    /// The validity of the field's header; of a validity, itself.
     pub fn validity(&self, field: Field) -> u32 {
-        self.owner(field).valid
+        let byte = field.location.bit() / 8;
+        // The validities lie before all fields.
+        let after = self.layout.headers.partition_point(|header| header.first <= byte);
+        after.checked_sub(1).map_or(byte, |header| self.layout.headers[header].valid)
     }
 
     /// Whether the field is a header's validity.
     pub fn is_validity(&self, field: Field) -> bool {
-        self.validity(field) == field.slot
+        8 * self.validity(field) == field.location.bit()
     }
 
     /// The header that the node, a string, names.
@@ -375,15 +415,8 @@ impl Scope {
 /// The most headers of a union: each knows the others.
 const MOST_MEMBERS: usize = 64;
 
-/// The most values of a packet: bounds the memory a file can ask for. A value takes 16 bytes.
-const MOST_SLOTS: u32 = 1 << 16;
-
-fn bounded(node: &Json<'_>, slots: u32) -> Result<(), LoadError> {
-    match slots {
-        0..=MOST_SLOTS => Ok(()),
-        _ => Err(node.unsupported(format!("a program of more than {MOST_SLOTS} fields, headers and stacks"))),
-    }
-}
+/// The most bytes of a packet's fields: bounds the memory a file can ask for.
+const MOST_BYTES: u32 = 1 << 20;
 
 /// The field, if it has at most 128 bits.
 fn narrow(node: &Json<'_>, place: Place) -> Result<Field, LoadError> {

@@ -9,8 +9,8 @@ use super::scope::{Place, Scope};
 use crate::error::LoadError;
 use crate::program::action::{AssignTarget, HeaderRef, Op};
 use crate::program::expr::Expr;
+use crate::program::field::mask;
 use crate::program::info::{ActionId, KeyInfo, MatchKind, TableId, TableInfo};
-use crate::program::phv::mask;
 use crate::program::table::{with_priority, KeyField, Next, Table, MAX_KEY_FIELDS};
 
 /// Nodes of one control by name.

@@ -4,14 +4,14 @@ use std::ops::Range;
 
 use cranelift_codegen::ir::{types, InstBuilder, Value};
 
-use crate::native::context::Word;
 use crate::native::expr::Locals;
 use crate::native::gen::{At, Gen, NotNative};
 use crate::native::helpers;
-use crate::native::layout::{Location, Region};
 use crate::program::calculation::{Calculation, Checksum, InputPart};
+use crate::program::field::{Field, Location};
 use crate::program::hash::Algorithm;
-use crate::program::phv::Field;
+use crate::program::phv::Header;
+use crate::state::context::Word;
 
 /// Adjacent bits of a header, and how many bits of the sum follow them.
 struct BitRun {
@@ -27,7 +27,7 @@ impl Gen<'_> {
         let (wrong, done) = (self.b.create_block(), self.b.create_block());
         for checksum in &self.program.verified {
             let next = self.b.create_block();
-            let valid = self.slot_value(checksum.valid);
+            let valid = self.host_load(checksum.valid, 1);
             self.unless_zero(valid, next);
             self.applies(checksum, next);
             let sum = self.calculation(checksum.calculation);
@@ -106,7 +106,7 @@ impl Gen<'_> {
         let mut runs: Vec<BitRun> = Vec::new();
         let mut end = 0;
         for (field, _) in fields {
-            let Location::Wire { bit } = self.layout.place(field.slot) else { return None };
+            let Location::Wire { bit } = field.location else { return None };
             let width = u32::from(field.width);
             end += width;
             match runs.last_mut() {
@@ -153,7 +153,7 @@ impl Gen<'_> {
         let sum = self.folded(sum);
         let sum = self.b.ins().uextend(types::I64, sum);
         let sum = self.b.ins().bxor_imm(sum, 0xffff);
-        let (valid, nothing) = (self.slot_value(valid), self.int(0xffff));
+        let (valid, nothing) = (self.host_load(valid, 1), self.int(0xffff));
         self.b.ins().select(valid, sum, nothing)
     }
 
@@ -165,19 +165,11 @@ impl Gen<'_> {
         self.b.ins().ushr_imm(both, half)
     }
 
-    /// The number at a slot of at most 64 bits that is not on the wire.
-    pub fn slot_value(&mut self, slot: u32) -> Value {
-        match self.layout.place(slot) {
-            Location::Host { offset, bytes } => self.host_load(offset, bytes),
-            Location::Wire { .. } => self.int(0),
-        }
-    }
-
     /// The word of a key field that starts `shift` bits above the lowest.
     pub fn key_word(&mut self, field: Field, shift: u32) -> Value {
         let width = u32::from(field.width);
-        match self.layout.place(field.slot) {
-            Location::Host { offset, bytes } => self.host_load(offset + shift / 8, bytes.min(8)),
+        match field.location {
+            Location::Host { offset, bytes } => self.host_load(offset, bytes),
             Location::Wire { bit } => {
                 let part = (width - shift).min(64);
                 let first = bit + width - shift - part;
@@ -195,22 +187,19 @@ impl Gen<'_> {
         let mut at = self.get(Word::out);
         let first = at;
         for &header in &program.deparser.order {
-            let region = self.layout.regions[header as usize];
-            if region.metadata {
-                continue;
-            }
+            let fields = program.layout.header(header);
             let (emit, next) = (self.b.create_block(), self.b.create_block());
             let after = self.b.append_block_param(next, types::I64);
             let valid = self.valid(header);
             self.b.ins().brif(valid, emit, &[], next, &[at]);
             self.b.switch_to_block(emit);
-            let from = At { base: self.phv, offset: region.offset as i32 };
+            let from = self.fields(fields);
             // `out` has room for all headers.
-            let to = At { base: self.extents.within(at, region.bytes as usize), offset: 0 };
-            for piece in self.pieces(region) {
+            let to = At { base: self.extents.within(at, fields.len as usize), offset: 0 };
+            for piece in self.pieces(fields) {
                 self.copy(to.plus(piece.start), from.plus(piece.start), piece.len());
             }
-            let moved = self.b.ins().iadd_imm(at, i64::from(region.bytes));
+            let moved = self.b.ins().iadd_imm(at, i64::from(fields.len));
             self.b.ins().jump(next, &[moved]);
             self.b.switch_to_block(next);
             at = after;
@@ -221,11 +210,11 @@ impl Gen<'_> {
 
     /// A header's bytes, cut around checksums: these were stored a moment ago, and a load of them together
     /// with other bytes would wait until they have reached memory.
-    fn pieces(&self, region: Region) -> Vec<Range<usize>> {
-        let end = region.bytes as usize;
-        let within = |checksum: &Checksum| match self.layout.place(checksum.field.slot) {
+    fn pieces(&self, header: &Header) -> Vec<Range<usize>> {
+        let end = header.len as usize;
+        let within = |checksum: &Checksum| match checksum.field.location {
             Location::Wire { bit } if bit % 8 == 0 && checksum.field.width % 8 == 0 => {
-                let start = (bit as usize / 8).checked_sub(region.offset as usize)?;
+                let start = (bit as usize / 8).checked_sub(header.first as usize)?;
                 Some([start, start + usize::from(checksum.field.width) / 8])
             }
             _ => None,
@@ -242,9 +231,9 @@ impl Gen<'_> {
         let standard = &self.program.standard;
         let mut bytes = self.int(0);
         for &header in &self.program.deparser.order {
-            let region = self.layout.regions[header as usize];
             let valid = self.valid(header);
-            let size = self.b.ins().imul_imm(valid, i64::from(region.bytes));
+            let len = self.program.layout.header(header).len;
+            let size = self.b.ins().imul_imm(valid, i64::from(len));
             bytes = self.b.ins().iadd(bytes, size);
         }
         self.put(Word::header_bytes, bytes);

@@ -13,20 +13,15 @@ use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 
 use crate::native::bounds::Extents;
 use crate::native::code::MachineCode;
-use crate::native::context::{Context, Word};
 use crate::native::gen::{Gen, NotNative};
 use crate::native::helpers;
-use crate::native::layout::NativeLayout;
 use crate::program::action::Op;
 use crate::program::expr::Expr;
+use crate::program::field::Field;
 use crate::program::parser::ParserOp;
-use crate::program::phv::Field;
 use crate::program::Program;
+use crate::state::context::{arrival, departure, Context, EntryPoint, Setting, Word};
 use crate::state::options::Engine;
-
-/// A program that leaves more steps than this to the interpreter is faster there altogether: each such step
-/// converts all fields there and back.
-const MOST_RARE: usize = 16;
 
 /// The steps that the interpreter does for native code, each with the action's arguments where they are
 /// known.
@@ -39,21 +34,9 @@ pub(crate) struct Rare {
 
 type NativeFn = unsafe extern "C" fn(*mut Context);
 
-/// The functions of a program's machine code.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum EntryPoint {
-    /// Parser, checksums, and the ingress control.
-    Ingress,
-    /// The egress control.
-    Egress,
-    /// Checksums and headers.
-    Deparse,
-}
-
 /// A program's machine code.
 #[derive(Debug)]
 pub(crate) struct Compiled {
-    pub layout: NativeLayout,
     pub rare: Rare,
     code: MachineCode,
     /// The offset of each [`EntryPoint`] in `code`.
@@ -67,19 +50,17 @@ impl Compiled {
             return None;
         }
         let compile = || Some(Arc::new(Compiled::new(program).ok()?) as Arc<dyn Any + Send + Sync>);
-        let compiled = program.derived.get_or_init(compile).clone()?.downcast::<Compiled>().ok()?;
-        (engine == Engine::Native || compiled.is_worthwhile()).then_some(compiled)
+        program.derived.get_or_init(compile).clone()?.downcast::<Compiled>().ok()
     }
 
     /// The machine code of a program; the reason if there is none.
     fn new(program: &Program) -> Result<Compiled, String> {
         let isa = isa()?;
         unusual(program)?;
-        let layout = NativeLayout::new(&program.layout);
         let mut rare = Rare::default();
         let mut code = Vec::new();
         let mut add = |rare: &mut Rare, body| {
-            let function = function(&*isa, program, &layout, rare, body)?;
+            let function = function(&*isa, program, rare, body)?;
             code.resize(code.len().next_multiple_of(16), 0);
             let at = code.len();
             code.extend(function);
@@ -95,12 +76,7 @@ impl Compiled {
         let egress = add(&mut rare, egress)?;
         let deparse = add(&mut rare, deparse)?;
         let code = MachineCode::new(&code).map_err(|error| error.to_string())?;
-        Ok(Compiled { layout, rare, code, places: [ingress, egress, deparse] })
-    }
-
-    /// Whether it is faster than the interpreter, by guess.
-    fn is_worthwhile(&self) -> bool {
-        self.rare.ops.len() + self.rare.tests.len() + usize::from(self.rare.parser) <= MOST_RARE
+        Ok(Compiled { rare, code, places: [ingress, egress, deparse] })
     }
 
     /// Runs a function.
@@ -135,7 +111,6 @@ fn isa() -> Result<OwnedTargetIsa, String> {
 
 /// Programs that native code takes for granted not to exist.
 fn unusual(program: &Program) -> Result<(), String> {
-    let emits_metadata = program.deparser.order.iter().any(|&h| program.layout.header(h).metadata);
     let standard = &program.standard;
     let fields = [standard.checksum_error, standard.parser_error, standard.mcast_grp, standard.priority];
     let required = [standard.egress_spec, standard.egress_port, standard.ingress_port];
@@ -144,7 +119,7 @@ fn unusual(program: &Program) -> Result<(), String> {
     let checksums = program.verified.iter().chain(&program.updated).map(|checksum| checksum.field);
     let mut narrow = fields.into_iter().flatten().chain(required).chain(colours).chain(checksums);
     let steps: usize = program.bodies.iter().map(|body| body.ops.len()).sum();
-    if emits_metadata || narrow.any(|field| wide(&field)) {
+    if narrow.any(|field| wide(&field)) {
         return Err("unusual fields".to_owned());
     }
     if program.layout.headers.iter().any(|header| header.variable.is_some()) {
@@ -163,9 +138,7 @@ fn unusual(program: &Program) -> Result<(), String> {
 }
 
 /// One function: the nodes up to the end of the control, and the steps at that end.
-fn function(
-    isa: &dyn TargetIsa, program: &Program, layout: &NativeLayout, rare: &mut Rare, body: Emit,
-) -> Result<Vec<u8>, String> {
+fn function(isa: &dyn TargetIsa, program: &Program, rare: &mut Rare, body: Emit) -> Result<Vec<u8>, String> {
     let call_conv = isa.default_call_conv();
     let mut signature = Signature::new(call_conv);
     signature.params.push(AbiParam::new(types::I64));
@@ -179,9 +152,9 @@ fn function(
     let context = b.block_params(first)[0];
     let mut extents = Extents::default();
     extents.within(context, mem::size_of::<Context>());
-    let mut gen = Gen { b, program, layout, rare, context, phv: context, extents, end, call_conv };
+    let mut gen = Gen { b, program, rare, context, phv: context, extents, end, call_conv };
     let phv = gen.get(Word::phv);
-    gen.phv = gen.extents.within(phv, mem::size_of_val(&*layout.initial));
+    gen.phv = gen.extents.within(phv, program.layout.initial.len());
     body(&mut gen).map_err(|NotNative| "a step that must be native is not".to_owned())?;
     let Gen { mut b, extents, .. } = gen;
     b.ins().return_(&[]);
@@ -202,7 +175,7 @@ fn function(
 type Emit = fn(&mut Gen<'_>) -> Result<(), NotNative>;
 
 /// Sets fields from words of the context.
-fn set_all(gen: &mut Gen<'_>, fields: &[(Option<Field>, Word)]) -> Result<(), NotNative> {
+fn set_all(gen: &mut Gen<'_>, fields: &[Setting]) -> Result<(), NotNative> {
     for &(field, word) in fields {
         if let Some(field) = field {
             let value = gen.get(word);
@@ -213,22 +186,13 @@ fn set_all(gen: &mut Gen<'_>, fields: &[(Option<Field>, Word)]) -> Result<(), No
 }
 
 fn ingress(gen: &mut Gen<'_>) -> Result<(), NotNative> {
-    let standard = &gen.program.standard;
-    set_all(
-        gen,
-        &[
-            (Some(standard.ingress_port), Word::ingress_port),
-            (standard.ingress_global_timestamp, Word::now_us),
-        ],
-    )?;
+    let [first, last] = arrival(&gen.program.standard);
+    set_all(gen, &first)?;
     let (restored, context) = (gen.get(Word::restored), gen.context);
     gen.when(restored, |gen| {
         gen.call(helpers::restore as *const u8, &[context]);
     });
-    set_all(
-        gen,
-        &[(Some(standard.instance_type), Word::instance), (Some(standard.packet_length), Word::received)],
-    )?;
+    set_all(gen, &last)?;
     if gen.rare.parser {
         gen.call(helpers::parse as *const u8, &[context]);
     } else {
@@ -243,24 +207,7 @@ fn ingress(gen: &mut Gen<'_>) -> Result<(), NotNative> {
 
 fn egress(gen: &mut Gen<'_>) -> Result<(), NotNative> {
     let standard = &gen.program.standard;
-    // Anything but the drop port, as in BMv2: the program may still mark the packet.
-    let other = gen.get(Word::drop_port);
-    let other = gen.b.ins().iadd_imm(other, 1);
-    gen.set_field(standard.egress_spec, other)?;
-    set_all(
-        gen,
-        &[
-            (Some(standard.egress_port), Word::egress_port),
-            (Some(standard.instance_type), Word::instance),
-            (Some(standard.packet_length), Word::length),
-            (standard.egress_rid, Word::rid),
-            (standard.egress_global_timestamp, Word::now_us),
-            (standard.enq_timestamp, Word::enq_timestamp_us),
-            (standard.enq_qdepth, Word::enq_qdepth),
-            (standard.deq_qdepth, Word::deq_qdepth),
-            (standard.deq_timedelta, Word::deq_timedelta_us),
-        ],
-    )?;
+    set_all(gen, &departure(standard))?;
     gen.control(gen.program.egress);
     gen.b.switch_to_block(gen.end);
     let spec = gen.field_bits(standard.egress_spec)?;

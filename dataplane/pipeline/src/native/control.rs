@@ -4,13 +4,13 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{types, Block, InstBuilder, StackSlotData, StackSlotKind, Value};
 use cranelift_frontend::Switch;
 
-use crate::native::context::Word;
 use crate::native::expr::Locals;
 use crate::native::gen::{At, Blocks, Gen};
 use crate::native::helpers;
 use crate::native::table;
 use crate::program::control::ControlNode;
 use crate::program::table::{Next, Table};
+use crate::state::context::Word;
 use crate::state::row::{RowShape, COUNTER};
 use crate::state::table::TableState;
 
@@ -153,13 +153,13 @@ impl Gen<'_> {
         for (word, &(field, shift)) in shape.words.iter().enumerate() {
             let part = table.key[field];
             let value = self.key_word(part.field, shift);
-            let all = crate::program::phv::mask((u32::from(part.field.width) - shift).min(64) as u8) as u64;
+            let all = crate::program::field::mask((u32::from(part.field.width) - shift).min(64) as u8) as u64;
             let mask = (part.mask >> shift) as u64 & all;
             let value = if mask == all { value } else { self.b.ins().band_imm(value, mask as i64) };
             let value = match self.always_valid(part.valid) {
                 true => value,
                 false => {
-                    let (valid, zero) = (self.slot_value(part.valid), self.int(0));
+                    let (valid, zero) = (self.host_load(part.valid, 1), self.int(0));
                     self.b.ins().select(valid, value, zero)
                 }
             };
@@ -169,7 +169,7 @@ impl Gen<'_> {
         self.call(table::find(shape), &[address, key])
     }
 
-    fn always_valid(&self, slot: u32) -> bool {
-        self.program.layout.headers.iter().any(|header| header.metadata && header.valid == slot)
+    fn always_valid(&self, valid: u32) -> bool {
+        self.program.layout.headers.iter().any(|header| header.metadata && header.valid == valid)
     }
 }

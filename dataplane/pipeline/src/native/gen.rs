@@ -9,10 +9,10 @@ use cranelift_frontend::FunctionBuilder;
 
 use crate::native::bounds::Extents;
 use crate::native::compile::Rare;
-use crate::native::context::Word;
-use crate::native::layout::{Location, NativeLayout};
-use crate::program::phv::Field;
+use crate::program::field::{Field, Location};
+use crate::program::phv::Header;
 use crate::program::Program;
+use crate::state::context::Word;
 
 /// A step that native code does not cover: the interpreter does it.
 #[derive(Debug)]
@@ -22,7 +22,6 @@ pub(crate) struct NotNative;
 pub(crate) struct Gen<'a> {
     pub b: FunctionBuilder<'a>,
     pub program: &'a Program,
-    pub layout: &'a NativeLayout,
     /// The steps left to the interpreter.
     pub rare: &'a mut Rare,
     pub context: Value,
@@ -177,7 +176,7 @@ impl Gen<'_> {
         if field.width > 64 {
             return Err(NotNative);
         }
-        match self.layout.place(field.slot) {
+        match field.location {
             Location::Host { offset, bytes } => Ok(self.host_load(offset, bytes)),
             Location::Wire { bit } => Ok(self.wire_load(bit, field.width)),
         }
@@ -188,7 +187,7 @@ impl Gen<'_> {
         if field.width > 64 {
             return Err(NotNative);
         }
-        match self.layout.place(field.slot) {
+        match field.location {
             Location::Host { offset, bytes } => {
                 let value = self.masked(value, field.width, 8 * bytes);
                 self.host_store(value, offset, bytes);
@@ -244,14 +243,19 @@ impl Gen<'_> {
         self.b.ins().band_imm(value, ((1u64 << width) - 1) as i64)
     }
 
+    /// Where a header's fields are.
+    pub fn fields(&self, header: &Header) -> At {
+        At { base: self.phv, offset: header.first as i32 }
+    }
+
     /// Whether a header is valid.
     pub fn valid(&mut self, header: u32) -> Value {
-        let offset = self.layout.regions[header as usize].valid;
+        let offset = self.program.layout.header(header).valid;
         self.host_load(offset, 1)
     }
 
     pub fn set_valid(&mut self, header: u32, valid: bool) {
-        let offset = self.layout.regions[header as usize].valid;
+        let offset = self.program.layout.header(header).valid;
         let value = self.int(u64::from(valid));
         self.host_store(value, offset, 1);
         if valid {
@@ -262,10 +266,8 @@ impl Gen<'_> {
     /// Makes the other headers of a valid one's union invalid.
     fn only(&mut self, header: u32) {
         for &other in &self.program.layout.header(header).others {
-            if let Location::Host { offset, bytes } = self.layout.place(other) {
-                let zero = self.int(0);
-                self.host_store(zero, offset, bytes);
-            }
+            let zero = self.int(0);
+            self.host_store(zero, other, 1);
         }
     }
 

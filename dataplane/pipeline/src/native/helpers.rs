@@ -6,11 +6,10 @@
 
 use groupflow_base::Nanos;
 
-use crate::interpret::interpreter::{Interpreter, Pass};
-use crate::interpret::parser;
-use crate::native::context::Context;
-use crate::packet::DropReason;
-use crate::program::expr::Env;
+use crate::interpret::interpreter::Interpreter;
+use crate::interpret::parsed;
+use crate::native::compile::Compiled;
+use crate::state::context::Context;
 use crate::state::row::ROW_SHIFT;
 use crate::state::table::TableState;
 
@@ -54,57 +53,29 @@ pub(crate) extern "C" fn meter(context: *mut Context, meter: u64, index: u64, be
     colour.map_or(before, |colour| colour as u64)
 }
 
-/// The fields of the packet of a context.
-///
-/// # Safety
-///
-/// The context must be that of the pipeline that runs, and nothing else may refer to the fields.
-unsafe fn fields<'a>(context: &Context) -> (&'a crate::native::layout::NativeLayout, &'a mut [u64]) {
-    // SAFETY: the caller's promise; a packet has as many words as the layout's initial one.
-    unsafe {
-        let layout = &(*context.compiled).layout;
-        (layout, std::slice::from_raw_parts_mut(context.phv, layout.initial.len()))
-    }
-}
-
 /// Sets the fields that a packet kept.
 pub(crate) extern "C" fn restore(context: *mut Context) -> u64 {
     // SAFETY: see the module's text; native code has seen that it is not null.
-    let (preserved, (layout, words)) = unsafe { (&*(*context).restored, fields(&*context)) };
-    for &(slot, value) in &preserved.0 {
-        if (slot as usize) < layout.len() {
-            layout.write(words, slot, value);
-        }
-    }
+    let preserved = unsafe { &*(*context).restored };
+    with_interpreter(context, |interpreter| preserved.restore(interpreter.phv));
     0
 }
 
 /// A hash or checksum.
 pub(crate) extern "C" fn calculate(context: *mut Context, calculation: u64) -> u64 {
-    with_interpreter(context, &[], |interpreter, _| interpreter.calculate(calculation as u32))
+    with_interpreter(context, |interpreter| interpreter.calculate(calculation as u32))
 }
 
 /// Runs the interpreter's parser.
 pub(crate) extern "C" fn parse(context: *mut Context) -> u64 {
     // SAFETY: see the module's text.
     let bytes = unsafe { std::slice::from_raw_parts((*context).bytes, (*context).len as usize) };
-    let consumed = with_interpreter(context, &[], |interpreter, _| {
-        let parsed = parser::parse(interpreter, bytes);
-        let program = interpreter.program;
-        if parsed.error != program.parser.errors.no_error {
-            interpreter.externs.stats.parser_errors += 1;
-        }
-        crate::packet::metadata::set(
-            program.standard.parser_error,
-            interpreter.phv,
-            u128::from(parsed.error),
-        );
-        parsed.consumed
+    with_interpreter(context, |interpreter| {
+        interpreter.bytes = bytes;
+        parsed(interpreter);
+        let payload = &bytes[bytes.len() - interpreter.context.payload_len as usize..];
+        interpreter.context.payload = payload.as_ptr();
     });
-    // SAFETY: see the module's text.
-    let context = unsafe { &mut *context };
-    context.payload = bytes[consumed..].as_ptr();
-    context.payload_len = (bytes.len() - consumed) as u64;
     0
 }
 
@@ -121,84 +92,38 @@ fn arguments(context: *mut Context, known: &[u128], table: u64, found: *const u6
 /// Interprets primitives. Not 0 if the packet's way ends with them.
 pub(crate) extern "C" fn interpret(context: *mut Context, number: u64, table: u64, found: *const u64) -> u64 {
     // SAFETY: see the module's text.
-    let compiled = unsafe { &*(*context).compiled };
+    let compiled = unsafe { &*(*context).compiled.cast::<Compiled>() };
     let (ops, known) = &compiled.rare.ops[number as usize];
     let arguments = arguments(context, known, table, found);
-    with_interpreter(context, &arguments, |interpreter, arguments| {
-        let before = std::mem::replace(&mut interpreter.pass.exit, false);
-        interpreter.run(ops, arguments);
-        let stop = interpreter.pass.exit;
-        interpreter.pass.exit |= before;
-        u64::from(stop)
+    with_interpreter(context, |interpreter| {
+        let before = std::mem::take(&mut interpreter.context.exit);
+        interpreter.run(ops, &arguments);
+        let stop = interpreter.context.exit;
+        interpreter.context.exit |= before;
+        stop
     })
 }
 
 /// Interprets a condition.
 pub(crate) extern "C" fn test(context: *mut Context, number: u64, table: u64, found: *const u64) -> u64 {
     // SAFETY: see the module's text.
-    let compiled = unsafe { &*(*context).compiled };
+    let compiled = unsafe { &*(*context).compiled.cast::<Compiled>() };
     let (test, known) = &compiled.rare.tests[number as usize];
     let arguments = arguments(context, known, table, found);
-    with_interpreter(context, &arguments, |interpreter, arguments| {
-        let env = Env { layout: &interpreter.program.layout, phv: interpreter.phv, locals: arguments };
-        u64::from(test.is_true(env))
-    })
+    with_interpreter(context, |interpreter| u64::from(interpreter.eval(test, &arguments) != 0))
 }
 
 /// Gives the packet to the interpreter for a while.
-fn with_interpreter<T>(
-    context: *mut Context, arguments: &[u128], work: impl FnOnce(&mut Interpreter<'_>, &[u128]) -> T,
-) -> T {
-    // SAFETY: see the module's text; the payload is that of the frame or packet that is being worked on.
-    let (program, externs, digests) =
-        unsafe { (&*(*context).program, &mut *(*context).externs, &mut *(*context).digests) };
-    // SAFETY: as above.
-    let context = unsafe { &mut *context };
-    // SAFETY: as above.
-    let (layout, words) = unsafe { fields(context) };
-    let payload: &[u8] = match context.payload.is_null() {
+fn with_interpreter<T>(context: *mut Context, work: impl FnOnce(&mut Interpreter<'_>) -> T) -> T {
+    // SAFETY: see the module's text.
+    let (context, program, externs) =
+        unsafe { (&mut *context, &*(*context).program, &mut *(*context).externs) };
+    let bytes = match context.payload.is_null() {
         true => &[],
-        // SAFETY: as above.
+        // SAFETY: the payload is that of the frame or packet that is being worked on.
         false => unsafe { std::slice::from_raw_parts(context.payload, context.payload_len as usize) },
     };
-    let mut slots = std::mem::take(&mut externs.slots);
-    layout.widen(words, &mut slots);
-    let pass = Pass {
-        now: Nanos(context.now),
-        received: context.received as u32,
-        length: context.length as u32,
-        clone: context.clone_list.checked_sub(1).map(|list| (context.clone_session as u32, list as u32)),
-        digests: std::mem::take(digests),
-        resubmit: context.resubmit.checked_sub(1).map(|list| list as u32),
-        recirculate: context.recirculate.checked_sub(1).map(|list| list as u32),
-        truncate: u32::try_from(context.truncate).ok(),
-        exit: context.exit != 0,
-        failed: None,
-        steps: context.steps as u32,
-    };
-    externs.dropped_at = context.dropped_at as u32;
-    externs.counted = (context.counter as u32, context.counter_cell);
-    let mut interpreter = Interpreter { program, phv: &mut slots, externs: &mut *externs, payload, pass };
-    let result = work(&mut interpreter, arguments);
-    let pass = interpreter.pass;
-    context.length = u64::from(pass.length);
-    if let Some((session, list)) = pass.clone {
-        (context.clone_session, context.clone_list) = (u64::from(session), u64::from(list) + 1);
-    }
-    *digests = pass.digests;
-    context.resubmit = pass.resubmit.map_or(0, |list| u64::from(list) + 1);
-    context.recirculate = pass.recirculate.map_or(0, |list| u64::from(list) + 1);
-    context.truncate = pass.truncate.map_or(u64::MAX, u64::from);
-    context.exit = u64::from(pass.exit);
-    context.steps = u64::from(pass.steps);
-    context.dropped_at = u64::from(externs.dropped_at);
-    (context.counter, context.counter_cell) = (u64::from(externs.counted.0), externs.counted.1);
-    match pass.failed {
-        Some(DropReason::Assertion) => context.failed = 1,
-        Some(_) => context.failed = 2,
-        None => {}
-    }
-    layout.narrow(&slots, words);
-    externs.slots = slots;
-    result
+    // SAFETY: a packet has as many bytes of fields as the layout's initial one.
+    let phv = unsafe { std::slice::from_raw_parts_mut(context.phv, program.layout.initial.len()) };
+    work(&mut Interpreter { program, phv, externs, context, bytes })
 }

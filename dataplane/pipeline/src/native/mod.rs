@@ -1,7 +1,7 @@
 //! The native engine: a program as machine code, made by Cranelift when the program is first used.
 //!
 //! [`compile`] turns parser, controls and deparser into three functions. Fields live in a packet's words
-//! ([`layout`]), tables in arrays of rows ([`table`]); entries of tables are looked up at run time, so the
+//! (as [`crate::program::phv`] says), tables in arrays of rows ([`table`]); entries of tables are looked up at run time, so the
 //! control plane's writes need no new code. Rare or wide operations are left to the interpreter, one by one
 //! ([`helpers`]). No access of generated code is compiled that could leave its memory ([`bounds`]).
 
@@ -9,15 +9,71 @@ mod bounds;
 mod checksum;
 mod code;
 mod compile;
-mod context;
 mod control;
 mod expr;
 mod gen;
 mod helpers;
-mod layout;
 mod op;
 mod parser;
-mod run;
 mod table;
 
-pub(crate) use run::Native;
+use std::sync::Arc;
+
+use crate::native::compile::Compiled;
+use crate::program::Program;
+use crate::state::context::{Context, CounterCells, EntryPoint, RegisterCells};
+use crate::state::Externs;
+
+/// A pipeline's machine code.
+#[derive(Debug)]
+pub(crate) struct Machine {
+    compiled: Arc<Compiled>,
+    registers: Vec<RegisterCells>,
+    counters: Vec<CounterCells>,
+}
+
+// SAFETY: the pointers are to arrays of the same pipeline, and only used when its code runs.
+unsafe impl Send for Machine {}
+// SAFETY: nothing is done with the pointers through a shared reference.
+unsafe impl Sync for Machine {}
+
+impl Machine {
+    /// Machine code for a pipeline, if its options want it and it can be made. `externs` must stay with the
+    /// pipeline: native code uses the addresses of its arrays.
+    pub fn new(program: &Program, externs: &Externs) -> Option<Machine> {
+        let compiled = Compiled::of(program, externs.options.engine)?;
+        let counters = externs.counters.iter();
+        Some(Machine {
+            registers: externs.registers.iter().map(RegisterCells::of).collect(),
+            counters: counters
+                .map(|cells| CounterCells { cells: cells.as_ptr().cast(), len: cells.len() as u64 })
+                .collect(),
+            compiled,
+        })
+    }
+
+    /// Says that writes to a register are to be noted.
+    pub fn watch(&mut self, register: usize) {
+        self.registers[register].watched = 1;
+    }
+
+    /// Gives the context what the code needs.
+    #[inline]
+    pub fn attach(&self, context: &mut Context) {
+        context.registers = self.registers.as_ptr();
+        context.counters = self.counters.as_ptr();
+        context.compiled = Arc::as_ptr(&self.compiled).cast();
+    }
+
+    /// Runs a function.
+    ///
+    /// # Safety
+    ///
+    /// The context's pointers must be those of the pipeline that has this code, which nothing else uses
+    /// meanwhile, and `out` must have room for all headers.
+    #[inline]
+    pub unsafe fn run(&self, function: EntryPoint, context: &mut Context) {
+        // SAFETY: the caller's promise.
+        unsafe { self.compiled.run(function, context) }
+    }
+}

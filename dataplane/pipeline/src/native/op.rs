@@ -5,14 +5,13 @@ use std::mem::size_of;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value};
 
-use crate::native::context::{CounterCells, RegisterCells, Word};
 use crate::native::expr::{Locals, RangedValue};
 use crate::native::gen::{At, Gen, NotNative};
 use crate::native::helpers;
-use crate::native::layout::Location;
 use crate::program::action::{AssignTarget, HeaderRef, Op};
 use crate::program::expr::Expr;
-use crate::program::phv::Field;
+use crate::program::field::{Field, Location};
+use crate::state::context::{CounterCells, RegisterCells, Word};
 
 /// Bytes of a cell of a register array, and of a counter array: a power of two.
 const REGISTER_BYTES: usize = 8;
@@ -93,7 +92,8 @@ impl Gen<'_> {
                 Ok(())
             }
             Op::CopyHeader { target: HeaderRef::Fixed(target), source: HeaderRef::Fixed(source) } => {
-                self.copy_header(*target, *source)
+                self.copy_header(*target, *source);
+                Ok(())
             }
             Op::MarkToDrop { egress_spec, mcast_grp, place } => {
                 self.put_int(Word::dropped_at, u64::from(*place));
@@ -164,7 +164,7 @@ impl Gen<'_> {
         }
         // Wider fields can be copied where they start and end with a byte.
         let Expr::Field(from) = value else { return Err(NotNative) };
-        match (self.layout.place(field.slot), self.layout.place(from.slot)) {
+        match (field.location, from.location) {
             (Location::Wire { bit: to }, Location::Wire { bit })
                 if to % 8 == 0 && bit % 8 == 0 && field.width == from.width && field.width % 8 == 0 =>
             {
@@ -178,17 +178,16 @@ impl Gen<'_> {
     }
 
     fn add_header(&mut self, header: u32) {
-        let region = self.layout.regions[header as usize];
-        if region.metadata {
+        let fields = self.program.layout.header(header);
+        if fields.metadata {
             return;
         }
         let (valid, next) = (self.valid(header), self.b.create_block());
         self.if_zero(valid, next);
-        let at = At { base: self.phv, offset: region.offset as i32 };
-        self.clear(at, region.bytes as usize);
+        self.clear(self.fields(fields), fields.len as usize);
         self.set_valid(header, true);
         let (length, most) = (self.get(Word::length), self.int(u64::from(u32::MAX)));
-        let length = self.b.ins().iadd_imm(length, i64::from(region.bytes));
+        let length = self.b.ins().iadd_imm(length, i64::from(fields.len));
         let length = self.b.ins().umin(length, most);
         self.put(Word::length, length);
         self.b.ins().jump(next, &[]);
@@ -196,14 +195,14 @@ impl Gen<'_> {
     }
 
     fn remove_header(&mut self, header: u32) {
-        let region = self.layout.regions[header as usize];
-        if region.metadata {
+        let fields = self.program.layout.header(header);
+        if fields.metadata {
             return;
         }
         let valid = self.valid(header);
         self.when(valid, |gen| {
             gen.set_valid(header, false);
-            let (length, least) = (gen.get(Word::length), gen.int(u64::from(region.bytes)));
+            let (length, least) = (gen.get(Word::length), gen.int(u64::from(fields.len)));
             // Not below 0.
             let length = gen.b.ins().umax(length, least);
             let length = gen.b.ins().isub(length, least);
@@ -211,23 +210,18 @@ impl Gen<'_> {
         });
     }
 
-    fn copy_header(&mut self, target: u32, source: u32) -> Result<(), NotNative> {
-        let to = self.layout.regions[target as usize];
-        let from = self.layout.regions[source as usize];
-        if to.metadata != from.metadata || to.bytes != from.bytes {
-            return Err(NotNative);
-        }
+    fn copy_header(&mut self, target: u32, source: u32) {
+        let layout = &self.program.layout;
+        let (to, from) = (layout.header(target), layout.header(source));
         if target == source {
-            return Ok(());
+            return;
         }
         let valid = self.valid(source);
         self.host_store(valid, to.valid, 1);
         self.when(valid, |gen| {
             gen.set_valid(target, true);
-            let region = |offset: u32| At { base: gen.phv, offset: offset as i32 };
-            gen.copy(region(to.offset), region(from.offset), to.bytes as usize);
+            gen.copy(gen.fields(to), gen.fields(from), to.len as usize);
         });
-        Ok(())
     }
 
     fn assert(&mut self, condition: Value, place: u32) {

@@ -4,11 +4,11 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{types, Block, InstBuilder, Value};
 use cranelift_frontend::Variable;
 
-use crate::native::context::Word;
 use crate::native::expr::Locals;
 use crate::native::gen::{At, Blocks, Gen, NotNative};
 use crate::program::action::{AssignTarget, Op};
 use crate::program::parser::{KeyPart, ParserOp, ParserState, Pattern, STATE_LIMIT};
+use crate::state::context::Word;
 
 /// Bytes taken by headers so far, and states visited.
 const CONSUMED: u32 = 0;
@@ -62,7 +62,7 @@ impl Gen<'_> {
     /// Parses the frame and sets the fields that depend on the result.
     pub fn parser(&mut self) -> Result<(), NotNative> {
         let parser = &self.program.parser;
-        if !parser.states.iter().all(covered) || !parser.states.iter().all(|state| self.extracts(state)) {
+        if !parser.states.iter().all(covered) {
             return Err(NotNative);
         }
         let done = self.b.create_block();
@@ -84,14 +84,6 @@ impl Gen<'_> {
         self.b.switch_to_block(done);
         self.parsed(error);
         Ok(())
-    }
-
-    /// Whether the state extracts headers of the wire only.
-    fn extracts(&self, state: &ParserState) -> bool {
-        state.ops.iter().all(|op| match op {
-            ParserOp::Extract(header) => !self.layout.regions[*header as usize].metadata,
-            _ => true,
-        })
     }
 
     /// Sets the place of the payload, `parser_error` and its count.
@@ -193,12 +185,11 @@ impl Gen<'_> {
         let errors = self.program.parser.errors;
         match op {
             ParserOp::Extract(header) => {
-                let region = self.layout.regions[*header as usize];
-                let from = self.take(u64::from(region.bytes), parsing);
-                let to = At { base: self.phv, offset: region.offset as i32 };
-                self.copy(to, from, region.bytes as usize);
+                let fields = self.program.layout.header(*header);
+                let from = self.take(u64::from(fields.len), parsing);
+                self.copy(self.fields(fields), from, fields.len as usize);
                 self.set_valid(*header, true);
-                self.advance(u64::from(region.bytes));
+                self.advance(u64::from(fields.len));
                 Ok(())
             }
             ParserOp::Set { target: AssignTarget::Field(field), value } => {

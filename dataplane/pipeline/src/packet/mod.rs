@@ -5,8 +5,9 @@ pub(crate) mod pool;
 
 use groupflow_base::Nanos;
 
-use crate::packet::pool::{PacketBody, Phv};
+use crate::packet::pool::PacketBody;
 use crate::port::Port;
+use crate::program::field::Field;
 use crate::program::info::DigestId;
 
 /// `standard_metadata.instance_type`, with BMv2's numbers.
@@ -30,7 +31,7 @@ pub enum Instance {
 
 /// The fields that a resubmitted, recirculated or cloned packet keeps.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Preserved(pub(crate) Vec<(u32, u128)>);
+pub struct Preserved(pub(crate) Vec<(Field, u128)>);
 
 /// A frame: its first bytes, and the number of further ones that no code reads.
 ///
@@ -212,12 +213,6 @@ impl Packet {
     /// Bytes of the frame that will leave if egress neither adds nor removes headers.
     pub fn wire_len(&self) -> usize {
         self.0.wire as usize
-    }
-
-    /// Whether native code made the packet; traced packets and their copies are the interpreter's.
-    #[inline]
-    pub(crate) fn is_native(&self) -> bool {
-        matches!(self.0.fields, Phv::Native(_))
     }
 
     /// `standard_metadata.priority`: the queue at the port, 0 the lowest.

@@ -7,48 +7,10 @@ use crate::packet::Packet;
 /// Buffers kept: as many as a burst leaves behind.
 const KEPT: usize = 4_096;
 
-/// A packet's fields, as its engine has them.
-#[derive(Debug, Clone)]
-pub(crate) enum Phv {
-    /// The interpreter's slots.
-    Slots(Box<[u128]>),
-    /// The native engine's words.
-    Native(Box<[u64]>),
-}
-
-impl Phv {
-    /// Words that hold a new packet.
-    #[inline]
-    pub fn native(&mut self, initial: &[u64]) -> &mut [u64] {
-        match self {
-            Phv::Native(words) if words.len() == initial.len() => words.copy_from_slice(initial),
-            _ => *self = Phv::Native(initial.into()),
-        }
-        self.own_native(initial.len()).unwrap_or_default()
-    }
-
-    /// The words of a packet of this engine and program.
-    #[inline]
-    pub fn own_native(&mut self, words: usize) -> Option<&mut [u64]> {
-        match self {
-            Phv::Native(fields) if fields.len() == words => Some(fields),
-            _ => None,
-        }
-    }
-
-    /// The slots of a packet of the interpreter and this program.
-    pub fn own_slots(&mut self, slots: usize) -> Option<&mut [u128]> {
-        match self {
-            Phv::Slots(fields) if fields.len() == slots => Some(fields),
-            _ => None,
-        }
-    }
-}
-
 /// The memory of a packet.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct PacketBody {
-    pub fields: Phv,
+    pub fields: Box<[u8]>,
     /// The bytes that no header covers; `None` where there are none.
     pub payload: Option<Arc<Vec<u8>>>,
     /// Bytes behind the payload that exist only as a length.
@@ -73,22 +35,10 @@ pub(crate) struct PacketPool {
 }
 
 impl PacketPool {
-    /// A packet whose contents are of an earlier one, or with these fields.
+    /// A packet whose contents are of an earlier one.
     #[inline]
-    pub fn packet(&mut self, fields: Phv) -> Box<PacketBody> {
-        self.packets.pop().map(|packet| packet.0).unwrap_or_else(|| {
-            Box::new(PacketBody {
-                fields,
-                payload: None,
-                tail: 0,
-                received: 0,
-                length: 0,
-                wire: 0,
-                truncate: None,
-                recirculate: None,
-                priority: 0,
-            })
-        })
+    pub fn packet(&mut self) -> Box<PacketBody> {
+        self.packets.pop().map(|packet| packet.0).unwrap_or_default()
     }
 
     /// A copy of these bytes, if there are any.
@@ -114,15 +64,7 @@ impl PacketPool {
     pub fn copy(&mut self, body: &PacketBody) -> Box<PacketBody> {
         match self.packets.pop() {
             Some(Packet(mut copy)) => {
-                match (&mut copy.fields, &body.fields) {
-                    (Phv::Native(to), Phv::Native(from)) if to.len() == from.len() => {
-                        to.copy_from_slice(from);
-                    }
-                    (Phv::Slots(to), Phv::Slots(from)) if to.len() == from.len() => {
-                        to.copy_from_slice(from);
-                    }
-                    (to, from) => *to = from.clone(),
-                }
+                copy.fields.clone_from(&body.fields);
                 copy.payload.clone_from(&body.payload);
                 let PacketBody { tail, received, length, wire, truncate, recirculate, priority, .. } = *body;
                 (copy.tail, copy.received, copy.length) = (tail, received, length);

@@ -3,8 +3,8 @@
 use crate::error::StateError;
 use crate::pipeline::Pipeline;
 use crate::program::entry::{CounterValue, MeterConfig};
+use crate::program::field::mask;
 use crate::program::info::{CounterId, MeterId, RegisterId, ValueSetId};
-use crate::program::phv::mask;
 use crate::state::meter;
 
 impl Pipeline {
@@ -54,8 +54,8 @@ impl Pipeline {
         if let Some(state) = self.externs.registers.get_mut(register.index()) {
             let cells = state.len();
             state.listed.get_or_insert_with(|| vec![false; cells]);
-            if let Some(native) = &mut self.native {
-                native.watch(register.index());
+            if let Some(machine) = &mut self.runner.machine {
+                machine.watch(register.index());
             }
         }
     }

@@ -8,13 +8,10 @@ use std::sync::Arc;
 
 use groupflow_base::Nanos;
 
-use crate::interpret;
-use crate::native::Native;
 use crate::packet::pool::PacketPool;
-use crate::packet::{
-    Arrival, Departure, DropReason, EgressOutcome, Fate, Frame, Ingress, Packet, Unicast, Verdict,
-};
+use crate::packet::{Arrival, Departure, EgressOutcome, Frame, Ingress, Packet, Unicast};
 use crate::program::Program;
+use crate::run::Runner;
 use crate::state::options::{Engine, PipelineOptions, Stats};
 use crate::state::table::TableState;
 use crate::state::{EngineParts, Externs};
@@ -25,7 +22,7 @@ pub struct Pipeline {
     pub(crate) program: Arc<Program>,
     pub(crate) tables: Vec<TableState>,
     pub(crate) externs: Externs,
-    pub(crate) native: Option<Native>,
+    pub(crate) runner: Runner,
     pool: PacketPool,
 }
 
@@ -39,8 +36,8 @@ impl Pipeline {
     pub fn with_options(program: Arc<Program>, options: PipelineOptions) -> Pipeline {
         let externs = Externs::new(&program, options);
         let tables = program.tables.iter().map(|table| TableState::new(table, &program.actions)).collect();
-        let native = Native::new(&program, &externs);
-        let mut pipeline = Pipeline { program, tables, externs, native, pool: PacketPool::default() };
+        let runner = Runner::new(&program, &externs);
+        let mut pipeline = Pipeline { program, tables, externs, runner, pool: PacketPool::default() };
         pipeline.install_declared();
         pipeline
     }
@@ -50,9 +47,9 @@ impl Pipeline {
         &self.program
     }
 
-    /// The engine that runs the program: never [`Engine::Auto`].
+    /// The engine that runs the program.
     pub fn engine(&self) -> Engine {
-        match self.native {
+        match self.runner.machine {
             Some(_) => Engine::Native,
             None => Engine::Interpreter,
         }
@@ -61,9 +58,7 @@ impl Pipeline {
     /// The counters of failures so far.
     pub fn stats(&self) -> Stats {
         let mut stats = self.externs.stats;
-        if let Some(native) = &self.native {
-            native.add_to(&mut stats);
-        }
+        self.runner.add_to(&mut stats);
         stats
     }
 
@@ -81,29 +76,17 @@ impl Pipeline {
     pub fn egress_into(
         &mut self, now: Nanos, packet: Packet, departure: Departure, frame: &mut Frame,
     ) -> EgressOutcome {
-        if self.native.is_some() && !packet.is_native() {
-            return self.trace_egress(now, packet, &departure, frame).0;
-        }
-        let (parts, native) = self.parts();
-        match native {
-            Some(native) => native.egress(parts, now, packet, &departure, frame),
-            None => interpret::egress(parts, now, packet, &departure, frame),
-        }
+        let (parts, runner) = self.parts();
+        runner.egress(parts, now, packet, &departure, frame)
     }
 
     /// Runs ingress, as [`Pipeline::ingress`], and leaves open whether the packet becomes a value that can
     /// wait. Either way the packet is treated as [`Pipeline::ingress`] and [`Pipeline::egress_into`] would.
     #[inline(always)] // the switch calls it twice, and once for each packet
     pub fn arrive<'a>(&'a mut self, now: Nanos, arrival: &'a Arrival, bytes: &'a [u8]) -> AtHand<'a> {
-        let (mut parts, native) = self.parts();
-        let interpreted = match native {
-            Some(native) => {
-                native.decide(&mut parts, now, arrival, bytes);
-                None
-            }
-            None => Some(interpret::ingress(parts, now, arrival, bytes)),
-        };
-        AtHand { pipeline: self, now, arrival, bytes, interpreted }
+        let (mut parts, runner) = self.parts();
+        runner.ingress(&mut parts, now, arrival, bytes);
+        AtHand { pipeline: self, arrival, bytes }
     }
 
     /// A copy of a packet for the replication engine. It shares the payload.
@@ -119,9 +102,9 @@ impl Pipeline {
     }
 
     #[inline]
-    fn parts(&mut self) -> (EngineParts<'_>, Option<&mut Native>) {
-        let Pipeline { program, tables, externs, native, pool } = self;
-        (EngineParts { program, externs, states: tables, pool }, native.as_mut())
+    fn parts(&mut self) -> (EngineParts<'_>, &mut Runner) {
+        let Pipeline { program, tables, externs, runner, pool } = self;
+        (EngineParts { program, externs, states: tables, pool }, runner)
     }
 }
 
@@ -129,11 +112,8 @@ impl Pipeline {
 #[derive(Debug)]
 pub struct AtHand<'a> {
     pipeline: &'a mut Pipeline,
-    now: Nanos,
     arrival: &'a Arrival,
     bytes: &'a [u8],
-    /// The interpreter's result; native code does not hand one over.
-    interpreted: Option<Ingress>,
 }
 
 impl AtHand<'_> {
@@ -144,11 +124,7 @@ impl AtHand<'_> {
         if self.pipeline.has_written() {
             return None;
         }
-        match (&self.interpreted, &self.pipeline.native) {
-            (None, Some(native)) => native.unicast(self.arrival.tail),
-            (Some(done), _) => interpret::unicast(done),
-            (None, None) => None,
-        }
+        self.pipeline.runner.unicast(&self.pipeline.externs, self.arrival.tail)
     }
 
     /// Runs egress, as [`Pipeline::egress_into`]. Only for a packet that [`AtHand::unicast`] describes: of
@@ -156,25 +132,16 @@ impl AtHand<'_> {
     #[inline]
     pub fn egress(self, departure: &Departure, frame: &mut Frame) -> EgressOutcome {
         debug_assert!(self.unicast().is_some(), "it has to be held");
-        let AtHand { pipeline, now, arrival, bytes, interpreted } = self;
-        let (mut parts, native) = pipeline.parts();
-        match (native, interpreted) {
-            (Some(native), None) => native.egress_at_hand(&mut parts, arrival.tail, bytes, departure, frame),
-            (None, Some(Ingress { packet: Some(packet), .. })) => {
-                interpret::egress(parts, now, packet, departure, frame)
-            }
-            _ => EgressOutcome { fate: Fate::Drop(DropReason::Marked), clone: None },
-        }
+        let AtHand { pipeline, arrival, bytes } = self;
+        let (mut parts, runner) = pipeline.parts();
+        runner.egress_at_hand(&mut parts, arrival.tail, bytes, departure, frame)
     }
 
     /// The verdict of ingress, as a value.
     #[inline]
     pub fn hold(self) -> Ingress {
-        let AtHand { pipeline, now, arrival, bytes, interpreted } = self;
-        let (parts, native) = pipeline.parts();
-        match (native, interpreted) {
-            (Some(native), None) => native.held(parts, now, arrival, bytes),
-            (_, done) => done.unwrap_or_else(|| Ingress::nothing(Verdict::Drop(DropReason::Marked))),
-        }
+        let AtHand { pipeline, arrival, bytes } = self;
+        let (mut parts, runner) = pipeline.parts();
+        runner.held(&mut parts, arrival, bytes)
     }
 }

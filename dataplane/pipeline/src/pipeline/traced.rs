@@ -3,17 +3,17 @@
 use groupflow_base::Nanos;
 
 use crate::error::FieldMatchError;
-use crate::interpret;
 use crate::packet::{Arrival, Departure, DropReason, EgressOutcome, Frame, Ingress, Packet};
 use crate::pipeline::Pipeline;
-use crate::program::phv::mask;
+use crate::program::field::mask;
+use crate::state::context::Context;
 use crate::trace::{masked, FieldMatch, Step};
 
 impl Pipeline {
     /// Runs ingress, as [`Pipeline::ingress`], and records its steps.
     pub fn trace_ingress(&mut self, now: Nanos, arrival: &Arrival, bytes: &[u8]) -> (Ingress, Vec<Step>) {
         self.externs.recording = Some(Box::default());
-        let done = interpret::ingress(self.parts().0, now, arrival, bytes);
+        let done = self.arrive(now, arrival, bytes).hold();
         (done, self.recorded())
     }
 
@@ -22,7 +22,7 @@ impl Pipeline {
         &mut self, now: Nanos, packet: Packet, departure: &Departure, frame: &mut Frame,
     ) -> (EgressOutcome, Vec<Step>) {
         self.externs.recording = Some(Box::default());
-        let done = interpret::egress(self.parts().0, now, packet, departure, frame);
+        let done = self.egress_into(now, packet, *departure, frame);
         (done, self.recorded())
     }
 
@@ -36,15 +36,14 @@ impl Pipeline {
         if !matches!(reason, DropReason::Marked | DropReason::Assertion) {
             return reason.to_string();
         }
-        let (counter, cell) = self.externs.counted;
+        let Context { counter, counter_cell, dropped_at, .. } = self.runner.context;
         let counter = counter
             .checked_sub(1)
             .filter(|_| reason == DropReason::Marked)
             .map(|counter| &self.program.counters[counter as usize]);
-        let word = counter.and_then(|counter| counter.reasons.get(usize::try_from(cell).ok()?));
+        let word = counter.and_then(|counter| counter.reasons.get(usize::try_from(counter_cell).ok()?));
         let text = word.map_or_else(|| reason.to_string(), |word| word.replace('_', " "));
-        let place =
-            self.externs.dropped_at.checked_sub(1).map(|place| &self.program.names.drops[place as usize]);
+        let place = dropped_at.checked_sub(1).map(|place| &self.program.names.drops[place as usize]);
         place.filter(|at| !at.is_empty()).map_or_else(|| text.clone(), |at| format!("{text} ({at})"))
     }
 
@@ -52,7 +51,8 @@ impl Pipeline {
     pub fn packet_matches(
         &mut self, now: Nanos, arrival: &Arrival, bytes: &[u8], wanted: &[FieldMatch],
     ) -> bool {
-        wanted.is_empty() || interpret::matches(self.parts().0, now, arrival, bytes, wanted)
+        let (mut parts, runner) = self.parts();
+        wanted.is_empty() || runner.matches(&mut parts, now, arrival, bytes, wanted)
     }
 
     /// Reads `header.field=value` or `header.field=value/mask`: numbers in decimal or hexadecimal digits,
@@ -66,17 +66,19 @@ impl Pipeline {
         let (value, bits) = masked(value).ok_or_else(shape)?;
         let unknown = || {
             let headers = self.program.names.headers.iter().zip(&self.program.layout.headers);
-            let packet = headers.filter(|(_, slots)| !slots.metadata).map(|((name, _), _)| name.as_str());
+            let packet = headers.filter(|(_, header)| !header.metadata).map(|((name, _), _)| name.as_str());
             wrong(format!(
                 "the program extracts no such field; its headers are {}",
                 packet.collect::<Vec<_>>().join(", ")
             ))
         };
         let (header, field) = self.program.names.field(name).ok_or_else(unknown)?;
-        let all = mask(self.program.layout.headers[header].fields[field].width);
+        let header = &self.program.layout.headers[header];
+        let (valid, field) = (header.validity(), header.fields[field]);
+        let all = mask(field.width);
         if value & !all != 0 {
             return Err(wrong(format!("the value does not fit the field's {} bits", all.count_ones())));
         }
-        Ok(FieldMatch { header, field, value: value & bits & all, mask: bits & all })
+        Ok(FieldMatch { valid, field, value: value & bits & all, mask: bits & all })
     }
 }

@@ -1,7 +1,7 @@
 //! Actions: lists of primitives.
 
 use crate::program::expr::Expr;
-use crate::program::phv::{Field, Wide};
+use crate::program::field::{Field, Wide};
 
 /// The target of an assignment.
 #[derive(Debug, Clone, PartialEq)]
@@ -49,7 +49,7 @@ pub(crate) enum Op {
     /// Headers one after another, from and to: those of stacks or unions; then a stack's count.
     CopyHeaders {
         pairs: Vec<(HeaderRef, HeaderRef)>,
-        next: Option<(u32, u32)>,
+        next: Option<(Field, Field)>,
     },
     /// A field of variable length, with its length.
     CopyVariable {

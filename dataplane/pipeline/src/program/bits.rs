@@ -17,14 +17,15 @@ pub fn read_bits(bytes: &[u8], offset: usize, width: usize) -> u128 {
     value
 }
 
-/// Writes the lowest `width` bits of `value` where [`read_bits`] finds them. The bits there must be zero.
+/// Writes the lowest `width` bits of `value` where [`read_bits`] finds them.
 pub fn write_bits(bytes: &mut [u8], offset: usize, width: usize, value: u128) {
     let (mut at, mut left) = (offset, width);
     while left > 0 {
         let available = 8 - at % 8;
         let take = available.min(left);
-        let chunk = (value >> (left - take)) as u8 & (0xff >> (8 - take));
-        bytes[at / 8] |= chunk << (available - take);
+        let (shift, mask) = (available - take, 0xff >> (8 - take));
+        let chunk = (value >> (left - take)) as u8 & mask;
+        bytes[at / 8] = bytes[at / 8] & !(mask << shift) | chunk << shift;
         at += take;
         left -= take;
     }

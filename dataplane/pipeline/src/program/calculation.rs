@@ -2,13 +2,14 @@
 
 use crate::program::bits::write_bits;
 use crate::program::expr::Expr;
+use crate::program::field::{Field, Wide};
 use crate::program::hash::Algorithm;
-use crate::program::phv::{Field, HeaderSlots, Layout, Wide};
+use crate::program::phv::{Header, Layout};
 
 /// A part of a calculation's input. Parts of invalid headers are left out, as in BMv2.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum InputPart {
-    /// A field, and the slot of its header's validity.
+    /// A field, and its header's validity.
     Field {
         field: Field,
         valid: u32,
@@ -18,7 +19,7 @@ pub(crate) enum InputPart {
         width: u8,
     },
     Header(u32),
-    /// A field of variable length, and the slot of its header's validity.
+    /// A field of variable length, and its header's validity.
     Variable(Wide, u32),
     /// Everything after the parsed headers.
     Payload,
@@ -35,7 +36,7 @@ pub(crate) struct Calculation {
 #[derive(Debug)]
 pub(crate) struct Checksum {
     pub field: Field,
-    /// The slot of the field's header's validity.
+    /// The field's header's validity.
     pub valid: u32,
     pub calculation: u32,
     pub condition: Option<Expr>,
@@ -43,7 +44,7 @@ pub(crate) struct Checksum {
 
 impl Calculation {
     /// Puts the parts after one another, bit by bit, into `buffer`. The last byte is filled with zeros.
-    pub fn gather(&self, layout: &Layout, phv: &[u128], payload: &[u8], buffer: &mut Vec<u8>) {
+    pub fn gather(&self, layout: &Layout, phv: &[u8], payload: &[u8], buffer: &mut Vec<u8>) {
         buffer.clear();
         let mut bits = 0;
         for part in &self.parts {
@@ -74,12 +75,18 @@ fn append(buffer: &mut Vec<u8>, bits: &mut usize, width: u8, value: u128) {
     *bits = end;
 }
 
-fn append_header(buffer: &mut Vec<u8>, bits: &mut usize, header: &HeaderSlots, phv: &[u128]) {
-    if header.is_valid(phv) {
-        for field in header.wire(phv) {
-            append(buffer, bits, field.width, field.bits(phv));
-        }
+fn append_header(buffer: &mut Vec<u8>, bits: &mut usize, header: &Header, phv: &[u8]) {
+    if !header.is_valid(phv) {
+        return;
     }
+    if *bits % 8 == 0 {
+        header.emit(phv, buffer);
+        *bits = 8 * buffer.len();
+        return;
+    }
+    let mut bytes = Vec::with_capacity(header.size(phv));
+    header.emit(phv, &mut bytes);
+    bytes.into_iter().for_each(|byte| append(buffer, bits, 8, byte.into()));
 }
 
 #[cfg(test)]

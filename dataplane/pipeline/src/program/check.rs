@@ -2,8 +2,8 @@
 
 use crate::error::TableError;
 use crate::program::entry::{ActionCall, EntryKey, Match};
+use crate::program::field::{mask, prefix_mask};
 use crate::program::info::{ActionInfo, KeyInfo, MatchKind, TableInfo};
-use crate::program::phv::{mask, prefix_mask};
 
 /// Whether the key fits the table.
 pub(crate) fn key(table: &TableInfo, key: &EntryKey) -> Result<(), TableError> {

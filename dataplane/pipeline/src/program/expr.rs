@@ -7,13 +7,14 @@
 
 use num_bigint::{BigInt, Sign};
 
-use crate::program::phv::{low, mask, sign_extend, Field, Layout, Wide};
+use crate::program::field::{low, mask, sign_extend, Field, Wide};
+use crate::program::phv::Layout;
 
 /// The values that an expression can read.
 #[derive(Clone, Copy)]
 pub(crate) struct Env<'a> {
     pub layout: &'a Layout,
-    pub phv: &'a [u128],
+    pub phv: &'a [u8],
     /// The arguments of the action that runs.
     pub locals: &'a [u128],
 }
@@ -129,10 +130,8 @@ impl Expr {
                 Some(header) => u128::from(env.layout.header(header).is_valid(env.phv)),
                 None => 0,
             },
-            Expr::LastIndex(stack) => {
-                env.phv[env.layout.stack(*stack).next as usize].wrapping_sub(1) & mask(32)
-            }
-            Expr::StackCount(stack) => env.phv[env.layout.stack(*stack).next as usize],
+            Expr::LastIndex(stack) => env.layout.stack(*stack).next.bits(env.phv).wrapping_sub(1) & mask(32),
+            Expr::StackCount(stack) => env.layout.stack(*stack).next.bits(env.phv),
             Expr::Unary(op, operand) => op.apply(operand.eval(env)),
             Expr::Binary(Binary::LogicalAnd, sides) => {
                 u128::from(sides.0.eval(env) != 0 && sides.1.eval(env) != 0)

@@ -10,6 +10,7 @@ pub(crate) mod control;
 pub(crate) mod deparser;
 pub(crate) mod entry;
 pub(crate) mod expr;
+pub(crate) mod field;
 pub(crate) mod hash;
 pub(crate) mod info;
 pub(crate) mod names;
@@ -26,13 +27,14 @@ use crate::program::calculation::{Calculation, Checksum};
 use crate::program::control::ControlNode;
 use crate::program::deparser::Deparser;
 use crate::program::expr::Expr;
+use crate::program::field::Field;
 use crate::program::info::{
     ActionInfo, CounterId, CounterInfo, DigestInfo, MeterInfo, ParamInfo, RegisterInfo, TableId, TableInfo,
     ValueSetInfo,
 };
 use crate::program::names::Names;
 use crate::program::parser::Parser;
-use crate::program::phv::{Field, Layout};
+use crate::program::phv::Layout;
 use crate::program::table::{Next, Table};
 
 /// The fields of `standard_metadata` that the target reads and writes. Programs may lack the optional ones.
@@ -171,9 +173,9 @@ impl Program {
     /// they are known, and no others.
     pub fn header_of(&self, fields: &[(&str, Option<u32>)]) -> Option<Vec<u32>> {
         let headers = self.names.headers.iter().zip(&self.layout.headers);
-        let headers = headers.filter(|((_, names), slots)| !slots.metadata && names.len() == fields.len());
-        let mut widths = headers.map(|((_, names), slots)| {
-            let widths = slots.fields.iter().map(|field| u32::from(field.width));
+        let headers = headers.filter(|((_, names), header)| !header.metadata && names.len() == fields.len());
+        let mut widths = headers.map(|((_, names), header)| {
+            let widths = header.fields.iter().map(|field| u32::from(field.width));
             names.iter().map(String::as_str).zip(widths).collect::<Vec<_>>()
         });
         let fits = |((name, width), known): (&(&str, u32), &(&str, Option<u32>))| {

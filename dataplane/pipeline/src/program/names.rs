@@ -1,7 +1,7 @@
 //! Names and places of a program's source, for traces. No engine needs them.
 
 use crate::program::info::shown;
-use crate::program::phv::HeaderSlots;
+use crate::program::phv::Header;
 
 /// A place in the source, such as `stages/acl.p4:31`; empty where p4c names none.
 pub(crate) type Place = Box<str>;
@@ -31,9 +31,9 @@ impl Names {
     }
 
     /// A header's fields with their values.
-    pub fn values(&self, header: u32, slots: &HeaderSlots, phv: &[u128]) -> Vec<(String, String)> {
+    pub fn values(&self, header: u32, place: &Header, phv: &[u8]) -> Vec<(String, String)> {
         let names = &self.headers[header as usize].1;
-        let fields = names.iter().zip(&slots.fields);
+        let fields = names.iter().zip(&place.fields);
         fields.map(|(name, field)| (name.clone(), shown(name, field.width.into(), field.bits(phv)))).collect()
     }
 

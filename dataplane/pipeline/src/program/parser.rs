@@ -2,7 +2,7 @@
 
 use crate::program::action::{AssignTarget, Op};
 use crate::program::expr::Expr;
-use crate::program::phv::Wide;
+use crate::program::field::Wide;
 
 /// How many states one packet may run: bounds parsers that loop without extracting.
 pub(crate) const STATE_LIMIT: usize = 1_000;

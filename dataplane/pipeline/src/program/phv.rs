@@ -1,186 +1,113 @@
 //! The packet header vector: where each field lives, and headers and stacks as groups of fields.
 //!
-//! A packet's state is one slice of values. Each header takes a run of it: first its validity, then its
-//! fields. Each stack has a further slot that counts the elements in use. A field of more than 128 bits is
-//! several fields of at most 128, the highest bits first, which only expressions see as one ([`Wide`]).
+//! A packet's fields are one run of bytes, for both engines: the validity of each header, one byte; then the
+//! fields of each header; then the counts of the stacks. The fields of a header lie as on the wire, so that a
+//! header is extracted and emitted by copying it, and a field costs something only where the program uses it.
+//! Metadata has numbers of 1 to 8 bytes, the lowest first. A field of more than 128 bits is several fields of
+//! at most 128, the highest bits first, which only expressions see as one ([`Wide`]).
 
-use num_bigint::{BigInt, Sign};
+use std::ops::Range;
 
-/// All ones in the lowest `width` bits.
-pub(crate) const fn mask(width: u8) -> u128 {
-    if width >= 128 {
-        u128::MAX
-    } else {
-        (1 << width) - 1
-    }
-}
-
-/// Ones in the highest `prefix` of `width` bits.
-pub(crate) fn prefix_mask(width: u8, prefix: u8) -> u128 {
-    mask(width) & !mask(width - prefix)
-}
-
-/// The value of the lowest `width` bits in two's complement, extended to 128 bits.
-pub(crate) const fn sign_extend(value: u128, width: u8) -> u128 {
-    let shift = 128 - width as u32;
-    (((value << shift) as i128) >> shift) as u128
-}
-
-/// A field: its place, 1 to 128 bits wide.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Field {
-    pub slot: u32,
-    pub width: u8,
-    pub signed: bool,
-}
-
-impl Field {
-    /// The value, sign-extended if the field is signed.
-    pub fn read(self, phv: &[u128]) -> u128 {
-        let value = phv[self.slot as usize];
-        if self.signed {
-            sign_extend(value, self.width)
-        } else {
-            value
-        }
-    }
-
-    /// The value's bits as they are stored: the higher ones are zero.
-    pub fn bits(self, phv: &[u128]) -> u128 {
-        phv[self.slot as usize]
-    }
-
-    /// Stores the value's lowest bits.
-    pub fn write(self, phv: &mut [u128], value: u128) {
-        phv[self.slot as usize] = value & mask(self.width);
-    }
-}
-
-/// A field of more than 128 bits, or of variable length.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Wide {
-    /// The slot of the highest bits.
-    pub slot: u32,
-    /// Bits; the most where the length varies.
-    pub width: u32,
-    pub signed: bool,
-    /// The slot of the number of bits, where that varies.
-    pub length: Option<u32>,
-}
-
-impl Wide {
-    /// The parts of a field that has the lowest `bits` of this one.
-    pub fn parts(self, bits: u32) -> impl Iterator<Item = Field> {
-        let (all, used) = (self.width.div_ceil(128), bits.div_ceil(128));
-        let top = bits.wrapping_sub(128 * used.saturating_sub(1)) as u8;
-        (0..used).map(move |part| Field {
-            slot: self.slot + all - used + part,
-            width: if part == 0 { top } else { 128 },
-            signed: false,
-        })
-    }
-
-    /// Bits in use.
-    pub fn bits(self, phv: &[u128]) -> u32 {
-        self.length.map_or(self.width, |slot| phv[slot as usize] as u32)
-    }
-
-    pub fn read(self, phv: &[u128]) -> BigInt {
-        let bits = self.bits(phv);
-        let value = self.parts(bits).fold(BigInt::default(), |value, part| (value << 128) + part.bits(phv));
-        if self.signed && value.bits() == u64::from(bits) && bits > 0 {
-            return value - (BigInt::from(1) << bits);
-        }
-        value
-    }
-
-    /// Stores the value's lowest bits.
-    pub fn write(self, phv: &mut [u128], value: &BigInt) {
-        let parts: Vec<Field> = self.parts(self.bits(phv)).collect();
-        for (i, part) in parts.into_iter().rev().enumerate() {
-            part.write(phv, low(&(value >> (128 * i))));
-        }
-    }
-}
-
-/// The lowest 128 bits of a number in two's complement.
-pub(crate) fn low(value: &BigInt) -> u128 {
-    let digits = value.iter_u64_digits().take(2).zip([0, 64]);
-    let magnitude = digits.fold(0, |low, (digit, shift)| low | u128::from(digit) << shift);
-    if value.sign() == Sign::Minus {
-        magnitude.wrapping_neg()
-    } else {
-        magnitude
-    }
-}
+use crate::program::field::{Field, Wide, SLACK};
 
 /// A header or metadata instance.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct HeaderSlots {
-    /// The slot of the validity; the fields follow.
+pub(crate) struct Header {
+    /// The byte of the validity.
     pub valid: u32,
+    /// The bytes of the fields, of a variable one the most. A header's are those on the wire.
+    pub first: u32,
+    pub len: u32,
     /// In the order of the wire, the parts of wide ones by themselves.
     pub fields: Vec<Field>,
-    /// The field of variable length, and its place among the fields. The slot of the length is the last.
-    pub variable: Option<(usize, Wide)>,
-    /// The slots of validity of the other headers of the same union: one of them at most is valid.
+    /// The field of variable length.
+    pub variable: Option<Wide>,
+    /// The validities of the other headers of the same union: one of them at most is valid.
     pub others: Vec<u32>,
-    /// Bits on the wire, without the field of variable length.
-    pub bits: u32,
     /// Metadata is always valid and never on the wire.
     pub metadata: bool,
     /// Index of the header type.
     pub kind: usize,
 }
 
-impl HeaderSlots {
-    pub fn bytes(&self) -> usize {
-        self.bits as usize / 8
+impl Header {
+    fn range(&self) -> Range<usize> {
+        self.first as usize..(self.first + self.len) as usize
+    }
+
+    /// Bytes on the wire where the field of variable length has so many bits.
+    pub fn bytes(&self, variable: u32) -> usize {
+        (self.len - self.variable.map_or(0, |field| field.width / 8)) as usize + variable as usize / 8
     }
 
     /// Bytes on the wire of this packet's header.
-    pub fn size(&self, phv: &[u128]) -> usize {
-        self.bytes() + self.variable.map_or(0, |(_, field)| field.bits(phv) as usize / 8)
+    pub fn size(&self, phv: &[u8]) -> usize {
+        self.bytes(self.variable.map_or(0, |field| field.bits(phv)))
     }
 
-    /// The fields in the order of the wire, of variable ones what is in use.
-    pub fn wire<'a>(&'a self, phv: &[u128]) -> impl Iterator<Item = Field> + 'a {
-        let (at, end, parts) = match self.variable {
-            Some((at, field)) => {
-                (at, at + field.width.div_ceil(128) as usize, Some(field.parts(field.bits(phv))))
-            }
-            None => (self.fields.len(), self.fields.len(), None),
-        };
-        let (before, after) = (&self.fields[..at], &self.fields[end..]);
-        before.iter().copied().chain(parts.into_iter().flatten()).chain(after.iter().copied())
+    /// The bytes of the field of variable length that are not in use: the place of the first, and how many.
+    /// The first one's bits before the field are those of another field.
+    fn unused(&self, phv: &[u8]) -> (usize, usize) {
+        self.variable.map_or((0, 0), |field| {
+            ((field.bit / 8 - self.first) as usize, (field.width - field.bits(phv)) as usize / 8)
+        })
     }
 
-    pub fn is_valid(&self, phv: &[u128]) -> bool {
+    /// Takes the fields from the wire, whose bytes are as many as the header has.
+    pub fn extract(&self, wire: &[u8], phv: &mut [u8]) {
+        let (at, unused) = self.unused(phv);
+        let fields = &mut phv[self.range()];
+        fields[at + unused..].copy_from_slice(&wire[at..]);
+        let before = wire.len().min(at + 1);
+        fields[..before].copy_from_slice(&wire[..before]);
+        self.set_valid(phv, true);
+    }
+
+    /// Appends the fields as on the wire.
+    pub fn emit(&self, phv: &[u8], wire: &mut Vec<u8>) {
+        let (at, unused) = self.unused(phv);
+        let (fields, first) = (&phv[self.range()], wire.len() + at);
+        wire.extend_from_slice(&fields[..at]);
+        wire.extend_from_slice(&fields[at + unused..]);
+        if let Some(skip @ 1..) = self.variable.map(|field| field.bit % 8) {
+            let own = 0xff >> skip;
+            wire[first] = fields[at] & !own | wire[first] & own;
+        }
+    }
+
+    /// The validity as a field.
+    pub fn validity(&self) -> Field {
+        Field::host(self.valid, 1)
+    }
+
+    pub fn is_valid(&self, phv: &[u8]) -> bool {
         phv[self.valid as usize] != 0
     }
 
-    pub fn set_valid(&self, phv: &mut [u128], valid: bool) {
-        phv[self.valid as usize] = u128::from(valid);
+    pub fn set_valid(&self, phv: &mut [u8], valid: bool) {
+        phv[self.valid as usize] = valid.into();
         if valid {
             self.others.iter().for_each(|&other| phv[other as usize] = 0);
         }
     }
 
     /// Sets all fields to 0; the length of a variable one stays, as in BMv2.
-    pub fn clear(&self, phv: &mut [u128]) {
-        let first = self.valid as usize + 1;
-        phv[first..first + self.fields.len()].fill(0);
+    pub fn clear(&self, phv: &mut [u8]) {
+        phv[self.range()].fill(0);
     }
 
     /// Takes over validity and fields of a header of the same type.
-    pub fn copy_from(&self, source: &HeaderSlots, phv: &mut [u128]) {
-        let first = source.valid as usize;
-        let last = first + source.fields.len() + usize::from(source.variable.is_some());
-        phv.copy_within(first..=last, self.valid as usize);
+    pub fn copy_from(&self, source: &Header, phv: &mut [u8]) {
+        phv.copy_within(source.range(), self.first as usize);
+        phv[self.valid as usize] = phv[source.valid as usize];
+        let lengths = self.variable.zip(source.variable);
+        if let Some((Some(to), Some(from))) = lengths.map(|(to, from)| (to.length, from.length)) {
+            to.write(phv, from.bits(phv));
+        }
     }
 
     /// P4's assignment: the fields of a header that becomes invalid stay, as in BMv2.
-    pub fn assign(&self, source: &HeaderSlots, phv: &mut [u128]) {
+    pub fn assign(&self, source: &Header, phv: &mut [u8]) {
         let valid = source.is_valid(phv);
         if valid {
             self.copy_from(source, phv);
@@ -194,14 +121,14 @@ impl HeaderSlots {
 pub(crate) struct Stack {
     /// Indices of the elements' headers.
     pub headers: Vec<u32>,
-    /// The slot that counts the elements in use; P4's `nextIndex`.
-    pub next: u32,
+    /// The number of elements in use; P4's `nextIndex`.
+    pub next: Field,
     /// In a stack of unions, whose stacks have one kind of header each: the other kinds.
     pub others: Vec<u32>,
 }
 
 impl Stack {
-    pub fn new(headers: Vec<u32>, next: u32) -> Stack {
+    pub fn new(headers: Vec<u32>, next: Field) -> Stack {
         Stack { headers, next, others: Vec::new() }
     }
 }
@@ -209,14 +136,32 @@ impl Stack {
 /// The fields, headers and stacks of a program.
 #[derive(Debug, Default)]
 pub(crate) struct Layout {
-    pub headers: Vec<HeaderSlots>,
+    pub headers: Vec<Header>,
     pub stacks: Vec<Stack>,
-    /// The values of a new packet: all zero, metadata valid.
-    pub initial: Box<[u128]>,
+    /// Bytes taken so far.
+    pub len: u32,
+    /// A new packet: all zero, metadata valid.
+    pub initial: Box<[u8]>,
 }
 
 impl Layout {
-    pub fn header(&self, index: u32) -> &HeaderSlots {
+    /// Takes room for a value.
+    pub fn take(&mut self, bytes: u32, align: u32) -> u32 {
+        let offset = self.len.next_multiple_of(align);
+        self.len = offset + bytes;
+        offset
+    }
+
+    /// Makes the new packet, when there is a place for all fields.
+    pub fn complete(&mut self) {
+        let mut initial = vec![0; (self.len + SLACK).next_multiple_of(8) as usize];
+        for header in self.headers.iter().filter(|header| header.metadata) {
+            initial[header.valid as usize] = 1;
+        }
+        self.initial = initial.into();
+    }
+
+    pub fn header(&self, index: u32) -> &Header {
         &self.headers[index as usize]
     }
 
@@ -231,8 +176,8 @@ impl Layout {
     }
 
     /// The last element in use.
-    pub fn last(&self, stack: u32, phv: &[u128]) -> Option<u32> {
-        let next = phv[self.stack(stack).next as usize];
+    pub fn last(&self, stack: u32, phv: &[u8]) -> Option<u32> {
+        let next = self.stack(stack).next.bits(phv);
         self.element(stack, next.checked_sub(1)?)
     }
 
@@ -243,7 +188,7 @@ impl Layout {
     }
 
     /// P4's `push_front`: shifts up by `count`; the first elements become invalid.
-    pub fn push(&self, stack: u32, count: u128, phv: &mut [u128]) {
+    pub fn push(&self, stack: u32, count: u128, phv: &mut [u8]) {
         let stack = self.stack(stack);
         let size = stack.headers.len();
         let count = usize::try_from(count).unwrap_or(size).min(size);
@@ -255,12 +200,12 @@ impl Layout {
                 self.header(header).set_valid(phv, false);
             }
         }
-        let next = &mut phv[stack.next as usize];
-        *next = (*next + count as u128).min(size as u128);
+        let next = stack.next.bits(phv) + count as u128;
+        stack.next.write(phv, next.min(size as u128));
     }
 
     /// P4's `pop_front`: shifts down by `count`; the last elements become invalid.
-    pub fn pop(&self, stack: u32, count: u128, phv: &mut [u128]) {
+    pub fn pop(&self, stack: u32, count: u128, phv: &mut [u8]) {
         let stack = self.stack(stack);
         let size = stack.headers.len();
         let count = usize::try_from(count).unwrap_or(size).min(size);
@@ -272,12 +217,12 @@ impl Layout {
                 self.header(header).set_valid(phv, false);
             }
         }
-        let next = &mut phv[stack.next as usize];
-        *next = next.saturating_sub(count as u128);
+        let next = stack.next.bits(phv);
+        stack.next.write(phv, next.saturating_sub(count as u128));
     }
 
     /// Sets all metadata to 0, as BMv2 does for clones, resubmitted and recirculated packets.
-    pub fn clear_metadata(&self, phv: &mut [u128]) {
+    pub fn clear_metadata(&self, phv: &mut [u8]) {
         for header in self.headers.iter().filter(|h| h.metadata) {
             header.clear(phv);
         }

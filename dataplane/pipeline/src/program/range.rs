@@ -1,7 +1,7 @@
 //! The range of the intermediate results of an expression.
 
 use crate::program::expr::Expr;
-use crate::program::phv::Field;
+use crate::program::field::Field;
 
 use Range::{Signed, Unsigned, Wrapped};
 

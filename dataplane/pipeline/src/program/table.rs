@@ -2,8 +2,8 @@
 
 use crate::program::action::Op;
 use crate::program::entry::{ActionCall, Entry};
+use crate::program::field::Field;
 use crate::program::info::{MatchKind, MeterUnit, TableInfo};
-use crate::program::phv::Field;
 
 /// The most fields a key may have.
 pub(crate) const MAX_KEY_FIELDS: usize = 64;
@@ -15,7 +15,7 @@ pub(crate) type Next = Option<u32>;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct KeyField {
     pub field: Field,
-    /// The slot of the header's validity: fields of invalid headers count as 0.
+    /// The header's validity: fields of invalid headers count as 0.
     pub valid: u32,
     /// P4's static mask.
     pub mask: u128,
@@ -47,7 +47,7 @@ pub(crate) struct Table {
 
 impl Table {
     /// Reads the key from a packet: words, each of a part of the key and shifted right.
-    pub fn gather(&self, phv: &[u128], words: &[(usize, u32)], key: &mut Vec<u64>) {
+    pub fn gather(&self, phv: &[u8], words: &[(usize, u32)], key: &mut Vec<u64>) {
         key.clear();
         key.extend(words.iter().map(|&(part, shift)| {
             let part = &self.key[part];

@@ -1,8 +1,10 @@
 //! The state that a program keeps between packets.
 
-// Native code works on the cells, too.
+// Native code works on the cells and the context, too.
 #[allow(unsafe_code)]
 pub(crate) mod cells;
+#[allow(unsafe_code)]
+pub(crate) mod context;
 pub(crate) mod group;
 pub(crate) mod index;
 pub(crate) mod meter;
@@ -19,9 +21,9 @@ use groupflow_base::Nanos;
 use crate::packet::pool::PacketPool;
 use crate::port::Port;
 use crate::program::entry::CounterValue;
+use crate::program::field::mask;
 use crate::program::info::MeterUnit;
 use crate::program::parser::Bits;
-use crate::program::phv::mask;
 use crate::program::Program;
 use crate::state::cells::Cells;
 use crate::state::group::Group;
@@ -77,14 +79,10 @@ pub(crate) struct Externs {
     /// The words of the key of the table being looked up, and the arguments of the action found.
     pub key: Vec<u64>,
     pub arguments: Vec<u128>,
-    /// The place where the last packet was marked to drop: a number in the program's names plus one, or 0.
-    pub dropped_at: u32,
-    /// The counter of drops, plus one, or 0, and the cell in which that packet was counted.
-    pub counted: (u32, u64),
+    /// The digests that the program asked for, of the packet at work.
+    pub digests: Vec<u32>,
     /// The steps of the packet that is traced, if one is.
     pub recording: Option<Box<Recording>>,
-    /// Fields that the native engine gives to the interpreter.
-    pub slots: Vec<u128>,
 }
 
 /// A register array.
@@ -172,10 +170,8 @@ impl Externs {
             scratch: Vec::new(),
             key: Vec::new(),
             arguments: Vec::new(),
-            dropped_at: 0,
-            counted: (0, 0),
+            digests: Vec::new(),
             recording: None,
-            slots: Vec::new(),
         }
     }
 

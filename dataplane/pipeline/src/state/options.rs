@@ -5,11 +5,8 @@ use crate::port::Port;
 /// The engine of a program.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Engine {
-    /// The fastest one that this machine and this program allow.
+    /// Machine code where this machine and program allow it, and the interpreter otherwise.
     #[default]
-    Auto,
-    /// Machine code where this machine and program allow it, even where much of it is left to the
-    /// interpreter.
     Native,
     /// The interpreter: slower, and the reference for native code.
     Interpreter,
@@ -28,7 +25,7 @@ pub struct PipelineOptions {
 
 impl Default for PipelineOptions {
     fn default() -> PipelineOptions {
-        PipelineOptions { drop_port: Port(511), seed: 1, engine: Engine::Auto }
+        PipelineOptions { drop_port: Port(511), seed: 1, engine: Engine::Native }
     }
 }
 

@@ -7,8 +7,8 @@
 //! first.
 
 use crate::program::entry::{EntryKey, Match};
+use crate::program::field::{mask, prefix_mask};
 use crate::program::info::{ActionInfo, MatchKind, TableInfo};
-use crate::program::phv::{mask, prefix_mask};
 
 /// In the first word: 0 without an action, otherwise the position of the action in the table's list, plus 1;
 /// and above [`ROW_SHIFT`] the number of the row.

@@ -286,7 +286,7 @@ impl P4 {
     }
 
     pub fn load(&self) -> Pipeline {
-        self.load_on(Engine::Auto)
+        self.load_on(Engine::Native)
     }
 
     pub fn load_on(&self, engine: Engine) -> Pipeline {
@@ -300,7 +300,7 @@ impl P4 {
     /// The program in each engine.
     pub fn engines(&self) -> [Pipeline; 2] {
         let program = Arc::new(Program::from_json(&self.json.to_string()).unwrap());
-        [Engine::Auto, Engine::Interpreter].map(|engine| {
+        [Engine::Native, Engine::Interpreter].map(|engine| {
             let options = PipelineOptions { engine, ..PipelineOptions::default() };
             Pipeline::with_options(Arc::clone(&program), options)
         })

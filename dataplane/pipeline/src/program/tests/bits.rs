@@ -9,7 +9,7 @@ proptest! {
 
     #[test]
     fn what_is_written_is_read(value: u128, offset in 0usize..40, width in 1usize..=128) {
-        let value = value & crate::program::phv::mask(width as u8);
+        let value = value & u128::MAX >> (128 - width);
         let mut bytes = [0; 24];
         write_bits(&mut bytes, offset, width, value);
         prop_assert_eq!(read_bits(&bytes, offset, width), value);
@@ -22,7 +22,7 @@ proptest! {
         bytes: [u8; 16], offset in 0usize..128, width in 1usize..=128,
     ) {
         prop_assume!(offset + width <= 128);
-        let mask = crate::program::phv::mask(width as u8);
+        let mask = u128::MAX >> (128 - width);
         let expected = u128::from_be_bytes(bytes) >> (128 - offset - width) & mask;
         prop_assert_eq!(read_bits(&bytes, offset, width), expected);
     }

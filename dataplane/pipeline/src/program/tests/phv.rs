@@ -1,30 +1,35 @@
 use super::*;
+use crate::program::bits::read_bits;
+use crate::program::field::{low, Location};
 
-/// A stack of four one-byte headers in slots 0..8, its counter in slot 8.
-fn stack_of_four() -> Layout {
-    let field = |slot| Field { slot, width: 8, signed: false };
-    let header = |i: u32| HeaderSlots {
-        valid: 2 * i,
-        fields: vec![field(2 * i + 1)],
-        bits: 8,
-        ..HeaderSlots::default()
-    };
-    Layout {
-        headers: (0..4).map(header).collect(),
-        stacks: vec![Stack::new(vec![0, 1, 2, 3], 8)],
-        initial: vec![0; 9].into(),
-    }
+/// A header of one byte.
+fn header(valid: u32, first: u32) -> Header {
+    let location = Location::Wire { bit: 8 * first };
+    let fields = vec![Field { location, width: 8, signed: false }];
+    Header { valid, first, len: 1, fields, ..Header::default() }
 }
 
-fn valid_values(layout: &Layout, phv: &[u128]) -> Vec<Option<u128>> {
-    let value = |h: &HeaderSlots| h.is_valid(phv).then(|| h.fields[0].read(phv));
+/// A stack of four headers, with their validities in bytes 0..4, their fields in 4..8 and the count in 8..12.
+fn stack_of_four() -> Layout {
+    let mut layout = Layout {
+        headers: (0..4).map(|i| header(i, 4 + i)).collect(),
+        stacks: vec![Stack::new(vec![0, 1, 2, 3], Field::host(8, 32))],
+        len: 12,
+        ..Layout::default()
+    };
+    layout.complete();
+    layout
+}
+
+fn valid_values(layout: &Layout, phv: &[u8]) -> Vec<Option<u128>> {
+    let value = |h: &Header| h.is_valid(phv).then(|| h.fields[0].read(phv));
     layout.headers.iter().map(value).collect()
 }
 
 #[test]
 fn push_and_pop_shift_the_elements() {
     let layout = stack_of_four();
-    let two = [1, 10, 1, 11, 0, 0, 0, 0, 2];
+    let count = layout.stacks[0].next;
     let cases: [(&str, u128, [Option<u128>; 4], u128); 6] = [
         ("push", 1, [None, Some(10), Some(11), None], 3),
         ("push", 3, [None, None, None, Some(10)], 4),
@@ -33,36 +38,46 @@ fn push_and_pop_shift_the_elements() {
         ("pop", 2, [None; 4], 0),
         ("pop", u128::MAX, [None; 4], 0),
     ];
-    for (op, count, expected, next) in cases {
-        let mut phv = two;
+    for (op, by, expected, next) in cases {
+        let mut phv = layout.initial.clone();
+        phv[..9].copy_from_slice(&[1, 1, 0, 0, 10, 11, 0, 0, 2]);
         match op {
-            "push" => layout.push(0, count, &mut phv),
-            _ => layout.pop(0, count, &mut phv),
+            "push" => layout.push(0, by, &mut phv),
+            _ => layout.pop(0, by, &mut phv),
         }
-        assert_eq!(valid_values(&layout, &phv), expected, "{op} {count}");
-        assert_eq!(phv[8], next, "{op} {count}");
+        assert_eq!(valid_values(&layout, &phv), expected, "{op} {by}");
+        assert_eq!(count.bits(&phv), next, "{op} {by}");
     }
 }
 
 #[test]
 fn last_needs_an_element() {
     let layout = stack_of_four();
-    let mut phv = [0; 9];
+    let mut phv = layout.initial.clone();
     assert_eq!(layout.last(0, &phv), None);
-    phv[8] = 2;
+    layout.stacks[0].next.write(&mut phv, 2);
     assert_eq!(layout.last(0, &phv), Some(1));
     assert_eq!(layout.element(0, 4), None);
     assert_eq!(layout.element(0, u128::MAX), None);
 }
 
 #[test]
-fn signed_fields_extend_their_sign() {
-    let field = Field { slot: 0, width: 8, signed: true };
-    let mut phv = [0];
-    field.write(&mut phv, -2i128 as u128);
-    assert_eq!(phv[0], 0xfe);
-    assert_eq!(field.read(&phv) as i128, -2);
-    assert_eq!(sign_extend(u128::MAX, 128), u128::MAX);
-    assert_eq!(mask(128), u128::MAX);
-    assert_eq!(mask(1), 1);
+fn a_field_of_variable_length_begins_anywhere() {
+    let length = Field::host(20, 32);
+    for begin in [0, 4] {
+        let variable = Wide { bit: 32 + begin, width: 64, signed: false, length: Some(length) };
+        let header = Header { valid: 0, first: 4, len: 10, variable: Some(variable), ..Header::default() };
+        for bytes in 0..=8u8 {
+            let wire: Vec<u8> = (0..2 + bytes).map(|byte| 0x12 + 0x13 * byte).collect();
+            let mut phv = vec![0xee; 64];
+            length.write(&mut phv, (8 * bytes).into());
+            header.extract(&wire, &mut phv);
+            assert_eq!(header.size(&phv), wire.len());
+            let first = read_bits(&wire, begin as usize, 8 * usize::from(bytes));
+            assert_eq!(low(&variable.read(&phv)), first, "{bytes} bytes from bit {begin}");
+            let mut emitted = vec![7];
+            header.emit(&phv, &mut emitted);
+            assert_eq!(emitted[1..], wire, "{bytes} bytes from bit {begin}");
+        }
+    }
 }
