@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::action::{single, target};
-use super::expr::{exact, expression};
+use super::expr::expression;
 use super::json::Json;
 use super::scope::{Place, Scope};
 use crate::error::LoadError;
@@ -210,7 +210,7 @@ fn parser_op(node: &Json<'_>, scope: &Scope) -> Result<ParserOp, LoadError> {
         "extract_VL" => {
             let [header, bits] = parameters.array()?;
             let extract = Box::new(extraction(&header, scope)?);
-            Ok(ParserOp::Variable(extract, exact(&bits, scope, &[])?))
+            Ok(ParserOp::Variable(extract, expression(&bits, scope, &[])?))
         }
         "set" => {
             let [to, from] = parameters.array()?;
@@ -229,7 +229,7 @@ fn parser_op(node: &Json<'_>, scope: &Scope) -> Result<ParserOp, LoadError> {
         }
         "verify" => {
             let [condition, error] = parameters.array()?;
-            let (condition, error) = (exact(&condition, scope, &[])?, exact(&error, scope, &[])?);
+            let (condition, error) = (expression(&condition, scope, &[])?, expression(&error, scope, &[])?);
             Ok(ParserOp::Verify { condition, error })
         }
         "shift" => {
@@ -238,7 +238,7 @@ fn parser_op(node: &Json<'_>, scope: &Scope) -> Result<ParserOp, LoadError> {
         }
         "advance" => {
             let [bits] = parameters.array()?;
-            Ok(ParserOp::Advance(exact(&bits, scope, &[])?))
+            Ok(ParserOp::Advance(expression(&bits, scope, &[])?))
         }
         "primitive" => {
             let [primitive] = parameters.array()?;

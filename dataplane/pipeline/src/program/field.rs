@@ -66,6 +66,7 @@ impl Field {
     }
 
     /// The value, sign-extended if the field is signed.
+    #[inline]
     pub fn read(self, phv: &[u8]) -> u128 {
         let value = self.bits(phv);
         if self.signed {
@@ -106,6 +107,7 @@ fn bytes_at<const N: usize>(phv: &[u8], at: usize) -> [u8; N] {
     bytes
 }
 
+#[inline]
 fn load_host(phv: &[u8], at: usize, bytes: u8) -> u64 {
     match bytes {
         1 => phv[at].into(),
@@ -124,6 +126,7 @@ fn store_host(phv: &mut [u8], at: usize, bytes: u8, value: u64) {
     }
 }
 
+#[inline]
 fn load_wire(phv: &[u8], bit: usize, width: usize) -> u128 {
     let (at, skip) = (bit / 8, bit % 8);
     match skip + width {
