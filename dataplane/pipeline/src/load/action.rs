@@ -127,7 +127,7 @@ pub(crate) fn target(node: &Json<'_>, scope: &Scope, params: Params<'_>) -> Resu
         }
         "stack_field" => {
             let (stack, offset, _) = scope.stack_field(&value)?;
-            Ok(AssignTarget::Last { stack, offset })
+            Ok(AssignTarget::Element { stack, index: scope.last_index(stack), offset })
         }
         "expression" if value.opt("op").is_none() => target(&value, scope, params),
         "expression" if value.get("op")?.str()? == "access_field" => match accessed(&value, scope, params)? {
@@ -197,8 +197,9 @@ fn op(node: &Json<'_>, scope: &Scope, params: Params<'_>, length: usize) -> Resu
             }
             _ => return Err(node.invalid("the fields are not of variable length, or one is too short")),
         },
-        "push" => Op::Push { stack: call.stack(0)?, count: call.value(1)? },
-        "pop" => Op::Pop { stack: call.stack(0)?, count: call.value(1)? },
+        name @ ("push" | "pop") => {
+            Op::Shift { stack: call.stack(0)?, count: call.value(1)?, push: name == "push" }
+        }
         "mark_to_drop" | "drop" => mark_to_drop(&call)?,
         "register_read" => {
             Op::RegisterRead { target: call.target(0)?, register: call.register(1)?, index: call.value(2)? }
@@ -273,7 +274,7 @@ fn copy_header(call: &Call<'_, '_>) -> Result<Op, LoadError> {
     if call.kind(&target) != call.kind(&source) {
         return Err(call.node.invalid("the headers have different types"));
     }
-    Ok(Op::CopyHeader { target, source })
+    Ok(Op::CopyHeaders { pairs: vec![(target, source)], next: None })
 }
 
 /// Of a stack of unions, the stacks of each kind of header.

@@ -39,7 +39,7 @@ pub(crate) fn expression(node: &Json<'_>, scope: &Scope, params: Params<'_>) -> 
         }
         "stack_field" => {
             let (stack, offset, _) = scope.stack_field(&value)?;
-            Ok(Expr::StackLast { stack, offset })
+            Ok(Expr::StackField { stack, index: Box::new(scope.last_index(stack)), offset })
         }
         // p4c wraps the expression of an action's argument once more.
         "expression" if value.opt("op").is_none() => expression(&value, scope, params),
@@ -76,8 +76,8 @@ fn operation(node: &Json<'_>, scope: &Scope, params: Params<'_>) -> Result<Expr,
         }
         "valid" => Ok(validity(scope, header_ref(&node.get("right")?, scope, params)?)),
         "access_field" => access_field(node, scope, params),
-        "last_stack_index" => stack().map(Expr::LastIndex),
-        "size_stack" => stack().map(Expr::StackCount),
+        "last_stack_index" => Ok(scope.last_index(stack()?)),
+        "size_stack" => Ok(Expr::Field(scope.layout.stack(stack()?).next)),
         "b2d" if is_unary => part("right"),
         "-" if is_unary => part("right").map(minus),
         "~" if is_unary => unary(Unary::Complement),
@@ -174,7 +174,7 @@ pub(crate) fn header_ref(node: &Json<'_>, scope: &Scope, params: Params<'_>) -> 
         "stack_field" => {
             let [stack, _last] = value.array()?;
             let stack = scope.stack(&stack)?;
-            Ok(HeaderRef::Element { stack, index: Expr::LastIndex(stack) })
+            Ok(HeaderRef::Element { stack, index: scope.last_index(stack) })
         }
         "expression" if value.opt("op").is_none() => header_ref(&value, scope, params),
         "expression" if value.get("op")?.str()? == "dereference_header_stack" => {

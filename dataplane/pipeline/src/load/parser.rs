@@ -132,7 +132,7 @@ fn key_parts(node: &Json<'_>, scope: &Scope) -> Result<Vec<(KeyPart, u8)>, LoadE
             let union = kind != "stack_field";
             let found = if union { scope.union_stack_field(&value)? } else { scope.stack_field(&value)? };
             let (stack, offset, field) = found;
-            (field, Expr::StackLast { stack, offset })
+            (field, Expr::StackField { stack, index: Box::new(scope.last_index(stack)), offset })
         }
         other => return Err(node.unsupported(format!("a transition key of type {other:?}"))),
     };

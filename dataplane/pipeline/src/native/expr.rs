@@ -83,13 +83,9 @@ impl Gen<'_> {
                 let value = self.b.ins().select(condition, a.value, b.value);
                 Ok(RangedValue { value, range: a.range.join(b.range) })
             }
-            Expr::StackLast { .. }
-            | Expr::StackField { .. }
-            | Expr::StackValid { .. }
-            | Expr::LastIndex(_)
-            | Expr::StackCount(_)
-            | Expr::Wide(_)
-            | Expr::Number(_) => Err(NotNative),
+            Expr::StackField { .. } | Expr::StackValid { .. } | Expr::Wide(_) | Expr::Number(_) => {
+                Err(NotNative)
+            }
         }
     }
 

@@ -62,11 +62,6 @@ pub(crate) enum Expr {
     Field(Field),
     /// An argument of the action.
     Local(u32),
-    /// A field of the last element in use; 0 where there is none.
-    StackLast {
-        stack: u32,
-        offset: u32,
-    },
     /// A field of an element; 0 past the end.
     StackField {
         stack: u32,
@@ -78,10 +73,6 @@ pub(crate) enum Expr {
         stack: u32,
         index: Box<Expr>,
     },
-    /// The index of the last element in use, as 32 bits.
-    LastIndex(u32),
-    /// The number of elements in use.
-    StackCount(u32),
     Unary(Unary, Box<Expr>),
     Binary(Binary, Box<(Expr, Expr)>),
     /// `cond ? left : right`.
@@ -119,18 +110,14 @@ impl Expr {
             Expr::Const(value) => *value,
             Expr::Field(field) => field.read(env.phv),
             Expr::Local(index) => env.locals.get(*index as usize).copied().unwrap_or(0),
-            Expr::StackLast { stack, offset } => {
-                element_field(env, env.layout.last(*stack, env.phv), *offset)
-            }
             Expr::StackField { stack, index, offset } => {
-                element_field(env, env.layout.element(*stack, index.eval(env)), *offset)
+                let header = env.layout.element(*stack, index.eval(env));
+                header.map_or(0, |header| env.layout.header(header).fields[*offset as usize].read(env.phv))
             }
             Expr::StackValid { stack, index } => match env.layout.element(*stack, index.eval(env)) {
                 Some(header) => u128::from(env.layout.header(header).is_valid(env.phv)),
                 None => 0,
             },
-            Expr::LastIndex(stack) => env.layout.stack(*stack).next.bits(env.phv).wrapping_sub(1) & mask(32),
-            Expr::StackCount(stack) => env.layout.stack(*stack).next.bits(env.phv),
             _ => low(&self.big(env)),
         }
     }
@@ -187,7 +174,7 @@ impl Expr {
             Expr::Field(field) => field.signed,
             Expr::Wide(field) => field.signed,
             Expr::Number(value) => value.sign() == Sign::Minus,
-            Expr::StackLast { stack, offset } | Expr::StackField { stack, offset, .. } => {
+            Expr::StackField { stack, offset, .. } => {
                 layout.header(layout.stack(*stack).headers[0]).fields[*offset as usize].signed
             }
             Expr::Unary(Unary::Complement | Unary::Wrap(_), _) => true,
@@ -227,13 +214,6 @@ impl Expr {
 fn natural(value: u128, exceeded: &mut bool) -> i128 {
     *exceeded |= value > i128::MAX as u128;
     value as i128
-}
-
-fn element_field(env: Env<'_>, header: Option<u32>, offset: u32) -> u128 {
-    match header {
-        Some(header) => env.layout.header(header).fields[offset as usize].read(env.phv),
-        None => 0,
-    }
 }
 
 impl Unary {
