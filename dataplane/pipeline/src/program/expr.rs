@@ -92,38 +92,38 @@ impl Expr {
         match self {
             Expr::Unary(..) | Expr::Binary(..) | Expr::Select(_) => {
                 let mut exceeded = false;
-                let value = self.small(env, &mut exceeded);
+                let value = self.small(&env, &mut exceeded);
                 if exceeded {
                     low(&self.big(env))
                 } else {
                     value as u128
                 }
             }
-            leaf => leaf.leaf(env),
+            leaf => leaf.leaf(&env),
         }
     }
 
     /// The lowest 128 bits of a value without operands.
     #[inline(always)] // into `eval`, where most expressions end
-    fn leaf(&self, env: Env<'_>) -> u128 {
+    fn leaf(&self, env: &Env<'_>) -> u128 {
         match self {
             Expr::Const(value) => *value,
             Expr::Field(field) => field.read(env.phv),
             Expr::Local(index) => env.locals.get(*index as usize).copied().unwrap_or(0),
             Expr::StackField { stack, index, offset } => {
-                let header = env.layout.element(*stack, index.eval(env));
+                let header = env.layout.element(*stack, index.eval(*env));
                 header.map_or(0, |header| env.layout.header(header).fields[*offset as usize].read(env.phv))
             }
-            Expr::StackValid { stack, index } => match env.layout.element(*stack, index.eval(env)) {
+            Expr::StackValid { stack, index } => match env.layout.element(*stack, index.eval(*env)) {
                 Some(header) => u128::from(env.layout.header(header).is_valid(env.phv)),
                 None => 0,
             },
-            _ => low(&self.big(env)),
+            _ => low(&self.big(*env)),
         }
     }
 
     /// The whole value. Says so in `exceeded` if it, or one on the way to it, does not fit: then it is another.
-    fn small(&self, env: Env<'_>, exceeded: &mut bool) -> i128 {
+    fn small(&self, env: &Env<'_>, exceeded: &mut bool) -> i128 {
         match self {
             Expr::Const(value) => natural(*value, exceeded),
             Expr::Field(field) if !field.signed => natural(field.bits(env.phv), exceeded),
@@ -161,8 +161,8 @@ impl Expr {
                 Sign::NoSign => parts.2.big(env),
                 _ => parts.1.big(env),
             },
-            leaf if leaf.may_be_negative(env.layout) => BigInt::from(leaf.leaf(env) as i128),
-            leaf => BigInt::from(leaf.leaf(env)),
+            leaf if leaf.may_be_negative(env.layout) => BigInt::from(leaf.leaf(&env) as i128),
+            leaf => BigInt::from(leaf.leaf(&env)),
         }
     }
 

@@ -88,10 +88,14 @@ impl Field {
     /// Stores the value's lowest bits.
     #[inline]
     pub fn write(self, phv: &mut [u8], value: u128) {
-        let value = value & mask(self.width);
         match self.location {
-            Location::Host { offset, bytes } => store_host(phv, offset as usize, bytes, value as u64),
-            Location::Wire { bit } => store_wire(phv, bit as usize, self.width.into(), value),
+            Location::Host { offset, bytes } => {
+                let value = value as u64 & u64::MAX >> (64 - self.width);
+                store_host(phv, offset as usize, bytes, value);
+            }
+            Location::Wire { bit } => {
+                store_wire(phv, bit as usize, self.width.into(), value & mask(self.width));
+            }
         }
     }
 }
