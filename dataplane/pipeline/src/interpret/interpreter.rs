@@ -81,9 +81,7 @@ impl Interpreter<'_> {
                 field.write(self.phv, &value);
             }
             Op::Assign { target, value } => self.assign(target, self.eval(value, locals), locals),
-            Op::AddHeader(_) | Op::RemoveHeader(_) | Op::CopyHeader { .. } | Op::CopyHeaders { .. } => {
-                self.header_step(op, locals)
-            }
+            Op::AddHeader(_) | Op::RemoveHeader(_) | Op::CopyHeaders { .. } => self.header_step(op, locals),
             Op::CopyVariable { target, source } => {
                 let value = source.read(self.phv);
                 if let (Some(to), Some(from)) = (target.length, source.length) {
@@ -91,13 +89,9 @@ impl Interpreter<'_> {
                 }
                 target.write(self.phv, &value);
             }
-            Op::Push { stack, count } => {
+            Op::Shift { stack, count, push } => {
                 let count = self.eval(count, locals);
-                self.program.layout.push(*stack, count, self.phv);
-            }
-            Op::Pop { stack, count } => {
-                let count = self.eval(count, locals);
-                self.program.layout.pop(*stack, count, self.phv);
+                self.program.layout.shift(*stack, count, *push, self.phv);
             }
             Op::MarkToDrop { egress_spec, mcast_grp, place } => {
                 self.context.dropped_at = (*place).into();
@@ -204,13 +198,6 @@ impl Interpreter<'_> {
                     self.context.length = self.context.length.saturating_sub(size);
                 }
             }
-            Op::CopyHeader { target, source } => {
-                if let (Some(target), Some(source)) =
-                    (self.header(target, locals), self.header(source, locals))
-                {
-                    layout.header(target).assign(layout.header(source), self.phv);
-                }
-            }
             Op::CopyHeaders { pairs, next } => {
                 for (target, source) in pairs {
                     if let (Some(to), Some(from)) = (self.header(target, locals), self.header(source, locals))
@@ -292,7 +279,6 @@ impl Interpreter<'_> {
             AssignTarget::Element { stack, index, offset } => {
                 (layout.element(*stack, self.eval(index, locals)), offset)
             }
-            AssignTarget::Last { stack, offset } => (layout.last(*stack, self.phv), offset),
         };
         if let Some(header) = element {
             layout.header(header).fields[*offset as usize].write(self.phv, value);

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::expr::{accessed, exact, expression, header_ref, operation_of, union_of, Params};
+use super::expr::{accessed, expression, header_ref, operator, union_of, Params};
 use super::json::Json;
 use super::names::place;
 use super::scope::{Place, Scope};
@@ -58,14 +58,8 @@ impl<'n> Call<'n, '_> {
         self.parameters.get(i).ok_or_else(missing)
     }
 
-    /// A value of which the lowest bits count.
     fn value(&self, i: usize) -> Result<Expr, LoadError> {
         expression(self.parameter(i)?, self.scope, self.params)
-    }
-
-    /// A value that counts as a whole.
-    fn exact(&self, i: usize) -> Result<Expr, LoadError> {
-        exact(self.parameter(i)?, self.scope, self.params)
     }
 
     fn target(&self, i: usize) -> Result<AssignTarget, LoadError> {
@@ -133,7 +127,7 @@ pub(crate) fn target(node: &Json<'_>, scope: &Scope, params: Params<'_>) -> Resu
         }
         "stack_field" => {
             let (stack, offset, _) = scope.stack_field(&value)?;
-            Ok(AssignTarget::Last { stack, offset })
+            Ok(AssignTarget::Element { stack, index: scope.last_index(stack), offset })
         }
         "expression" if value.opt("op").is_none() => target(&value, scope, params),
         "expression" if value.get("op")?.str()? == "access_field" => match accessed(&value, scope, params)? {
@@ -176,7 +170,7 @@ fn op(node: &Json<'_>, scope: &Scope, params: Params<'_>, length: usize) -> Resu
     if let Some((op, in_place)) = arithmetic(name.str()?) {
         let first = usize::from(!in_place);
         let sides = [call.parameter(first)?, call.parameter(first + 1)?];
-        let value = operation_of(node, op, sides, scope, params)?;
+        let value = operator(node, op, sides, scope, params)?;
         return Ok(Op::Assign { target: call.target(0)?, value });
     }
     Ok(match name.str()? {
@@ -203,23 +197,24 @@ fn op(node: &Json<'_>, scope: &Scope, params: Params<'_>, length: usize) -> Resu
             }
             _ => return Err(node.invalid("the fields are not of variable length, or one is too short")),
         },
-        "push" => Op::Push { stack: call.stack(0)?, count: call.exact(1)? },
-        "pop" => Op::Pop { stack: call.stack(0)?, count: call.exact(1)? },
+        name @ ("push" | "pop") => {
+            Op::Shift { stack: call.stack(0)?, count: call.value(1)?, push: name == "push" }
+        }
         "mark_to_drop" | "drop" => mark_to_drop(&call)?,
         "register_read" => {
-            Op::RegisterRead { target: call.target(0)?, register: call.register(1)?, index: call.exact(2)? }
+            Op::RegisterRead { target: call.target(0)?, register: call.register(1)?, index: call.value(2)? }
         }
         "register_write" => {
-            Op::RegisterWrite { register: call.register(0)?, index: call.exact(1)?, value: call.value(2)? }
+            Op::RegisterWrite { register: call.register(0)?, index: call.value(1)?, value: call.value(2)? }
         }
-        "count" => Op::Count { counter: call.named(0, "counter", &scope.counters)?, index: call.exact(1)? },
+        "count" => Op::Count { counter: call.named(0, "counter", &scope.counters)?, index: call.value(1)? },
         "execute_meter" => Op::ExecuteMeter {
             meter: call.named(0, "meter", &scope.meters)?,
-            index: call.exact(1)?,
+            index: call.value(1)?,
             target: call.target(2)?,
         },
         "clone_ingress_pkt_to_egress" | "clone_egress_pkt_to_egress" => {
-            Op::Clone { session: call.exact(0)?, list: call.field_list(1)? }
+            Op::Clone { session: call.value(0)?, list: call.field_list(1)? }
         }
         "generate_digest" => Op::Digest(call.listed(1, "learn list", &scope.learn_lists)?),
         "resubmit" => Op::Resubmit(call.field_list(0)?),
@@ -228,18 +223,18 @@ fn op(node: &Json<'_>, scope: &Scope, params: Params<'_>, length: usize) -> Resu
             target: call.target(0)?,
             base: call.value(1)?,
             calculation: call.named(2, "calculation", &scope.calculations)?,
-            max: call.exact(3)?,
+            max: call.value(3)?,
         },
         "modify_field_rng_uniform" => {
-            Op::Random { target: call.target(0)?, low: call.exact(1)?, high: call.exact(2)? }
+            Op::Random { target: call.target(0)?, low: call.value(1)?, high: call.value(2)? }
         }
-        "truncate" => Op::Truncate(call.exact(0)?),
-        "assert" | "assume" => Op::Assert { condition: call.exact(0)?, place: 0 },
+        "truncate" => Op::Truncate(call.value(0)?),
+        "assert" | "assume" => Op::Assert { condition: call.value(0)?, place: 0 },
         "exit" => Op::Exit,
         // Log messages of a program have no reader.
         "log_msg" | "no_op" => Op::Nothing,
         "_jump" => Op::Jump(call.jump(0, length)?),
-        "_jump_if_zero" => Op::JumpIfZero { condition: call.exact(0)?, to: call.jump(1, length)? },
+        "_jump_if_zero" => Op::JumpIfZero { condition: call.value(0)?, to: call.jump(1, length)? },
         other => return Err(name.unsupported(format!("the primitive {other:?}{}", placed(node)))),
     })
 }
@@ -279,7 +274,7 @@ fn copy_header(call: &Call<'_, '_>) -> Result<Op, LoadError> {
     if call.kind(&target) != call.kind(&source) {
         return Err(call.node.invalid("the headers have different types"));
     }
-    Ok(Op::CopyHeader { target, source })
+    Ok(Op::CopyHeaders { pairs: vec![(target, source)], next: None })
 }
 
 /// Of a stack of unions, the stacks of each kind of header.

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::entries::{action_id, TableScope};
-use super::expr::exact;
+use super::expr::expression;
 use super::externs::DirectMeters;
 use super::json::Json;
 use super::scope::Scope;
@@ -71,7 +71,7 @@ fn control(node: &Json<'_>, context: &TableScope<'_>, controls: &mut Controls) -
         controls.nodes.push(ControlNode::Table(id.0));
     }
     for node in &conditions {
-        let condition = exact(&node.get("expression")?, context.scope, &[])?;
+        let condition = expression(&node.get("expression")?, context.scope, &[])?;
         let (on_true, on_false) = (next(node, "true_next", &names)?, next(node, "false_next", &names)?);
         controls.nodes.push(ControlNode::Condition { condition, on_true, on_false });
     }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::action::{single, target};
-use super::expr::{exact, expression};
+use super::expr::expression;
 use super::json::Json;
 use super::scope::{Place, Scope};
 use crate::error::LoadError;
@@ -132,7 +132,7 @@ fn key_parts(node: &Json<'_>, scope: &Scope) -> Result<Vec<(KeyPart, u8)>, LoadE
             let union = kind != "stack_field";
             let found = if union { scope.union_stack_field(&value)? } else { scope.stack_field(&value)? };
             let (stack, offset, field) = found;
-            (field, Expr::StackLast { stack, offset })
+            (field, Expr::StackField { stack, index: Box::new(scope.last_index(stack)), offset })
         }
         other => return Err(node.unsupported(format!("a transition key of type {other:?}"))),
     };
@@ -210,7 +210,7 @@ fn parser_op(node: &Json<'_>, scope: &Scope) -> Result<ParserOp, LoadError> {
         "extract_VL" => {
             let [header, bits] = parameters.array()?;
             let extract = Box::new(extraction(&header, scope)?);
-            Ok(ParserOp::Variable(extract, exact(&bits, scope, &[])?))
+            Ok(ParserOp::Variable(extract, expression(&bits, scope, &[])?))
         }
         "set" => {
             let [to, from] = parameters.array()?;
@@ -229,7 +229,7 @@ fn parser_op(node: &Json<'_>, scope: &Scope) -> Result<ParserOp, LoadError> {
         }
         "verify" => {
             let [condition, error] = parameters.array()?;
-            let (condition, error) = (exact(&condition, scope, &[])?, exact(&error, scope, &[])?);
+            let (condition, error) = (expression(&condition, scope, &[])?, expression(&error, scope, &[])?);
             Ok(ParserOp::Verify { condition, error })
         }
         "shift" => {
@@ -238,7 +238,7 @@ fn parser_op(node: &Json<'_>, scope: &Scope) -> Result<ParserOp, LoadError> {
         }
         "advance" => {
             let [bits] = parameters.array()?;
-            Ok(ParserOp::Advance(exact(&bits, scope, &[])?))
+            Ok(ParserOp::Advance(expression(&bits, scope, &[])?))
         }
         "primitive" => {
             let [primitive] = parameters.array()?;

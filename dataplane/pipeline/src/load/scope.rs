@@ -6,6 +6,7 @@ use super::json::Json;
 use super::types::{header_type, FieldType, HeaderType};
 use crate::error::LoadError;
 use crate::program::action::Op;
+use crate::program::expr::{Binary, Expr};
 use crate::program::field::{host_bytes, Field, Location, Wide};
 use crate::program::phv::{Header, Layout, Stack};
 
@@ -386,6 +387,13 @@ impl Scope {
     /// The stack that the node, a string, names.
     pub fn stack(&self, node: &Json<'_>) -> Result<u32, LoadError> {
         node.named(&self.stacks, "header stack").copied()
+    }
+
+    /// The index of the last element in use, as 32 bits.
+    pub fn last_index(&self, stack: u32) -> Expr {
+        let binary = |op, a, b| Expr::Binary(op, Box::new((a, Expr::Const(b))));
+        let next = Expr::Field(self.layout.stack(stack).next);
+        binary(Binary::And, binary(Binary::Sub, next, 1), u32::MAX.into())
     }
 
     /// The position of a field within a stack's elements, with the field in the first of them.

@@ -23,12 +23,18 @@ use crate::program::Program;
 use crate::state::context::{arrival, departure, Context, EntryPoint, Setting, Word};
 use crate::state::options::Engine;
 
-/// The steps that the interpreter does for native code, each with the action's arguments where they are
-/// known.
-#[derive(Debug, Default)]
+/// A step that the interpreter does for native code.
+#[derive(Debug, PartialEq)]
+pub(crate) enum RareStep {
+    Ops(Vec<Op>),
+    Test(Expr),
+}
+
+/// The steps that the interpreter does, each with the action's arguments where they are known; and whether it
+/// also parses.
+#[derive(Debug, Default, PartialEq)]
 pub(crate) struct Rare {
-    pub ops: Vec<(Vec<Op>, Vec<u128>)>,
-    pub tests: Vec<(Expr, Vec<u128>)>,
+    pub steps: Vec<(RareStep, Vec<u128>)>,
     pub parser: bool,
 }
 

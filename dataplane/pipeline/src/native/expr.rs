@@ -7,8 +7,8 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, InstBuilder, Value};
 
 use crate::native::gen::{Gen, NotNative};
+use crate::native::range::Range::{self, Signed, Unsigned};
 use crate::program::expr::{Binary, Expr, Unary};
-use crate::program::range::Range::{self, Signed, Unsigned};
 
 /// The arguments of an action.
 #[derive(Debug, Clone, Copy)]
@@ -49,10 +49,7 @@ impl Gen<'_> {
     pub fn expr(&mut self, expr: &Expr, locals: Locals<'_>) -> Result<RangedValue, NotNative> {
         match expr {
             Expr::Const(value) => {
-                let range = match value.leading_ones() {
-                    0 => Unsigned(128 - value.leading_zeros()),
-                    ones => Signed(129 - ones),
-                };
+                let range = Unsigned(128 - value.leading_zeros());
                 Ok(RangedValue { value: self.int(*value as u64), range })
             }
             Expr::Field(field) => {
@@ -86,14 +83,9 @@ impl Gen<'_> {
                 let value = self.b.ins().select(condition, a.value, b.value);
                 Ok(RangedValue { value, range: a.range.join(b.range) })
             }
-            Expr::StackLast { .. }
-            | Expr::StackField { .. }
-            | Expr::StackValid { .. }
-            | Expr::LastIndex(_)
-            | Expr::StackCount(_)
-            | Expr::Wide(_)
-            | Expr::Number(_)
-            | Expr::Big(_) => Err(NotNative),
+            Expr::StackField { .. } | Expr::StackValid { .. } | Expr::Wide(_) | Expr::Number(_) => {
+                Err(NotNative)
+            }
         }
     }
 
@@ -163,18 +155,15 @@ impl Gen<'_> {
                 let shifted = self.b.ins().ishl(x, amount);
                 (self.unless_out(amount, shifted), a.range.shl(right))
             }
-            Binary::ShrUnsigned => {
+            Binary::Shr if matches!(a.range, Signed(_)) => {
+                let (x, amount, most) = (a.exact()?, b.natural()?, self.int(63));
+                let amount = self.b.ins().umin(amount, most);
+                (self.b.ins().sshr(x, amount), a.range)
+            }
+            Binary::Shr => {
                 let (x, amount) = (a.natural()?, b.natural()?);
                 let shifted = self.b.ins().ushr(x, amount);
                 (self.unless_out(amount, shifted), a.range)
-            }
-            Binary::ShrSigned => {
-                let (x, amount, most) = (a.exact()?, b.natural()?, self.int(63));
-                if a.range == Unsigned(64) {
-                    return Err(NotNative);
-                }
-                let amount = self.b.ins().umin(amount, most);
-                (self.b.ins().sshr(x, amount), a.range)
             }
             Binary::Div | Binary::Mod => {
                 let (x, y) = (a.natural()?, b.natural()?);
@@ -196,11 +185,8 @@ impl Gen<'_> {
                 let either = self.b.ins().bor(either.0, either.1);
                 (self.is_not_zero(either), Unsigned(1))
             }
-            Binary::Eq | Binary::Ne | Binary::Less { .. } | Binary::LessEq { .. } => {
+            Binary::Eq | Binary::Ne | Binary::Less | Binary::LessEq => {
                 (self.comparison(op, a, b)?, Unsigned(1))
-            }
-            Binary::SaturatingAdd { width, signed } | Binary::SaturatingSub { width, signed } => {
-                return self.saturating(op, a, b, width, signed)
             }
         };
         Ok(RangedValue { value, range })
@@ -220,29 +206,12 @@ impl Gen<'_> {
         let code = match op {
             Binary::Eq => IntCC::Equal,
             Binary::Ne => IntCC::NotEqual,
-            Binary::Less { signed: true } if is_signed => IntCC::SignedLessThan,
-            Binary::Less { signed: false } if !is_signed => IntCC::UnsignedLessThan,
-            Binary::LessEq { signed: true } if is_signed => IntCC::SignedLessThanOrEqual,
-            Binary::LessEq { signed: false } if !is_signed => IntCC::UnsignedLessThanOrEqual,
-            _ => return Err(NotNative),
+            Binary::Less if is_signed => IntCC::SignedLessThan,
+            Binary::Less => IntCC::UnsignedLessThan,
+            _ if is_signed => IntCC::SignedLessThanOrEqual,
+            _ => IntCC::UnsignedLessThanOrEqual,
         };
         Ok(self.test(code, a.value, b.value))
-    }
-
-    fn saturating(
-        &mut self, op: Binary, a: RangedValue, b: RangedValue, width: u8, signed: bool,
-    ) -> Result<RangedValue, NotNative> {
-        // 62 bits leave room for the exact result.
-        if width > 62 {
-            return Err(NotNative);
-        }
-        a.exact()?;
-        b.exact()?;
-        let (value, range) = match op {
-            Binary::SaturatingAdd { .. } => (self.b.ins().iadd(a.value, b.value), a.range.add(b.range)),
-            _ => (self.b.ins().isub(a.value, b.value), Signed(64)),
-        };
-        self.clamp(RangedValue { value, range }, width, signed)
     }
 
     /// Goes to one block or the other.

@@ -8,7 +8,7 @@ use groupflow_base::Nanos;
 
 use crate::interpret::interpreter::Interpreter;
 use crate::interpret::parsed;
-use crate::native::compile::Compiled;
+use crate::native::compile::{Compiled, RareStep};
 use crate::state::context::Context;
 use crate::state::row::ROW_SHIFT;
 use crate::state::table::TableState;
@@ -89,28 +89,22 @@ fn arguments(context: *mut Context, known: &[u128], table: u64, found: *const u6
     state.arguments((first >> ROW_SHIFT) as u32).collect()
 }
 
-/// Interprets primitives. Not 0 if the packet's way ends with them.
+/// Interprets a step. Not 0 if a condition is true, or if the packet's way ends with primitives.
 pub(crate) extern "C" fn interpret(context: *mut Context, number: u64, table: u64, found: *const u64) -> u64 {
     // SAFETY: see the module's text.
     let compiled = unsafe { &*(*context).compiled.cast::<Compiled>() };
-    let (ops, known) = &compiled.rare.ops[number as usize];
+    let (step, known) = &compiled.rare.steps[number as usize];
     let arguments = arguments(context, known, table, found);
-    with_interpreter(context, |interpreter| {
-        let before = std::mem::take(&mut interpreter.context.exit);
-        interpreter.run(ops, &arguments);
-        let stop = interpreter.context.exit;
-        interpreter.context.exit |= before;
-        stop
+    with_interpreter(context, |interpreter| match step {
+        RareStep::Test(condition) => u64::from(interpreter.eval(condition, &arguments) != 0),
+        RareStep::Ops(ops) => {
+            let before = std::mem::take(&mut interpreter.context.exit);
+            interpreter.run(ops, &arguments);
+            let stop = interpreter.context.exit;
+            interpreter.context.exit |= before;
+            stop
+        }
     })
-}
-
-/// Interprets a condition.
-pub(crate) extern "C" fn test(context: *mut Context, number: u64, table: u64, found: *const u64) -> u64 {
-    // SAFETY: see the module's text.
-    let compiled = unsafe { &*(*context).compiled.cast::<Compiled>() };
-    let (test, known) = &compiled.rare.tests[number as usize];
-    let arguments = arguments(context, known, table, found);
-    with_interpreter(context, |interpreter| u64::from(interpreter.eval(test, &arguments) != 0))
 }
 
 /// Gives the packet to the interpreter for a while.

@@ -15,6 +15,7 @@ mod gen;
 mod helpers;
 mod op;
 mod parser;
+mod range;
 mod table;
 
 use std::sync::Arc;

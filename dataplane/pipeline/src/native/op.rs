@@ -5,6 +5,7 @@ use std::mem::size_of;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value};
 
+use crate::native::compile::RareStep;
 use crate::native::expr::{Locals, RangedValue};
 use crate::native::gen::{At, Gen, NotNative};
 use crate::native::helpers;
@@ -91,10 +92,7 @@ impl Gen<'_> {
                 self.remove_header(*header);
                 Ok(())
             }
-            Op::CopyHeader { target: HeaderRef::Fixed(target), source: HeaderRef::Fixed(source) } => {
-                self.copy_header(*target, *source);
-                Ok(())
-            }
+            Op::CopyHeaders { pairs, next } => self.copy_headers(pairs, *next),
             Op::MarkToDrop { egress_spec, mcast_grp, place } => {
                 self.put_int(Word::dropped_at, u64::from(*place));
                 let drop_port = self.get(Word::drop_port);
@@ -208,6 +206,21 @@ impl Gen<'_> {
             let length = gen.b.ins().isub(length, least);
             gen.put(Word::length, length);
         });
+    }
+
+    fn copy_headers(
+        &mut self, pairs: &[(HeaderRef, HeaderRef)], next: Option<(Field, Field)>,
+    ) -> Result<(), NotNative> {
+        let fixed = |pair: &(HeaderRef, HeaderRef)| match pair {
+            (HeaderRef::Fixed(target), HeaderRef::Fixed(source)) => Ok((*target, *source)),
+            _ => Err(NotNative),
+        };
+        let pairs = pairs.iter().map(fixed).collect::<Result<Vec<_>, _>>()?;
+        pairs.into_iter().for_each(|(target, source)| self.copy_header(target, source));
+        next.map_or(Ok(()), |(to, from)| {
+            let count = self.field_bits(from)?;
+            self.set_field(to, count)
+        })
     }
 
     fn copy_header(&mut self, target: u32, source: u32) {
@@ -335,36 +348,27 @@ impl Gen<'_> {
 
     /// Leaves primitives to the interpreter, and goes to `end` where one failed or exited.
     pub fn rare_ops(&mut self, ops: &[Op], locals: Locals<'_>, source: ArgumentRow) {
-        let number = self.rare.ops.len() as u64;
-        self.rare.ops.push((ops.to_vec(), self.rare_locals(locals)));
-        let number = self.int(number);
-        let (table, row) = self.source(source);
-        let context = self.context;
-        let stop = self.call(helpers::interpret as *const u8, &[context, number, table, row]);
+        let stop = self.rare(RareStep::Ops(ops.to_vec()), locals, source);
         self.if_zero(stop, self.end);
-    }
-
-    fn rare_locals(&self, locals: Locals<'_>) -> Vec<u128> {
-        match locals {
-            Locals::Known(values) => values.to_vec(),
-            Locals::Row(..) => Vec::new(),
-        }
-    }
-
-    fn source(&mut self, source: ArgumentRow) -> (Value, Value) {
-        match source {
-            Some((table, row)) => (self.int(u64::from(table) + 1), row),
-            None => (self.int(0), self.int(0)),
-        }
     }
 
     /// Leaves a condition to the interpreter: 0 or 1.
     pub fn rare_test(&mut self, condition: &Expr, locals: Locals<'_>, source: ArgumentRow) -> Value {
-        let number = self.rare.tests.len() as u64;
-        self.rare.tests.push((condition.clone(), self.rare_locals(locals)));
-        let number = self.int(number);
-        let (table, row) = self.source(source);
-        let context = self.context;
-        self.call(helpers::test as *const u8, &[context, number, table, row])
+        self.rare(RareStep::Test(condition.clone()), locals, source)
+    }
+
+    fn rare(&mut self, step: RareStep, locals: Locals<'_>, source: ArgumentRow) -> Value {
+        let number = self.rare.steps.len() as u64;
+        let known = match locals {
+            Locals::Known(values) => values.to_vec(),
+            Locals::Row(..) => Vec::new(),
+        };
+        self.rare.steps.push((step, known));
+        let (context, number) = (self.context, self.int(number));
+        let (table, row) = match source {
+            Some((table, row)) => (self.int(u64::from(table) + 1), row),
+            None => (self.int(0), self.int(0)),
+        };
+        self.call(helpers::interpret as *const u8, &[context, number, table, row])
     }
 }

@@ -37,11 +37,9 @@ pub(crate) fn plain(op: &Op) -> bool {
         Op::Assign { .. }
             | Op::AddHeader(_)
             | Op::RemoveHeader(_)
-            | Op::CopyHeader { .. }
             | Op::CopyHeaders { .. }
             | Op::CopyVariable { .. }
-            | Op::Push { .. }
-            | Op::Pop { .. }
+            | Op::Shift { .. }
             | Op::RegisterRead { .. }
             | Op::RegisterWrite { .. }
             | Op::Count { .. }

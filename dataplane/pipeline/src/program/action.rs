@@ -15,11 +15,6 @@ pub(crate) enum AssignTarget {
         index: Expr,
         offset: u32,
     },
-    /// A field of a stack's last element in use.
-    Last {
-        stack: u32,
-        offset: u32,
-    },
 }
 
 /// A header that an operation works on.
@@ -42,11 +37,7 @@ pub(crate) enum Op {
     },
     AddHeader(HeaderRef),
     RemoveHeader(HeaderRef),
-    CopyHeader {
-        target: HeaderRef,
-        source: HeaderRef,
-    },
-    /// Headers one after another, from and to: those of stacks or unions; then a stack's count.
+    /// Headers one after another, to and from, as those of stacks or unions; then a stack's count.
     CopyHeaders {
         pairs: Vec<(HeaderRef, HeaderRef)>,
         next: Option<(Field, Field)>,
@@ -56,13 +47,11 @@ pub(crate) enum Op {
         target: Wide,
         source: Wide,
     },
-    Push {
+    /// P4's `push_front`, or `pop_front`.
+    Shift {
         stack: u32,
         count: Expr,
-    },
-    Pop {
-        stack: u32,
-        count: Expr,
+        push: bool,
     },
     /// The fields of the intrinsic metadata, or of a copy, that say where the packet goes.
     MarkToDrop {

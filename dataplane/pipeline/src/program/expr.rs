@@ -1,9 +1,7 @@
 //! Expressions and their evaluation.
 //!
 //! BMv2 computes with unlimited integers and p4c masks results to the width of their type. Here a value is
-//! 128 bits in two's complement. The loader tracks how wide each intermediate result can grow; the few
-//! expressions whose result depends on a bit above the 128th (see `load::expr`) are computed in numbers of
-//! any size, so both agree.
+//! computed in 128 bits, and once more in numbers of any size where it, or a value on the way to it, has more.
 
 use num_bigint::{BigInt, Sign};
 
@@ -34,7 +32,7 @@ pub(crate) enum Unary {
     Clamp { width: u8, signed: bool },
 }
 
-/// An operation on two values. Comparisons are signed where a side can be negative.
+/// An operation on two values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Binary {
     Add,
@@ -48,28 +46,13 @@ pub(crate) enum Binary {
     Or,
     Xor,
     Shl,
-    ShrUnsigned,
-    ShrSigned,
+    Shr,
     Eq,
     Ne,
-    Less {
-        signed: bool,
-    },
-    LessEq {
-        signed: bool,
-    },
+    Less,
+    LessEq,
     LogicalAnd,
     LogicalOr,
-    /// `|+|` of a width.
-    SaturatingAdd {
-        width: u8,
-        signed: bool,
-    },
-    /// `|-|` of a width.
-    SaturatingSub {
-        width: u8,
-        signed: bool,
-    },
 }
 
 /// An expression.
@@ -79,11 +62,6 @@ pub(crate) enum Expr {
     Field(Field),
     /// An argument of the action.
     Local(u32),
-    /// A field of the last element in use; 0 where there is none.
-    StackLast {
-        stack: u32,
-        offset: u32,
-    },
     /// A field of an element; 0 past the end.
     StackField {
         stack: u32,
@@ -95,10 +73,6 @@ pub(crate) enum Expr {
         stack: u32,
         index: Box<Expr>,
     },
-    /// The index of the last element in use, as 32 bits.
-    LastIndex(u32),
-    /// The number of elements in use.
-    StackCount(u32),
     Unary(Unary, Box<Expr>),
     Binary(Binary, Box<(Expr, Expr)>),
     /// `cond ? left : right`.
@@ -107,42 +81,72 @@ pub(crate) enum Expr {
     Wide(Wide),
     /// A constant of more than 128 bits.
     Number(Box<BigInt>),
-    /// An expression that needs more than 128 bits on the way.
-    Big(Box<Expr>),
 }
 
 /// The most bits of a product or of a value shifted up, which is 0 beyond: more than any field has.
 const MOST_BITS: u32 = 1 << 20;
 
 impl Expr {
+    /// The lowest 128 bits of the value.
     pub fn eval(&self, env: Env<'_>) -> u128 {
+        match self {
+            Expr::Unary(..) | Expr::Binary(..) | Expr::Select(_) => {
+                let mut exceeded = false;
+                let value = self.small(&env, &mut exceeded);
+                if exceeded {
+                    low(&self.big(env))
+                } else {
+                    value as u128
+                }
+            }
+            leaf => leaf.leaf(&env),
+        }
+    }
+
+    /// The lowest 128 bits of a value without operands.
+    #[inline(always)] // into `eval`, where most expressions end
+    fn leaf(&self, env: &Env<'_>) -> u128 {
         match self {
             Expr::Const(value) => *value,
             Expr::Field(field) => field.read(env.phv),
             Expr::Local(index) => env.locals.get(*index as usize).copied().unwrap_or(0),
-            Expr::StackLast { stack, offset } => {
-                element_field(env, env.layout.last(*stack, env.phv), *offset)
-            }
             Expr::StackField { stack, index, offset } => {
-                element_field(env, env.layout.element(*stack, index.eval(env)), *offset)
+                let header = env.layout.element(*stack, index.eval(*env));
+                header.map_or(0, |header| env.layout.header(header).fields[*offset as usize].read(env.phv))
             }
-            Expr::StackValid { stack, index } => match env.layout.element(*stack, index.eval(env)) {
+            Expr::StackValid { stack, index } => match env.layout.element(*stack, index.eval(*env)) {
                 Some(header) => u128::from(env.layout.header(header).is_valid(env.phv)),
                 None => 0,
             },
-            Expr::LastIndex(stack) => env.layout.stack(*stack).next.bits(env.phv).wrapping_sub(1) & mask(32),
-            Expr::StackCount(stack) => env.layout.stack(*stack).next.bits(env.phv),
-            Expr::Unary(op, operand) => op.apply(operand.eval(env)),
+            _ => low(&self.big(*env)),
+        }
+    }
+
+    /// The whole value. Says so in `exceeded` if it, or one on the way to it, does not fit: then it is another.
+    fn small(&self, env: &Env<'_>, exceeded: &mut bool) -> i128 {
+        match self {
+            Expr::Const(value) => natural(*value, exceeded),
+            Expr::Field(field) if !field.signed => natural(field.bits(env.phv), exceeded),
+            Expr::Field(field) => field.read(env.phv) as i128,
+            Expr::Unary(op, operand) => op.apply(operand.small(env, exceeded)),
             Expr::Binary(Binary::LogicalAnd, sides) => {
-                u128::from(sides.0.eval(env) != 0 && sides.1.eval(env) != 0)
+                (sides.0.small(env, exceeded) != 0 && sides.1.small(env, exceeded) != 0).into()
             }
             Expr::Binary(Binary::LogicalOr, sides) => {
-                u128::from(sides.0.eval(env) != 0 || sides.1.eval(env) != 0)
+                (sides.0.small(env, exceeded) != 0 || sides.1.small(env, exceeded) != 0).into()
             }
-            Expr::Binary(op, sides) => op.apply(sides.0.eval(env), sides.1.eval(env)),
-            Expr::Select(parts) if parts.0.eval(env) != 0 => parts.1.eval(env),
-            Expr::Select(parts) => parts.2.eval(env),
-            Expr::Wide(_) | Expr::Number(_) | Expr::Big(_) => low(&self.big(env)),
+            Expr::Binary(op, sides) => {
+                let (a, b) = (sides.0.small(env, exceeded), sides.1.small(env, exceeded));
+                op.apply(a, b, exceeded)
+            }
+            Expr::Select(parts) if parts.0.small(env, exceeded) != 0 => parts.1.small(env, exceeded),
+            Expr::Select(parts) => parts.2.small(env, exceeded),
+            Expr::Wide(_) | Expr::Number(_) => {
+                *exceeded = true;
+                0
+            }
+            leaf if leaf.may_be_negative(env.layout) => leaf.leaf(env) as i128,
+            leaf => natural(leaf.leaf(env), exceeded),
         }
     }
 
@@ -151,25 +155,39 @@ impl Expr {
         match self {
             Expr::Wide(field) => field.read(env.phv),
             Expr::Number(value) => (**value).clone(),
-            Expr::Big(expr) => expr.big(env),
             Expr::Unary(op, operand) => op.apply_big(operand.big(env)),
             Expr::Binary(op, sides) => op.apply_big(sides.0.big(env), sides.1.big(env)),
             Expr::Select(parts) => match parts.0.big(env).sign() {
                 Sign::NoSign => parts.2.big(env),
                 _ => parts.1.big(env),
             },
-            _ if self.is_signed(env.layout) => BigInt::from(self.eval(env) as i128),
-            _ => BigInt::from(self.eval(env)),
+            leaf if leaf.may_be_negative(env.layout) => BigInt::from(leaf.leaf(&env) as i128),
+            leaf => BigInt::from(leaf.leaf(&env)),
         }
     }
 
-    /// Whether a value without operands can be negative.
-    fn is_signed(&self, layout: &Layout) -> bool {
+    /// Whether the value can be negative.
+    pub fn may_be_negative(&self, layout: &Layout) -> bool {
+        let either =
+            |sides: &(Expr, Expr)| sides.0.may_be_negative(layout) || sides.1.may_be_negative(layout);
         match self {
             Expr::Field(field) => field.signed,
-            Expr::StackLast { stack, offset } | Expr::StackField { stack, offset, .. } => {
+            Expr::Wide(field) => field.signed,
+            Expr::Number(value) => value.sign() == Sign::Minus,
+            Expr::StackField { stack, offset, .. } => {
                 layout.header(layout.stack(*stack).headers[0]).fields[*offset as usize].signed
             }
+            Expr::Unary(Unary::Complement | Unary::Wrap(_), _) => true,
+            Expr::Unary(Unary::Clamp { signed, .. }, _) => *signed,
+            Expr::Binary(Binary::Sub, _) => true,
+            Expr::Binary(Binary::And, sides) => {
+                sides.0.may_be_negative(layout) && sides.1.may_be_negative(layout)
+            }
+            Expr::Binary(Binary::Add | Binary::Mul | Binary::Or | Binary::Xor, sides) => either(sides),
+            Expr::Binary(Binary::Shl | Binary::Shr | Binary::Div | Binary::Mod, sides) => {
+                sides.0.may_be_negative(layout)
+            }
+            Expr::Select(parts) => parts.1.may_be_negative(layout) || parts.2.may_be_negative(layout),
             _ => false,
         }
     }
@@ -179,8 +197,7 @@ impl Expr {
         1 + match self {
             Expr::StackField { index: part, .. }
             | Expr::StackValid { index: part, .. }
-            | Expr::Unary(_, part)
-            | Expr::Big(part) => part.nodes(),
+            | Expr::Unary(_, part) => part.nodes(),
             Expr::Binary(_, sides) => sides.0.nodes() + sides.1.nodes(),
             Expr::Select(parts) => parts.0.nodes() + parts.1.nodes() + parts.2.nodes(),
             _ => 0,
@@ -192,21 +209,24 @@ impl Expr {
     }
 }
 
-fn element_field(env: Env<'_>, header: Option<u32>, offset: u32) -> u128 {
-    match header {
-        Some(header) => env.layout.header(header).fields[offset as usize].read(env.phv),
-        None => 0,
-    }
+/// A value that is not negative. Says so in `exceeded` if it does not fit.
+#[inline]
+fn natural(value: u128, exceeded: &mut bool) -> i128 {
+    *exceeded |= value > i128::MAX as u128;
+    value as i128
 }
 
 impl Unary {
-    pub fn apply(self, value: u128) -> u128 {
+    fn apply(self, value: i128) -> i128 {
         match self {
-            Unary::Not => u128::from(value == 0),
+            Unary::Not => i128::from(value == 0),
             Unary::Complement => !value,
-            Unary::IsNonZero => u128::from(value != 0),
-            Unary::Wrap(width) => sign_extend(value, width),
-            Unary::Clamp { width, signed } => clamp(value as i128, width, signed),
+            Unary::IsNonZero => i128::from(value != 0),
+            Unary::Wrap(width) => sign_extend(value as u128, width) as i128,
+            Unary::Clamp { width, signed } => {
+                let (least, most) = bounds(width, signed);
+                value.clamp(least, i128::try_from(most).unwrap_or(i128::MAX))
+            }
         }
     }
 
@@ -216,70 +236,53 @@ impl Unary {
             Unary::Complement => !value,
             Unary::IsNonZero => u8::from(value.sign() != Sign::NoSign).into(),
             Unary::Wrap(width) => (sign_extend(low(&value), width) as i128).into(),
-            Unary::Clamp { width, signed } => clamp_big(value, width, signed),
+            Unary::Clamp { width, signed } => {
+                let (least, most) = bounds(width, signed);
+                value.clamp(least.into(), most.into())
+            }
         }
     }
 }
 
-fn clamp_big(value: BigInt, width: u8, signed: bool) -> BigInt {
-    let (least, most) = match signed {
-        true => (signed_bounds(width).0.into(), signed_bounds(width).1.into()),
-        false => (BigInt::default(), BigInt::from(mask(width))),
-    };
-    value.clamp(least, most)
-}
-
-/// The lowest and highest value of `int<width>`.
-fn signed_bounds(width: u8) -> (i128, i128) {
-    (i128::MIN >> (128 - width as u32), i128::MAX >> (128 - width as u32))
-}
-
-fn clamp(value: i128, width: u8, signed: bool) -> u128 {
-    if signed {
-        let (low, high) = signed_bounds(width);
-        value.clamp(low, high) as u128
-    } else if value < 0 {
-        0
-    } else {
-        (value as u128).min(mask(width))
+/// The lowest and highest value of `int<width>` or `bit<width>`.
+fn bounds(width: u8, signed: bool) -> (i128, u128) {
+    match signed {
+        true => (-1 << (width - 1), mask(width - 1)),
+        false => (0, mask(width)),
     }
 }
 
 impl Binary {
-    pub fn apply(self, a: u128, b: u128) -> u128 {
+    /// The result. Says so in `exceeded` if it does not fit.
+    fn apply(self, a: i128, b: i128, exceeded: &mut bool) -> i128 {
+        let mut wrapped = |(value, wraps): (i128, bool)| {
+            *exceeded |= wraps;
+            value
+        };
         match self {
-            Binary::Add => a.wrapping_add(b),
-            Binary::Sub => a.wrapping_sub(b),
-            Binary::Mul => a.wrapping_mul(b),
-            Binary::Div => a.checked_div(b).unwrap_or(0),
-            Binary::Mod => a.checked_rem(b).unwrap_or(0),
+            Binary::Add => wrapped(a.overflowing_add(b)),
+            Binary::Sub => wrapped(a.overflowing_sub(b)),
+            Binary::Mul => wrapped(a.overflowing_mul(b)),
+            Binary::Div | Binary::Mod if b == 0 => 0,
+            Binary::Div => wrapped(a.overflowing_div(b)),
+            Binary::Mod => wrapped(a.overflowing_rem(b)),
             Binary::And => a & b,
             Binary::Or => a | b,
             Binary::Xor => a ^ b,
-            Binary::Shl => shift_amount(b).map_or(0, |n| a << n),
-            Binary::ShrUnsigned => shift_amount(b).map_or(0, |n| a >> n),
-            Binary::ShrSigned => ((a as i128) >> shift_amount(b).unwrap_or(127)) as u128,
-            Binary::Eq => u128::from(a == b),
-            Binary::Ne => u128::from(a != b),
-            Binary::Less { signed: false } => u128::from(a < b),
-            Binary::Less { signed: true } => u128::from((a as i128) < b as i128),
-            Binary::LessEq { signed: false } => u128::from(a <= b),
-            Binary::LessEq { signed: true } => u128::from((a as i128) <= b as i128),
-            Binary::LogicalAnd => u128::from(a != 0 && b != 0),
-            Binary::LogicalOr => u128::from(a != 0 || b != 0),
-            Binary::SaturatingAdd { width, signed: false } => a.saturating_add(b).min(mask(width)),
-            Binary::SaturatingAdd { width, signed: true } => {
-                clamp((a as i128).saturating_add(b as i128), width, true)
+            Binary::Shl => {
+                let shifted = a.wrapping_shl(b as u32);
+                wrapped((shifted, !(0..128).contains(&b) || shifted.wrapping_shr(b as u32) != a))
             }
-            Binary::SaturatingSub { signed: false, .. } => a.saturating_sub(b),
-            Binary::SaturatingSub { width, signed: true } => {
-                clamp((a as i128).saturating_sub(b as i128), width, true)
-            }
+            Binary::Shr => a >> b.clamp(0, 127),
+            Binary::Eq => (a == b).into(),
+            Binary::Ne => (a != b).into(),
+            Binary::Less => (a < b).into(),
+            Binary::LessEq => (a <= b).into(),
+            Binary::LogicalAnd => (a != 0 && b != 0).into(),
+            Binary::LogicalOr => (a != 0 || b != 0).into(),
         }
     }
-}
 
-impl Binary {
     fn apply_big(self, a: BigInt, b: BigInt) -> BigInt {
         let truth = |value: bool| u8::from(value).into();
         let none = |value: &BigInt| value.sign() == Sign::NoSign;
@@ -298,22 +301,15 @@ impl Binary {
                 Ok(bits) if a.bits() + u64::from(bits) <= MOST_BITS.into() => a << bits,
                 _ => BigInt::default(),
             },
-            Binary::ShrUnsigned | Binary::ShrSigned => a >> u32::try_from(b).unwrap_or(MOST_BITS),
+            Binary::Shr => a >> u32::try_from(b).unwrap_or(MOST_BITS),
             Binary::Eq => truth(a == b),
             Binary::Ne => truth(a != b),
-            Binary::Less { .. } => truth(a < b),
-            Binary::LessEq { .. } => truth(a <= b),
+            Binary::Less => truth(a < b),
+            Binary::LessEq => truth(a <= b),
             Binary::LogicalAnd => truth(!none(&a) && !none(&b)),
             Binary::LogicalOr => truth(!none(&a) || !none(&b)),
-            Binary::SaturatingAdd { width, signed } => clamp_big(a + b, width, signed),
-            Binary::SaturatingSub { width, signed } => clamp_big(a - b, width, signed),
         }
     }
-}
-
-/// Shifting by 128 or more leaves nothing.
-fn shift_amount(bits: u128) -> Option<u32> {
-    (bits < 128).then_some(bits as u32)
 }
 
 #[cfg(test)]

@@ -66,6 +66,7 @@ impl Field {
     }
 
     /// The value, sign-extended if the field is signed.
+    #[inline]
     pub fn read(self, phv: &[u8]) -> u128 {
         let value = self.bits(phv);
         if self.signed {
@@ -87,10 +88,14 @@ impl Field {
     /// Stores the value's lowest bits.
     #[inline]
     pub fn write(self, phv: &mut [u8], value: u128) {
-        let value = value & mask(self.width);
         match self.location {
-            Location::Host { offset, bytes } => store_host(phv, offset as usize, bytes, value as u64),
-            Location::Wire { bit } => store_wire(phv, bit as usize, self.width.into(), value),
+            Location::Host { offset, bytes } => {
+                let value = value as u64 & u64::MAX >> (64 - self.width);
+                store_host(phv, offset as usize, bytes, value);
+            }
+            Location::Wire { bit } => {
+                store_wire(phv, bit as usize, self.width.into(), value & mask(self.width));
+            }
         }
     }
 }
@@ -106,6 +111,7 @@ fn bytes_at<const N: usize>(phv: &[u8], at: usize) -> [u8; N] {
     bytes
 }
 
+#[inline]
 fn load_host(phv: &[u8], at: usize, bytes: u8) -> u64 {
     match bytes {
         1 => phv[at].into(),
@@ -124,6 +130,7 @@ fn store_host(phv: &mut [u8], at: usize, bytes: u8, value: u64) {
     }
 }
 
+#[inline]
 fn load_wire(phv: &[u8], bit: usize, width: usize) -> u128 {
     let (at, skip) = (bit / 8, bit % 8);
     match skip + width {

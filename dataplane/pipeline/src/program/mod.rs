@@ -16,7 +16,6 @@ pub(crate) mod info;
 pub(crate) mod names;
 pub(crate) mod parser;
 pub(crate) mod phv;
-pub(crate) mod range;
 pub(crate) mod table;
 
 use std::any::Any;

@@ -175,50 +175,21 @@ impl Layout {
         self.stack(stack).headers.get(index).copied()
     }
 
-    /// The last element in use.
-    pub fn last(&self, stack: u32, phv: &[u8]) -> Option<u32> {
-        let next = self.stack(stack).next.bits(phv);
-        self.element(stack, next.checked_sub(1)?)
-    }
-
-    /// The headers of a stack, of each kind.
-    fn lanes<'a>(&'a self, stack: &'a Stack) -> impl Iterator<Item = &'a [u32]> {
-        let others = stack.others.iter().map(|&other| &*self.stack(other).headers);
-        std::iter::once(&*stack.headers).chain(others)
-    }
-
-    /// P4's `push_front`: shifts up by `count`; the first elements become invalid.
-    pub fn push(&self, stack: u32, count: u128, phv: &mut [u8]) {
+    /// P4's `push_front`: shifts up by `count`; the first elements become invalid. Its `pop_front` is the
+    /// same from the other end.
+    pub fn shift(&self, stack: u32, count: u128, push: bool, phv: &mut [u8]) {
         let stack = self.stack(stack);
         let size = stack.headers.len();
         let count = usize::try_from(count).unwrap_or(size).min(size);
-        for headers in self.lanes(stack) {
-            for i in (count..size).rev() {
-                self.header(headers[i]).copy_from(self.header(headers[i - count]), phv);
-            }
-            for &header in &headers[..count] {
-                self.header(header).set_valid(phv, false);
-            }
+        let others = stack.others.iter().map(|&other| self.stack(other));
+        for kind in std::iter::once(stack).chain(others) {
+            let header = |at: usize| self.header(kind.headers[if push { at } else { size - 1 - at }]);
+            (count..size).rev().for_each(|at| header(at).copy_from(header(at - count), phv));
+            (0..count).for_each(|at| header(at).set_valid(phv, false));
         }
-        let next = stack.next.bits(phv) + count as u128;
-        stack.next.write(phv, next.min(size as u128));
-    }
-
-    /// P4's `pop_front`: shifts down by `count`; the last elements become invalid.
-    pub fn pop(&self, stack: u32, count: u128, phv: &mut [u8]) {
-        let stack = self.stack(stack);
-        let size = stack.headers.len();
-        let count = usize::try_from(count).unwrap_or(size).min(size);
-        for headers in self.lanes(stack) {
-            for i in count..size {
-                self.header(headers[i - count]).copy_from(self.header(headers[i]), phv);
-            }
-            for &header in &headers[size - count..] {
-                self.header(header).set_valid(phv, false);
-            }
-        }
-        let next = stack.next.bits(phv);
-        stack.next.write(phv, next.saturating_sub(count as u128));
+        let (next, count) = (stack.next.bits(phv), count as u128);
+        let next = if push { (next + count).min(size as u128) } else { next.saturating_sub(count) };
+        stack.next.write(phv, next);
     }
 
     /// Sets all metadata to 0, as BMv2 does for clones, resubmitted and recirculated packets.

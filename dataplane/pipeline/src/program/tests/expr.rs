@@ -2,28 +2,29 @@ use super::*;
 
 #[test]
 fn edges_of_the_operations() {
-    let minus = |n: i128| (-n) as u128;
     let cases = [
-        (Binary::Shl, 1, 127, 1 << 127),
-        (Binary::Shl, 1, 128, 0),
-        (Binary::Shl, 1, u128::MAX, 0),
-        (Binary::ShrUnsigned, u128::MAX, 127, 1),
-        (Binary::ShrUnsigned, u128::MAX, 200, 0),
-        (Binary::ShrSigned, minus(8), 1, minus(4)),
-        (Binary::ShrSigned, minus(8), 500, minus(1)),
-        (Binary::Div, 7, 0, 0),
-        (Binary::Mod, 7, 0, 0),
-        (Binary::Less { signed: true }, minus(1), 1, 1),
-        (Binary::Less { signed: false }, u128::MAX, 1, 0),
-        (Binary::SaturatingAdd { width: 8, signed: false }, 200, 100, 255),
-        (Binary::SaturatingAdd { width: 128, signed: false }, u128::MAX, 1, u128::MAX),
-        (Binary::SaturatingSub { width: 8, signed: false }, 1, 2, 0),
-        (Binary::SaturatingAdd { width: 8, signed: true }, 100, 100, 127),
-        (Binary::SaturatingSub { width: 8, signed: true }, minus(100), 100, minus(128)),
-        (Binary::SaturatingSub { width: 128, signed: true }, i128::MIN as u128, 1, i128::MIN as u128),
+        (Binary::Shl, 1, 126, Some(1 << 126)),
+        (Binary::Shl, -1, 127, Some(i128::MIN)),
+        (Binary::Shl, 1, 127, None),
+        (Binary::Shl, 1, i128::MAX, None),
+        (Binary::Shr, i128::MAX, 126, Some(1)),
+        (Binary::Shr, i128::MAX, 200, Some(0)),
+        (Binary::Shr, -8, 1, Some(-4)),
+        (Binary::Shr, -8, 500, Some(-1)),
+        (Binary::Div, 7, 0, Some(0)),
+        (Binary::Mod, 7, 0, Some(0)),
+        (Binary::Less, -1, 1, Some(1)),
+        (Binary::Add, i128::MAX, 1, None),
+        (Binary::Sub, i128::MIN, 1, None),
+        (Binary::Mul, 1 << 64, 1 << 63, None),
     ];
     for (op, a, b, expected) in cases {
-        assert_eq!(op.apply(a, b), expected, "{op:?} {a} {b}");
+        let mut exceeded = false;
+        let value = op.apply(a, b, &mut exceeded);
+        assert_eq!((!exceeded).then_some(value), expected, "{op:?} {a} {b}");
+        if let Some(expected) = expected {
+            assert_eq!(op.apply_big(a.into(), b.into()), expected.into(), "{op:?} {a} {b}");
+        }
     }
 }
 
@@ -45,11 +46,20 @@ fn numbers_of_any_size_have_a_bound() {
 
 #[test]
 fn casts() {
-    assert_eq!(Unary::Wrap(8).apply(257), 1);
-    assert_eq!(Unary::Wrap(8).apply(-129i128 as u128), 127);
-    assert_eq!(Unary::Clamp { width: 8, signed: false }.apply(-3i128 as u128), 0);
-    assert_eq!(Unary::Clamp { width: 8, signed: false }.apply(300), 255);
-    assert_eq!(Unary::Clamp { width: 8, signed: true }.apply(-300i128 as u128), -128i128 as u128);
-    assert_eq!(Unary::IsNonZero.apply(8), 1);
-    assert_eq!(Unary::Not.apply(8), 0);
+    let clamp = |width, signed| Unary::Clamp { width, signed };
+    let cases = [
+        (Unary::Wrap(8), 257, 1),
+        (Unary::Wrap(8), -129, 127),
+        (clamp(8, false), -3, 0),
+        (clamp(8, false), 300, 255),
+        (clamp(8, true), -300, -128),
+        (clamp(128, false), i128::MAX, i128::MAX),
+        (clamp(128, true), i128::MIN, i128::MIN),
+        (Unary::IsNonZero, 8, 1),
+        (Unary::Not, 8, 0),
+    ];
+    for (op, value, expected) in cases {
+        assert_eq!(op.apply(value), expected, "{op:?} {value}");
+        assert_eq!(op.apply_big(value.into()), expected.into(), "{op:?} {value}");
+    }
 }

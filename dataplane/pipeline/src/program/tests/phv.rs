@@ -41,22 +41,16 @@ fn push_and_pop_shift_the_elements() {
     for (op, by, expected, next) in cases {
         let mut phv = layout.initial.clone();
         phv[..9].copy_from_slice(&[1, 1, 0, 0, 10, 11, 0, 0, 2]);
-        match op {
-            "push" => layout.push(0, by, &mut phv),
-            _ => layout.pop(0, by, &mut phv),
-        }
+        layout.shift(0, by, op == "push", &mut phv);
         assert_eq!(valid_values(&layout, &phv), expected, "{op} {by}");
         assert_eq!(count.bits(&phv), next, "{op} {by}");
     }
 }
 
 #[test]
-fn last_needs_an_element() {
+fn a_stack_has_no_element_past_its_end() {
     let layout = stack_of_four();
-    let mut phv = layout.initial.clone();
-    assert_eq!(layout.last(0, &phv), None);
-    layout.stacks[0].next.write(&mut phv, 2);
-    assert_eq!(layout.last(0, &phv), Some(1));
+    assert_eq!(layout.element(0, 3), Some(3));
     assert_eq!(layout.element(0, 4), None);
     assert_eq!(layout.element(0, u128::MAX), None);
 }
