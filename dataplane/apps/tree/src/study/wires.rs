@@ -16,7 +16,9 @@ use crate::machine::{ConnId, HostId};
 
 /// Bytes that a sender's socket holds unsent: as many as `gfagent` lets the kernel hold (TCP_NOTSENT_LOWAT),
 /// and a batch.
-const UNSENT: usize = (128 + 64) << 10;
+const UNSENT: usize = (128 << 10) + BATCH;
+/// Bytes given to a connection at once, as `gfagent` does; one that has as much room waits for none.
+pub const BATCH: usize = 64 << 10;
 /// Bytes of a connection under way. A link of 20 Mbit/s with a round trip of 10 ms holds 25,000. With 64 KiB,
 /// a link of 1 Mbit/s has a queue of half a second, and some hosts take one behind it for dead while that
 /// builds up.
@@ -143,6 +145,10 @@ impl Wires {
         self.links.insert(host, AccessLink { attachment, turns, busy: false, served, down_until });
     }
 
+    pub fn routers(&self) -> Option<&Routers> {
+        self.routers.as_ref()
+    }
+
     /// The host's router, if there are routers.
     pub fn router(&self, host: HostId) -> Option<usize> {
         self.links.get(&host)?.attachment.router
@@ -244,7 +250,8 @@ impl Wires {
     }
 
     pub fn refuse(&mut self, now: Nanos, wire: u64) {
-        if let Some([from, to]) = self.wires.get(&wire).map(|found| found.hosts) {
+        let hosts = self.wires.get(&wire).map(|found| found.hosts);
+        if let Some([from, to]) = hosts.filter(|[_, to]| self.links.contains_key(to)) {
             self.at(now + self.latency(from, to), WireStep::Answer(wire, false));
         }
     }
@@ -275,6 +282,12 @@ impl Wires {
         }
         self.line_up(way);
         self.serve(now, end.0);
+    }
+
+    /// Takes a host off the network: nothing reaches it any more, and no other end is told.
+    pub fn vanish(&mut self, host: HostId) {
+        self.links.remove(&host);
+        self.found.retain(|end, _| end.0 != host);
     }
 
     /// All connections of a host, in order.
@@ -326,6 +339,7 @@ impl Wires {
         link.served = link.served.or((self.one_by_one && is_to_child(&way)).then_some(way));
         let wire = self.wires.get_mut(&way.0)?;
         let sending = &mut wire.ways[way.1];
+        let was_full = UNSENT - sending.unsent.len() < BATCH;
         let count = sending.unsent.len().min(link.turn()).min(wire.window - sending.flying);
         let through = now + takes(link.attachment.up, count);
         let bytes: Vec<u8> = sending.unsent.drain(..count).collect();
@@ -340,6 +354,6 @@ impl Wires {
             self.wires.entry(way.0).and_modify(|wire| wire.ways[way.1].ended = false);
         }
         self.line_up(way);
-        self.end(way).filter(|&end| self.room(end) > 0).map(WireEvent::Room)
+        self.end(way).filter(|_| was_full).map(WireEvent::Room)
     }
 }
