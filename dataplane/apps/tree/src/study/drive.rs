@@ -16,6 +16,7 @@ impl StreamTree {
                         self.wires.accept(now, wire, conn);
                         self.measure((to, conn));
                     }
+                    None if self.hosts[&to].failed => self.wires.refuse(now + self.silence, wire),
                     None => self.wires.refuse(now, wire),
                 }
                 to

@@ -23,6 +23,11 @@ const DOWN: BitRate = BitRate(32_000_000);
 /// as many children as its link can send the stream to.
 const UPLINKS: [(u64, u32); 5] =
     [(2_000_000, 20), (4_000_000, 20), (8_000_000, 30), (16_000_000, 20), (32_000_000, 10)];
+/// Hosts send each other no signs of life, which would be nearly all there is to simulate: they are told when
+/// they would notice a failure.
+const NEVER: Nanos = Nanos::from_secs(36_000);
+/// Time between two signs of life to the dispatchers.
+const ALIVE: Nanos = Nanos::from_millis(500);
 /// Time after the last join, and after the churn, in which everything under way ends.
 const REST: Nanos = Nanos::from_secs(20);
 
@@ -152,10 +157,13 @@ fn source(spec: &LargeStudySpec, routers: Routers) -> StreamTree {
         review: Nanos::ZERO,
         ..Policy::default()
     };
-    let config = NodeConfig { silence: Nanos(spec.silence_ns), max_children: 64, ..NodeConfig::new(SOURCE) };
+    let config = NodeConfig { silence: NEVER, alive: ALIVE, max_children: 64, ..NodeConfig::new(SOURCE) };
     let router = Some(routers.stubs()[0]);
     let attachment = HostAttachment { router, access: SOURCE_ACCESS, up: DOWN, down: DOWN };
-    StreamTree::new(Wires::over(routers), policy, config, (attachment, policy.max_children), spec.seed)
+    let own = (attachment, policy.max_children);
+    let mut tree = StreamTree::new(Wires::over(routers), policy, config, own, spec.seed);
+    tree.silence = Nanos(spec.silence_ns);
+    tree
 }
 
 struct Study<'a> {

@@ -41,6 +41,7 @@ pub struct StreamHost {
     lost: Option<Nanos>,
     /// The host has left or failed.
     pub gone: bool,
+    pub(super) failed: bool,
     pub(super) timer: Nanos,
     /// Bytes that the host's reader has.
     pub read: u64,
@@ -98,6 +99,8 @@ pub struct StreamTree {
     /// Reports that data accumulate for a child: the time, the host and the child.
     pub reports: Vec<(Nanos, HostId, HostId)>,
     pub counts: Counts,
+    /// How long it takes others to notice a failure.
+    pub silence: Nanos,
     dispatchers: Dispatchers,
     dispatchers_due: Nanos,
     heard: BTreeMap<HostId, u32>,
@@ -132,6 +135,7 @@ impl StreamTree {
             wires,
             reports: Vec::new(),
             counts: Counts::default(),
+            silence: config.silence,
             dispatchers: Dispatchers::new(policy, token(), &source, seed, Nanos::ZERO),
             dispatchers_due: Nanos::MAX,
             heard: BTreeMap::new(),
@@ -163,8 +167,9 @@ impl StreamTree {
 
     /// Lets a host fail: its peers and the dispatchers hear nothing of it any more.
     pub fn fail(&mut self, host: HostId) {
-        self.wires.vanish(host);
-        self.end(host, self.config.silence);
+        self.wires.vanish(self.now, host, self.silence);
+        self.hosts.entry(host).and_modify(|found| found.failed = true);
+        self.end(host, self.silence);
     }
 
     /// Writes bytes at the source; returns how many were taken.
@@ -227,6 +232,7 @@ impl StreamTree {
             joined: false,
             lost: None,
             gone: false,
+            failed: false,
             timer: Nanos::MAX,
             read: 0,
             skipped: 0,

@@ -58,7 +58,9 @@ type WireDirection = (u64, usize);
 #[derive(Debug)]
 enum WireStep {
     Ask(u64),
-    Answer(u64, bool),
+    Answer(u64),
+    /// The end that sends in this direction loses its connection.
+    Lose(WireDirection),
     Free(HostId),
     Arrive(WireDirection, Vec<u8>, bool),
     Deliver(WireDirection, Vec<u8>, bool),
@@ -195,8 +197,8 @@ impl Wires {
         let (now, step) = self.steps.pop()?;
         match step {
             WireStep::Ask(wire) => Some(WireEvent::Asked { wire, to: self.wires.get(&wire)?.hosts[1] }),
-            WireStep::Answer(wire, true) => Some(WireEvent::Connected(self.end((wire, 0))?)),
-            WireStep::Answer(wire, false) => self.close((wire, 0)),
+            WireStep::Answer(wire) => Some(WireEvent::Connected(self.end((wire, 0))?)),
+            WireStep::Lose(way) => self.close(way),
             WireStep::Free(host) => {
                 self.links.get_mut(&host)?.busy = false;
                 self.serve(now, host)
@@ -245,14 +247,13 @@ impl Wires {
             found.ends[1] = Some(conn);
             let [from, to] = found.hosts;
             self.found.insert((to, conn), (wire, 1));
-            self.at(now + self.latency(from, to), WireStep::Answer(wire, true));
+            self.at(now + self.latency(from, to), WireStep::Answer(wire));
         }
     }
 
     pub fn refuse(&mut self, now: Nanos, wire: u64) {
-        let hosts = self.wires.get(&wire).map(|found| found.hosts);
-        if let Some([from, to]) = hosts.filter(|[_, to]| self.links.contains_key(to)) {
-            self.at(now + self.latency(from, to), WireStep::Answer(wire, false));
+        if let Some([from, to]) = self.wires.get(&wire).map(|found| found.hosts) {
+            self.at(now + self.latency(from, to), WireStep::Lose((wire, 0)));
         }
     }
 
@@ -284,10 +285,16 @@ impl Wires {
         self.serve(now, end.0);
     }
 
-    /// Takes a host off the network: nothing reaches it any more, and no other end is told.
-    pub fn vanish(&mut self, host: HostId) {
-        self.links.remove(&host);
-        self.found.retain(|end, _| end.0 != host);
+    /// Takes a host off the network; the other ends of its connections notice after this time.
+    pub fn vanish(&mut self, now: Nanos, host: HostId, silence: Nanos) {
+        for conn in self.of(host) {
+            let Some((wire, side)) = self.found.remove(&(host, conn)) else { continue };
+            let Some(found) = self.wires.get_mut(&wire) else { continue };
+            found.ends[side] = None;
+            found.ways[side].unsent.clear();
+            let [a, b] = found.hosts;
+            self.at(now + silence + self.latency(a, b), WireStep::Lose((wire, 1 - side)));
+        }
     }
 
     /// All connections of a host, in order.
