@@ -7,7 +7,7 @@
 //! now are not moved.
 //!
 //! The parent of a cluster's head is a host of the cluster above, whose dispatcher alone knows which of them
-//! have room. It names those hosts when the head is to measure, and decides by the same rule.
+//! have room. It names those hosts when the head is to measure, and finds the best of them by the same rule.
 
 use super::*;
 
