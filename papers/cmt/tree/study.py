@@ -156,7 +156,7 @@ def draw_sizes(path: Path, outcomes: Outcomes) -> None:
     ):
         values = means(outcomes, lambda o, name=name: getattr(o, name), lambda run: run.hosts)
         panel.plot(list(values), list(values.values()), label=label, **marked(number))
-    joins.set(xscale="log", xlabel="Hosts", ylabel="Time to join [ms]", ylim=(0, 3200))
+    joins.set(xscale="log", xlabel="Hosts", ylabel="Time to join [ms]", ylim=(0, 4500))
     messages.set(ylabel="Messages and probes a join", ylim=(0, 320))
     lines = [*joins.get_lines(), *messages.get_lines()]
     joins.legend(handles=lines, loc="upper left", ncols=2)

@@ -4,8 +4,7 @@
 //! |---|---|
 //! | `drive` | the node, the poller and the clock |
 //! | `dialogue` | the messages of host and dispatchers to each other |
-//! | `dials` | connections to parents that are being made |
-//! | `tcp_links` | connections over TCP that are established |
+//! | `edges` | connections over TCP, and all that are being made |
 //! | `over_quic` | the bytes that come and go over QUIC |
 
 use std::io;
@@ -26,15 +25,13 @@ use crate::machine::dialogue::CertifiedKey;
 use crate::machine::{ConnId, FromHost, HostId, NodeAction, Peer, TreeNode};
 
 mod dialogue;
-mod dials;
 mod drive;
+mod edges;
 mod over_quic;
-mod tcp_links;
 
 use dialogue::{Dialogue, DispatcherWord};
-use dials::Dials;
 use drive::{Drive, HostPollKey};
-use tcp_links::TcpLinks;
+use edges::Edges;
 
 /// Bytes that a connection is given at once; those that wait in the kernel besides are bounded, too.
 pub const BATCH: usize = 64 << 10;
@@ -57,8 +54,7 @@ pub struct TreeHost<'a> {
     pub dialogue: Dialogue,
     /// The tree's certificate, once the dispatchers gave it.
     shared: Option<TreeIdentity>,
-    dials: Dials,
-    tcp: TcpLinks,
+    edges: Edges,
     /// Edges over QUIC; `None`: nothing is encrypted.
     pub quic: Option<Quic>,
     probes: Probes,
@@ -84,8 +80,7 @@ impl<'a> TreeHost<'a> {
             dialogue: Dialogue::new(args, id, is_source, port, drive.poller.now)?,
             drive,
             shared: None,
-            dials: Dials::default(),
-            tcp: TcpLinks::new(listener),
+            edges: Edges::new(listener),
             quic,
             probes: Probes::default(),
         })
@@ -104,13 +99,13 @@ impl<'a> TreeHost<'a> {
             self.hear()?;
         }
         self.take_quic();
-        for conn in self.dials.keep(&mut self.drive)? {
+        for conn in self.edges.keep(&mut self.drive)? {
             self.close(conn);
         }
-        self.tcp.read(&mut self.drive);
+        self.edges.read(&mut self.drive);
         // Actions come first: they say where the node's bytes go.
         self.act()?;
-        self.tcp.write(&mut self.drive);
+        self.edges.write(&mut self.drive);
         self.act()?;
         self.send_quic();
         self.probes.keep(now, &mut self.drive.poller, HostPollKey::Probe);
@@ -126,16 +121,16 @@ impl<'a> TreeHost<'a> {
     /// Waits until something happens, at most until `until`.
     pub fn wait(&mut self, until: Option<Instant>) -> Result<(), AgentError> {
         let quic = self.quic.as_mut().and_then(Quic::deadline);
-        let others = [until, self.dialogue.deadline(), self.probes.deadline(), quic, self.dials.deadline()];
-        let busy = self.tcp.is_readable() || self.quic.as_ref().is_some_and(|quic| quic.readable);
+        let others = [until, self.dialogue.deadline(), self.probes.deadline(), quic, self.edges.deadline()];
+        let busy = self.edges.is_readable() || self.quic.as_ref().is_some_and(|quic| quic.readable);
         let next = others.into_iter().flatten().fold(self.drive.deadline(), Instant::min);
         for (target, ready) in self.drive.wait(next, busy)? {
             match target {
                 HostPollKey::Listener => {
-                    while let Some(socket) = self.tcp.accept() {
+                    while let Some(socket) = self.edges.accept() {
                         self.make_room();
                         let (shared, plain) = (self.shared.as_ref(), self.args.secure.plain);
-                        self.tcp.admit(&mut self.drive, socket, shared, plain)?;
+                        self.edges.admit(&mut self.drive, socket, shared, plain)?;
                     }
                 }
                 HostPollKey::Dispatchers => self.dialogue.link.on_ready(ready),
@@ -149,16 +144,12 @@ impl<'a> TreeHost<'a> {
                         quic.readable |= ready.readable;
                     }
                 }
-                HostPollKey::Link(conn) => {
-                    if !self.tcp.on_ready(conn, ready) {
-                        self.on_dial(conn);
-                    }
-                }
+                HostPollKey::Link(conn) => self.edges.on_ready(&mut self.drive, conn, ready),
             }
         }
         let nanos = self.drive.nanos();
         if self.drive.node.deadline() <= nanos {
-            self.tcp.measure(&mut self.drive);
+            self.edges.measure(&mut self.drive);
             for (conn, least) in self.quic.iter().flat_map(|quic| quic.links.round_trips()) {
                 self.drive.node.conns.on_round_trip(conn, drive::nanos(least));
             }
@@ -214,7 +205,7 @@ impl<'a> TreeHost<'a> {
                     ));
                 }
             };
-            match self.dialogue.on_line(&mut self.drive, line, !self.dials.is_empty())? {
+            match self.dialogue.on_line(&mut self.drive, line, self.edges.dials())? {
                 DispatcherWord::Nothing => {}
                 DispatcherWord::Lost => break,
                 DispatcherWord::Welcome(identity) => self.on_identity(identity.as_ref())?,
@@ -241,7 +232,7 @@ impl<'a> TreeHost<'a> {
     /// Closes a stranger's connection if otherwise a newcomer would find no place.
     pub(super) fn make_room(&mut self) {
         let quic = self.quic.as_ref();
-        let source = |conn| self.tcp.source(conn).or_else(|| quic?.links.source(conn));
+        let source = |conn| self.edges.source(conn).or_else(|| quic?.links.source(conn));
         let crowd = self.drive.node.conns.crowd();
         // A connection that has no address any more is gone.
         let silent = crowd.map(|conn| (conn, source(conn).unwrap_or(Ipv4Addr::UNSPECIFIED.into())));
@@ -260,41 +251,30 @@ impl<'a> TreeHost<'a> {
             let now = self.drive.poller.now;
             if quic.links.connect(now, conn, to.into(), shared.connect_quic(to)?) {
                 let far = Duration::from_nanos(self.drive.node.conns.far().0);
-                self.dials.over_quic(conn, now + PATIENCE + far);
+                self.edges.over_quic(conn, now + PATIENCE + far);
             } else {
                 self.drive.on_closed(conn);
             }
             return Ok(());
         }
         let tls = self.shared.as_ref().map(|shared| shared.connect(to)).transpose()?;
-        self.dials.over_tcp(&mut self.drive, conn, to, tls);
+        self.edges.over_tcp(&mut self.drive, conn, to, tls);
         Ok(())
     }
 
-    fn on_dial(&mut self, conn: ConnId) {
-        if let Some(link) = self.dials.on_ready(&mut self.drive, conn) {
-            self.drive.node.conns.on_round_trip(conn, link.least_round_trip());
-            self.tcp.insert(conn, link);
-            self.drive.node.on_connected(self.drive.nanos(), conn);
-        }
-    }
-
     fn close(&mut self, conn: ConnId) {
-        if self.tcp.close(&mut self.drive, conn) {
-            return;
-        }
-        let dial = self.dials.remove(&mut self.drive, conn);
+        // A connection that is being made over QUIC is in both.
         let link = self.quic.as_mut().is_some_and(|quic| quic.links.drop(self.drive.poller.now, conn));
-        if dial || link {
+        if !self.edges.close(&mut self.drive, conn) && link {
             self.drive.on_closed(conn);
         }
     }
 
     /// Closes a connection when its last bytes are sent.
     fn end(&mut self, conn: ConnId) {
-        match self.dials.has(conn) {
+        match self.edges.is_being_made(conn) {
             true => self.close(conn),
-            false if self.tcp.end(&mut self.drive, conn) => {}
+            false if self.edges.end(&mut self.drive, conn) => {}
             false => self.end_link(conn),
         }
     }

@@ -2,23 +2,32 @@
 
 use std::collections::BTreeMap;
 
-use groupflow_base::Nanos;
+use groupflow_base::{BitRate, Nanos};
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use super::measure::{chain, multicast, tree, unicast, TreeShape};
-use super::overlay::Overlay;
 use super::routers::Routers;
-use crate::machine::{Demotion, HostId, Policy};
+use super::stream_tree::{StreamTree, SOURCE};
+use super::wires::{HostAttachment, Wires};
+use crate::machine::{Demotion, HostId, NodeConfig, Policy};
 
 /// The stream's rate, bit/s.
 const STREAM: u64 = 4_000_000;
+/// Latency from the source to its router, one way, and the rate of every link downstream.
+const SOURCE_ACCESS: Nanos = Nanos::from_micros(200);
+const DOWN: BitRate = BitRate(32_000_000);
 /// Upstream rates of hosts' links, bit/s, and how many of a hundred hosts have each. A host offers to serve
 /// as many children as its link can send the stream to.
 const UPLINKS: [(u64, u32); 5] =
     [(2_000_000, 20), (4_000_000, 20), (8_000_000, 30), (16_000_000, 20), (32_000_000, 10)];
+/// Hosts send each other no signs of life, which would be nearly all there is to simulate: they are told when
+/// they would notice a failure.
+const NEVER: Nanos = Nanos::from_secs(36_000);
+/// Time between two signs of life to the dispatchers.
+const ALIVE: Nanos = Nanos::from_millis(500);
 /// Time after the last join, and after the churn, in which everything under way ends.
 const REST: Nanos = Nanos::from_secs(20);
 
@@ -102,7 +111,45 @@ pub struct Churn {
 pub fn run(spec: &LargeStudySpec) -> LargeStudyOutcome {
     let routers =
         Routers::transit_stub(spec.transit.max(1), spec.domains.max(1), spec.routers.max(1), spec.seed);
-    let mut rng = ChaCha8Rng::seed_from_u64(spec.seed ^ 0x7472_6565);
+    let mut study = Study {
+        spec,
+        stubs: routers.stubs().to_vec(),
+        rng: ChaCha8Rng::seed_from_u64(spec.seed ^ 0x7472_6565),
+        hosts: source(spec, routers),
+    };
+    for n in 0..spec.hosts {
+        study.join(Nanos(n as u64 * 1_000_000_000 / spec.joins_per_s.max(1)));
+    }
+    let all = Nanos(spec.hosts as u64 * 1_000_000_000 / spec.joins_per_s.max(1)) + REST;
+    study.hosts.run_until(all);
+    let hosts = &study.hosts;
+    let joins = milliseconds(&hosts.counts.joins);
+    let count = joins.len().max(1) as f64;
+    let mut outcome = LargeStudyOutcome {
+        clusters: hosts.clusters().count(),
+        largest: hosts.clusters().max().unwrap_or(0),
+        tree: tree(hosts),
+        chain: chain(hosts),
+        unicast: unicast(hosts),
+        multicast: multicast(hosts),
+        join_mean_ms: joins.iter().sum::<f64>() / count,
+        join_p95_ms: part(&joins, 95),
+        messages_a_join: hosts.counts.messages as f64 / count,
+        probes_a_join: hosts.counts.probes as f64 / count,
+        waiting: study.waiting(),
+        overloaded: study.overloaded(),
+        simulated_s: 0.0,
+        churn: None,
+    };
+    if spec.churn_permille > 0 {
+        outcome.churn = Some(study.churn());
+    }
+    outcome.simulated_s = study.hosts.now.0 as f64 / 1e9;
+    outcome
+}
+
+/// A tree with only its source.
+fn source(spec: &LargeStudySpec, routers: Routers) -> StreamTree {
     let policy = Policy {
         threshold: Nanos(spec.threshold_ns),
         demotion: Demotion::Never,
@@ -110,103 +157,97 @@ pub fn run(spec: &LargeStudySpec) -> LargeStudyOutcome {
         review: Nanos::ZERO,
         ..Policy::default()
     };
-    let silence = Nanos(spec.silence_ns);
-    let source = routers.stubs()[0];
-    let mut overlay = Overlay::new(&routers, policy, silence, source, policy.max_children);
-    for n in 0..spec.hosts {
-        let when = Nanos(n as u64 * 1_000_000_000 / spec.joins_per_s.max(1));
-        join(&mut overlay, &routers, when, &mut rng);
-    }
-    let all = Nanos(spec.hosts as u64 * 1_000_000_000 / spec.joins_per_s.max(1)) + REST;
-    overlay.run_until(all);
-    let joins = milliseconds(&overlay.counts.joins);
-    let count = joins.len().max(1) as f64;
-    let mut outcome = LargeStudyOutcome {
-        clusters: overlay.clusters().count(),
-        largest: overlay.clusters().map(|d| d.tree().len()).max().unwrap_or(0),
-        tree: tree(&overlay, &routers),
-        chain: chain(&overlay, &routers),
-        unicast: unicast(&overlay, &routers),
-        multicast: multicast(&overlay, &routers),
-        join_mean_ms: joins.iter().sum::<f64>() / count,
-        join_p95_ms: part(&joins, 95),
-        messages_a_join: overlay.counts.messages as f64 / count,
-        probes_a_join: overlay.counts.probes as f64 / count,
-        waiting: overlay.hosts.len() - 1 - overlay.members().len(),
-        overloaded: overloaded(&overlay),
-        simulated_s: 0.0,
-        churn: None,
-    };
-    if spec.churn_permille > 0 {
-        outcome.churn = Some(churn(&mut overlay, &routers, spec, &mut rng));
-    }
-    outcome.simulated_s = overlay.now.0 as f64 / 1e9;
-    outcome
+    let config = NodeConfig { silence: NEVER, alive: ALIVE, max_children: 64, ..NodeConfig::new(SOURCE) };
+    let router = Some(routers.stubs()[0]);
+    let attachment = HostAttachment { router, access: SOURCE_ACCESS, up: DOWN, down: DOWN };
+    let own = (attachment, policy.max_children);
+    let mut tree = StreamTree::new(Wires::over(routers), policy, config, own, spec.seed);
+    tree.silence = Nanos(spec.silence_ns);
+    tree
 }
 
-fn overloaded(overlay: &Overlay<'_>) -> usize {
-    let mut served = BTreeMap::new();
-    for parent in overlay.hosts.values().filter_map(|host| host.parent) {
-        *served.entry(parent).or_insert(0) += 1;
+struct Study<'a> {
+    spec: &'a LargeStudySpec,
+    /// The routers to which hosts are attached.
+    stubs: Vec<usize>,
+    rng: ChaCha8Rng,
+    hosts: StreamTree,
+}
+
+impl Study<'_> {
+    /// Lets a host of a random kind join at a random router.
+    fn join(&mut self, when: Nanos) {
+        let router = Some(self.stubs[self.rng.gen_range(0..self.stubs.len())]);
+        let access = Nanos::from_micros(self.rng.gen_range(100..1000));
+        let mut drawn = self.rng.gen_range(0..100);
+        let uplink = UPLINKS.iter().find(|(_, share)| {
+            let found = drawn < *share;
+            drawn = drawn.saturating_sub(*share);
+            found
+        });
+        let up = uplink.map_or(0, |&(rate, _)| rate);
+        let attachment = HostAttachment { router, access, up: BitRate(up), down: DOWN };
+        self.hosts.join(when, attachment, u16::try_from(up / STREAM).unwrap_or(u16::MAX));
     }
-    let too_many = |(host, served): &(HostId, usize)| {
-        overlay.hosts.get(host).is_some_and(|found| usize::from(found.capacity) < *served)
-    };
-    served.into_iter().filter(too_many).count()
-}
 
-fn join(overlay: &mut Overlay<'_>, routers: &Routers, when: Nanos, rng: &mut ChaCha8Rng) {
-    let router = routers.stubs()[rng.gen_range(0..routers.stubs().len())];
-    let access = Nanos::from_micros(rng.gen_range(100..1000));
-    let mut drawn = rng.gen_range(0..100);
-    let uplink = UPLINKS.iter().find(|(_, share)| {
-        let found = drawn < *share;
-        drawn = drawn.saturating_sub(*share);
-        found
-    });
-    let children = uplink.map_or(0, |&(rate, _)| rate / STREAM);
-    overlay.join(when, router, access, u16::try_from(children).unwrap_or(u16::MAX));
-}
+    /// Hosts that have found no room yet.
+    fn waiting(&self) -> usize {
+        self.hosts.present().count() - 1 - self.hosts.members().len()
+    }
 
-/// Second by second, some hosts leave and as many others come.
-fn churn(overlay: &mut Overlay<'_>, routers: &Routers, spec: &LargeStudySpec, rng: &mut ChaCha8Rng) -> Churn {
-    let (gone, moves, repairs) = (overlay.counts.gone, overlay.counts.moves, overlay.counts.repairs.len());
-    let a_second = spec.hosts as f64 * spec.churn_permille as f64 / 1000.0 / 60.0;
-    let (mut due, mut shares) = (0.0, Vec::new());
-    for _ in 0..spec.churn_ns / 1_000_000_000 {
-        due += a_second;
-        let mut members = overlay.members();
-        members.shuffle(rng);
-        for host in members.into_iter().take(due as usize) {
-            if rng.gen_bool(0.5) {
-                overlay.fail(host);
-            } else {
-                overlay.leave(host);
-            }
-            let when = overlay.now;
-            join(overlay, routers, when, rng);
+    fn overloaded(&self) -> usize {
+        let mut served = BTreeMap::new();
+        for parent in self.hosts.present().filter_map(|(_, host)| host.parent()) {
+            *served.entry(parent).or_insert(0) += 1;
         }
-        due -= due.floor();
-        let next = overlay.now + Nanos::from_secs(1);
-        overlay.run_until(next);
-        shares.push(tree(overlay, routers).reached as f64 / overlay.members().len().max(1) as f64);
+        let too_many =
+            |(host, served): &(HostId, usize)| usize::from(self.hosts.hosts[host].capacity) < *served;
+        served.into_iter().filter(too_many).count()
     }
-    let gone = overlay.counts.gone - gone;
-    let moves = overlay.counts.moves - moves;
-    let end = overlay.now + REST;
-    overlay.run_until(end);
-    let repairs = milliseconds(&overlay.counts.repairs[repairs..]);
-    let last = tree(overlay, routers);
-    Churn {
-        gone,
-        moves_a_departure: moves as f64 / gone.max(1) as f64,
-        repair_median_ms: part(&repairs, 50),
-        repair_p95_ms: part(&repairs, 95),
-        reached_mean: shares.iter().sum::<f64>() / shares.len().max(1) as f64,
-        reached_least: shares.iter().copied().fold(1.0, f64::min),
-        cut_off: overlay.members().len() - last.reached,
-        waiting: overlay.hosts.len() - 1 - overlay.members().len(),
-        tree: last,
+
+    /// Second by second, some hosts leave and as many others come.
+    fn churn(&mut self) -> Churn {
+        let counts = &self.hosts.counts;
+        let (gone, moves, repairs) = (counts.gone, self.moves(), counts.repairs.len());
+        let a_second = self.spec.hosts as f64 * self.spec.churn_permille as f64 / 1000.0 / 60.0;
+        let (mut due, mut shares) = (0.0, Vec::new());
+        for _ in 0..self.spec.churn_ns / 1_000_000_000 {
+            due += a_second;
+            let mut members = self.hosts.members();
+            members.shuffle(&mut self.rng);
+            for host in members.into_iter().take(due as usize) {
+                if self.rng.gen_bool(0.5) {
+                    self.hosts.fail(host);
+                } else {
+                    self.hosts.leave(host);
+                }
+                self.join(self.hosts.now);
+            }
+            due -= due.floor();
+            self.hosts.run_until(self.hosts.now + Nanos::from_secs(1));
+            let members = self.hosts.members().len().max(1);
+            shares.push(tree(&self.hosts).reached as f64 / members as f64);
+        }
+        let gone = self.hosts.counts.gone - gone;
+        let moves = self.moves() - moves;
+        self.hosts.run_until(self.hosts.now + REST);
+        let repairs = milliseconds(&self.hosts.counts.repairs[repairs..]);
+        let last = tree(&self.hosts);
+        Churn {
+            gone,
+            moves_a_departure: moves as f64 / gone.max(1) as f64,
+            repair_median_ms: part(&repairs, 50),
+            repair_p95_ms: part(&repairs, 95),
+            reached_mean: shares.iter().sum::<f64>() / shares.len().max(1) as f64,
+            reached_least: shares.iter().copied().fold(1.0, f64::min),
+            cut_off: self.hosts.members().len() - last.reached,
+            waiting: self.waiting(),
+            tree: last,
+        }
+    }
+
+    fn moves(&self) -> u32 {
+        self.hosts.hosts.values().map(|host| host.moves).sum()
     }
 }
 

@@ -11,9 +11,8 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use super::group::{seconds, GroupGoodput, Kind, END};
-use super::overlay::SOURCE;
 use super::routers::Routers;
-use super::stream_tree::StreamTree;
+use super::stream_tree::{StreamTree, SOURCE};
 use super::wires::{HostAttachment, Wires};
 use crate::machine::{Demotion, HostId, NodeConfig, Policy, Slow};
 
@@ -160,7 +159,7 @@ pub fn run(spec: &SlowStudySpec) -> SlowStudyOutcome {
     let children = study.children(slow);
     let moves = |study: &Study<'_>| study.all().map(|host| study.stream.hosts[&host].moves).sum::<u32>();
     let (moves_before, reports) = (moves(&study), study.stream.reports.len());
-    let clusters = study.stream.clusters();
+    let clusters = study.stream.clusters().count();
     let slow_moves = study.stream.hosts[&slow].moves;
     if let Some(rate) = spec.slow_bps {
         study.stream.wires.set_rate(slow, BitRate(rate));
@@ -220,7 +219,7 @@ fn gather(spec: &SlowStudySpec, rng: &mut ChaCha8Rng) -> StreamTree {
     let mut stream = StreamTree::new(wires, policy, config, (source, own), spec.seed);
     for _ in 0..spec.hosts {
         let (at, capacity) = draw(spec, &stubs, rng);
-        stream.join(at, capacity);
+        stream.join(stream.now, at, capacity);
         let next = stream.now + BETWEEN_JOINS;
         stream.run_until(next);
     }

@@ -1,36 +1,48 @@
-//! One stream over a clustered tree in virtual time. The machines of [`crate::machine`] are driven as
-//! `gfagent` and the dispatchers' service drive them, over [`Wires`].
+//! A clustered tree and its stream in virtual time. The machines of [`crate::machine`] are driven as `gfagent`
+//! and the dispatchers' service drive them, over [`Wires`].
+//!
+//! Here are the hosts and their dialogue with the dispatchers; [`super::drive`] is the loop around a node.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::{Ipv4Addr, SocketAddr};
 
 use groupflow_base::events::EventQueue;
-use groupflow_base::Nanos;
+use groupflow_base::{Nanos, Token};
 
-use super::overlay::{join_message, token, SOURCE};
-use super::wires::{ConnEnd, HostAttachment, WireEvent, Wires};
+use super::wires::{ConnEnd, HostAttachment, Wires};
 use crate::machine::{
-    ClusterId, Dispatchers, FromHost, HostId, HostMessage, NodeAction, NodeConfig, Peer, Policy, ReadItem,
-    RefusalCode, StartAt, ToHost, TreeNode,
+    ClusterId, Dispatchers, FromHost, HostId, HostMessage, NodeConfig, Peer, Policy, RefusalCode, RouterId,
+    StartAt, ToHost, TreeJoin, TreeNode,
 };
+
+pub const SOURCE: HostId = HostId(0);
 
 /// Latency between a host and the dispatchers, one way, beyond the host's link and the path to the source's
 /// router, where the dispatchers are. Messages are short and do not wait for data.
 const TO_DISPATCHERS: Nanos = Nanos::from_millis(1);
-/// Bytes given to a connection at once, as `gfagent` does.
-const BATCH: usize = 64 << 10;
 /// Time after which a refused host begins again, as `gfagent` does.
 const AGAIN: Nanos = Nanos::from_millis(300);
+/// How long a host that leaves waits for its children to find parents, as `gfagent` does.
+const FAREWELL: Nanos = Nanos::from_secs(3);
 
 #[derive(Debug)]
 pub struct StreamHost {
-    node: TreeNode,
+    pub(super) node: TreeNode,
     /// How many children the host offers to serve.
     pub capacity: u16,
     cluster: ClusterId,
     order: u32,
     /// How often the host has joined: messages to an earlier join are ignored.
-    joins: u32,
-    timer: Nanos,
+    pub(super) joins: u32,
+    /// When the host began to join, and whether it has ever had a parent since.
+    began: Nanos,
+    pub joined: bool,
+    /// Since when the host has had no parent because that one is gone.
+    lost: Option<Nanos>,
+    /// The host has left or failed.
+    pub gone: bool,
+    pub(super) failed: bool,
+    pub(super) timer: Nanos,
     /// Bytes that the host's reader has.
     pub read: u64,
     /// Bytes that the reader was told it will not get: these and those that it has are the position in the
@@ -42,10 +54,33 @@ pub struct StreamHost {
     pub broken: Option<Nanos>,
 }
 
+impl StreamHost {
+    /// The host's parent, which may be gone.
+    pub fn parent(&self) -> Option<HostId> {
+        self.node.parent()
+    }
+}
+
+/// Counts of events since the beginning.
+#[derive(Debug, Clone, Default)]
+pub struct Counts {
+    /// Messages between hosts and dispatchers, without signs of life.
+    pub messages: u64,
+    /// Probes, there and back.
+    pub probes: u64,
+    /// Times from the beginning of a join to the parent's first answer.
+    pub joins: Vec<Nanos>,
+    /// Times from the end of a parent that failed or left until another one serves.
+    pub repairs: Vec<Nanos>,
+    /// Hosts that left or failed.
+    pub gone: u64,
+}
+
 #[derive(Debug)]
-enum StreamTreeEvent {
+pub(super) enum StreamTreeEvent {
     Timer(HostId),
-    Again(HostId),
+    Begin(HostId),
+    Farewell(HostId),
     Measured(HostId, u32, Vec<(HostId, Nanos)>),
     /// A message of a host; `None`: the host is gone.
     FromHost(HostId, ClusterId, u32, Option<FromHost>),
@@ -63,13 +98,28 @@ pub struct StreamTree {
     pub wires: Wires,
     /// Reports that data accumulate for a child: the time, the host and the child.
     pub reports: Vec<(Nanos, HostId, HostId)>,
+    pub counts: Counts,
+    /// How long it takes others to notice a failure.
+    pub silence: Nanos,
     dispatchers: Dispatchers,
     dispatchers_due: Nanos,
     heard: BTreeMap<HostId, u32>,
     config: NodeConfig,
     /// Connections to be closed when all bytes are sent.
-    closing: BTreeSet<ConnEnd>,
+    pub(super) closing: BTreeSet<ConnEnd>,
     steps: EventQueue<StreamTreeEvent>,
+}
+
+fn token() -> Token {
+    // Hexadecimal digits are a valid token.
+    Token::parse("00").unwrap_or_else(|| unreachable!())
+}
+
+fn join_message(host: HostId, router: Option<usize>, capacity: u16) -> TreeJoin {
+    let number = u32::try_from(host.0).unwrap_or(u32::MAX);
+    let address = SocketAddr::from((Ipv4Addr::from(number), 1));
+    let router = router.map(|router| RouterId(router as u64));
+    TreeJoin { peer: Peer { host, address }, router, capacity, token: token() }
 }
 
 impl StreamTree {
@@ -84,6 +134,8 @@ impl StreamTree {
             hosts: BTreeMap::new(),
             wires,
             reports: Vec::new(),
+            counts: Counts::default(),
+            silence: config.silence,
             dispatchers: Dispatchers::new(policy, token(), &source, seed, Nanos::ZERO),
             dispatchers_due: Nanos::MAX,
             heard: BTreeMap::new(),
@@ -96,13 +148,28 @@ impl StreamTree {
         stream
     }
 
-    /// Adds a host, which is to receive the whole stream.
-    pub fn join(&mut self, attachment: HostAttachment, capacity: u16) -> HostId {
+    /// Adds a host that joins at this time, to receive the whole stream.
+    pub fn join(&mut self, when: Nanos, attachment: HostAttachment, capacity: u16) -> HostId {
         let host = HostId(self.hosts.len() as u64);
         let node = TreeNode::new(NodeConfig { host, ..self.config }, StartAt::Offset(0));
         self.add(host, node, attachment, capacity);
-        self.ask(host, self.dispatchers.root());
+        self.at(when, StreamTreeEvent::Begin(host));
         host
+    }
+
+    /// Lets a host leave, which serves its children until they have other parents.
+    pub fn leave(&mut self, host: HostId) {
+        let now = self.now;
+        self.node(host).into_iter().for_each(|node| node.leave(now));
+        self.at(now + FAREWELL, StreamTreeEvent::Farewell(host));
+        self.act(host);
+    }
+
+    /// Lets a host fail: its peers and the dispatchers hear nothing of it any more.
+    pub fn fail(&mut self, host: HostId) {
+        self.wires.vanish(self.now, host, self.silence);
+        self.hosts.entry(host).and_modify(|found| found.failed = true);
+        self.end(host, self.silence);
     }
 
     /// Writes bytes at the source; returns how many were taken.
@@ -114,11 +181,22 @@ impl StreamTree {
     }
 
     pub fn parent(&self, host: HostId) -> Option<HostId> {
-        self.hosts.get(&host).filter(|found| found.broken.is_none())?.node.parent()
+        self.hosts.get(&host).filter(|found| !found.gone)?.node.parent()
     }
 
-    pub fn clusters(&self) -> usize {
-        self.dispatchers.iter().count()
+    /// The hosts that are there, by number.
+    pub fn present(&self) -> impl Iterator<Item = (HostId, &StreamHost)> {
+        self.hosts.iter().filter(|(_, host)| !host.gone).map(|(&id, host)| (id, host))
+    }
+
+    /// The present hosts that have joined, except the source.
+    pub fn members(&self) -> Vec<HostId> {
+        self.present().filter(|(id, host)| *id != SOURCE && host.joined).map(|(id, _)| id).collect()
+    }
+
+    /// How many hosts each cluster has.
+    pub fn clusters(&self) -> impl Iterator<Item = usize> + '_ {
+        self.dispatchers.iter().map(|dispatcher| dispatcher.tree().len())
     }
 
     pub fn run_until(&mut self, end: Nanos) {
@@ -150,6 +228,11 @@ impl StreamTree {
             cluster,
             order: 0,
             joins: 0,
+            began: Nanos::ZERO,
+            joined: false,
+            lost: None,
+            gone: false,
+            failed: false,
             timer: Nanos::MAX,
             read: 0,
             skipped: 0,
@@ -159,34 +242,66 @@ impl StreamTree {
         self.hosts.insert(host, found);
     }
 
-    fn at(&mut self, when: Nanos, what: StreamTreeEvent) {
+    pub(super) fn at(&mut self, when: Nanos, what: StreamTreeEvent) {
         self.steps.schedule(when, what);
     }
 
-    fn node(&mut self, host: HostId) -> Option<&mut TreeNode> {
-        self.hosts.get_mut(&host).filter(|found| found.broken.is_none()).map(|found| &mut found.node)
+    pub(super) fn node(&mut self, host: HostId) -> Option<&mut TreeNode> {
+        self.hosts.get_mut(&host).filter(|found| !found.gone).map(|found| &mut found.node)
     }
 
     /// Lets a host join a cluster.
-    fn ask(&mut self, host: HostId, cluster: ClusterId) {
-        if let Some(found) = self.hosts.get_mut(&host) {
+    pub(super) fn ask(&mut self, host: HostId, cluster: ClusterId) {
+        if let Some(found) = self.hosts.get_mut(&host).filter(|found| !found.gone) {
+            if !found.joined && cluster == self.dispatchers.root() {
+                found.began = self.now;
+            }
             found.cluster = cluster;
             found.order = 0;
             found.joins += 1;
             let join = join_message(host, self.wires.router(host), found.capacity);
-            self.report(host, Some(FromHost::Join(join)));
+            self.report(host, FromHost::Join(join));
         }
     }
 
-    /// Sends a host's message to its dispatcher; `None`: the connection between them is lost.
-    fn report(&mut self, host: HostId, message: Option<FromHost>) {
+    /// Sends a host's message to its dispatcher.
+    pub(super) fn report(&mut self, host: HostId, message: FromHost) {
         let now = self.now;
         let Some(found) = self.hosts.get_mut(&host) else { return };
-        if let Some(FromHost::Backlog { child }) = &message {
-            self.reports.push((now, host, *child));
+        match &message {
+            FromHost::Backlog { child } => self.reports.push((now, host, *child)),
+            FromHost::Attached { .. } => {
+                self.counts.repairs.extend(found.lost.take().map(|lost| now - lost));
+                let is_new = !std::mem::replace(&mut found.joined, true);
+                self.counts.joins.extend(is_new.then_some(now - found.began));
+            }
+            _ => {}
         }
-        let what = StreamTreeEvent::FromHost(host, found.cluster, found.joins, message);
+        self.counts.messages += u64::from(message != FromHost::Alive);
+        let what = StreamTreeEvent::FromHost(host, found.cluster, found.joins, Some(message));
         self.at(now + self.to_dispatchers(host), what);
+    }
+
+    /// Ends a host's program; after this time the dispatchers notice that the connection to it is lost.
+    fn end(&mut self, host: HostId, silence: Nanos) {
+        let now = self.now;
+        let Some(found) = self.hosts.get_mut(&host).filter(|found| !found.gone) else { return };
+        found.gone = true;
+        self.counts.gone += 1;
+        let what = StreamTreeEvent::FromHost(host, found.cluster, found.joins, None);
+        self.at(now + silence + self.to_dispatchers(host), what);
+        for child in self.hosts.values_mut().filter(|found| !found.gone && found.node.parent() == Some(host))
+        {
+            child.lost.get_or_insert(now);
+        }
+    }
+
+    /// Closes a host's connections and ends its program.
+    pub(super) fn go(&mut self, host: HostId) {
+        for conn in self.wires.of(host) {
+            self.wires.finish(self.now, (host, conn));
+        }
+        self.end(host, Nanos::ZERO);
     }
 
     /// Latency from a host to the dispatchers, one way.
@@ -202,18 +317,21 @@ impl StreamTree {
                     return;
                 };
                 found.timer = Nanos::MAX;
-                if found.broken.is_none() && found.node.deadline() <= now {
+                if !found.gone && found.node.deadline() <= now {
                     found.node.on_time(now);
                 }
                 self.act(host);
             }
-            StreamTreeEvent::Again(host) => self.ask(host, self.dispatchers.root()),
+            StreamTreeEvent::Begin(host) => self.ask(host, self.dispatchers.root()),
+            StreamTreeEvent::Farewell(host) => self.go(host),
             StreamTreeEvent::Measured(host, joins, measured) => {
                 if self.hosts.get(&host).is_some_and(|found| found.joins == joins) {
-                    self.report(host, Some(FromHost::Measured(measured)));
+                    self.report(host, FromHost::Measured(measured));
                 }
             }
             StreamTreeEvent::FromHost(host, cluster, joins, message) => {
+                // A sign of life alone makes nothing due earlier.
+                let is_alive = message == Some(FromHost::Alive);
                 let messages = match message {
                     Some(message) => {
                         self.heard.insert(host, joins);
@@ -221,7 +339,9 @@ impl StreamTree {
                     }
                     None => self.dispatchers.on_gone(now, cluster, host),
                 };
-                self.carry(messages);
+                if !is_alive || !messages.is_empty() {
+                    self.carry(messages);
+                }
             }
             StreamTreeEvent::ToHost(joins, message) => self.obey(joins, message),
             StreamTreeEvent::Dispatchers => {
@@ -237,6 +357,7 @@ impl StreamTree {
 
     /// Sends the dispatchers' messages.
     fn carry(&mut self, messages: Vec<HostMessage>) {
+        self.counts.messages += messages.len() as u64;
         for message in messages {
             let joins = self.heard.get(&message.host).copied().unwrap_or(0);
             self.at(self.now + self.to_dispatchers(message.host), StreamTreeEvent::ToHost(joins, message));
@@ -250,20 +371,18 @@ impl StreamTree {
 
     fn obey(&mut self, joins: u32, HostMessage { cluster, host, message }: HostMessage) {
         let now = self.now;
-        let here = |found: &&mut StreamHost| {
-            found.joins == joins && found.cluster == cluster && found.broken.is_none()
-        };
+        let here = |found: &&mut StreamHost| found.joins == joins && found.cluster == cluster && !found.gone;
         let Some(found) = self.hosts.get_mut(&host).filter(here) else { return };
         match &message {
             ToHost::Place { order, .. } => {
-                found.moves += u32::from(found.order > 0 || found.joins > 1);
+                found.moves += u32::from(found.joined);
                 found.order = *order;
             }
             ToHost::Refused { code, .. } => {
                 found.node.begin_again(now);
                 if !found.node.is_leaving() {
                     let wait = if *code == RefusalCode::Ended { Nanos::ZERO } else { AGAIN };
-                    self.at(now + wait, StreamTreeEvent::Again(host));
+                    self.at(now + wait, StreamTreeEvent::Begin(host));
                 }
                 return self.act(host);
             }
@@ -271,135 +390,5 @@ impl StreamTree {
         }
         found.node.on_order(now, message);
         self.act(host);
-    }
-
-    fn on_wire(&mut self, event: WireEvent) {
-        let now = self.now;
-        let host = match event {
-            WireEvent::Asked { wire, to } => {
-                match self.node(to).and_then(|node| node.conns.on_accepted(now)) {
-                    Some(conn) => {
-                        self.wires.accept(now, wire, conn);
-                        self.measure((to, conn));
-                    }
-                    None => self.wires.refuse(now, wire),
-                }
-                to
-            }
-            WireEvent::Connected((host, conn)) => {
-                self.measure((host, conn));
-                self.node(host).into_iter().for_each(|node| node.on_connected(now, conn));
-                host
-            }
-            WireEvent::Bytes((host, conn), bytes) => {
-                self.node(host).into_iter().for_each(|node| node.on_bytes(now, conn, &bytes));
-                host
-            }
-            WireEvent::Closed((host, conn)) => {
-                self.closing.remove(&(host, conn));
-                self.node(host).into_iter().for_each(|node| node.on_closed(now, conn));
-                host
-            }
-            WireEvent::Room((host, _)) => host,
-        };
-        self.act(host);
-    }
-
-    /// Measures a connection, as the kernel would.
-    fn measure(&mut self, (host, conn): ConnEnd) {
-        let round_trip = self.wires.round_trip((host, conn));
-        self.node(host).into_iter().for_each(|node| node.conns.on_round_trip(conn, round_trip));
-    }
-
-    /// Carries out a node's actions, fills its connections and reads, until nothing is left to do.
-    fn act(&mut self, host: HostId) {
-        let mut more = true;
-        while std::mem::take(&mut more) {
-            while let Some(action) = self.node(host).and_then(|node| node.conns.poll()) {
-                self.carry_out(host, action);
-            }
-            for conn in self.wires.of(host) {
-                more |= self.fill((host, conn));
-            }
-            more |= self.read(host);
-        }
-        if let Some(due) = self.node(host).map(|node| node.deadline()) {
-            self.wake(host, due);
-        }
-    }
-
-    fn carry_out(&mut self, host: HostId, action: NodeAction) {
-        match action {
-            NodeAction::Connect { conn, to } => {
-                let deadline = Nanos::from_millis(200);
-                self.node(host).into_iter().for_each(|node| node.offer(conn, deadline));
-                self.wires.connect(self.now, (host, conn), to.host);
-            }
-            NodeAction::Close(conn) => drop(self.closing.insert((host, conn))),
-            NodeAction::Report(message) => self.report(host, Some(message)),
-            NodeAction::Measure(peers) => {
-                let there = |peer: &&Peer| self.hosts.get(&peer.host).is_some_and(|f| f.broken.is_none());
-                let far = |peer: &Peer| (peer.host, self.wires.latency(host, peer.host));
-                let measured: Vec<(HostId, Nanos)> = peers.iter().filter(there).map(far).collect();
-                let longest = measured.iter().map(|&(_, latency)| latency).max().unwrap_or(Nanos::ZERO);
-                let joins = self.hosts.get(&host).map_or(0, |found| found.joins);
-                self.at(self.now + longest + longest, StreamTreeEvent::Measured(host, joins, measured));
-            }
-            NodeAction::Join(cluster) => self.ask(host, cluster),
-            NodeAction::Refused { .. } | NodeAction::Datagrams { .. } => {}
-        }
-    }
-
-    /// Sends on a connection; returns whether there was something to send, or the connection is closed now.
-    fn fill(&mut self, end: ConnEnd) -> bool {
-        let now = self.now;
-        let room = self.wires.room(end).min(BATCH);
-        let mut batch = Vec::new();
-        let Some(node) = self.node(end.0).filter(|_| room > 0) else { return false };
-        node.fill(now, end.1, &mut batch, room);
-        if !batch.is_empty() {
-            self.wires.send(now, end, &batch);
-            return true;
-        }
-        let closes = self.closing.remove(&end);
-        if closes {
-            self.wires.finish(now, end);
-            self.node(end.0).into_iter().for_each(|node| node.on_closed(now, end.1));
-        }
-        closes
-    }
-
-    /// Reads at a host; returns whether there was something to read.
-    fn read(&mut self, host: HostId) -> bool {
-        let now = self.now;
-        let Some(found) = self.hosts.get_mut(&host) else { return false };
-        match found.node.read(now, BATCH) {
-            Some(ReadItem::Bytes(bytes)) => found.read += bytes.len() as u64,
-            Some(ReadItem::Skipped { to }) => found.skipped = to.saturating_sub(found.read),
-            Some(ReadItem::End) | None => return false,
-            Some(ReadItem::Broken { .. }) => {
-                found.broken = Some(now);
-                self.go(host);
-                return false;
-            }
-        }
-        true
-    }
-
-    /// Ends a host's program.
-    fn go(&mut self, host: HostId) {
-        for conn in self.wires.of(host) {
-            self.wires.finish(self.now, (host, conn));
-        }
-        self.report(host, None);
-    }
-
-    fn wake(&mut self, host: HostId, due: Nanos) {
-        let due = due.max(self.now);
-        let earlier = self.hosts.get_mut(&host).filter(|found| due < found.timer);
-        if let Some(found) = earlier {
-            found.timer = due;
-            self.at(due, StreamTreeEvent::Timer(host));
-        }
     }
 }

@@ -16,7 +16,9 @@ use crate::machine::{ConnId, HostId};
 
 /// Bytes that a sender's socket holds unsent: as many as `gfagent` lets the kernel hold (TCP_NOTSENT_LOWAT),
 /// and a batch.
-const UNSENT: usize = (128 + 64) << 10;
+const UNSENT: usize = (128 << 10) + BATCH;
+/// Bytes given to a connection at once, as `gfagent` does; one that has as much room waits for none.
+pub const BATCH: usize = 64 << 10;
 /// Bytes of a connection under way. A link of 20 Mbit/s with a round trip of 10 ms holds 25,000. With 64 KiB,
 /// a link of 1 Mbit/s has a queue of half a second, and some hosts take one behind it for dead while that
 /// builds up.
@@ -56,7 +58,9 @@ type WireDirection = (u64, usize);
 #[derive(Debug)]
 enum WireStep {
     Ask(u64),
-    Answer(u64, bool),
+    Answer(u64),
+    /// The end that sends in this direction loses its connection.
+    Lose(WireDirection),
     Free(HostId),
     Arrive(WireDirection, Vec<u8>, bool),
     Deliver(WireDirection, Vec<u8>, bool),
@@ -143,6 +147,10 @@ impl Wires {
         self.links.insert(host, AccessLink { attachment, turns, busy: false, served, down_until });
     }
 
+    pub fn routers(&self) -> Option<&Routers> {
+        self.routers.as_ref()
+    }
+
     /// The host's router, if there are routers.
     pub fn router(&self, host: HostId) -> Option<usize> {
         self.links.get(&host)?.attachment.router
@@ -189,8 +197,8 @@ impl Wires {
         let (now, step) = self.steps.pop()?;
         match step {
             WireStep::Ask(wire) => Some(WireEvent::Asked { wire, to: self.wires.get(&wire)?.hosts[1] }),
-            WireStep::Answer(wire, true) => Some(WireEvent::Connected(self.end((wire, 0))?)),
-            WireStep::Answer(wire, false) => self.close((wire, 0)),
+            WireStep::Answer(wire) => Some(WireEvent::Connected(self.end((wire, 0))?)),
+            WireStep::Lose(way) => self.close(way),
             WireStep::Free(host) => {
                 self.links.get_mut(&host)?.busy = false;
                 self.serve(now, host)
@@ -239,13 +247,13 @@ impl Wires {
             found.ends[1] = Some(conn);
             let [from, to] = found.hosts;
             self.found.insert((to, conn), (wire, 1));
-            self.at(now + self.latency(from, to), WireStep::Answer(wire, true));
+            self.at(now + self.latency(from, to), WireStep::Answer(wire));
         }
     }
 
     pub fn refuse(&mut self, now: Nanos, wire: u64) {
         if let Some([from, to]) = self.wires.get(&wire).map(|found| found.hosts) {
-            self.at(now + self.latency(from, to), WireStep::Answer(wire, false));
+            self.at(now + self.latency(from, to), WireStep::Lose((wire, 0)));
         }
     }
 
@@ -275,6 +283,18 @@ impl Wires {
         }
         self.line_up(way);
         self.serve(now, end.0);
+    }
+
+    /// Takes a host off the network; the other ends of its connections notice after this time.
+    pub fn vanish(&mut self, now: Nanos, host: HostId, silence: Nanos) {
+        for conn in self.of(host) {
+            let Some((wire, side)) = self.found.remove(&(host, conn)) else { continue };
+            let Some(found) = self.wires.get_mut(&wire) else { continue };
+            found.ends[side] = None;
+            found.ways[side].unsent.clear();
+            let [a, b] = found.hosts;
+            self.at(now + silence + self.latency(a, b), WireStep::Lose((wire, 1 - side)));
+        }
     }
 
     /// All connections of a host, in order.
@@ -326,6 +346,7 @@ impl Wires {
         link.served = link.served.or((self.one_by_one && is_to_child(&way)).then_some(way));
         let wire = self.wires.get_mut(&way.0)?;
         let sending = &mut wire.ways[way.1];
+        let was_full = UNSENT - sending.unsent.len() < BATCH;
         let count = sending.unsent.len().min(link.turn()).min(wire.window - sending.flying);
         let through = now + takes(link.attachment.up, count);
         let bytes: Vec<u8> = sending.unsent.drain(..count).collect();
@@ -340,6 +361,6 @@ impl Wires {
             self.wires.entry(way.0).and_modify(|wire| wire.ways[way.1].ended = false);
         }
         self.line_up(way);
-        self.end(way).filter(|&end| self.room(end) > 0).map(WireEvent::Room)
+        self.end(way).filter(|_| was_full).map(WireEvent::Room)
     }
 }

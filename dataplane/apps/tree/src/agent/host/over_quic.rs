@@ -28,7 +28,7 @@ impl TreeHost<'_> {
                     }
                 }
                 Happened::Connected(conn) => {
-                    if self.dials.is_made(conn) {
+                    if self.edges.is_made(conn) {
                         let nanos = self.drive.nanos();
                         self.drive.node.offer(conn, Nanos::from_millis(self.args.deadline_ms));
                         self.drive.node.on_connected(nanos, conn);

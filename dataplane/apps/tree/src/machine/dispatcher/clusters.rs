@@ -16,19 +16,17 @@ pub struct Below {
     pub latency: Nanos,
     /// The head needs bytes that other hosts no longer have; this cluster's head may have them.
     pub behind: bool,
-    /// The findings of the head's reviews.
-    pub(super) review: Review,
 }
 
 impl Below {
     /// A cluster of which nothing else is known.
     pub(super) fn found_again(head: Peer, latency: Nanos, behind: bool) -> Below {
-        Below { head, router: None, from: None, latency, behind, review: Review::default() }
+        Below { head, router: None, from: None, latency, behind }
     }
 
     /// The same cluster on its way to another one.
     fn given(self) -> Below {
-        Below { from: None, review: Review::default(), ..self }
+        Below { from: None, ..self }
     }
 }
 

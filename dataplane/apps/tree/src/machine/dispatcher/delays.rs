@@ -7,7 +7,7 @@
 //! now are not moved.
 //!
 //! The parent of a cluster's head is a host of the cluster above, whose dispatcher alone knows which of them
-//! have room. It names those hosts when the head is to measure, and decides by the same rule.
+//! have room. It names those hosts when the head is to measure, and finds the best of them by the same rule.
 
 use super::*;
 
@@ -102,21 +102,6 @@ impl Dispatcher {
         best.filter(|best| self.is_better(best, &present)).map(|best| best.parent)
     }
 
-    /// The same for the head of a cluster below.
-    fn better_for_head(&self, below: &Below, measured: &[(HostId, Nanos)]) -> Option<HostId> {
-        let parent = below.from?;
-        let (_, latency) = measured.iter().find(|(to, _)| *to == parent)?;
-        let present = Place {
-            parent,
-            delay: self.delay(parent)? + *latency,
-            rests_until: below.review.rest,
-            router: below.router,
-        };
-        let open = measured.iter().filter(|&&(host, _)| host != parent && self.tree.room(host, self.now) > 0);
-        let best = open.filter_map(|&(host, latency)| self.rank(host, latency, false)).min();
-        best.filter(|best| self.is_better(best, &present)).map(|best| best.parent)
-    }
-
     /// Whether a host is to move, while no other is on its way: its delay becomes shorter by the margin, or
     /// comes within the bound.
     fn is_better(&self, best: &Rank, present: &Place) -> bool {
@@ -173,6 +158,20 @@ impl DispatcherMut<'_> {
         Some(others.filter(|peer| Some(peer.host) != below.from).collect())
     }
 
+    /// A better parent for the head of a cluster below, which has measured these and rests until then.
+    fn better_for_head(
+        &self, cluster: ClusterId, rests_until: Nanos, measured: &[(HostId, Nanos)],
+    ) -> Option<HostId> {
+        let below = self.below.get(&cluster).filter(|_| self.has_settled(cluster))?;
+        let parent = below.from?;
+        let (_, latency) = measured.iter().find(|(to, _)| *to == parent)?;
+        let delay = self.delay(parent)? + *latency;
+        let present = Place { parent, delay, rests_until, router: below.router };
+        let open = measured.iter().filter(|&&(host, _)| host != parent && self.tree.room(host, self.now) > 0);
+        let best = open.filter_map(|&(host, latency)| self.rank(host, latency, false)).min();
+        best.filter(|best| self.is_better(best, &present)).map(|best| best.parent)
+    }
+
     fn ask_to_measure(&mut self, host: HostId, asked: Vec<Peer>) {
         if let Some(member) = self.tree.get_mut(host) {
             member.review.asked = member.review.asked.saturating_add(1);
@@ -193,45 +192,24 @@ impl DispatcherMut<'_> {
         let Some(member) = self.tree.get_mut(host).filter(|member| member.attached) else { return };
         let parent = member.parent().or(member.outside);
         let now = measured.iter().find(|&&(to, _)| Some(to) == parent).map(|&(_, latency)| latency);
-        let (is_head, slow_until) = (member.place == ParentOrder::Outside, member.slow_until);
         member.latency = now.unwrap_or(member.latency);
-        if is_head {
-            self.report_delays();
-            return if slow_until <= self.now {
-                self.report_head(measured)
-            };
-        }
+        let rests_until = member.review.rest.max(member.slow_until);
+        let is_head = member.place == ParentOrder::Outside;
+        // The parent's dispatcher finds a place for the head.
+        let (id, above) = (self.id, self.parent().filter(|_| is_head));
         // A parent that does not answer is soon known to be gone.
-        let better = now.and_then(|_| self.better_parent(host, measured));
+        let better = now.and_then(|_| match above {
+            Some(above) => self.all.find(above)?.better_for_head(id, rests_until, measured),
+            None => self.better_parent(host, measured),
+        });
         let (now, review) = (self.now, self.policy.review);
         let target = self.tree.get_mut(host).and_then(|member| member.review.note(better, now, review));
-        if let Some(target) = target {
-            self.order_below(host, target);
+        match (target, above.and_then(|above| self.all.change(above))) {
+            (Some(target), Some(mut above)) => above.attach_to(id, target),
+            (Some(target), None) => self.order_below(host, target),
+            (None, _) => {}
         }
         self.report_delays();
-    }
-
-    /// Lets the parent choose another place for the head, which measured these latencies.
-    fn report_head(&mut self, measured: &[(HostId, Nanos)]) {
-        let Above::Attached(parent, ..) = self.above else { return };
-        let id = self.id;
-        let finds_better = self.all.change(parent).is_some_and(|mut above| above.move_head(id, measured));
-        if finds_better {
-            self.review_head();
-        }
-    }
-
-    /// Handles the latencies that the head of a cluster below measured: those to its parent and to other hosts.
-    /// True: one of these is better, and the head is to measure once more.
-    fn move_head(&mut self, from: ClusterId, measured: &[(HostId, Nanos)]) -> bool {
-        let Some(&below) = self.below.get(&from).filter(|_| self.has_settled(from)) else { return false };
-        let better = self.better_for_head(&below, measured);
-        let (now, review) = (self.now, self.policy.review);
-        let target = self.below.get_mut(&from).and_then(|below| below.review.note(better, now, review));
-        if let Some(host) = target {
-            self.attach_to(from, host);
-        }
-        better.is_some() && target.is_none()
     }
 
     /// Lets a host that is moved rest, after each move twice as long.

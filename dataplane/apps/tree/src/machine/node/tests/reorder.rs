@@ -1,4 +1,5 @@
 use super::*;
+use groupflow_base::reassembly::PAGE;
 use proptest::prelude::*;
 
 const WAIT: Nanos = Nanos::from_millis(20);
@@ -73,7 +74,8 @@ proptest! {
                     sent += count;
                 }
             }
-            prop_assert!(reorder.held() + PIECE * reorder.held.len() as u64 <= most);
+            prop_assert!(reorder.frontier() - reorder.from <= most && reorder.held() <= most);
+            prop_assert!(reorder.store.memory() as u64 <= most + 2 * PAGE as u64);
             if kind % 2 == 0 {
                 if let Some(piece) = reorder.poll(now, room, 1_000) {
                     if let OrderedPiece::Bytes(_, bytes) = &piece {
