@@ -5,7 +5,9 @@ import signal
 
 import pytest
 
-import groupflow  # noqa: F401 (it tells gRPC to leave forks alone, before a test loads gRPC)
+import groupflow
+
+assert groupflow.__doc__, "it tells gRPC to leave forks alone, before a test loads gRPC"
 
 FAST_SECONDS = 1.0
 LIMITS = {"rare": 900, "slow": 300}

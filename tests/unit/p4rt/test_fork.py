@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from typing import Any, cast
 
 import grpc
 import grpc.aio
@@ -15,14 +16,14 @@ async def test_children_live_while_calls_are_in_flight() -> None:
         return request
 
     server = grpc.aio.server()
-    handler = grpc.unary_unary_rpc_method_handler(answer)
+    handler = cast(Any, grpc.unary_unary_rpc_method_handler(answer))
     server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler("fork", {"call": handler})])
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
 
     async def talk() -> None:
         async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
-            call = channel.unary_unary("/fork/call")
+            call = cast(Any, channel.unary_unary("/fork/call"))
             while True:
                 await call(b"again")
 

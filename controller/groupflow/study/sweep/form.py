@@ -204,12 +204,16 @@ def _inside(place: object, step: str, path: str) -> list[object]:
     return chosen
 
 
+def _size(value: object) -> int:
+    return units.parse_size(str(value))
+
+
 def quantity(value: object) -> tuple[float, str] | None:
     """A value as a number and its unit; None for other words."""
     if isinstance(value, int | float):
         return float(value), "1"
     scaled = ((units.parse_rate, 1.0, "bit/s"), (units.parse_delay, 1e9, "s"), (units.parse_loss, 1e9, "1"))
-    counted = ((units.parse_bytes, 1.0, "bytes"), (units.parse_packets, 1.0, "packets"))
+    counted = ((_size, 1.0, "bytes"), (units.parse_packets, 1.0, "packets"))
     for read, scale, unit in (*scaled, *counted):
         try:
             found = read(value)
