@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::fs::{self, File, Metadata};
 use std::io::{self, Seek, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use groupflow_base::SeekableBytes;
@@ -18,12 +18,40 @@ use crate::poller::is_ready;
 /// Bytes of a block in which a file is read ahead.
 const BLOCK: usize = 256 << 10;
 
+/// Identifies a state of a file: two equal stamps mean that nobody wrote to the file in between.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stamp {
+    inode: (u64, u64),
+    /// The file's size in bytes.
+    pub size: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl Stamp {
+    pub fn of(about: &Metadata) -> Stamp {
+        Stamp {
+            inode: (about.dev(), about.ino()),
+            size: about.size(),
+            modified: (about.mtime(), about.mtime_nsec()),
+            changed: (about.ctime(), about.ctime_nsec()),
+        }
+    }
+
+    pub fn of_file(file: &File) -> io::Result<Stamp> {
+        file.metadata().map(|about| Stamp::of(&about))
+    }
+}
+
+/// The reason why a file is given up: a copy would be neither the old file nor the new one.
+pub const CHANGED: &str = "it changed while it was sent";
+
 /// A file, read in large blocks; bytes outside the current block (those of a packet that is sent again) are
-/// read separately.
+/// read separately. A file that changes is given up.
 #[derive(Debug)]
 pub struct FileBytes {
     file: File,
-    length: u64,
+    stamp: Stamp,
     block: Vec<u8>,
     block_at: u64,
 }
@@ -42,22 +70,22 @@ impl FileBytes {
             let cause = format!("{shown} is no regular file");
             return Err(AgentError::new("input", cause, "name a file, or pipe the data into stdin"));
         }
-        Ok(FileBytes::of(file, about.len()))
+        Ok(FileBytes::of(file, Stamp::of(&about)))
     }
 
-    /// Wraps an open file of this length.
-    pub fn of(file: File, length: u64) -> FileBytes {
-        FileBytes { file, length, block: Vec::new(), block_at: 0 }
+    /// Wraps an open file, which must keep this stamp.
+    pub fn of(file: File, stamp: Stamp) -> FileBytes {
+        FileBytes { file, stamp, block: Vec::new(), block_at: 0 }
     }
 
-    /// The file's metadata.
-    pub fn metadata(&self) -> io::Result<Metadata> {
-        self.file.metadata()
+    fn check(&self) -> Result<(), String> {
+        let is_same = Stamp::of_file(&self.file).is_ok_and(|now| now == self.stamp);
+        is_same.then_some(()).ok_or_else(|| CHANGED.to_owned())
     }
 
     fn read(&self, offset: u64, into: &mut [u8]) -> Result<(), String> {
         self.file.read_exact_at(into, offset).map_err(|e| match e.kind() {
-            io::ErrorKind::UnexpectedEof => "the file became shorter".to_owned(),
+            io::ErrorKind::UnexpectedEof => CHANGED.to_owned(),
             _ => plain(&e),
         })
     }
@@ -65,16 +93,16 @@ impl FileBytes {
 
 impl SeekableBytes for FileBytes {
     fn len(&self) -> u64 {
-        self.length
+        self.stamp.size
     }
 
     fn read_at(&mut self, offset: u64, into: &mut [u8]) -> Result<(), String> {
         if offset < self.block_at {
-            return self.read(offset, into);
+            return self.read(offset, into).and_then(|()| self.check());
         }
         let end = offset + into.len() as u64;
         if end > self.block_at + self.block.len() as u64 {
-            let size = (self.length - offset).min(BLOCK as u64) as usize;
+            let size = (self.stamp.size - offset).min(BLOCK as u64) as usize;
             let mut block = std::mem::take(&mut self.block);
             block.resize(size, 0);
             let result = self.read(offset, &mut block);
@@ -90,7 +118,7 @@ impl SeekableBytes for FileBytes {
             Some(bytes) => into.copy_from_slice(bytes),
             None => return Err("the range lies outside the file".to_owned()),
         }
-        Ok(())
+        self.check()
     }
 }
 
@@ -98,13 +126,16 @@ impl SeekableBytes for FileBytes {
 pub struct Input {
     /// A file, a device or a pipe.
     file: File,
+    /// The stamp of a regular file, which must keep it.
+    stamp: Option<Stamp>,
     shown: String,
 }
 
 impl Input {
     /// Wraps an open file; errors call it `shown`.
     pub fn new(file: File, shown: &str) -> Input {
-        Input { file, shown: shown.to_owned() }
+        let about = file.metadata().ok().filter(Metadata::is_file);
+        Input { stamp: about.map(|about| Stamp::of(&about)), file, shown: shown.to_owned() }
     }
 
     /// Opens a file, or stdin.
@@ -119,7 +150,7 @@ impl Input {
                 let cause = format!("{shown} is a directory");
                 Err(AgentError::new("input", cause, "name a file, or pipe the data into stdin"))
             }
-            Ok(file) => Ok(Input { file, shown }),
+            Ok(file) => Ok(Input::new(file, &shown)),
             Err(error) => {
                 let cause = format!("cannot read {shown}: {}", plain(&error));
                 Err(AgentError::new("input", cause, "check the path and its permissions"))
@@ -138,6 +169,10 @@ impl Input {
             return Ok(None);
         }
         match nix::unistd::read(self.file.as_raw_fd(), into) {
+            Ok(0) if self.stamp.is_some() && Stamp::of_file(&self.file).ok() != self.stamp => {
+                let cause = format!("cannot send {}: {CHANGED}", self.shown);
+                Err(AgentError::new("input", cause, "send it again"))
+            }
             Ok(count) => Ok(Some(count)),
             Err(Errno::EINTR | Errno::EAGAIN) => Ok(None),
             Err(error) => {

@@ -2,6 +2,7 @@
 
 mod batch;
 mod identity;
+mod input;
 mod options;
 mod output;
 mod private;

@@ -11,9 +11,9 @@ use std::sync::mpsc::Sender;
 
 use groupflow_base::{Digest, SeekableBytes};
 use groupflow_host::error::plain;
-use groupflow_host::files::FileBytes;
+use groupflow_host::files::{FileBytes, Stamp, CHANGED};
 
-use super::digest::{self, Stamp};
+use super::digest;
 use crate::machine::{FileName, Offer, Verdict};
 
 /// The most files that are considered; the first file beyond is reported once.
@@ -287,24 +287,23 @@ impl OutgoingFile {
     }
 }
 
-const CHANGED: &str = "it changed while it was sent";
-
 impl SeekableBytes for OutgoingFile {
     fn len(&self) -> u64 {
         self.stamp.size
     }
 
     fn read_at(&mut self, offset: u64, into: &mut [u8]) -> Result<(), String> {
-        if self.open.is_none() {
-            let (file, _, _) = open(&self.path).map_err(|error| plain(&error))?;
-            self.open = Some(FileBytes::of(file, self.stamp.size));
-        }
-        let Some(file) = &mut self.open else { return Err(CHANGED.to_owned()) };
-        let read = file.read_at(offset, into);
-        match file.metadata().map(|about| Stamp::of(&about)) {
-            Ok(now) if now == self.stamp => read,
-            _ => Err(CHANGED.to_owned()),
-        }
+        let file = match &mut self.open {
+            Some(file) => file,
+            None => {
+                let (file, stamp, _) = open(&self.path).map_err(|error| plain(&error))?;
+                if stamp != self.stamp {
+                    return Err(CHANGED.to_owned());
+                }
+                self.open.insert(FileBytes::of(file, stamp))
+            }
+        };
+        file.read_at(offset, into)
     }
 }
 

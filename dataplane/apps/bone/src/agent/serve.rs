@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use groupflow_base::Digest;
+use groupflow_host::files::Stamp;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
@@ -16,7 +17,7 @@ use serde_json::{json, Value};
 use tokio::sync::{watch, Semaphore};
 use tokio::time::timeout;
 
-use super::digest::{self, Stamp};
+use super::digest;
 use super::http::FileBody;
 use super::http::{self, HttpResponse};
 use super::shelf::{Failure, Progress, Shelf};

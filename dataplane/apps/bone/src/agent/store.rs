@@ -20,11 +20,11 @@ use std::path::{Path, PathBuf};
 
 use groupflow_base::Digest;
 use groupflow_host::error::{plain, AgentError};
+use groupflow_host::files::Stamp;
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 use serde_json::{json, Value};
 
-use super::digest::Stamp;
 use super::incoming::{Announced, IncomingFile};
 use crate::machine::FileName;
 
