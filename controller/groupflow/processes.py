@@ -59,6 +59,7 @@ class Daemon:
         self._descriptors = tuple(descriptors)
         self._may_end = may_end
         self._process: subprocess.Popen[bytes] | None = None
+        self._is_stopping = False
         self._log_start = 0
 
     @property
@@ -115,8 +116,8 @@ class Daemon:
             time.sleep(_POLL_SECONDS)
 
     def check(self) -> None:
-        """Raises DaemonError when the process was started and is dead."""
-        if self._process is not None and not self.alive:
+        """Raises DaemonError when the process was started, was not stopped, and is dead."""
+        if self._process is not None and not self._is_stopping and not self.alive:
             if self._may_end and self._process.poll() == 0:
                 return
             raise DaemonError(self.death())
@@ -150,6 +151,7 @@ class Daemon:
         when it does not run."""
         if self._process is None:
             return
+        self._is_stopping = True
         if self.alive:
             with suppress(ProcessLookupError):
                 os.killpg(self.pid, signal.SIGTERM)
@@ -159,7 +161,7 @@ class Daemon:
             with suppress(ProcessLookupError):
                 os.killpg(self.pid, signal.SIGKILL)
             self._process.wait()
-        self._process = None
+        self._process, self._is_stopping = None, False
 
     def kill(self) -> None:
         """SIGKILL, as a crash would; the process counts as dead until `restart` or `stop`."""

@@ -128,6 +128,23 @@ def test_a_killed_controller_is_started_again_with_its_sessions(folder: Path) ->
     assert not list(NAMES.glob("*.json"))
 
 
+def test_a_killed_controller_is_started_again_at_an_idle_prompt(folder: Path) -> None:
+    pipe = subprocess.PIPE
+    command = [*COMMAND, "up", "hall.yaml", "--cli"]
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as process:
+        assert process.stdout is not None and process.stderr is not None
+        assert "switches (gfswitch)" in process.stdout.readline()
+        try:
+            for _ in range(2):
+                pid = int(subprocess.check_output(["pgrep", "-f", "controller run --topology"]))
+                os.kill(pid, signal.SIGKILL)
+                assert "started again, with its sessions" in process.stderr.readline()
+                wait_until(lambda: [each["state"] for each in status()["agents"]] == ["up", "up"])
+        finally:
+            process.terminate()
+            assert process.wait(20) == 0
+
+
 def status() -> dict[str, list[dict[str, object]]]:
     """Of the only network, by its controller; nothing while that is being started again."""
     done = subprocess.run([*COMMAND, "show", "--json"], capture_output=True, text=True, check=False)

@@ -65,7 +65,7 @@ def up(
             _enter(claim, listen, controller=controller)
     inherited = json.loads(os.environ.pop(_INSIDE))
     from groupflow.agents.api_token import VARIABLE, forgotten
-    from groupflow.lab.named import NamedOptions, Supervision, named, watch
+    from groupflow.lab.named import NamedOptions, Supervision, named, wait_for_end
 
     options = NamedOptions(
         name=named_as,
@@ -86,12 +86,13 @@ def up(
         supervision = Supervision(
             running, lambda line: print(f"groupflow: {line}", file=sys.stderr, flush=True)
         )
-        if cli:
-            from groupflow.lab.prompt import Prompt
+        with supervision.always():
+            if cli:
+                from groupflow.lab.prompt import Prompt
 
-            Prompt(running, supervision, options.folder)
-        else:
-            watch(supervision)
+                Prompt(running, supervision, options.folder)
+            else:
+                wait_for_end()
 
 
 def _asked(file: str, p4: Path | None, pcap: Path | None) -> "Topology":

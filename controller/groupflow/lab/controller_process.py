@@ -1,5 +1,6 @@
 """A controller beside a running network: its process, and its REST API."""
 
+import os
 import socket
 import sys
 from collections.abc import Mapping, Sequence
@@ -46,6 +47,7 @@ class ControllerProcess:
         """
         self._network = network
         self._record = record
+        self._sockets = tuple(sockets)
         folder.mkdir(parents=True, exist_ok=True)
         topology = folder / "topology.yaml"
         topology.write_text(variants.render(network.topology), encoding="utf-8")
@@ -90,6 +92,16 @@ class ControllerProcess:
         """Returns when the API answers and every switch is reconciled. Raises DaemonError."""
         self.daemon.wait_ready(self._switches_ready, _READY_SECONDS)
 
+    def wait_answering(self) -> None:
+        """Returns when the API answers, whatever the switches do. Raises DaemonError."""
+        self.daemon.wait_ready(self._answers, _READY_SECONDS)
+
+    def refuse(self) -> None:
+        """Makes its addresses refuse connections, where no controller will answer any more."""
+        for descriptor in self._sockets:
+            with socket.socket(fileno=os.dup(descriptor)) as listening:
+                listening.shutdown(socket.SHUT_RDWR)
+
     def create_session(self, mode: str = "e2e", policy: str = "strict", **more: object) -> SessionAccess:
         form = self.post("/sessions", {"mode": mode, "policy": policy, **more})
         tokens = cast(Mapping[str, str], form["tokens"])
@@ -118,6 +130,13 @@ class ControllerProcess:
         if answer.is_error:
             raise UnavailableError(f"controller: {method} {path}: {answer.status_code} {answer.text.strip()}")
         return cast(object, answer.json()) if answer.content else None
+
+    def _answers(self) -> bool:
+        try:
+            self.get("/sessions")
+        except UnavailableError:
+            return False
+        return True
 
     def _switches_ready(self) -> bool:
         try:

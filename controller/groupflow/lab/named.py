@@ -140,9 +140,37 @@ class Supervision:
         self._tell = tell
         self._told = set[str]()
         self._restarts = _RESTARTS
+        self._is_looking = False
+        self.has_restarted = False
+        """whether the controller was started again, for whoever waits for it to say False"""
+
+    @contextmanager
+    def always(self) -> Generator[None]:
+        """Looks until the end of the block, also while the main thread waits for input.
+
+        By the signal of a timer, since the kernel ends a process with the thread that started it.
+        """
+        former = signal.signal(signal.SIGALRM, lambda _number, _frame: self.look())
+        signal.setitimer(signal.ITIMER_REAL, _WATCH_SECONDS, _WATCH_SECONDS)
+        try:
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, former)
 
     def look(self) -> bool:
         """Whether the controller was started again. Call it often, from the main thread."""
+        if self._is_looking:  # the timer's signal came while this looks
+            return False
+        self._is_looking = True
+        try:
+            restarted = self._look()
+        finally:
+            self._is_looking = False
+        self.has_restarted |= restarted
+        return restarted
+
+    def _look(self) -> bool:
         restarted = False
         for daemon in self._up.network.processes:
             try:
@@ -156,6 +184,7 @@ class Supervision:
                     self._tell(line)
                 elif self._restarts == 0:
                     self._tell(f"{line}; not started again, after {_RESTARTS} times")
+                    controller.refuse()
                 else:
                     self._tell(f"{line}; started again, with its sessions")
                     self._restarts -= 1
@@ -164,8 +193,8 @@ class Supervision:
         return restarted
 
 
-def watch(supervision: Supervision) -> None:
-    """Looks at a network's processes until SIGINT or SIGTERM comes."""
+def wait_for_end() -> None:
+    """Returns when SIGINT or SIGTERM comes."""
     ended = threading.Event()
 
     def end(_number: int, _frame: FrameType | None) -> None:
@@ -173,8 +202,7 @@ def watch(supervision: Supervision) -> None:
 
     former = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        while not ended.wait(_WATCH_SECONDS):
-            supervision.look()
+        ended.wait()
     finally:
         for number, handler in former.items():
             signal.signal(number, handler)

@@ -55,10 +55,12 @@ class Prompt(CLI):
         super().__init__(up.network.mininet)
 
     def precmd(self, line: str) -> str:
-        """Before each command, tells of what died since the last one."""
-        if self._supervision.look() and self._controller is not None:
+        """Before each command, waits for a controller that was started again. No switch is waited for."""
+        self._supervision.look()
+        if self._supervision.has_restarted and self._controller is not None:
+            self._supervision.has_restarted = False
             with suppress(DaemonError):
-                self._controller.wait_ready()
+                self._controller.wait_answering()
         return super().precmd(line)
 
     def waitForNode(self, node: Node) -> None:  # noqa: N802 (Mininet's name)
