@@ -65,7 +65,7 @@ def _total(values: Iterable[float]) -> float:
 
 PLACES: tuple[Where, ...] = ("kernel", "netsim", "netsim exact")
 
-LABELS: dict[Method, str] = {"unicast": "unicast", "n2n": "N2N", "e2e": "E2E"}
+LABELS: dict[Method, str] = {"unicast": "uni-\ncast", "n2n": "N2N", "e2e": "E2E"}
 
 
 def draw(path: Path, plan: Plan, results: Sequence[Result]) -> None:
