@@ -21,7 +21,7 @@ IN_RUST = {
 
 
 def test_no_two_programs_listen_at_the_same_port() -> None:
-    """As `groupflow tree serve` and `groupflow probe serve` once did."""
+    """As `groupflow tree serve` and a probe once did."""
     assert len(set(PORTS.values())) == len(PORTS) >= 10
 
 

@@ -192,6 +192,7 @@ class SessionManager:
             self.presence.hear((ask.session, member.id))
         for gone in replaced:
             self.presence.forget((ask.session, gone.id))
+            self._post.forget(gone)
             self._post.tell_others(session, gone, "left")
         if before.members.get(member.id) != member:
             self._post.tell_others(session, member, "joined")
@@ -342,8 +343,9 @@ class SessionManager:
         )
 
     def _without_members(self, session: Session) -> dict[str, str | None]:
-        for member in session.members:
-            self.presence.forget((session.id, member))
+        for number, member in session.members.items():
+            self.presence.forget((session.id, number))
+            self._post.forget(member)
         self.install(Session(replace(session.record, isolated=frozenset())))
         return {MEMBERS.key(session.id, member): None for member in session.members}
 

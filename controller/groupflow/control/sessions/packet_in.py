@@ -160,6 +160,7 @@ class ControlPlane:
             target=message.target,
         )
         joined = await self._manager.join(ask)
+        self._watchdog.put_out.pop((message.session, joined.member), None)  # of an earlier process
         return self._answer(Joined(**joined._asdict()), source=joined.source, member=joined.member)
 
     async def _join_agent(self, host: Host, message: Control) -> _Answer:

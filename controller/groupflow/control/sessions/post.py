@@ -66,11 +66,12 @@ class Post:
 
     def repeat(self, member: Member) -> None:
         """Sends a member its last notices again, each a few times."""
-        for about, sent in list(self._sent.get((member.session, member.id), {}).items()):
+        last = self._sent.pop((member.session, member.id), {})
+        for sent in last.values():
             self._send(member, sent.notice, sent.source)
             sent.left -= 1
-            if not sent.left:
-                del self._sent[member.session, member.id][about]
+        if still := {about: sent for about, sent in last.items() if sent.left}:
+            self._sent[member.session, member.id] = still
 
     def forget(self, member: Member) -> None:
         """Repeats nothing to a member that has left."""

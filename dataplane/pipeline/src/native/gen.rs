@@ -243,7 +243,7 @@ impl Gen<'_> {
         self.b.ins().band_imm(value, ((1u64 << width) - 1) as i64)
     }
 
-    /// Where a header's fields are.
+    /// The place of a header's fields.
     pub fn fields(&self, header: &Header) -> At {
         At { base: self.phv, offset: header.first as i32 }
     }

@@ -81,7 +81,7 @@ context! {
     /// 1 assertion, 2 step limit.
     failed: u64,
     steps: u64,
-    /// Where the packet was marked to drop: a number in the program's names plus one, or 0.
+    /// The place of the mark to drop the packet: a number in the program's names plus one, or 0.
     dropped_at: u64,
     /// The counter of drops, plus one, or 0, and the cell in which the packet was counted.
     counter: u64,

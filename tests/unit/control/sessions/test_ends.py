@@ -101,3 +101,27 @@ async def test_a_receiver_that_leaves_before_it_has_everything_is_lost(
         await receiver.call("leave", reason=reason)
         await w.settle()
         assert sender.notices()[-1][:2] == (what, receiver.member)
+
+
+async def test_a_session_that_is_made_again_puts_nobody_out() -> None:
+    async with world() as w:
+        sender, holder, _ = await group(w)
+        holder.next = 50
+        await hold(w, sender, holder, HOLD_SECONDS + 1)
+        assert (7, holder.member) in w.running.watchdog.put_out
+        await w.running.manager.delete(7)
+        sender, again, _ = await group(w)
+        assert again.member == holder.member
+        await w.advance(4, alive=(sender,))
+        assert (await again.call("keepalive")).kind == "unknown", "lost, not put out"
+
+
+async def test_nothing_is_kept_of_members_that_have_gone() -> None:
+    async with world() as w:
+        sender, receiver, _ = await group(w)
+        await receiver.call("leave")
+        await sender.call("keepalive")
+        kept = w.running.control._post._sent  # pyright: ignore[reportPrivateUsage]
+        assert {member for _, member in kept} >= {sender.member}
+        await w.running.manager.delete(7)
+        assert kept == {}
