@@ -1,6 +1,6 @@
 """The Rust part of groupflow: the wire format and the switch core (dataplane/bindings)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Literal, TypeAlias
 
@@ -138,7 +138,7 @@ class Delegated:
         branches: int,
         max_bytes: int,
         rate: int,
-        shares: Sequence[tuple[str, int, int, int]],
+        shares: Sequence[Mapping[str, str | int]],
     ) -> None: ...
 
 class Left:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from pydantic import TypeAdapter
 
@@ -61,7 +61,7 @@ class Delegation(NamedTuple):
     branches: int
     max_bytes: int
     rate: int
-    shares: tuple[tuple[str, int, int, int], ...]
+    shares: tuple[dict[str, Any], ...]
     """address, port, rate and bytes of receivers that have a share"""
 
 
@@ -153,15 +153,15 @@ class Caching:
             shares=tuple(self._shares(session, node)) if node else (),
         )
 
-    def _shares(self, session: Session, node: Node) -> Iterator[tuple[str, int, int, int]]:
+    def _shares(self, session: Session, node: Node) -> Iterator[dict[str, Any]]:
         """The shares of isolated receivers: the others get the group's copies too."""
         for branch in node.branches:
             if branch.isolated and (session.id, branch.member) in self.shares:
                 share, member = self.shares[session.id, branch.member], session.members[branch.member]
                 isolated = (s for s, who in session.record.isolated if who == member.id)
                 streams = max(1, len(set(isolated) - member.complete))
-                ip = str(self._topology.hosts[member.host].ip)
-                yield ip, member.udp_port, share.rate // streams, share.bytes // streams
+                to = f"{self._topology.hosts[member.host].ip}:{member.udp_port}"
+                yield {"to": to, "rate": share.rate // streams, "bytes": share.bytes // streams}
 
     def _tell(self, switch: str, delegation: Delegation, request_id: int) -> None:
         agent = self.agents[switch]

@@ -16,7 +16,7 @@ _SETTINGS = (
     *("method", "repair", "packet", "per_round", "interval_ns", "join_wait_ns", "result_wait_ns"),
     *("grace_ns", "crowd", "per_answer_ns", "patience"),
 )
-"""of a bone, which its hub has by the same names"""
+"""of a bone, which its hub has by the same names without units"""
 
 
 @dataclass(frozen=True)
@@ -83,16 +83,13 @@ def specs(topology: "Topology", bones: tuple[Bone, ...]) -> list[dict[str, Any]]
     """The bones as the core reads them (dataplane/netsim/src/spec/bone.rs)."""
     found: list[dict[str, Any]] = []
     for bone in bones:
-        role = {name: getattr(bone, name) for name in _SETTINGS} | {
-            "kind": "hub",
-            "bytes": bone.size,
-            "group": GROUP,
-            "group_port": PORT,
-            "least_packet": bone.packets[0],
-            "most_packet": bone.packets[1],
+        config = {name.removesuffix("_ns"): getattr(bone, name) for name in _SETTINGS} | {
+            "group": f"{GROUP}:{PORT}",
+            "sizes": bone.packets,
             "max_rims": max(1, len(bone.rims)),
-            "targets": [str(topology.hosts[rim].ip) for rim in bone.rims],
+            "targets": [f"{topology.hosts[rim].ip}:{PORT}" for rim in bone.rims],
         }
+        role = {"kind": "hub", "bytes": bone.size, "config": config}
         found.append({"name": bone.name, "host": bone.hub, "udp_port": PORT, "role": role})
         for rim in bone.rims:
             start, stop = bone.spans_ns.get(rim, (0, None))

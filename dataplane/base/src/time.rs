@@ -101,7 +101,7 @@ impl fmt::Display for Nanos {
 }
 
 /// A rate in bits per second.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct BitRate(pub u64);
 

@@ -219,15 +219,18 @@ macro_rules! wire_frames {
 }
 
 /// Declares an enum of one byte on the wire: `/// Doc. Name, "field", { /// Doc. Variant = 1 => "word", }`.
-/// The word may be left out where no report names the values.
+/// The word stands for the value in JSON and in reports; it may be left out where neither has the values.
 #[macro_export]
 macro_rules! wire_enum {
     ($(#[$meta:meta])* $name:ident, $field:literal,
      { $($(#[$vmeta:meta])* $variant:ident = $value:literal $(=> $word:literal)?),+ $(,)? }) => {
         $(#[$meta])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[derive(
+            Debug, Clone, Copy, PartialEq, Eq, Hash, $crate::serde::Serialize, $crate::serde::Deserialize,
+        )]
+        #[serde(crate = "groupflow_base::serde")]
         #[repr(u8)]
-        pub enum $name { $($(#[$vmeta])* $variant = $value),+ }
+        pub enum $name { $($(#[$vmeta])* $(#[serde(rename = $word)])? $variant = $value),+ }
 
         impl $name {
             /// Every value, as declared.
@@ -259,12 +262,6 @@ macro_rules! wire_enum {
             /// The value's word in reports.
             pub fn word(self) -> &'static str {
                 match self { $($name::$variant => $word),+ }
-            }
-        }
-
-        impl $crate::serde::Serialize for $name {
-            fn serialize<S: $crate::serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.serialize_str(self.word())
             }
         }
     };

@@ -10,7 +10,6 @@ use pyo3::pymodule;
 mod bone;
 mod frame;
 mod messages;
-mod names;
 mod programs;
 mod replies;
 mod sim;

@@ -41,15 +41,15 @@ pub(crate) fn resolve(
         |name: &str, problem: String| BuildError::new(format!("bones.{}.{name}", bone.name), problem);
     let unknown = || refuse("host", format!("unknown host {:?}", bone.host));
     let (node, host) = host_of(spec, nodes, &bone.host).ok_or_else(unknown)?;
-    if let BoneRole::Hub(hub) = &bone.role {
-        if !hub.group.is_multicast() {
-            return Err(refuse("role.group", format!("{} is no multicast address", hub.group)));
+    if let BoneRole::Hub { config: hub, .. } = &bone.role {
+        if !hub.group.ip().is_multicast() {
+            return Err(refuse("role.group", format!("{} is no multicast address", hub.group.ip())));
         }
         if !PACKETS.contains(&hub.packet) {
             let problem = format!("{} is not between 1 and {}", hub.packet, PACKETS.end());
             return Err(refuse("role.packet", problem));
         }
-        if hub.interval_ns == 0 {
+        if hub.interval == Nanos::ZERO {
             return Err(refuse("role.interval_ns", "must be above zero".into()));
         }
     }

@@ -13,7 +13,7 @@ use crate::loss::LossSpec;
 mod bone;
 mod traffic;
 
-pub use bone::{BoneRole, BoneSpec, HubSpec};
+pub use bone::{BoneRole, BoneSpec};
 pub use traffic::{Arrivals, FlowSpec, MessagesSpec, Sizes, SourceSpec, TcpProfile, TcpSpec, UdpSpec};
 
 /// A network, its traffic and its measurements.
@@ -59,21 +59,10 @@ pub struct RelaySpec {
     /// The flows that begin there and carry the same bytes.
     pub branches: Vec<String>,
     /// When the agent acknowledges (Emina et al., ICN 2011, section III).
-    #[serde(with = "ModeName")]
     pub mode: Mode,
     /// Node-to-node: the agent caches at most so many bytes, and acknowledges no more. `None` has no bound.
     #[serde(default)]
     pub cache_bytes: Option<u64>,
-}
-
-/// The names of [`Mode`] in JSON.
-#[derive(Deserialize)]
-#[serde(remote = "Mode")]
-enum ModeName {
-    #[serde(rename = "n2n")]
-    NodeToNode,
-    #[serde(rename = "e2e")]
-    EndToEnd,
 }
 
 /// A member of a group session, or a cache agent.

@@ -10,6 +10,7 @@ use groupflow_base::{wire_enum, wire_frames, wire_struct, BitRate};
 use groupflow_transport::ids::{MemberId, Seq, SessionId};
 use groupflow_transport::terms::{Mode, Policy, Share};
 use groupflow_transport::wire::Kind;
+use serde::Deserialize;
 
 /// The number of a host's request; the answer carries the same. 0 marks a reply that nobody asked for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -79,11 +80,15 @@ wire_enum!(
 );
 wire_enum!(
     NoticeKind, "what", {
+        #[serde(alias = "joined")]
         MemberJoined = 1 => "member_joined",
         /// A member left by its own will.
+        #[serde(alias = "left")]
         MemberLeft = 2 => "member_left",
         /// A member no longer answers.
+        #[serde(alias = "lost")]
         MemberLost = 3 => "member_lost",
+        #[serde(alias = "deleted")]
         SessionDeleted = 4 => "session_deleted",
         /// A switch no longer answers.
         SwitchLost = 5 => "switch_lost",
@@ -94,6 +99,7 @@ wire_enum!(
         /// A cache agent answers again.
         AgentBack = 8 => "agent_back",
         /// A receiver has the whole stream.
+        #[serde(alias = "complete")]
         MemberComplete = 9 => "member_complete",
     }
 );
@@ -199,7 +205,8 @@ impl WireField for JoinRequest {
 
 wire_struct!(
     /// JOINED: you are a member.
-    #[derive(Copy)]
+    #[derive(Copy, Deserialize)]
+    #[serde(deny_unknown_fields)]
     Joined, "", {
         member: MemberId,
         /// The stream to receive, or your own; 0: no sender yet.
@@ -222,6 +229,8 @@ wire_struct!(
 );
 wire_struct!(
     /// NOTICE: something happened in the session.
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
     Notice, "", {
         what: NoticeKind,
         /// The member it is about, if any.
@@ -236,6 +245,8 @@ wire_struct!(
 );
 wire_struct!(
     /// DELEGATED: cache this stream so.
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
     Delegated, "", {
         session: SessionId,
         /// The stream's sender.
@@ -260,6 +271,8 @@ wire_struct!(
 );
 wire_frames!(
     /// The content of a REPLY, after the request id.
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
     Answer, "reply kind", "payload", {
         Joined(joined: Joined) = 1,
         Refused = 2 => "" {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The UDP port of the group header, 0x6766 ("gf").
 pub const GROUP_PORT: u16 = 26470;
@@ -15,7 +15,7 @@ pub const WINDOW_MAX: u32 = 1 << 16;
 pub const FRAME_OVERHEAD: u64 = 66;
 
 /// A session: a group with an id. 0 is used by cache agents alone, before they serve one.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct SessionId(pub u32);
 
 groupflow_base::wire_number!(SessionId, MemberId, Seq);
@@ -32,7 +32,7 @@ impl SessionId {
 }
 
 /// A member of a session; as `source`, the stream that the member sends. 0 is no member.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct MemberId(pub u16);
 
 impl MemberId {
@@ -41,7 +41,7 @@ impl MemberId {
 }
 
 /// A packet number. Streams begin at 1 and never wrap.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Seq(pub u32);
 
 impl Seq {

@@ -43,7 +43,7 @@ pub struct Terms {
 wire_struct!(
     /// The most that a cache feeds to a receiver; the controller computes it from the receiver's target and
     /// priority.
-    #[derive(Copy)]
+    #[derive(Copy, serde::Deserialize)]
     Share, "share.", {
         to: SocketAddrV4,
         /// Payload that it is sent.

@@ -1,20 +1,20 @@
 //! The machines of round multicast, a hub or a rim: those of `groupflow_bone::machine`.
 
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::Ipv4Addr;
 
 use groupflow_base::Nanos;
 use groupflow_bone::machine::{
-    FileName, Hub, HubConfig, HubEvent, Offer, Rim, RimConfig, RimEvent, RimId, TransferId, TransferOutcome,
+    FileName, Hub, HubConfig, HubEvent, Offer, Rim, RimConfig, RimEvent, RimId, TransferOutcome,
 };
 
 use super::machine_end::{wrong_bytes, Application, PatternBytes, Simulated};
 use crate::sample::{BoneSample, FlowSample};
-use crate::spec::{BoneRole, BoneSpec, HubSpec};
+use crate::spec::{BoneRole, BoneSpec};
 
 /// The machine of a hub or a rim at a host with this address.
 pub fn bone(spec: &BoneSpec, address: Ipv4Addr, seed: u64) -> Box<dyn Simulated> {
     match &spec.role {
-        BoneRole::Hub(hub) => Box::new(make_hub(hub)),
+        BoneRole::Hub { bytes, config } => Box::new(make_hub(*bytes, config)),
         &BoneRole::Rim { forgets } => {
             let id = RimId(u32::from(address));
             Box::new(Rim::new(RimConfig { id, max_size: u64::MAX, seed, forgets }))
@@ -65,27 +65,9 @@ impl Simulated for Rim {
     }
 }
 
-fn make_hub(spec: &HubSpec) -> Hub {
-    let mut hub = Hub::new(HubConfig {
-        group: SocketAddrV4::new(spec.group, spec.group_port),
-        method: spec.method,
-        repair: spec.repair,
-        packet: spec.packet,
-        sizes: (spec.least_packet, spec.most_packet),
-        per_round: spec.per_round,
-        interval: Nanos(spec.interval_ns),
-        join_wait: Nanos(spec.join_wait_ns),
-        result_wait: Nanos(spec.result_wait_ns),
-        grace: Nanos(spec.grace_ns),
-        crowd: spec.crowd as usize,
-        per_answer: Nanos(spec.per_answer_ns),
-        patience: spec.patience,
-        max_rims: spec.max_rims as usize,
-        targets: spec.targets.iter().map(|&ip| SocketAddrV4::new(ip, spec.group_port)).collect(),
-        announce: None,
-        transfer: TransferId(0),
-    });
-    let source = Box::new(PatternBytes(spec.bytes));
+fn make_hub(bytes: u64, config: &HubConfig) -> Hub {
+    let mut hub = Hub::new(config.clone());
+    let source = Box::new(PatternBytes(bytes));
     if let Ok(name) = FileName::parse("file") {
         // There is room for one file.
         let _ = hub.push(Offer { name, mode: 0o644, digest: [0; 32], source });

@@ -20,7 +20,9 @@ const MAX_QUEUED: usize = 1024;
 /// The most answers to wishes that may wait to be sent.
 const MAX_ANSWERS: usize = 256;
 
-#[derive(Debug, Clone)]
+/// The settings of a hub. In JSON, times are in nanoseconds.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct HubConfig {
     /// The multicast address on which rims listen.
     pub group: SocketAddrV4,
@@ -52,8 +54,10 @@ pub struct HubConfig {
     /// Addresses of the rims, for unicast.
     pub targets: Vec<SocketAddrV4>,
     /// How often an idle hub announces its presence; `None`: never.
+    #[serde(default)]
     pub announce: Option<Nanos>,
     /// One less than the number of the first transfer.
+    #[serde(default)]
     pub transfer: TransferId,
 }
 

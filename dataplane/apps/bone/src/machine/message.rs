@@ -32,11 +32,11 @@ wire_enum!(
     #[cfg_attr(feature = "agent", derive(clap::ValueEnum))]
     Method, "control.method", {
         /// To all rims at once; rims join, and the size of packets adapts
-        Scheduled = 1,
+        Scheduled = 1 => "scheduled",
         /// To all rims at once; nobody joins, the size is fixed, and silence means success
-        Unscheduled = 2,
+        Unscheduled = 2 => "unscheduled",
         /// To one rim after the other
-        Unicast = 3,
+        Unicast = 3 => "unicast",
     }
 );
 wire_enum!(
@@ -44,9 +44,9 @@ wire_enum!(
     #[cfg_attr(feature = "agent", derive(clap::ValueEnum))]
     Repair, "control.repair", {
         /// All from the earliest byte that a rim lacks
-        GoBackN = 1,
+        GoBackN = 1 => "go_back_n",
         /// Only the bytes that a rim lacks
-        Selective = 2,
+        Selective = 2 => "selective",
     }
 );
 wire_enum!(
@@ -186,7 +186,7 @@ pub struct Message {
 pub const MAX_NAME: usize = 200;
 
 /// The number of one multicast of one file. A hub never uses the same number twice in a row.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Deserialize)]
 pub struct TransferId(pub u32);
 
 /// A rim's number, which it chose at random.
