@@ -18,12 +18,13 @@ import cmath
 import math
 from fractions import Fraction
 
+import numpy as np
+
 STABLE_D = Fraction(1)
 """Bound of D with alpha = 1, for small disturbances."""
 BOUNDED_D = Fraction(1, 3)
 """Bound of D with alpha = 1, also for disturbances that reach the bounds of eq. 1."""
 ANGLES = 180
-_ROUNDS = 200
 
 
 def growth(d: float, alpha: float = 1.0, angles: int = ANGLES) -> float:
@@ -57,20 +58,7 @@ def warning(d: Fraction, alpha: Fraction = Fraction(1)) -> str | None:
 
 
 def _largest_root(d: float, alpha: float, angle: float) -> float:
-    """Largest |z| with z^3 - (1 - D) z^2 + D ((alpha - 1) w - 1/w) z - D (alpha - 1) = 0 (Durand-Kerner)."""
+    """Largest |z| with z^3 - (1 - D) z^2 + D ((alpha - 1) w - 1/w) z - D (alpha - 1) = 0."""
     w = cmath.exp(1j * angle)
-    coefficients = (-(1 - d) + 0j, d * ((alpha - 1) * w - 1 / w), -d * (alpha - 1) + 0j)
-    roots = [0.4 + 0.9j, (0.4 + 0.9j) ** 2, (0.4 + 0.9j) ** 3]
-    for _ in range(_ROUNDS):
-        moved = 0.0
-        for index, root in enumerate(roots):
-            value = ((root + coefficients[0]) * root + coefficients[1]) * root + coefficients[2]
-            others = 1 + 0j
-            for other, apart in enumerate(roots):
-                others *= root - apart if other != index else 1
-            step = value / others if others else 1e-9
-            roots[index] = root - step
-            moved = max(moved, abs(step))
-        if moved < 1e-14:
-            break
-    return max(map(abs, roots))
+    roots = np.roots([1, -(1 - d), d * ((alpha - 1) * w - 1 / w), -d * (alpha - 1)])
+    return float(np.abs(roots).max())
