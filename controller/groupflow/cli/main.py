@@ -6,6 +6,7 @@ gives the exit code. A module of the table is imported when one of its commands 
 """
 
 import sys
+import warnings
 from argparse import Action, ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -24,6 +25,7 @@ DYNAMIC = ("reproduce", "experiment", "demo", "bench", "validate")
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit code (`errors.Kind`)."""
+    warnings.showwarning = _warn
     try:
         shared, words = common.taken_out(sys.argv[1:] if argv is None else argv)
         args, unknown = build_parser().parse_known_args(words)
@@ -43,6 +45,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         if known is None:
             raise
         return _failed(known)
+
+
+def _warn(message: Warning | str, *_: object) -> None:
+    print(f"groupflow: warning: {message}", file=sys.stderr)
 
 
 def _failed(error: Error | OSError) -> int:

@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+import warnings
 from dataclasses import asdict, replace
 from ipaddress import ip_address
 from pathlib import Path
@@ -24,7 +25,7 @@ DEFAULT_API = ("127.0.0.1", ports.API)
 _INSIDE = "GROUPFLOW_NETWORK"
 """the environment variable that a process in a network's own namespaces has: its inheritance, as JSON"""
 _END_SECONDS = 20.0
-_FILES = "YAML, a topology.json of p4lang/tutorials or p4-utils, GraphML, or a name: fig5"
+_FILES = "YAML, topology.json, p4app.json or network.py of the P4 exercises, GraphML, or a name: fig5"
 Name: TypeAlias = Annotated[str | None, Help("name of the network (default: the only one)")]
 
 
@@ -99,7 +100,10 @@ def _asked(file: str, p4: Path | None, pcap: Path | None) -> "Topology":
     """The topology of the command line. Raises TopologyError."""
     from groupflow.files.topology import load
 
-    topology = load(file)
+    with warnings.catch_warnings():
+        if _INSIDE in os.environ:  # shown already, before this process entered its namespaces
+            warnings.simplefilter("ignore")
+        topology = load(file)
     if pcap:
         topology = replace(topology, pcap=frozenset(topology.switches))
     if p4:

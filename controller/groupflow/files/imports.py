@@ -1,164 +1,76 @@
-"""Topologies of others in our YAML form: JSON of p4lang/tutorials and p4-utils, GraphML of Topology Zoo."""
+"""Topologies of others in our YAML form: JSON and Python of p4lang/tutorials and p4-utils, GraphML."""
 
 import json
 import math
+import os
 import re
-import unicodedata
-from collections.abc import Callable, Mapping
-from ipaddress import IPv4Interface
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 from xml.etree import ElementTree
 
 from groupflow import units
+from groupflow.files import exercises
+from groupflow.files.exercises import FIRST_GRPC, PLAIN
 from groupflow.files.forms import naming, refuse
 from groupflow.model.topology import TopologyError
 
 Json: TypeAlias = Mapping[str, Any]
 
-FIRST_GRPC = 50051
-"""the P4Runtime port of the first switch, and 0 its device id, as exercises' controllers expect them"""
 GLASS_KM_PER_MS = 200.0
 """speed of light in fibre"""
 _EARTH_KM = 6371.0
-_PLAIN = {"rate": "unlimited", "delay": "0ms"}
-"""a link of which nothing is said, in the exercises"""
-_GATEWAY = re.compile(r"(?:ip )?route add default (?:gw|via) (\S+)(?: dev eth0)?")
-_NEIGHBOUR = re.compile(r"arp (?:-i eth0 )?-s (\S+) (\S+)")
+_SCRIPT_SECONDS = 20.0
+_KNOWN = "groupflow reads YAML, topology.json, p4app.json and network.py of the P4 exercises, and GraphML"
 
 
 def read_foreign(text: str, file: Path) -> dict[str, Any]:
-    """The YAML form of a topology, as YAML would be read. Raises TopologyError."""
+    """The YAML form of a topology, as YAML would be read. Warns of what is not taken. Raises
+    TopologyError."""
     with naming(str(file), TopologyError):
-        return _graphml(text, file) if file.suffix == ".graphml" else _json(text, file)
+        if file.suffix == ".graphml":
+            return _graphml(text, file)
+        if file.suffix == ".json":
+            return _json(text, file)
+        if file.suffix != ".py" or "p4utils" not in text:
+            what = {".mn": "MiniEdit's", ".py": "a Python program without p4-utils"}.get(file.suffix, "other")
+            refuse("text", f"{what}, which is not read: {_KNOWN}")
+        return exercises.read(_run(file.absolute()), file)
+
+
+def _run(script: Path) -> Json:
+    """What a network.py of p4-utils describes."""
+    command = [sys.executable, "-P", "-m", "groupflow.files.stand_in", str(script)]
+    # A session of its own, so that all that the script started can be ended.
+    with subprocess.Popen(
+        command, cwd=script.parent, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, start_new_session=True
+    ) as process:
+        try:
+            text, _ = process.communicate(timeout=_SCRIPT_SECONDS)
+        except subprocess.TimeoutExpired:
+            refuse("text", f"no startNetwork() within {_SCRIPT_SECONDS:.0f} s; shorten what is before it")
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+    found = cast(Json, json.loads(text or '{"error": "it ended by itself"}'))
+    if "error" in found:
+        refuse("text", f"{found['error']}; groupflow runs it without arguments, up to startNetwork()")
+    return found
 
 
 def _json(text: str, file: Path) -> dict[str, Any]:
     try:
         whole = cast(object, json.loads(text))
     except (ValueError, RecursionError) as error:
-        refuse("text", f"not JSON ({error}); name a topology.json")
+        refuse("text", f"not JSON ({error}), which has no comments and no comma at the end; {_KNOWN}")
     if not isinstance(whole, dict):
-        refuse("text", "not an object; name a topology.json of p4lang/tutorials or p4-utils")
-    form = cast(Json, whole)
-    inner = cast(Json, form.get("topology", form))
-    try:
-        return _exercise(_from_graph(inner) if "nodes" in inner else inner, form, file)
-    except (AttributeError, KeyError, TypeError, IndexError, ValueError) as error:
-        kind = "missing" if isinstance(error, KeyError) else "not as expected:"
-        refuse(
-            "text", f"{kind} {error}; known are hosts, switches and links of p4lang/tutorials and p4-utils"
-        )
-
-
-def _exercise(inner: Json, whole: Json, file: Path) -> dict[str, Any]:
-    """A topology.json of p4lang/tutorials, or a p4app.json of p4-utils, whose topology is inside."""
-    find = _finder(file)
-    names = sorted(inner["switches"], key=_natural)
-    switches: dict[str, Any] = {}
-    for number, name in enumerate(names):
-        given = cast(Json, inner["switches"][name] or {})
-        files = {"program": given.get("program") or given.get("p4_src"), "entries": given.get("runtime_json")}
-        switches[name] = {"device_id": number, "grpc": FIRST_GRPC + number}
-        switches[name] |= {key: find(path) for key, path in files.items() if path}
-    hosts = cast(Json, inner["hosts"])
-    free = (f"10.0.{number >> 8}.{number & 0xFF}/16" for number in count(1))
-    form: dict[str, Any] = {
-        "name": file.stem,
-        "switches": switches,
-        "hosts": {
-            name: _exercise_host(name, hosts[name] or {}, free) for name in sorted(hosts, key=_natural)
-        },
-        "links": [_exercise_link(link, inner.get("default") or {}) for link in inner["links"]],
-    }
-    if program := whole.get("p4_src") or whole.get("program"):
-        form["program"] = find(program)
-    if whole.get("pcap_dump"):
-        form["pcap"] = True
-    return form
-
-
-def _exercise_host(name: str, given: Json, free: Any) -> dict[str, Any]:
-    """A host; the usual commands for its route and its gateway's address become keys."""
-    host: dict[str, Any] = {"ip": given.get("ip") or next(free)}
-    if mac := given.get("mac"):
-        host["mac"] = mac
-    commands: list[str] = []
-    gateway, neighbours = given.get("defaultRoute") or given.get("gateway"), dict[str, str]()
-    for command in given.get("commands", ()):
-        if match := _GATEWAY.fullmatch(command.strip()):
-            gateway = match[1]
-        elif match := _NEIGHBOUR.fullmatch(command.strip()):
-            neighbours[match[1]] = match[2]
-        else:
-            commands.append(re.sub(r"(?<![-\w])eth0\b", f"{name}-eth0", command))
-    gateway = (gateway or "").removeprefix("via ").split("/")[0] or _last(host["ip"])
-    host |= {"gateway": gateway}
-    if gateway in neighbours:
-        host["gateway_mac"] = neighbours.pop(gateway)
-    commands += [f"ip neigh replace {ip} lladdr {mac} dev {name}-eth0" for ip, mac in neighbours.items()]
-    return host | ({"commands": commands} if commands else {})
-
-
-def _last(address: str) -> str:
-    """The last address of a host's network that is not its own: a gateway where the file names none."""
-    own, network = IPv4Interface(address).ip, IPv4Interface(address).network
-    return str(next(each for each in (network[-2], network[-1], network[0]) if each != own))
-
-
-def _exercise_link(given: list[Any], defaults: Json) -> dict[str, Any]:
-    one, other, *rest = given
-    of = {**defaults, **dict(zip(("delay", "bw"), rest, strict=False))}
-    if rest and isinstance(rest[0], dict):
-        of = {**defaults, **cast(Json, rest[0])}
-    ends = [f"{end}-p{of[port]}" if of.get(port) else end for end, port in ((one, "port1"), (other, "port2"))]
-    delay, queue = of.get("delay"), of.get("max_queue_size") or of.get("queue_length")
-    values: dict[str, Any] = {
-        "rate": f"{of['bw']}mbit" if of.get("bw") is not None else None,
-        "delay": f"{delay}ms" if isinstance(delay, int | float) else delay,
-        "loss": f"{of['loss']}%" if of.get("loss") is not None else None,
-        "queue": queue,
-    }
-    return {"ends": ends, **_PLAIN, **{key: value for key, value in values.items() if value is not None}}
-
-
-def _from_graph(graph: Json) -> Json:
-    """The form of p4app.json, of what p4-utils writes of a network that it built: nodes and links."""
-    nodes = {node["id"]: cast(Json, node) for node in graph["nodes"]}
-    hosts: dict[str, Any] = {name: dict(node) for name, node in nodes.items() if node.get("isHost")}
-    links: list[Any] = []
-    for link in graph["links"]:
-        ends = (link.get("node1", link["source"]), link.get("node2", link["target"]))
-        ports = dict[str, Any]()
-        for end, number in zip(ends, (1, 2), strict=True):
-            ports[f"port{number}"] = None if end in hosts else link.get(f"port{number}")
-            if end in hosts:
-                hosts[end]["ip"] = link.get(f"ip{number}")
-        links.append([*ends, dict(link) | ports])
-    switches = {
-        name: {"program": node.get("json_path") or node.get("p4_src")}
-        for name, node in nodes.items()
-        if node.get("isSwitch")
-    }
-    return {"hosts": hosts, "switches": switches, "links": links}
-
-
-def _finder(file: Path) -> Callable[[str], str]:
-    """Finds files as the exercises do, which run in a folder above the topology's or beside it."""
-
-    def find(path: str) -> str:
-        places = (file.parent, Path(), file.parent.parent)
-        found = next((place / path for place in places if (place / path).exists()), file.parent / path)
-        return str(found.absolute())
-
-    return find
-
-
-def _natural(name: str) -> tuple[str, int, str]:
-    """s2 before s10."""
-    digits = re.search(r"[0-9]+$", name)
-    return (name[: digits.start()] if digits else name, int(digits[0]) if digits else 0, name)
+        refuse("text", f"not an object; {_KNOWN}")
+    return exercises.read(cast(dict[str, Any], whole), file)
 
 
 def _graphml(text: str, file: Path) -> dict[str, Any]:
@@ -178,7 +90,9 @@ def _graphml(text: str, file: Path) -> dict[str, Any]:
     used = {*hosts.values()}
     names: dict[str | None, str] = {}
     for number, (node, data) in enumerate(nodes.items(), 1):
-        names[node] = _name(data.get("label", ""), f"s{number}", used)
+        label = data.get("label") or f"s{number}"
+        others = (f"{label} {n}" for n in count(2))
+        names[node] = label if label not in used else next(each for each in others if each not in used)
         used.add(names[node])
     links: list[dict[str, Any]] = []
     for edge in graph.iterfind("{*}edge"):
@@ -188,7 +102,7 @@ def _graphml(text: str, file: Path) -> dict[str, Any]:
         if ends[0] != ends[1]:  # the Zoo has some
             one, other = (nodes[end] for end in ends)
             links.append({"ends": [names[end] for end in ends], **_graph_link(_data(edge, keys), one, other)})
-    links += [{"ends": [host, names[node]], **_PLAIN} for node, host in hosts.items()]
+    links += [{"ends": [host, names[node]], **PLAIN} for node, host in hosts.items()]
     first = enumerate(nodes, 1)
     return {
         "name": re.sub("[^A-Za-z0-9_.-]", "", file.stem) or "graph",
@@ -201,13 +115,6 @@ def _graphml(text: str, file: Path) -> dict[str, Any]:
 def _data(element: ElementTree.Element, keys: Mapping[str | None, str | None]) -> dict[str, str]:
     found = ((keys.get(each.get("key")), each.text) for each in element.iterfind("{*}data"))
     return {name: text.strip() for name, text in found if name and text}
-
-
-def _name(label: str, otherwise: str, used: set[str]) -> str:
-    """A node's label as a name: letters and digits, short, unlike all others."""
-    plain = unicodedata.normalize("NFKD", label).encode("ascii", "ignore").decode().lower()
-    base = re.sub("[^a-z0-9]|^[^a-z]+", "", plain)[:10] or otherwise
-    return next(name for n in count(1) if (name := base if n == 1 else f"{base[:8]}{n}") not in used)
 
 
 def _graph_link(data: Json, one: Json, other: Json) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 Every refusal is one line: `FILE: KEY: what is wrong; what to write instead`.
 """
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from ipaddress import IPv4Address, IPv4Interface
 from pathlib import Path
@@ -14,7 +15,7 @@ from groupflow.files import forms
 from groupflow.files.chosen import chosen
 from groupflow.files.forms import refuse
 from groupflow.files.repetition import expand
-from groupflow.files.topology_forms import END, NetworkForm, TopologyForm
+from groupflow.files.topology_forms import END, NetworkForm, TopologyForm, mapped
 from groupflow.model.topology import (
     CPU_PORT,
     End,
@@ -41,7 +42,7 @@ _LONE_P4INFO = "is of no program; write its `program` beside it"
 def load(path: str | Path, folder: Path = Path()) -> Topology:
     """Reads a topology file, a path from `folder`; or by its name, like `fig5`, one of the package's.
 
-    JSON is of p4lang/tutorials or p4-utils, GraphML of the Topology Zoo; all else is YAML.
+    JSON and Python are of p4lang/tutorials or p4-utils, GraphML of the Topology Zoo; all else is YAML.
 
     Raises TopologyError.
     """
@@ -52,7 +53,7 @@ def load(path: str | Path, folder: Path = Path()) -> Topology:
             known = ", ".join(sorted(shipped.stem for shipped in TOPOLOGIES.glob("*.yaml")))
             raise TopologyError(f"{path}: unknown topology; write {known}, or a file's path: {path}.yaml")
     text = forms.load_text(file, TopologyError)
-    if file.suffix not in (".json", ".graphml"):
+    if file.suffix in ("", ".yaml", ".yml"):
         return parse(text, str(file))
     from groupflow.files.imports import read_foreign  # here, because few topologies need it
 
@@ -63,14 +64,21 @@ def parse(text: str, source: str = "topology") -> Topology:
     """Reads a topology from YAML text. `source` names the text in errors, and files that the text names
     stand beside it. Raises TopologyError."""
     with forms.naming(source, TopologyError):
-        form = forms.validate(TopologyForm, expand(forms.read_yaml(text)))
-        return build(form, Path(source).parent)
+        return _read(expand(forms.read_yaml(text)), source, real=True)
 
 
 def read_form(form: object, source: str, *, real: bool = False) -> Topology:
     """Reads what YAML made of a topology. Simulated networks may have more switches than `real` ones."""
     with forms.naming(source, TopologyError):
-        return build(forms.validate(TopologyForm if real else NetworkForm, form), Path(source).parent)
+        return _read(form, source, real=real)
+
+
+def _read(form: object, source: str, *, real: bool) -> Topology:
+    plain, names = mapped(form)
+    if names:
+        changed = ", ".join(f"{name} is {of}" for name, of in names.items())
+        warnings.warn(f"{source}: names: {changed}", stacklevel=3)
+    return build(forms.validate(TopologyForm if real else NetworkForm, plain), Path(source).parent)
 
 
 def topology(
@@ -107,6 +115,7 @@ def build(form: NetworkForm, folder: Path = Path()) -> Topology:
     _no_duplicate(form.switches, "switches", "device_id", lambda switch: switch.device_id)
     _no_duplicate(form.switches, "switches", "grpc", lambda switch: switch.grpc)
     _no_duplicate(form.hosts, "hosts", "ip", lambda host: _address(host).ip)
+    _no_duplicate(form.hosts, "hosts", "ip6", lambda host: getattr(host, "ip6", None))
     for name, switch in form.switches.items():
         if switch.agent is not None and switch.agent not in form.hosts:
             refuse(f"switches.{name}.agent", f"unknown host {switch.agent!r}; declare it under hosts")
@@ -168,7 +177,7 @@ def _no_duplicate(nodes: Mapping[str, _T], kind: str, field: str, value: Callabl
     owners: dict[object, str] = {}
     for name, node in nodes.items():
         owner = owners.setdefault(value(node), name)
-        if owner != name:
+        if owner != name and value(node) is not None:
             refuse(f"{kind}.{name}.{field}", f"duplicate {value(node)}: {owner} has it too; change one")
 
 
@@ -259,14 +268,18 @@ def _host(name: str, settings: HostSettings, uplink: End, switches: Mapping[str,
             read_address(address)
         except ValueError as error:
             refuse(f"hosts.{name}.ip", str(error))
-    elif real.gateway not in address.network:
-        refuse(f"hosts.{name}.gateway", f"{real.gateway} is not in {address.network}; write an address in it")
+    for key, own, gateway in (("gateway", address, real.gateway), ("gateway6", real.ip6, real.gateway6)):
+        if gateway and (own is None or gateway not in own.network):
+            network = own.network if own else "the network of an ip6"
+            refuse(f"hosts.{name}.{key}", f"{gateway} is not in {network}; write an address in it")
     return Host(
         name=name,
         address=address,
         mac=real.mac or host_mac(address.ip),
         gateway=real.gateway or IPv4Address((int(address.ip) & ~0xFF) | 254),
         gateway_mac=real.gateway_mac or switches[uplink.node].mac,
+        ip6=real.ip6,
+        gateway6=real.gateway6,
         switch=uplink.node,
         port=uplink.port,
         fixed_gateway=real.gateway_mac is not None,

@@ -1,15 +1,18 @@
-"""The YAML form of a topology: what a file may have, simulated or real."""
+"""The YAML form of a topology: what a file may have, simulated or real; and the map of names."""
 # Forms are frozen, which pyright cannot see: a field may be narrower than the same field of a parent.
 # pyright: reportIncompatibleVariableOverride=false
 
 import re
-from collections.abc import Mapping, Sequence
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import count
 from typing import Annotated, Literal, cast
 
 from pydantic import BeforeValidator, Field, model_validator
 
 from groupflow.files.forms import Form, form_of, reads, some
 from groupflow.model.topology import (
+    NAME,
     HostSettings,
     LinkSettings,
     LinkSpec,
@@ -114,3 +117,53 @@ class RealNetworkForm(NetworkForm):
 
 
 TopologyForm = form_of(NetworkFiles, RealNetworkForm)
+_LETTERS = {"switches": "s", "hosts": "h"}
+"""the first letters of the names of nodes whose own have no letter"""
+
+
+def mapped(form: object) -> tuple[object, dict[str, str]]:
+    """A topology's form with names that Linux and Mininet take, and the map of those that they do not:
+    `SW_1` is sw1, `leaf-1` is leaf1."""
+    if not isinstance(form, dict):
+        return form, {}
+    whole, found = cast(dict[str, object], form), dict[str, str]()
+    nodes = {kind: [name for name in _items(whole.get(kind)) if isinstance(name, str)] for kind in _LETTERS}
+    used = {name for names in nodes.values() for name in names}
+    for kind, names in nodes.items():
+        for number, name in enumerate(names, 1):
+            if not NAME.fullmatch(name) and name not in found:
+                found[name] = _name(name, _LETTERS[kind], number, used)
+                used.add(found[name])
+    if not found:
+        return whole, found
+    keys = {key: whole[key] for key in (*_LETTERS, "links", "pcap") if key in whole}
+    return whole | cast(dict[str, object], _renamed(keys, found)), found
+
+
+def _items(value: object) -> Iterable[object]:
+    return cast(Iterable[object], value) if isinstance(value, dict | list) else ()
+
+
+def _name(name: str, letter: str, number: int, used: set[str]) -> str:
+    """Letters and digits of a name, at most ten with the number at its end, unlike all others."""
+    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
+    base = re.sub("[^a-z0-9]|^[^a-z]+", "", plain) or letter + (re.sub("[^0-9]", "", plain) or str(number))
+    tail = base[len(base.rstrip("0123456789")) :][-6:]
+    base = base.removesuffix(tail)[: 10 - len(tail)] + tail
+    others = (f"{base[:7]}{'x' * bool(tail)}{n}" for n in count(2))
+    return base if base not in used else next(each for each in others if each not in used)
+
+
+def _renamed(value: object, names: Mapping[str, str]) -> object:
+    """The value with the names, also where a port is named: `leaf-1-p3`."""
+    if isinstance(value, dict):
+        items = cast(dict[object, object], value).items()
+        return {_renamed(key, names): _renamed(each, names) for key, each in items}
+    if isinstance(value, list):
+        return [_renamed(each, names) for each in cast(list[object], value)]
+    if not isinstance(value, str):
+        return value
+    port = END.fullmatch(value)
+    if value not in names and port and port[1] in names:
+        return f"{names[port[1]]}-p{port[2]}"
+    return names.get(value, value)

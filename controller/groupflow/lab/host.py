@@ -74,8 +74,21 @@ def host_script(host: Host) -> str:
             f"ip route add default via {host.gateway} dev {iface}",
             f"ip route add 224.0.0.0/4 dev {iface}",
             *neighbour,
+            *(_ipv6_lines(host) if host.ip6 else ()),
         ]
     )
+
+
+def _ipv6_lines(host: Host) -> list[str]:
+    """Commands that give the host its IPv6 address, with as few packets of its own as Linux can do with."""
+    iface, gateway = host.interface, host.gateway6
+    quiet = ("accept_ra=0", "router_solicitations=0", "dad_transmits=0", "addr_gen_mode=1", "disable_ipv6=0")
+    lines = [f"sysctl -qw net.ipv6.conf.{iface}.{setting}" for setting in quiet]
+    lines.append(f"ip -6 addr add {host.ip6} dev {iface} nodad")
+    if gateway:
+        lines.append(f"ip -6 route add default via {gateway} dev {iface}")
+        lines.append(f"ip -6 neigh replace {gateway} lladdr {host.gateway_mac} dev {iface}")
+    return lines
 
 
 def interface_script(iface: str) -> str:

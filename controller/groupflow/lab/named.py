@@ -91,6 +91,7 @@ def _built(options: NamedOptions, claim: Claim) -> Generator[Running]:
     try:
         with running(topology, folder, options.switch, options.pcap) as network, ExitStack() as stack:
             own_program.write(entries)
+            own_program.carry_out_commands(topology)
             controller = None
             if controlled:
                 controller = ControllerProcess(

@@ -5,8 +5,10 @@ program.
 """
 
 import asyncio
+import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -16,6 +18,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
+from groupflow.data import RUN_FOLDER
 from groupflow.model.topology import Switch, Topology, TopologyError
 
 if TYPE_CHECKING:
@@ -24,6 +27,9 @@ if TYPE_CHECKING:
     from groupflow.p4rt.program import Program
 
 _P4INFO_SUFFIXES = (".p4info.txtpb", ".p4.p4info.txtpb", ".p4info.txt", ".p4.p4info.txt")
+_COMMANDS = re.compile(r"(?:\s|(?://|#).*\n)*(?:table|act_prof|mc|mirroring|register|counter|meter|set)_")
+"""how a file begins that has the commands of BMv2's simple_switch_CLI"""
+_REFUSAL = re.compile("^(?:Error|Invalid).*", re.MULTILINE)
 _COMPILERS = ("p4c-bm2-ss", "p4c")
 
 
@@ -49,7 +55,7 @@ def prepare(topology: Topology, folder: Path) -> tuple[Topology, list[Work]]:
             continue
         blob = _compiled(switch.program, folder)
         ready = switches[name] = replace(switch, program=blob, p4info=p4info_of(switch, blob))
-        if switch.entries is None:
+        if switch.entries is None or _has_commands(switch.entries):
             continue
         if ready.p4info is None:
             raise TopologyError(f"{blob}: no P4Info beside it, which entries need; write p4info: FILE")
@@ -108,6 +114,29 @@ def write(work: Sequence[Work]) -> None:
                 raise TopologyError(f"{switch.name}: {switch.entries}: {error}") from None
 
     asyncio.run(write_all())
+
+
+def carry_out_commands(topology: Topology) -> None:
+    """Gives the command files of running switches to gfswitch-cli. Raises TopologyError."""
+    for switch in topology.switches.values():
+        if switch.entries is None or not _has_commands(switch.entries):
+            continue
+        command = [sys.executable, "-m", "groupflow.bmv2.main", "--grpc", switch.grpc, "--device-id"]
+        command += [str(switch.device_id), "--control", str(RUN_FOLDER / f"{switch.name}.sock")]
+        command += ["--json", str(switch.program)]
+        with switch.entries.open() as commands:
+            done = subprocess.run(command, stdin=commands, capture_output=True, text=True, check=False)
+        if refusal := _REFUSAL.search(done.stdout.replace("RuntimeCmd: ", "")):
+            raise TopologyError(f"{switch.name}: {switch.entries}: {refusal[0]}")
+        if done.returncode:
+            raise TopologyError(f"{switch.name}: {switch.entries}: {done.stderr.strip()}")
+
+
+def _has_commands(file: Path) -> bool:
+    try:
+        return _COMMANDS.match(file.read_text(encoding="utf-8")) is not None
+    except (OSError, UnicodeDecodeError):
+        return False  # refused where it is read as entries
 
 
 @cache  # one run of p4c for all switches

@@ -5,10 +5,10 @@ The same file describes the network to Mininet, the controller and the simulator
 
 import heapq
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from ipaddress import IPv4Address, IPv4Interface
+from ipaddress import IPv4Address, IPv4Interface, IPv6Address, IPv6Interface
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias, cast
 
@@ -38,6 +38,7 @@ DROP_PORT = 511
 QUEUES = 8
 """Queues of each port, `--priority-queues` of the switch: 7 is for feedback, 1 to 6 for controlled flows."""
 NAME = re.compile(r"[a-z][a-z0-9]{0,9}")  # `<name>-eth12` must fit Linux's 15 characters
+_TEXT = {"type": "string"}
 LAST_DEVICE_ID = 0xFFFF
 """of a simulated switch; of one that runs: 255"""
 
@@ -63,6 +64,8 @@ def read_address(value: object) -> IPv4Interface:
 
 
 def _interface(value: object) -> IPv4Interface:
+    if ":" in str(value):
+        raise ValueError(f"{value!r} is IPv6; write it as `ip6`, beside an IPv4 `ip`")
     try:
         address = IPv4Interface(str(value))
     except ValueError:
@@ -82,19 +85,23 @@ def grpc_address(value: object) -> str:
     return text
 
 
-def _gateway(value: object) -> IPv4Address:
-    try:
-        return IPv4Address(str(value))
-    except ValueError:
-        raise ValueError(f"{value!r} is no address; write one like 10.0.1.254") from None
+def _address(kind: Callable[[str], object], example: str, schema: Mapping[str, Any]) -> Written:
+    def parse(value: object) -> object:
+        try:
+            return kind(str(value))
+        except ValueError:
+            raise ValueError(f"{value!r} is no address; write one like {example}") from None
+
+    return Written(parse, f"an address like {example}", schema)
 
 
 def _mac(value: object) -> str:
-    if not isinstance(value, str) or not re.fullmatch("([0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2}", value):
+    digits = value.lower() if isinstance(value, str) else ""
+    if not re.fullmatch("([0-9a-f]{2}[:-]?){5}[0-9a-f]{2}", digits):
         raise ValueError(f"{value!r} is no MAC address; write one like '08:00:00:00:01:11'")
-    if int(value[:2], 16) & 1:
+    if int(digits[:2], 16) & 1:
         raise ValueError(f"{value!r} is a group's MAC address; write a host's, like '08:00:00:00:01:11'")
-    return value.lower()
+    return bytes.fromhex(re.sub("[:-]", "", digits)).hex(":")
 
 
 def _path_of(what: str) -> Written:
@@ -105,7 +112,7 @@ def _path_of(what: str) -> Written:
             raise ValueError(f"{value!r} will not do; write {cure}")
         return Path(value) if value else None
 
-    return Written(parse, cure, {"type": "string"}, show=lambda path: str(path.absolute()))
+    return Written(parse, cure, _TEXT, show=lambda path: str(path.absolute()))
 
 
 def _named(value: object) -> object:
@@ -287,11 +294,12 @@ class RealHostSettings(HostSettings):
     """A host of a network that runs."""
 
     mac: Annotated[str | None, _MAC] = None
-    gateway: Annotated[
-        IPv4Address | None, Written(_gateway, "an address like 10.0.1.254", text_like(_OCTETS))
-    ] = None
+    gateway: Annotated[IPv4Address | None, _address(IPv4Address, "10.0.1.254", text_like(_OCTETS))] = None
     gateway_mac: Annotated[str | None, _MAC] = None
     """the gateway's MAC address, which the host is told; None: it asks for it"""
+    ip6: Annotated[IPv6Interface | None, _address(IPv6Interface, "fd00:1::1/64", _TEXT)] = None
+    """beside the IPv4 address, for programs that forward IPv6; None: the host has no IPv6"""
+    gateway6: Annotated[IPv6Address | None, _address(IPv6Address, "fd00:1::fe", _TEXT)] = None
     commands: _Commands = ()
     """run to their end when the host is set up"""
     programs: _Commands = ()
@@ -344,7 +352,8 @@ class Topology:
     @staticmethod
     def is_foreign(host: Host) -> bool:
         """Whether a host is set up for a program of one's own: groupflow's would not be its gateway."""
-        return host.prefix != 24 or host.fixed_gateway or int(host.gateway) & 0xFF != 254
+        other_gateway = host.fixed_gateway or int(host.gateway) & 0xFF != 254
+        return host.prefix != 24 or other_gateway or host.ip6 is not None
 
     def port_to(self, switch: str, neighbour: str) -> int:
         """The port of `switch` that leads to an adjacent node (the lowest, of several)."""

@@ -119,11 +119,7 @@ ERRORS = [
         " HOST:PORT",
     ),
     ("agent: c1", "agent: c9", "switches.s1.agent: unknown host 'c9'; declare it under hosts"),
-    (
-        "  h1:",
-        "  H_1:",
-        "hosts.H_1: bad name; use a letter, then letters and digits, at most 10, all lower case",
-    ),
+    ("  h1:", "  1:", "hosts[1]: 1 is no name; write it as text"),
     (
         "name: small",
         "nam: small",

@@ -95,3 +95,12 @@ def test_a_bad_program_is_one_line(topology: Topology, tmp_path: Path, program: 
     with pytest.raises(TopologyError) as refused:
         own_program.prepare(asked, tmp_path)
     assert str(refused.value).startswith(error)
+
+
+def test_commands_of_bmv2_are_no_p4runtime_entries(topology: Topology, tmp_path: Path) -> None:
+    commands = tmp_path / "s1-commands.txt"
+    commands.write_text("\n// of an exercise\ntable_add ipv4_lpm drop 10.0.1.1/32 =>\n")
+    asked = running(topology, "build/basic.json")
+    asked = replace(asked, switches={"s1": replace(asked.switches["s1"], entries=commands)})
+    _, work = own_program.prepare(asked, tmp_path)
+    assert work == [], "gfswitch-cli writes them"
