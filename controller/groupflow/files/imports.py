@@ -38,7 +38,7 @@ def read_foreign(text: str, file: Path) -> dict[str, Any]:
         if file.suffix == ".json":
             return _json(text, file)
         if file.suffix != ".py" or "p4utils" not in text:
-            what = {".mn": "MiniEdit's", ".py": "a Python program without p4-utils"}.get(file.suffix, "other")
+            what = "MiniEdit's" if file.suffix == ".mn" else "a Python program without p4-utils"
             refuse("text", f"{what}, which is not read: {_KNOWN}")
         return exercises.read(_run(file.absolute()), file)
 

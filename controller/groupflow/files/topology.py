@@ -53,7 +53,7 @@ def load(path: str | Path, folder: Path = Path()) -> Topology:
             known = ", ".join(sorted(shipped.stem for shipped in TOPOLOGIES.glob("*.yaml")))
             raise TopologyError(f"{path}: unknown topology; write {known}, or a file's path: {path}.yaml")
     text = forms.load_text(file, TopologyError)
-    if file.suffix in ("", ".yaml", ".yml"):
+    if file.suffix not in (".json", ".graphml", ".py", ".mn"):
         return parse(text, str(file))
     from groupflow.files.imports import read_foreign  # here, because few topologies need it
 

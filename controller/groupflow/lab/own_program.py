@@ -27,8 +27,10 @@ if TYPE_CHECKING:
     from groupflow.p4rt.program import Program
 
 _P4INFO_SUFFIXES = (".p4info.txtpb", ".p4.p4info.txtpb", ".p4info.txt", ".p4.p4info.txt")
-_COMMANDS = re.compile(r"(?:\s|(?://|#).*\n)*(?:table|act_prof|mc|mirroring|register|counter|meter|set)_")
-"""how a file begins that has the commands of BMv2's simple_switch_CLI"""
+_COMMANDS = re.compile(
+    r"(?:\s|(?://|#).*(?:\n|$))*(?:(?:table|act_prof|mc|mirroring|register|counter|meter|set)_|$)"
+)
+"""how a file begins that has the commands of BMv2's simple_switch_CLI, or none yet"""
 _REFUSAL = re.compile("^(?:Error|Invalid).*", re.MULTILINE)
 _COMPILERS = ("p4c-bm2-ss", "p4c")
 

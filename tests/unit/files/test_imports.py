@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from groupflow.files import variants
+from groupflow.files import imports, variants
 from groupflow.files.topology import load, parse
 from groupflow.model.topology import Topology, TopologyError
+from tests.support.waiting import wait_until
 
 POD: dict[str, Any] = {
     "hosts": {
@@ -349,6 +350,18 @@ BAD: list[tuple[str, object, str]] = [
     ("a.graphml", ZOO.replace('target="1"', 'target="7"'), "a.graphml: edge: no node '7'"),
     ("a.graphml", ZOO.replace("20000000.0", "fast"), "a.graphml: edge: LinkSpeedRaw, Latitude"),
 ]
+
+
+def test_a_script_that_does_not_end_is_ended_with_all_it_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(imports, "_SCRIPT_SECONDS", 1.5)
+    script = "import p4utils, subprocess, pathlib\nother = subprocess.Popen(['sleep', '60'])\n"
+    script += "pathlib.Path('pid').write_text(str(other.pid))\nwhile True: pass\n"
+    with pytest.raises(TopologyError, match=r"text: no startNetwork\(\) within 2 s; shorten"):
+        read(tmp_path, "network.py", script)
+    process = Path("/proc", (tmp_path / "pid").read_text(), "cmdline")
+    wait_until(lambda: not process.exists() or not process.read_bytes())
 
 
 @pytest.mark.parametrize(("name", "content", "error"), BAD)

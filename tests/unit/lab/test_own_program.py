@@ -104,3 +104,5 @@ def test_commands_of_bmv2_are_no_p4runtime_entries(topology: Topology, tmp_path:
     asked = replace(asked, switches={"s1": replace(asked.switches["s1"], entries=commands)})
     _, work = own_program.prepare(asked, tmp_path)
     assert work == [], "gfswitch-cli writes them"
+    commands.write_text("# TODO: fill the table")
+    assert own_program.prepare(asked, tmp_path)[1] == []
