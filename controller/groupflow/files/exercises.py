@@ -93,10 +93,10 @@ def read(given: Json, file: Path) -> Node:
         if strategy is not None:
             assign(strategy, hosts, switches, links)
     with _at("links"):
-        complete(hosts, switches, links, whole.pop("ip_base", IP_BASE))
-    told = _told(hosts, links, defaults) if is_p4utils else {}
+        ends = complete(hosts, switches, links, whole.pop("ip_base", IP_BASE))
+    told = _told(ends, defaults) if is_p4utils else {}
     form: Node = {"name": file.stem, "hosts": {name: {} for name in hosts}}  # one without a link is refused
-    for link, near, _ in host_ends(links, hosts):
+    for link, near, _ in ends:
         form["hosts"][link[f"node{near}"]] = _host(hosts[link[f"node{near}"]], link, near, told)
     dump = whole.pop("pcap_dump", False)
     form["pcap"] = [name for name, of in switches.items() if of.pop("pcap_dump", dump)]
@@ -202,15 +202,11 @@ def _place(hosts: Nodes, links: list[Node]) -> None:
         link[f"addr{near}"] = link.get(f"addr{near}") or mac
 
 
-def _told(hosts: Nodes, links: list[Node], defaults: Node) -> dict[str, str]:
+def _told(ends: list[tuple[Node, str, str]], defaults: Node) -> dict[str, str]:
     """The MACs that hosts know of each other and of gateways, by address."""
     told: dict[str, str] = {}
     arp, gateways = defaults.pop("auto_arp_tables", True), defaults.pop("auto_gw_arp", True)
-    ends = [
-        (natural(link[f"node{far}"]), link[f"port{far}"], link, near, far)
-        for link, near, far in host_ends(links, hosts)
-    ]
-    for _, _, link, near, far in sorted(ends, key=lambda end: end[:2]):
+    for link, near, far in ends:
         if arp:
             told[link[f"params{near}"]["ip"].split("/")[0]] = link[f"addr{near}"]
         if gateways and link.get(f"sw_ip{far}"):
@@ -360,8 +356,9 @@ def device_ids(switches: Nodes, first: int = 1) -> dict[str, int]:
     return {name: next(free) if device_id is None else device_id for name, device_id in ids.items()}
 
 
-def complete(hosts: Nodes, switches: Nodes, links: list[Node], base: str = IP_BASE) -> None:
-    """Numbers the ports of switches, and gives addresses and MACs to the hosts that have none."""
+def complete(hosts: Nodes, switches: Nodes, links: list[Node], base: str) -> list[tuple[Node, str, str]]:
+    """Numbers the ports of switches, and gives addresses and MACs to the hosts that have none. Returns the
+    ends of hosts (`host_ends`), in the order of ports."""
     cpu: list[Node] = [
         {"node1": name, "node2": _CPU} for name, of in switches.items() if of.get("cpu_port") is True
     ]
@@ -382,3 +379,4 @@ def complete(hosts: Nodes, switches: Nodes, links: list[Node], base: str = IP_BA
         params["ip"] = params["ip"] or next(free)
         for end, number in ((near, 0), (far, 1)):
             link[f"addr{end}"] = link.get(f"addr{end}") or mac(params["ip"], number)
+    return attached

@@ -65,12 +65,19 @@ def _run(script: Path) -> Json:
 
 def _json(text: str, file: Path) -> dict[str, Any]:
     try:
-        whole = cast(object, json.loads(text))
+        whole = cast(object, json.loads(text, object_pairs_hook=_unique))
     except (ValueError, RecursionError) as error:
         refuse("text", f"not JSON ({error}), which has no comments and no comma at the end; {_KNOWN}")
     if not isinstance(whole, dict):
         refuse("text", f"not an object; {_KNOWN}")
     return exercises.read(cast(dict[str, Any], whole), file)
+
+
+def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """JSON allows a repeated key and keeps the last: here it would silently lose a node."""
+    if double := [key for place, (key, _) in enumerate(pairs) if key in dict(pairs[:place])]:
+        raise ValueError(f"duplicate name {double[0]!r}")
+    return dict(pairs)
 
 
 def _graphml(text: str, file: Path) -> dict[str, Any]:

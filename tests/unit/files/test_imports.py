@@ -288,6 +288,7 @@ def test_hosts_have_ipv6_beside_ipv4(tmp_path: Path) -> None:
 BAD: list[tuple[str, object, str]] = [
     ("a.json", "{", "a.json: text: not JSON"),
     ("a.json", "[]", "a.json: text: not an object"),
+    ("a.json", '{"hosts": {"h1": {}, "h1": {}}}', "a.json: text: not JSON (duplicate name 'h1')"),
     ("a.json", '{"hosts": {},}', "text: not JSON (Expecting property name"),
     ("a.json", {"nodes": []}, "a.json: nodes: 'links' is missing; write hosts, switches and links as"),
     ("a.json", {"nodes": 3, "links": []}, "a.json: nodes: not as expected"),
