@@ -1,6 +1,6 @@
 """Networks of p4lang/tutorials and p4-utils in our YAML form: a topology.json, a p4app.json.
 
-Keys are popped as they are read: what is left at the end is not taken, and the user is told. Before that,
+Keys are popped as they are read: what is left at the end is not taken, and the user is macs. Before that,
 what the file leaves out is chosen as p4-utils does: addresses, MACs, device ids, ports. Hosts and switches
 are mappings of their options; a link has `node1`, `node2` and the options of p4-utils' addLink.
 """
@@ -47,7 +47,7 @@ _INSTEAD = {
 }
 """what to do about keys that are not taken"""
 _ALWAYS = ("enable_log", "log_enabled", "log_level", "compiler_module")
-"""keys whose subject is as it is: logs are written, and p4c writes P4Info"""
+"""keys that change nothing here: logs are always written, and p4c always writes P4Info"""
 _SAME = {"source": "node1", "target": "node2", "latency": "delay", "bandwidth": "bw"}
 _SAME["queue_length"] = "max_queue_size"
 """other names of the keys of links"""
@@ -84,20 +84,20 @@ def read(given: Json, file: Path) -> Node:
             refuse(key, f"missing; {_CURE}")
     for router in inner.pop("routers", None) or ():
         refuse(f"routers.{router}", "routers are not run; write a switch with a program that routes")
-    defaults = _alike(_object("default", inner.pop("default", None) or {}))
+    defaults = _usual_keys(_object("default", inner.pop("default", None) or {}))
     hosts, switches = _nodes("hosts", inner.pop("hosts")), _nodes("switches", inner.pop("switches"))
     links = _links(inner.pop("links"), defaults, {*hosts, *switches})
-    _place(hosts, links)
+    _give_addresses(hosts, links)
     strategy = inner.pop("assignment_strategy", None)
     with _at("assignment_strategy", "write l2, l3 or mixed, and numbers below 254 in the names of hosts"):
         if strategy is not None:
             assign(strategy, hosts, switches, links)
     with _at("links"):
         ends = complete(hosts, switches, links, whole.pop("ip_base", IP_BASE))
-    told = _told(ends, defaults) if is_p4utils else {}
+    macs = _known_macs(ends, defaults) if is_p4utils else {}
     form: Node = {"name": file.stem, "hosts": {name: {} for name in hosts}}  # one without a link is refused
     for link, near, _ in ends:
-        form["hosts"][link[f"node{near}"]] = _host(hosts[link[f"node{near}"]], link, near, told)
+        form["hosts"][link[f"node{near}"]] = _host(hosts[link[f"node{near}"]], link, near, macs)
     dump = whole.pop("pcap_dump", False)
     form["pcap"] = [name for name, of in switches.items() if of.pop("pcap_dump", dump)]
     form["switches"] = _switches(switches, file, is_p4utils=is_p4utils)
@@ -141,8 +141,8 @@ def _list(value: Any) -> list[Any]:
     return cast(list[Any], value)
 
 
-def _alike(given: Json) -> Node:
-    """With p4-utils' names of keys."""
+def _usual_keys(given: Json) -> Node:
+    """A link's options by p4-utils' names of them."""
     other = {_SAME[key]: value for key, value in given.items() if key in _SAME}
     return other | {key: value for key, value in given.items() if key not in _SAME}
 
@@ -159,7 +159,7 @@ def _links(given: Any, defaults: Node, known: set[str]) -> list[Node]:
 
 def _link(given: Any, known: set[str]) -> Node:
     if isinstance(given, dict):
-        link = _alike(cast(Json, given))
+        link = _usual_keys(cast(Json, given))
     else:
         one, other, *rest = _list(given)
         if len(rest) > 2:
@@ -167,7 +167,7 @@ def _link(given: Any, known: set[str]) -> Node:
         effects: Json = dict(zip(_EFFECTS, rest, strict=False))
         if rest and isinstance(rest[0], dict):
             effects = cast(Json, rest[0])
-        link = {"node1": one, "node2": other} | _alike(effects)
+        link = {"node1": one, "node2": other} | _usual_keys(effects)
     for end in "12":
         if link[f"node{end}"] not in known and (match := END.fullmatch(link[f"node{end}"])):
             link |= {f"node{end}": match[1], f"port{end}": int(match[2])}
@@ -179,15 +179,15 @@ def _from_graph(graph: Json) -> Node:
     nodes = {node["id"]: node for node in graph["nodes"]}
     hosts = {name: node for name, node in nodes.items() if node.get("isHost")}
     switches = {name: {**node, "cpu_port": None} for name, node in nodes.items() if node.get("isSwitch")}
-    links = [_alike(given) for given in graph["links"]]
+    links = [_usual_keys(given) for given in graph["links"]]
     for link, end in [(link, end) for link in links for end in "12"]:
         address = link.get(f"ip{end}")
         link |= {f"params{end}": {"ip": address}} if link[f"node{end}"] in hosts else {f"sw_ip{end}": address}
     return {"hosts": hosts, "switches": switches, "links": links}
 
 
-def _place(hosts: Nodes, links: list[Node]) -> None:
-    """Gives the addresses of hosts to their links, where p4-utils has them."""
+def _give_addresses(hosts: Nodes, links: list[Node]) -> None:
+    """Moves the addresses of hosts to their links, where p4-utils keeps them."""
     for link, near, _ in host_ends(links, hosts):
         name = link[f"node{near}"]
         params: Node = link.get(f"params{near}") or {}
@@ -202,23 +202,23 @@ def _place(hosts: Nodes, links: list[Node]) -> None:
         link[f"addr{near}"] = link.get(f"addr{near}") or mac
 
 
-def _told(ends: list[tuple[Node, str, str]], defaults: Node) -> dict[str, str]:
-    """The MACs that hosts know of each other and of gateways, by address."""
-    told: dict[str, str] = {}
+def _known_macs(ends: list[tuple[Node, str, str]], defaults: Node) -> dict[str, str]:
+    """By address, the MACs of hosts and of gateways that p4-utils makes known to hosts."""
+    macs: dict[str, str] = {}
     arp, gateways = defaults.pop("auto_arp_tables", True), defaults.pop("auto_gw_arp", True)
     for link, near, far in ends:
         if arp:
-            told[link[f"params{near}"]["ip"].split("/")[0]] = link[f"addr{near}"]
+            macs[link[f"params{near}"]["ip"].split("/")[0]] = link[f"addr{near}"]
         if gateways and link.get(f"sw_ip{far}"):
-            told[link[f"sw_ip{far}"].split("/")[0]] = link[f"addr{far}"]
-    return told
+            macs[link[f"sw_ip{far}"].split("/")[0]] = link[f"addr{far}"]
+    return macs
 
 
-def _host(of: Node, link: Node, near: str, told: Json) -> Node:
+def _host(of: Node, link: Node, near: str, macs: Json) -> Node:
     """A host; the usual commands for its routes and for the MACs of others become keys."""
     name, own = link[f"node{near}"], IPv4Interface(link[f"params{near}"]["ip"])
     host: Node = {"ip": str(own), "mac": link[f"addr{near}"], "ip6": of.pop("ip6", None)}
-    known = {ip: mac for ip, mac in told.items() if IPv4Address(ip) in own.network and ip != str(own.ip)}
+    known = {ip: mac for ip, mac in macs.items() if IPv4Address(ip) in own.network and ip != str(own.ip)}
     gateways = [of.pop("gateway", None), of.pop("defaultRoute", None)]
     host["gateway"] = " ".join(filter(None, gateways)).split(" ")[-1].split("/")[0]
     commands: list[str] = []

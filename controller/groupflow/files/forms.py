@@ -111,11 +111,6 @@ def default(written: object, **more: Any) -> Any:
     return Field(written, validate_default=True, **more)
 
 
-def number(low: int, high: int, otherwise: object = ...) -> Any:
-    """A field from `low` to `high`."""
-    return Field(otherwise, ge=low, le=high, description=f"a number from {low} to {high}")
-
-
 def some(example: str) -> Any:
     """A field with one entry or more."""
     return Field(min_length=1, description=f"at least one, as in `{example}`")

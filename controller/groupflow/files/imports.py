@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from itertools import count
@@ -75,8 +76,9 @@ def _json(text: str, file: Path) -> dict[str, Any]:
 
 def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
     """JSON allows a repeated key and keeps the last: here it would silently lose a node."""
-    if double := [key for place, (key, _) in enumerate(pairs) if key in dict(pairs[:place])]:
-        raise ValueError(f"duplicate name {double[0]!r}")
+    ((key, times),) = Counter(key for key, _ in pairs).most_common(1) or [("", 1)]
+    if times > 1:
+        raise ValueError(f"duplicate name {key!r}")
     return dict(pairs)
 
 
