@@ -41,6 +41,7 @@ _EFFECTS = ("delay", "bw", "loss", "max_queue_size")
 _INSTEAD = {
     "cli": "a prompt is `net up --cli`",
     "cpu_port": f"its port leads nowhere; a program reaches P4Runtime's clients by port {CPU_PORT}",
+    **dict.fromkeys(("intfName1", "intfName2"), "interfaces are s1-eth1 and h1-eth0"),
     "exec_scripts": "start them by `net exec s1`",
     "switch_node": "all are gfswitch, with P4Runtime",
     "tasks_file": "start them by `net exec`",

@@ -92,7 +92,7 @@ class NetworkAPI:
             return partial(assign, name, self._nodes["hosts"], self._nodes["switches"], self._links)
         if added := re.fullmatch("add(?:P4|P4Runtime)?(Host|Switch|Router)", name):
             return partial(self._add, _KINDS[added[1]])
-        if found := re.fullmatch("(set|enable|disable|exec|add)(.+?)(All)?", name):
+        if found := re.fullmatch("(set|enable|disable|exec(?=Script)|add(?=Task))(.+?)(All)?", name):
             words = re.sub("(?<=[a-z0-9])(?=[A-Z])", "_", found[2]).lower()
             return partial(self._set, _KEYS.get(words, words), found[1], found[3] is not None)
         if name in _SILENT:
@@ -141,13 +141,13 @@ class _StandIns(MetaPathFinder, Loader):
         return None
 
     def exec_module(self, module: ModuleType) -> None:
-        module.__dict__["__getattr__"] = _idle
+        module.__dict__.update(__getattr__=_idle, NetworkAPI=NetworkAPI)
 
 
 def _idle(name: str) -> type[object]:
     if name.startswith("_"):
         raise AttributeError(name)
-    return NetworkAPI if name == "NetworkAPI" else type(name, (NetworkAPI,), {})
+    return type(name, (NetworkAPI,), {})
 
 
 def main(file: str) -> None:

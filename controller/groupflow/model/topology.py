@@ -145,7 +145,7 @@ _ADDRESS = text_like(f"{_OCTETS}/[0-9]{{1,2}}")
 _MAC = Written(
     _mac,
     "a MAC address like '08:00:00:00:01:11'",
-    text_like(r"(([0-9a-fA-F]{2}|\{[0-9]+\.\.[0-9]+\}):){5}.*"),
+    text_like(r"(([0-9a-fA-F]{2}|\{[0-9]+\.\.[0-9]+\})[:-]?){5}.*"),
 )
 _FLAG_OR_NAMES = {"anyOf": [{"type": "boolean"}, {"type": "array", "items": {"type": "string"}}]}
 _GRPC = number_or(1, 65535, f".+:[0-9]{{1,5}}|{_REPEATED}")

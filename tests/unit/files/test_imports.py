@@ -180,7 +180,7 @@ def test_addresses_of_links_are_taken_and_other_keys_named(
 
 
 SCRIPT = """
-from p4utils.mininetlib.network_API import NetworkAPI
+from p4utils.mininetlib.network_API import *
 from mininet.link import TCLink
 from p4utils.utils.compiler import *
 
@@ -195,12 +195,12 @@ net.addP4Switch('s1', cli_input='s1-commands.txt')
 net.addP4RuntimeSwitch('s2')
 net.setP4SourceAll('l3.p4')
 for name in ('h1', 'h2', 'h3'):
-    net.addHost(name)
-net.addLink('h1', 's1', port2=7)
+    net.addHost(name=name)
+net.addLink(node1='h1', node2='s1', port2=7)
 net.addLink('s2', 'h2', bw=0.5)
 net.addLink('s1', 's2')
 net.addLink('h3', 's2')
-net.setDelay('s2', 's1', 20)
+net.setDelay('s2', 's1', delay=20, key=0)
 net.setLoss('s1', 's2', 0.25)
 net.setMaxQueueSize('h1', 's1', 50)
 net.l3()
@@ -329,8 +329,13 @@ BAD: list[tuple[str, object, str]] = [
     ),
     (
         "network.py",
-        SCRIPT.replace("'s2', 's1', 20", "'h1', 's2', 20"),
+        SCRIPT.replace("'s2', 's1', delay", "'h1', 's2', delay"),
         "line 22: ValueError: no link between h1",
+    ),
+    (
+        "network.py",
+        SCRIPT.replace("addP4Switch", "addTofino"),
+        "no addTofino() of p4-utils; groupflow runs it",
     ),
     ("network.py", "import os, p4utils\nos._exit(3)\n", "network.py: text: it ended by itself"),
     (
