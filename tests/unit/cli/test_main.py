@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import json
 import re
 import subprocess
 import sys
@@ -272,3 +273,22 @@ def test_a_reader_that_has_enough_is_no_error(
     monkeypatch.setattr(sys, "stderr", errors)
     assert failing(fail) == 0
     assert errors.closed, "what Python would say at its end goes nowhere"
+
+
+def test_what_a_file_of_others_has_besides_is_named_on_stderr(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    inner: dict[str, Any] = {
+        "hosts": {"H_1": {}},
+        "switches": {"s1": {"sw_bin": "x"}},
+        "links": [["H_1", "s1"]],
+    }
+    file = tmp_path / "p4app.json"
+    file.write_text(json.dumps({"topology": inner}))
+    assert main(["net", "show", str(file)]) == 0
+    shown = capsys.readouterr()
+    assert shown.err.splitlines() == [
+        f"groupflow: warning: {file}: switches.s1.sw_bin: not taken",
+        f"groupflow: warning: {file}: names: H_1 is h1",
+    ]
+    assert "h1:" in shown.out
