@@ -1,6 +1,6 @@
 """A switch as a value: P4 under test in process, in milliseconds, without root.
 
-    switch = groupflow.Switch.load("p4src/build/groupflow.json", "p4src/build/groupflow.p4info.txtpb")
+    switch = groupflow.Switch.load("basic.json", "basic.p4info.txtpb")
     switch.write([+finsy.P4TableEntry("ipv4_route", match=..., action=...)])
     switch.inject(1, bytes(scapy_packet))
     for port, time_ns, frame in switch.advance(1_000_000): ...
@@ -22,6 +22,7 @@ from finsy.proto import p4i, p4r
 from google.protobuf import text_format
 
 from groupflow._native import NativeSwitch, render_trace
+from groupflow.data import P4_JSON, P4INFO
 from groupflow.errors import Error
 
 
@@ -97,6 +98,11 @@ class Switch:
             Path(json).read_text(), info, list(ports), list(links), cpu_port, drop_port, priority_queues, seed
         )
         return cls(native, schema(info))
+
+    @classmethod
+    def groupflow(cls, **options: Any) -> "Switch":
+        """A switch with groupflow's own P4 program, of this package; `options` are those of `load`."""
+        return cls.load(P4_JSON, P4INFO, **options)
 
     def write(self, updates: Iterable[Any]) -> None:
         """Applies finsy entities, `+` insert, `~` modify, `-` delete, in order. Raises WriteError."""

@@ -32,6 +32,10 @@ def switch() -> Switch:
     return Switch.load(PROGRAM, PROGRAM.with_suffix(".p4info.txtpb"), links=links)
 
 
+def test_groupflows_own_program_needs_no_file() -> None:
+    assert Switch.groupflow(links=["2:rate=10mbit"], ports=[1, 2]).run(1, bytes(64)) == []
+
+
 def times(switch: Switch, now_ns: int) -> list[int]:
     return [output.time_ns for output in switch.advance(now_ns)]
 

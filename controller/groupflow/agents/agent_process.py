@@ -27,7 +27,8 @@ def find_program(name: str) -> Path:
         return beside
     found = shutil.which(name)
     if found is None:
-        raise ProgramNotFoundError(f"no {name} beside {sys.executable} or on PATH; run make setup")
+        cure = "run make setup in the checkout, or install the wheel"
+        raise ProgramNotFoundError(f"no {name} beside {sys.executable} or on PATH; {cure}")
     return Path(found)
 
 

@@ -185,9 +185,13 @@ def show(
 ) -> None:
     """Show a running network, or a topology's file with all that groupflow chose."""
     from groupflow.cli import status
+    from groupflow.data import TOPOLOGIES
     from groupflow.lab.registry import running_networks
 
-    if network is not None and network not in {each.name for each in running_networks()}:
+    # The list of networks is root's; a file needs no root.
+    files = (Path(str(network)), TOPOLOGIES / f"{network}.yaml") if os.geteuid() != 0 else ()
+    is_file = any(file.is_file() for file in files)
+    if network is not None and (is_file or network not in {each.name for each in running_networks()}):
         from groupflow.files.topology import load
         from groupflow.files.variants import render
 

@@ -6,12 +6,11 @@ import sys
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from threading import Event, Lock
 from typing import TYPE_CHECKING, Annotated
 
-from groupflow import units
+from groupflow import needs, units
 from groupflow.cli.common import Common
 from groupflow.cli.trace import Packets
 from groupflow.errors import Error, InvalidError, UsageError
@@ -46,8 +45,8 @@ def run(
     Exit codes: 0: all ran; 1: one failed; 4: one was refused; 130: interrupted."""
     if plots and out is None:
         raise UsageError("--plots needs a folder: give --out FOLDER")
-    if plots and find_spec("matplotlib") is None:
-        raise Error("--plots needs matplotlib: pip install matplotlib")
+    if plots:
+        needs.package("--plots", "matplotlib")
     if not trace and (switch or packets != Packets()):
         raise UsageError(
             "--switch, --port, --session, --match, --dropped and --next choose packets: give --trace"

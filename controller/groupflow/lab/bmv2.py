@@ -25,7 +25,9 @@ class Bmv2Switch(P4Switch):
     def command(self) -> list[str]:
         program = shutil.which(PROGRAM)
         if program is None:
-            raise ProgramNotFoundError(f"no {PROGRAM} on PATH; install BMv2, or use gfswitch")
+            raise ProgramNotFoundError(
+                f"no {PROGRAM} on PATH; install p4lang/behavioral-model, or use gfswitch"
+            )
         return [program, *([f"--pcap={self.pcap}"] if self.pcap else []), *arguments(self.spec)]
 
     def start(self, controllers: object = None) -> None:

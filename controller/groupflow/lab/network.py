@@ -17,7 +17,7 @@ from typing import Any, Literal, Never, TypeAlias
 from mininet.link import Link
 from mininet.net import Mininet
 
-from groupflow import units
+from groupflow import needs, units
 from groupflow.data import DISSECTOR, RUN_FOLDER
 from groupflow.errors import Error
 from groupflow.lab import kernel_link
@@ -203,9 +203,7 @@ def check_rights(command: Sequence[str] = ("mnexec", "-n")) -> None:
     """
     if os.geteuid() != 0:
         raise Error("root is needed to make network namespaces; use sudo")
-    for program, package in (("mnexec", "mininet"), ("unshare", "util-linux"), ("ip", "iproute2")):
-        if shutil.which(program) is None:
-            raise Error(f"{program} is not on PATH; install Debian's package {package}")
+    needs.programs("mnexec", "unshare", "ip", "ethtool", "sysctl")
     done = subprocess.run([*command, "true"], capture_output=True, text=True, check=False)
     if done.returncode:
         why = (done.stderr.strip().splitlines() or ["no reason given"])[-1]

@@ -154,7 +154,7 @@ def _compiled(path: Path, folder: Path) -> Path:
     compiler = next(filter(shutil.which, _COMPILERS), None)
     if compiler is None:
         raise TopologyError(
-            f"{path}: p4c is not on PATH; install it, or name the JSON that it made elsewhere"
+            f"{path}: p4c is not on PATH; install p4lang/p4c, or name the JSON that it made elsewhere"
         )
     folder /= sha256(str(path.absolute()).encode()).hexdigest()[:12]  # another program may have this name
     folder.mkdir(parents=True, exist_ok=True)

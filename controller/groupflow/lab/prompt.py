@@ -7,7 +7,6 @@
 import asyncio
 import json
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -19,7 +18,7 @@ from tempfile import TemporaryDirectory
 from mininet.cli import CLI
 from mininet.node import Node
 
-from groupflow import units
+from groupflow import needs, units
 from groupflow.agents.agent_process import AgentProcess, find_program
 from groupflow.agents.events import Event
 from groupflow.agents.options import RecvOptions, SendOptions
@@ -228,8 +227,7 @@ def iperf(client: GroupHost, server: GroupHost, *options: str) -> float:
 
     Mininet's own `iperf` waits for ever with versions of iperf that do not report empty connections.
     """
-    if shutil.which("iperf3") is None:
-        raise Error("iperf3 is not on PATH; install Debian's package iperf3")
+    needs.programs("iperf3")
     listening = [*server.launcher(), "iperf3", "-s", "-1", "--forceflush"]
     command = ["iperf3", "-c", str(server.spec.ip), "-t", str(IPERF_SECONDS), "-J"]
     command += ["--connect-timeout", "3000", *options]

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from groupflow import needs
 from groupflow.errors import reason
 from groupflow.probe.model import BoundedError, BusyError, Cell, ProbeError, ProbeOptions, RefusedError
 
@@ -71,7 +72,7 @@ async def run(
     try:
         child = await asyncio.create_subprocess_exec(*command, stdin=DEVNULL, stdout=PIPE, stderr=PIPE)
     except FileNotFoundError:
-        raise ProbeError(f"{PROGRAM} is not on PATH; install it (apt install iperf3)") from None
+        raise ProbeError(needs.missing(PROGRAM)) from None
     except OSError as error:
         raise ProbeError(f"{PROGRAM} does not start: {reason(error)}; install it again") from None
     try:

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+from groupflow import needs
 from groupflow.study import StudyError, checkout
 
 Done = TypeVar("Done")
@@ -73,10 +74,9 @@ def _workers(cores: int) -> Generator[Executor]:
 @contextmanager
 def _dask(address: str) -> Generator[Executor]:
     """The workers of a scheduler, which gives the jobs of a worker that dies to the others."""
-    try:
-        from distributed import Client, KilledWorker
-    except ImportError as error:
-        raise StudyError(f"--dask: {error}; pip install distributed") from None
+    needs.package("--dask", "distributed")
+    from distributed import Client, KilledWorker
+
     logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what goes wrong is told in one line, here
     try:
         client: Any = Client(address, timeout=10, set_as_default=False)

@@ -58,7 +58,7 @@ def test_without_iperf3_the_line_has_the_cure(
 ) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     assert main(["probe", "run", "127.0.0.1"]) == 1
-    assert "iperf3 is not on PATH; install it (apt install iperf3)" in capsys.readouterr().err
+    assert "iperf3 is not on PATH; run: sudo apt install iperf3" in capsys.readouterr().err
 
 
 def test_help_has_an_example(capsys: pytest.CaptureFixture[str]) -> None:

@@ -86,7 +86,7 @@ def test_entries_that_cannot_be_read_are_one_line(topology: Topology, tmp_path: 
         ("no.json", "no.json: no such file; name a P4 program"),
         ("topo/topology.json", "topo/topology.json: no 'pipelines' in it"),
         ("bin", "bin: no such file"),
-        ("mine.p4", "mine.p4: p4c is not on PATH; install it, or name the JSON"),
+        ("mine.p4", "mine.p4: p4c is not on PATH; install p4lang/p4c, or name the JSON"),
     ],
 )
 def test_a_bad_program_is_one_line(topology: Topology, tmp_path: Path, program: str, error: str) -> None:

@@ -135,7 +135,7 @@ async def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 async def test_iperf3_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert await refusal() == "iperf3 is not on PATH; install it (apt install iperf3)"
+    assert await refusal() == "iperf3 is not on PATH; run: sudo apt install iperf3"
     (tmp_path / "iperf3").touch()
     assert "iperf3 does not start: permission denied" in await refusal()
 

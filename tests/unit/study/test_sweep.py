@@ -319,7 +319,7 @@ def test_a_scheduler_that_is_not_there_is_told(tmp_path: Path, monkeypatch: pyte
     with pytest.raises(StudyError, match=r"--dask tcp://127.0.0.1:\d+: no scheduler answers there"):
         frame.run(PAPER, StudyOptions(tmp_path, dask=f"tcp://127.0.0.1:{free_port()}"))
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(StudyError, match="pip install distributed"):
+    with pytest.raises(StudyError, match="--dask needs distributed; run: pip install distributed"):
         frame.run(PAPER, StudyOptions(tmp_path, dask="tcp://127.0.0.1:1"))
 
 
