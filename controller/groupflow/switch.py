@@ -104,9 +104,10 @@ class Switch:
         """A switch with groupflow's own P4 program, of this package; `options` are those of `load`."""
         return cls.load(P4_JSON, P4INFO, **options)
 
-    def write(self, updates: Iterable[Any]) -> None:
-        """Applies finsy entities, `+` insert, `~` modify, `-` delete, in order. Raises WriteError."""
-        messages = encode_updates(list(updates), self._schema)
+    def write(self, updates: Any) -> None:
+        """Applies finsy entities in order, one or several: `+` insert, `~` modify, `-` delete. Raises
+        WriteError."""
+        messages = encode_updates(updates, self._schema)
         results = self._native.write([m.SerializeToString() for m in messages])
         errors = [(i, result[0], result[1]) for i, result in enumerate(results) if result is not None]
         if errors:

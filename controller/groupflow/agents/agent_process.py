@@ -59,8 +59,10 @@ class AgentProcess:
         inherit_output: bool = False,
         input_from: int | None = None,
         output_to: int | None = None,
+        words: Callable[[str], str] = str,
     ) -> None:
-        """`launcher` goes before the command, to run it elsewhere: in a network namespace, say.
+        """`launcher` goes before the command, to run it elsewhere, such as in a network namespace. `words`
+        makes of an error's text what is shown.
 
         gfagent's stdin is empty, or `data_in` (`piped_input`), or this process's own (`inherit_input`), or
         the descriptor `input_from`. The stdout of a receiver without an output file is `data_out`, or this
@@ -69,6 +71,7 @@ class AgentProcess:
         self.options = options
         self.latest: dict[str, Event] = {}
         """the last event of each name"""
+        self._words = words
         self._launcher = tuple(launcher)
         self._program = program
         self._on_event = on_event
@@ -229,8 +232,8 @@ class AgentProcess:
 
     def _failure(self) -> AgentError:
         if "error" in self.latest:
-            return from_event(dict(self.latest["error"].fields))
+            return from_event(dict(self.latest["error"].fields), self._words)
         how = how_it_ended(self.returncode)
         said = f": {self._messages[-1].removeprefix('gfagent: ')}" if self._messages else ""
         cause = f"gfagent of {self.options.name} (pid {self.pid}) {how}{said}"
-        return AgentDiedError("died", cause, exit_code=USAGE if self.returncode == USAGE else 1)
+        return AgentDiedError("died", self._words(cause), exit_code=USAGE if self.returncode == USAGE else 1)

@@ -1,5 +1,7 @@
 """Errors of a member of a session, a type for each. Every message is one line: cause; cure."""
 
+from collections.abc import Callable
+
 from groupflow.errors import Error, Kind
 
 _KINDS = {kind.exit_code: kind for kind in (Kind.USAGE, Kind.INVALID)}
@@ -79,15 +81,15 @@ BY_CODE: dict[str, type[AgentError]] = {
 """The error type of each `code` of gfagent's error event; others are plain AgentError."""
 
 
-def from_event(event: dict[str, object]) -> AgentError:
-    """The typed error of gfagent's `error` event."""
+def from_event(event: dict[str, object], words: Callable[[str], str] = str) -> AgentError:
+    """The typed error of gfagent's `error` event; `words` makes of its text what is shown."""
     code = str(event.get("code", "unknown"))
     kind = BY_CODE.get(code, AgentError)
     exit_code = event.get("exit")
     return kind(
         code,
-        str(event.get("cause", "gfagent failed")),
-        str(event.get("cure", "")),
+        words(str(event.get("cause", "gfagent failed"))),
+        words(str(event.get("cure", ""))),
         exit_code if isinstance(exit_code, int) else 1,
     )
 

@@ -52,6 +52,51 @@ class Event:
         return tuple(cast(list[str], items))
 
 
+class Joined(Event):
+    """This member is admitted."""
+
+    @property
+    def member(self) -> int:
+        """Its number in the session."""
+        return self.integer("member")
+
+
+class Progress(Event):
+    """The bytes so far, twice a second."""
+
+    @property
+    def bytes(self) -> int:
+        """Of a sender: those that every receiver has."""
+        return self.integer("bytes" if "bytes" in self.fields else "acknowledged")
+
+    @property
+    def total(self) -> int | None:
+        """Bytes of the whole stream; None: not known."""
+        return None if self.fields.get("total_bytes") is None else self.integer("total_bytes")
+
+    @property
+    def goodput_bps(self) -> float | None:
+        """None: not measured."""
+        return self.number("goodput_bps") if "goodput_bps" in self.fields else None
+
+
+class Complete(Progress):
+    """The end of a stream."""
+
+    @property
+    def seconds(self) -> float:
+        return self.number("seconds")
+
+    @property
+    def lost(self) -> tuple[str, ...]:
+        """Names of the members that do not have the whole stream."""
+        return self.texts("lost")
+
+
+_TYPES: dict[str, type[Event]] = {"joined": Joined, "progress": Progress, "complete": Complete}
+"""of the events that have one"""
+
+
 def parse_event(line: str | bytes) -> Event:
     """The event in one line of gfagent's output. Raises EventError."""
     try:
@@ -66,4 +111,4 @@ def parse_event(line: str | bytes) -> Event:
         raise EventError(f"event: {name!r} is no name")
     if not isinstance(time, int | float) or isinstance(time, bool):
         raise EventError(f"{name}.time: {time!r} is no time")
-    return Event(name, float(time), MappingProxyType(fields))
+    return _TYPES.get(name, Event)(name, float(time), MappingProxyType(fields))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal, TypeAlias, cast
 
-from groupflow.model.fields import FiniteRate, Help, Port, Range
+from groupflow.model.fields import FiniteRate, Help, Length, Port, Range, matching
 from groupflow.model.values import Name, Secret, SessionId
 
 Start: TypeAlias = Literal["now", "start"]
@@ -24,6 +24,12 @@ def own_name() -> str:
     return os.environ.get("GROUPFLOW_NAME") or socket.gethostname()
 
 
+TlsPin: TypeAlias = Annotated[
+    str | None, matching("[0-9A-Fa-f:]{64,95}", "64 hexadecimal digits, which the server prints at its start")
+]
+"""SHA-256 of a server's certificate"""
+
+
 @dataclass(frozen=True, kw_only=True)
 class RoleOptions:
     """Options of a role of gfagent: each field is a flag, left out where it is None or False.
@@ -33,8 +39,8 @@ class RoleOptions:
 
     role: ClassVar[str]
     """gfagent's subcommand"""
-    name: Annotated[str, Help("name of this host in events (default: the host's own)")] = field(
-        default_factory=own_name
+    name: Annotated[str, Help("name of this host in events (default: the host's own)"), Length(1, 255)] = (
+        field(default_factory=own_name)
     )
     token: Annotated[str, Help("file with the token"), Secret()] = field(
         default="", repr=False, metadata=flag(None)
@@ -66,7 +72,7 @@ class MemberOfSession(RoleOptions):
     iface: Annotated[
         str | None, Help("network interface, whose address is used (default: the first that is up)")
     ] = field(default=None, metadata=flag("bind-iface"))
-    join_timeout: int | None = None
+    join_timeout: Annotated[int | None, Range(1)] = None
     """seconds without an answer after which joining fails; None: 10"""
     seed: int | None = None
     """seed of the random timers; None: from the system"""

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from groupflow.agents.arguments import ArgumentError, check, checked
 from groupflow.agents.errors import ClientError
 from groupflow.agents.options import RecvOptions, SendOptions, Start, own_name
 from groupflow.agents.stream import MemberStream, OnEvent, Role
@@ -34,34 +35,37 @@ class Session(MemberStream):
         iface: str | None = None,
         kind: Kind = "stream",
         members: int = 1,
-        rate: int | None = None,
+        rate: int | str | None = None,
         start: Start = "now",
         source: int | None = None,
         join_timeout: int | None = None,
         on_event: OnEvent | None = None,
         launcher: Sequence[str] = (),
     ) -> None:
-        """Nothing happens before `async with`. Raises ClientError for arguments that do not go together.
+        """Nothing happens before `async with`. Raises ArgumentError.
 
-        `name`: of this member (default: the host's). `members`, `rate`: a sender begins when so many
-        receivers have joined, and keeps to `rate` bit/s. `start`, `source`: first byte and sender of a
-        receiver's stream. `on_event` is called with every event, progress above all.
+        `token`: the session's (default: $GROUPFLOW_TOKEN). `name`: of this member (default: the host's).
+        `members`, `rate`: a sender begins when so many receivers have joined, and keeps to `rate`, "10mbit"
+        or bit/s. `start`, `source`: first byte and sender of a receiver's stream. `on_event` is called with
+        every event, progress above all.
         """
         if session == 0:
-            raise ClientError("session: there is none; pass its number, or open a groupflow.TreeSession")
-        self.kind: Kind = kind
-        datagrams, name = kind == "datagrams", name or own_name()
+            raise ArgumentError("session: it is missing; pass its number, or open a groupflow.TreeSession")
+        check("role", Role, role)
+        self.kind: Kind = check("kind", Kind, kind)
+        common: dict[str, object] = {
+            "session": session, "name": name or own_name(), "token": token, "iface": iface,
+            "join_timeout": join_timeout, "datagrams": kind == "datagrams",
+        }  # fmt: skip
         options: SendOptions | RecvOptions
         if role == "sender":
-            options = SendOptions(
-                session=session, name=name, token=token, iface=iface, join_timeout=join_timeout,
-                datagrams=datagrams, members=members, rate=rate,
-            )  # fmt: skip
+            if start != "now" or source is not None:
+                raise ArgumentError("start= and source= are of a receiver; leave them out for a sender")
+            options = checked(SendOptions, members=members, rate=rate, **common)
         else:
-            options = RecvOptions(
-                session=session, name=name, token=token, iface=iface, join_timeout=join_timeout,
-                datagrams=datagrams, start=start, source=source,
-            )  # fmt: skip
+            if members != 1 or rate is not None:
+                raise ArgumentError("members= and rate= are of a sender; leave them out for a receiver")
+            options = checked(RecvOptions, start=start, source=source, **common)
         super().__init__(options, role, launcher=launcher, on_event=on_event)
 
     async def send(self, data: bytes) -> None:

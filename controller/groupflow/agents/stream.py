@@ -1,15 +1,18 @@
 """The common part of all streams that gfagent carries for a Python program."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+import os
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
-from typing import Literal, Self, TypeAlias
+from types import MappingProxyType, TracebackType
+from typing import Literal, Self, TypeAlias, cast
 
 from groupflow.agents.agent_process import AgentProcess
+from groupflow.agents.arguments import ArgumentError, in_python
 from groupflow.agents.errors import ClientError
-from groupflow.agents.events import Event
+from groupflow.agents.events import Complete, Event, Joined, Progress
 from groupflow.agents.options import RoleOptions
 from groupflow.errors import reason
 
@@ -24,15 +27,36 @@ class AgentStream:
 
     begins_with = "joined"
     """name of the event with which gfagent is admitted"""
+    argument_names: Mapping[str, str] = MappingProxyType({})
+    """of options whose argument has another name"""
 
     def __init__(
         self, options: RoleOptions, role: Role, *, launcher: Sequence[str], on_event: OnEvent | None
     ) -> None:
         self.role: Role = role
+        if on_event is not None and not callable(on_event):
+            raise ArgumentError(f"on_event: {on_event!r} cannot be called; pass a function of one event")
+        if isinstance(launcher, str):
+            raise ArgumentError(f"launcher: {launcher!r} is one text; pass a list of words")
+        self._on_event = on_event
+        self._given = 0
+        self._total: int | None = None
+        """bytes to be sent, while a file is"""
         self._agent = AgentProcess(
-            options, launcher=launcher, on_event=on_event, piped_input=role == "sender"
+            options,
+            launcher=launcher,
+            on_event=self._hear,
+            piped_input=role == "sender",
+            words=in_python(options, self.argument_names),
         )
         self._stack = AsyncExitStack()
+
+    def _hear(self, event: Event) -> None:
+        if isinstance(event, Progress) and event.total is None and self._total is not None:
+            event = replace(event, fields={**event.fields, "total_bytes": self._total})
+            self._agent.latest[event.name] = event
+        if self._on_event is not None:
+            self._on_event(event)
 
     async def __aenter__(self) -> Self:
         """Raises AgentError when the stream cannot begin."""
@@ -50,23 +74,26 @@ class AgentStream:
                 await self.finish()
 
     @property
-    def progress(self) -> Event | None:
+    def progress(self) -> Progress | None:
         """The latest progress event, at most 0.5 s old while data flows."""
-        return self._agent.latest.get("progress")
+        return cast(Progress | None, self._agent.latest.get("progress"))
 
     @property
-    def result(self) -> Event | None:
+    def result(self) -> Complete | None:
         """The final event, once the stream is complete."""
-        return self._agent.latest.get("complete")
+        return cast(Complete | None, self._agent.latest.get("complete"))
 
-    async def finish(self) -> Event:
+    async def finish(self) -> Complete:
         """Ends the stream, and waits until it has arrived. The final event; `lost`: members without it."""
         self._require("sender")
         self._agent.data_in.close()
-        return await self._agent.finish()
+        return cast(Complete, await self._agent.finish())
 
     async def _write(self, data: bytes) -> None:
         self._require("sender")
+        self._given += len(data)
+        if self._total is not None and self._given > self._total:
+            self._total = None  # a program adds to what a file was
         try:
             self._agent.data_in.write(data)
             await self._agent.data_in.drain()
@@ -81,6 +108,7 @@ class AgentStream:
         except OSError as error:
             raise ClientError(f"{path}: {reason(error)}") from None
         with file:
+            self._total = self._given + os.fstat(file.fileno()).st_size
             while chunk := await asyncio.to_thread(file.read, 4 * _CHUNK):
                 await self._write(chunk)
 
@@ -93,9 +121,9 @@ class MemberStream(AgentStream):
     """A sender's or a receiver's stream."""
 
     @property
-    def joined(self) -> Event:
+    def joined(self) -> Joined:
         """The event with which this member was admitted."""
-        return self._agent.latest["joined"]
+        return cast(Joined, self._agent.latest["joined"])
 
     async def send(self, data: bytes) -> None:
         """Appends to the stream, as fast as the group takes it."""

@@ -52,7 +52,7 @@ OnProgress: TypeAlias = Callable[[Progress], None]
 
 
 def run(
-    scenario: Scenario,
+    scenario: Scenario | str | Path,
     progress: OnProgress | None = None,
     *,
     out: str | Path | None = None,
@@ -60,13 +60,18 @@ def run(
     record: Path | None = None,
     traced: Traced | None = None,
 ) -> Results:
-    """Runs a scenario to its end. Raises ScenarioError, and OSError when results cannot be written.
+    """Runs a scenario, or a file's, to its end. Raises ScenarioError, and OSError when results cannot be
+    written.
 
     With `out`, measurements are written to that folder: as a whole when the run is over, or not at all.
     `inspect` is called with the network when the run is over, e.g. to read registers. `record` is a file for
     `groupflow net play`. Raises RecordingError when that cannot be written.
     """
     started = time.monotonic()
+    if isinstance(scenario, str | Path):
+        from groupflow.sim.reader import load  # here, as it takes longer than all other imports
+
+        scenario = load(scenario)
     sim = build(scenario)
     armed = {} if traced is None else _arm(sim, scenario, traced)
     recorder = None

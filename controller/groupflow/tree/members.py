@@ -4,14 +4,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
-from groupflow.agents.options import START, RoleOptions, Start, flag
+from groupflow.agents.options import START, RoleOptions, Start, TlsPin, flag
 from groupflow.model.fields import Help, Range, Size
 from groupflow.model.values import FarIpPort, FractionMs, Millis, Name, OwnIpPort
 
 MOST_PARALLEL = 16
 Slow: TypeAlias = Literal["wait", "isolate", "skip"]
 Edges: TypeAlias = Literal["stream", "quic", "datagrams"]
-EDGES: tuple[Edges, ...] = ("stream", "quic", "datagrams")
 Parallel: TypeAlias = Annotated[
     int | None, Help("number of connections to the parent (default: 1)", "N"), Range(1, MOST_PARALLEL)
 ]
@@ -23,8 +22,8 @@ class TreeOptions(RoleOptions):
     """Options that all hosts share. None is gfagent's default."""
 
     to: Annotated[FarIpPort, Help("address of the dispatchers (groupflow tree serve)")]
-    tls_pin: str | None = None
-    """SHA-256 of the tree's certificate, hexadecimal; None: no encryption"""
+    tls_pin: TlsPin = None
+    """None: no encryption"""
     listen: Annotated[OwnIpPort | None, Help("address for children (default: any port)")] = None
     children: Annotated[int | None, Help("the most children of this host (default: 4)", "N"), Range(0)] = None
     cache: Annotated[Size | None, Help("bytes of the stream that this host holds (default: 16MiB)")] = None

@@ -4,10 +4,12 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
+from groupflow.agents.arguments import ArgumentError, check, checked
 from groupflow.agents.errors import ClientError
 from groupflow.agents.options import Start, own_name
 from groupflow.agents.stream import MemberStream, OnEvent, Role
-from groupflow.tree.members import EDGES, Edges, Slow, TreeRecvOptions, TreeSendOptions
+from groupflow.tree.members import Edges, Slow, TreeRecvOptions, TreeSendOptions
+from groupflow.tree.options import TOKEN_RULE, is_token
 
 
 class TreeSession(MemberStream):
@@ -32,12 +34,12 @@ class TreeSession(MemberStream):
         align: int | None = None,
         parallel: int | None = None,
         children: int | None = None,
-        cache: int | None = None,
+        cache: int | str | None = None,
         edges: Edges = "stream",
         on_event: OnEvent | None = None,
         launcher: Sequence[str] = (),
     ) -> None:
-        """Nothing happens before `async with`. Raises ClientError for arguments that do not go together.
+        """Nothing happens before `async with`. Raises ArgumentError.
 
         `to`, `tls_pin`: IP:PORT of the tree's dispatchers, and their certificate's fingerprint; `plain=True`
         instead goes without encryption. `name`: of this host (default: its own). `members`: the source begins
@@ -48,27 +50,29 @@ class TreeSession(MemberStream):
         transport from the parent: "stream" (TCP), "quic", or "datagrams", which skip lost and late data and
         need slow="skip". `on_event` is called with every event.
         """
+        check("role", Role, role)
+        check("edges", Edges, edges)
         if edges == "datagrams" and slow != "skip":
-            raise ClientError("edges='datagrams' needs slow='skip': lost datagrams are not sent again")
-        if edges not in EDGES:
-            raise ClientError(f"edges={edges!r}: write one of {', '.join(EDGES)}")
+            raise ArgumentError("edges='datagrams' needs slow='skip': lost datagrams are not sent again")
         if edges != "stream" and tls_pin is None:
-            raise ClientError(f"edges={edges!r} is always encrypted; pass tls_pin=, or leave edges out")
+            raise ArgumentError(f"edges={edges!r} is always encrypted; pass tls_pin=, or leave edges out")
         if (tls_pin is None) != plain:
-            raise ClientError("no way to check the dispatchers: pass either tls_pin= or plain=True")
-        if delay_ms is not None and role != "sender":
-            raise ClientError("delay_ms= bounds the whole stream; pass it to the session with role='sender'")
-        if parallel is not None and role != "receiver":
-            raise ClientError("parallel= counts connections to a parent, and a source has none; leave it out")
+            raise ArgumentError("no way to check the dispatchers: pass either tls_pin= or plain=True")
+        if role != "sender" and (delay_ms is not None or members != 1):
+            raise ArgumentError("delay_ms= and members= are of the whole stream; pass them to its sender")
+        if role != "receiver" and (parallel is not None or start != "now"):
+            raise ArgumentError("parallel= and start= are of a receiver; leave them out for a sender")
+        if token and not is_token(token):
+            raise ArgumentError(f"token: {TOKEN_RULE}")
         self._align = align
         host: dict[str, Any] = {
             "to": to, "name": name or own_name(), "token": token, "tls_pin": tls_pin, "slow": slow,
             "align": align, "children": children, "cache": cache, "edges": edges,
         }  # fmt: skip
         options = (
-            TreeSendOptions(members=members, delay_ms=delay_ms, **host)
+            checked(TreeSendOptions, members=members, delay_ms=delay_ms, **host)
             if role == "sender"
-            else TreeRecvOptions(start=start, parallel=parallel, **host)
+            else checked(TreeRecvOptions, start=start, parallel=parallel, **host)
         )
         super().__init__(options, role, launcher=launcher, on_event=on_event)
 

@@ -14,7 +14,7 @@ COMPLETE = """event complete ',"bytes":5,"lost":[]'"""
 
 
 def session(role: str, **more: object) -> groupflow.Session:
-    return groupflow.Session(7, role=role, name="ma1", **more)  # pyright: ignore[reportArgumentType]
+    return groupflow.Session(7, role=role, name="ma1", token="c0ffee", **more)  # pyright: ignore[reportArgumentType]
 
 
 async def test_what_is_sent_arrives_in_order_and_is_complete_at_the_end(

@@ -4,9 +4,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
-from groupflow.agents.options import RoleOptions, flag
+from groupflow.agents.options import RoleOptions, TlsPin, flag
 from groupflow.model import ports
-from groupflow.model.fields import Help, Range
+from groupflow.model.fields import Help, Length, Range
 from groupflow.model.values import FarIpPort, Name, OwnIpPort, Seconds
 
 
@@ -44,9 +44,9 @@ class GatherSendOptions(RoleOptions):
     """`gfagent gather-send`."""
 
     role = "gather-send"
-    name: Annotated[str, Help("name of this client in the server's list"), Name("--client")] = field(
-        metadata=flag("client")
-    )
+    name: Annotated[
+        str, Help("name of this client in the server's list"), Name("--client"), Length(1, 255)
+    ] = field(metadata=flag("client"))
     to: Annotated[FarIpPort, Help("address of the server")]
     file: Annotated[Path | None, Help("file to send (default: stdin)")] = None
     duration: Annotated[
@@ -56,8 +56,8 @@ class GatherSendOptions(RoleOptions):
         str | None, Help("congestion control of the kernel, e.g. reno (default: the kernel's own)")
     ] = None
     retry: Annotated[Seconds | None, Help("time to look for a lost server")] = None
-    tls_pin: str | None = None
-    """SHA-256 of the server's certificate, hexadecimal; without `tls_pin` and `tls_ca`, no encryption"""
+    tls_pin: TlsPin = None
+    """without `tls_pin` and `tls_ca`, no encryption"""
     tls_ca: Annotated[Path | None, Help("authority that signed the server's certificate, PEM")] = None
     tls_name: Annotated[str | None, Help("the server's name in its certificate (default: its address)")] = (
         None

@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from types import MappingProxyType
 
-from groupflow.agents.errors import ClientError
+from groupflow.agents.arguments import ArgumentError, check, checked
 from groupflow.agents.gather.options import GatherSendOptions
 from groupflow.agents.stream import AgentStream, OnEvent
+from groupflow.model.values import FarIpPort
 
 
 class GatherSender(AgentStream):
@@ -15,6 +17,7 @@ class GatherSender(AgentStream):
     """
 
     begins_with = "started"
+    argument_names = MappingProxyType({"to": "server"})
 
     def __init__(
         self,
@@ -27,7 +30,7 @@ class GatherSender(AgentStream):
         tls_name: str | None = None,
         plain: bool = False,
         congestion: str | None = None,
-        retry: int | None = None,
+        retry: int | str | None = None,
         on_event: OnEvent | None = None,
         launcher: Sequence[str] = (),
     ) -> None:
@@ -37,14 +40,13 @@ class GatherSender(AgentStream):
         by `tls_pin`, the fingerprint that it prints at its start (SHA-256, hexadecimal), or by `tls_ca`, a
         PEM file of the authority that signed its certificate, and `tls_name` (default: its address);
         `plain=True` goes without encryption. `congestion`: the kernel's, of all connections. `retry`: seconds
-        to look for a lost server. `on_event` is called with every event. Raises ClientError for
-        arguments that do not go together.
+        to look for a lost server. `on_event` is called with every event. Raises ArgumentError.
         """
         if [tls_pin is not None, tls_ca is not None, plain].count(True) != 1:
-            raise ClientError("no way to check the server: pass one of tls_pin, tls_ca and plain=True")
-        options = GatherSendOptions(
-            to=server, name=name, token=token, congestion=congestion, retry=retry,
-            tls_pin=tls_pin, tls_ca=tls_ca, tls_name=tls_name,
+            raise ArgumentError("no way to check the server: pass one of tls_pin, tls_ca and plain=True")
+        options = checked(
+            GatherSendOptions, to=check("server", FarIpPort, server), name=name, token=token,
+            congestion=congestion, retry=retry, tls_pin=tls_pin, tls_ca=tls_ca, tls_name=tls_name,
         )  # fmt: skip
         super().__init__(options, "sender", launcher=launcher, on_event=on_event)
 

@@ -23,7 +23,9 @@ def arguments(told: Path) -> dict[str, Any]:
 async def test_what_is_written_is_sent_and_the_end_waits_for_it(told: Path, tmp_path: Path) -> None:
     file = tmp_path / "more"
     file.write_bytes(b"x" * 1000)
-    async with GatherSender(SERVER, "piper", "c0ffee", tls_pin="ab", congestion="reno", retry=3) as stream:
+    async with GatherSender(
+        SERVER, "piper", "c0ffee", tls_pin="ab" * 32, congestion="reno", retry=3
+    ) as stream:
         assert stream.result is None
         await stream.write(b"hello ")
         await stream.write_file(file)
@@ -31,7 +33,7 @@ async def test_what_is_written_is_sent_and_the_end_waits_for_it(told: Path, tmp_
     assert said["token"] == "c0ffee" and "c0ffee" not in said["arguments"]
     assert said["arguments"] == [
         "gather-send", "--client", "piper", "--to", SERVER, "--congestion", "reno", "--retry", "3",
-        "--tls-pin", "ab", "--json",
+        "--tls-pin", "ab" * 32, "--json",
     ]  # fmt: skip
     assert stream.result is not None and stream.result.integer("bytes") == 1006
 
