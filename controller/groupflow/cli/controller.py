@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from ipaddress import IPv4Network
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 from groupflow import units
 from groupflow.cli.access import Certificate
 from groupflow.cli.common import Common, log_to_stderr, on_stop
-from groupflow.cli.rest import Row, api_of, check, client, unreachable
+from groupflow.cli.rest import client
 from groupflow.data import P4_JSON, P4INFO, RUN_FOLDER
 from groupflow.errors import UnavailableError, UsageError
 from groupflow.model import ports
@@ -227,26 +227,11 @@ def watch(
     recent: Annotated[int, Help("number of the latest events to begin with", "N"), Range(0)] = 0,
 ) -> None:
     """Follow all events, until Ctrl-C."""
-    for event in _follow(api_of(common), recent):
-        if common.json:
-            print(json.dumps(event), flush=True)
-            continue
-        rest = " ".join(f"{key}={value}" for key, value in event.items() if key not in ("time", "event"))
-        print(strftime("%H:%M:%S", localtime(event["time"])), event["event"], rest, flush=True)
+    with client(common) as api:
+        for event in api.events(recent):
+            if common.json:
+                print(json.dumps(event), flush=True)
+                continue
+            rest = " ".join(f"{key}={value}" for key, value in event.items() if key not in ("time", "event"))
+            print(strftime("%H:%M:%S", localtime(event["time"])), event["event"], rest, flush=True)
     raise UnavailableError("the controller ended the stream of events; is it still running?")
-
-
-def _follow(api: str, recent: int) -> Iterator[Row]:
-    import httpx
-
-    with client(api) as http:
-        try:
-            with http.stream("GET", "/events", params={"recent": recent}, timeout=None) as response:
-                if response.is_error:
-                    response.read()
-                    check(response)
-                for line in response.iter_lines():
-                    if line.startswith("data: "):
-                        yield json.loads(line.removeprefix("data: "))
-        except httpx.HTTPError as error:
-            raise unreachable(api, error) from None

@@ -1,29 +1,23 @@
 """Requests of commands to a REST API, and the printing of answers."""
 
 import json
-import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from groupflow.cli.common import Common, print_pairs, print_table
-from groupflow.errors import Error, Kind, UnavailableError, UsageError, reason
-from groupflow.model import ports
+from groupflow.errors import Error, UsageError
 
 if TYPE_CHECKING:
-    import httpx
-
-DEFAULT_API = f"http://127.0.0.1:{ports.API}"
+    from groupflow.api import Client
 
 Row = dict[str, Any]
 Rows = list[Row]
 
 
-def api_of(common: Common) -> str:
-    """The API that a command asks: the one that is named, else the named network's, else the default."""
+def api_of(common: Common) -> str | None:
+    """The API that is named, or the named network's; None: the default."""
     if common.api and common.net:
         raise UsageError("--api and --net exclude each other; leave one out")
-    if common.api:
-        return common.api
     if common.net:
         from groupflow.lab.registry import find
 
@@ -32,50 +26,19 @@ def api_of(common: Common) -> str:
             cure = f"`groupflow net show {entry.name}` shows what it has"
             raise Error(f"{entry.name} runs without a controller, which this command asks; {cure}")
         return entry.api
-    return os.environ.get("GROUPFLOW_API", DEFAULT_API)
+    return common.api
 
 
 def call(common: Common, method: str, path: str, body: Row | None = None, params: Row | None = None) -> Any:
     """One request to the controller. Raises Error with the kind of the answer."""
-    import httpx
-
-    url = api_of(common)
-    try:
-        with client(url) as http:
-            response = http.request(method, path, json=body, params=params)
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
-        raise unreachable(url, error) from None
-    check(response)
-    return response.json() if response.content else None
+    with client(common) as api:
+        return api.request(method, path, body, params)
 
 
-def client(url: str) -> "httpx.Client":
-    import httpx
+def client(common: Common) -> "Client":
+    from groupflow.api import Client
 
-    from groupflow.agents.api_token import headers, trusted
-
-    if url.startswith("unix:"):  # the API knows this process's user
-        transport = httpx.HTTPTransport(uds=url.removeprefix("unix:"))
-        return httpx.Client(
-            base_url="http://localhost/v1", timeout=15.0, trust_env=False, transport=transport
-        )
-    base = f"{url.rstrip('/')}/v1"
-    return httpx.Client(base_url=base, headers=headers(url), timeout=15.0, trust_env=False, verify=trusted())
-
-
-def check(response: "httpx.Response") -> None:
-    if response.is_error:
-        try:
-            text = response.json()["error"]
-        except (ValueError, KeyError, TypeError):
-            text = f"the API answered {response.status_code}; is it a groupflow controller?"
-        raise Error(str(text), Kind.INVALID if response.is_client_error else Kind.UNAVAILABLE)
-
-
-def unreachable(url: str, error: Exception) -> UnavailableError:
-    return UnavailableError(
-        f"no controller at {url} ({reason(error)}); start one with `groupflow net up`, or name its --api"
-    )
+    return Client(api_of(common), option="--api")
 
 
 def answered(common: Common, found: Row) -> None:

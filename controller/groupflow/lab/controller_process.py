@@ -4,14 +4,14 @@ import os
 import socket
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self, cast
-
-import httpx
+from typing import Any, Self, cast
 
 from groupflow.agents import api_token
-from groupflow.errors import UnavailableError
+from groupflow.api import Client
+from groupflow.errors import Error
 from groupflow.files import variants
 from groupflow.lab import bmv2
 from groupflow.lab.network import Network
@@ -67,9 +67,10 @@ class ControllerProcess:
         if record is not None:
             command += ["--record", str(record)]
         log = folder / "controller.log"
-        self._token = api_token.new()
+        token = api_token.new()
+        self.api = Client(self.url, token=token)
         self.daemon = Daemon(
-            "controller", command, log, descriptors=sockets, environment={api_token.VARIABLE: self._token}
+            "controller", command, log, descriptors=sockets, environment={api_token.VARIABLE: token}
         )
 
     def start(self) -> Self:
@@ -102,48 +103,33 @@ class ControllerProcess:
             with socket.socket(fileno=os.dup(descriptor)) as listening:
                 listening.shutdown(socket.SHUT_RDWR)
 
-    def create_session(self, mode: str = "e2e", policy: str = "strict", **more: object) -> SessionAccess:
-        form = self.post("/sessions", {"mode": mode, "policy": policy, **more})
-        tokens = cast(Mapping[str, str], form["tokens"])
-        return SessionAccess(cast(int, form["id"]), tokens["join"])
+    def create_session(self, mode: str = "e2e", policy: str = "strict", **more: Any) -> SessionAccess:
+        created = self.api.create_session(mode=mode, policy=policy, **more)
+        return SessionAccess(created.id, created.tokens.join)
 
     def access(self, session: int) -> SessionAccess:
         """The access to an existing session."""
-        tokens = cast(Mapping[str, str], self.get(f"/sessions/{session}/tokens"))
-        return SessionAccess(session, tokens["join"])
+        return SessionAccess(session, self.api.tokens(session).join)
 
     def get(self, path: str) -> object:
-        return self._request("GET", path)
+        return self.api.request("GET", path)
 
     def post(self, path: str, body: Mapping[str, object]) -> Mapping[str, object]:
-        return cast(Mapping[str, object], self._request("POST", path, body))
+        return cast(Mapping[str, object], self.api.request("POST", path, body))
 
     def delete(self, path: str) -> None:
-        self._request("DELETE", path)
-
-    def _request(self, method: str, path: str, body: Mapping[str, object] | None = None) -> object:
-        try:
-            headers = api_token.headers(self.url, self._token)
-            answer = httpx.request(method, f"{self.url}/v1{path}", json=body, headers=headers, timeout=10.0)
-        except httpx.HTTPError as error:
-            raise UnavailableError(f"controller: {method} {path}: no answer: {error}") from None
-        if answer.is_error:
-            raise UnavailableError(f"controller: {method} {path}: {answer.status_code} {answer.text.strip()}")
-        return cast(object, answer.json()) if answer.content else None
+        self.api.request("DELETE", path)
 
     def _answers(self) -> bool:
-        try:
-            self.get("/sessions")
-        except UnavailableError:
-            return False
-        return True
+        with suppress(Error):
+            self.api.health()
+            return True
+        return False
 
     def _switches_ready(self) -> bool:
-        try:
-            health = cast(Mapping[str, object], self.get("/health"))
-        except UnavailableError:
-            return False
-        return health.get("status") == "ok"
+        with suppress(Error):
+            return self.api.health().status == "ok"
+        return False
 
 
 def free_port() -> int:

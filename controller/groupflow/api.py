@@ -1,0 +1,183 @@
+"""A controller's REST API for programs: sessions with their tokens, members, events.
+
+with groupflow.api.Client() as controller:
+    session = controller.create_session(policy="isolate")
+    print(session.id, session.tokens.join)
+    print([member.name for member in controller.members(session.id)])
+    controller.delete_session(session.id)
+"""
+
+import json
+import os
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from typing import Any, Self, TypeVar, get_type_hints
+
+import httpx
+
+from groupflow.agents.api_token import headers, trusted
+from groupflow.agents.arguments import ArgumentError, check
+from groupflow.errors import Error, Kind, UnavailableError, reason
+from groupflow.model import ports
+from groupflow.model.session import Mode, NewSession, Policy
+
+DEFAULT = f"http://127.0.0.1:{ports.API}"
+VARIABLE = "GROUPFLOW_API"
+"""environment variable of the API's URL"""
+_SECONDS = 15.0
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """A member joins with the token of its role, or with that of both."""
+
+    join: str
+    sender: str
+    receiver: str
+
+
+@dataclass(frozen=True)
+class Session:
+    """A session as its controller has it."""
+
+    id: int
+    mode: Mode
+    policy: Policy
+    window: int
+    senders: int
+    receivers: int
+    expires: int | None
+    """Unix time; None: it does not end by itself"""
+
+
+@dataclass(frozen=True)
+class CreatedSession(Session):
+    tokens: Tokens
+
+
+@dataclass(frozen=True)
+class Member:
+    session: int
+    id: int
+    name: str
+    role: str
+    host: str
+    switch: str
+    repairs: int
+    isolated: bool
+    rate_bps: int | None
+    """None: not measured"""
+
+
+@dataclass(frozen=True)
+class Health:
+    status: str
+    """`ok`; `degraded`: a switch is not up"""
+    switches_up: int
+    switches: int
+    sessions: int
+    uptime: int
+    """seconds"""
+
+
+class Client:
+    """Requests to a controller. Each raises Error with what the controller said, or UnavailableError where
+    none answers."""
+
+    def __init__(self, url: str | None = None, *, token: str | None = None, option: str = "url=") -> None:
+        """`url`: of the API, or unix:PATH (default: $GROUPFLOW_API, or http://127.0.0.1:9580). `token`: the
+        API's (default: found for this user). `option`: errors call the URL so."""
+        self.url = url or os.environ.get(VARIABLE, DEFAULT)
+        self._token = token
+        self._option = option
+        path = self.url.removeprefix("unix:") if self.url.startswith("unix:") else None
+        self._is_local = path is not None  # the API knows this process's user
+        base = "http://localhost" if path else self.url.rstrip("/")
+        transport = httpx.HTTPTransport(uds=path) if path else None
+        verify = trusted() if path is None else True
+        self._http = httpx.Client(
+            base_url=f"{base}/v1", timeout=_SECONDS, trust_env=False, transport=transport, verify=verify
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._http.close()
+
+    def request(
+        self, method: str, path: str, body: object = None, params: Mapping[str, Any] | None = None
+    ) -> Any:
+        """Any request of the API, such as `request("GET", "/links")`: its JSON, None where there is none."""
+        with self._answered():
+            answer = self._http.request(method, path, json=body, params=params, headers=self._headers())
+        _check(answer)
+        return answer.json() if answer.content else None
+
+    def create_session(self, id: int | None = None, **settings: Any) -> CreatedSession:
+        """A new session; `settings`: mode, policy, window, lifetime (seconds), tcp."""
+        hints = get_type_hints(NewSession, include_extras=True)
+        if unknown := [name for name in settings if name not in hints]:
+            raise ArgumentError(f"{unknown[0]}: unknown; settings are {', '.join(sorted(hints))}")
+        given = {"id": id, **settings}
+        body = {name: check(name, hints[name], value) for name, value in given.items() if value is not None}
+        return _read(CreatedSession, self.request("POST", "/sessions", body))
+
+    def sessions(self) -> list[Session]:
+        return [_read(Session, each) for each in self.request("GET", "/sessions")]
+
+    def tokens(self, session: int) -> Tokens:
+        return _read(Tokens, self.request("GET", f"/sessions/{session}/tokens"))
+
+    def members(self, session: int) -> list[Member]:
+        return [_read(Member, each) for each in self.request("GET", f"/sessions/{session}/members")]
+
+    def delete_session(self, session: int) -> None:
+        """Ends the session for all its members."""
+        self.request("DELETE", f"/sessions/{session}")
+
+    def health(self) -> Health:
+        return _read(Health, self.request("GET", "/health"))
+
+    def events(self, recent: int = 0) -> Iterator[dict[str, Any]]:
+        """The latest events, then each as it happens, until the controller ends."""
+        given: dict[str, Any] = {"params": {"recent": recent}, "timeout": None, "headers": self._headers()}
+        with self._answered(), self._http.stream("GET", "/events", **given) as answer:
+            if answer.is_error:
+                answer.read()
+                _check(answer)
+            for line in answer.iter_lines():
+                if line.startswith("data: "):
+                    yield json.loads(line.removeprefix("data: "))
+
+    def _headers(self) -> dict[str, str]:
+        """Anew for each request, as a controller that was started again may have another token."""
+        return {} if self._is_local else headers(self.url, self._token)
+
+    @contextmanager
+    def _answered(self) -> Generator[None]:
+        try:
+            yield
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise UnavailableError(
+                f"no controller at {self.url} ({reason(error)});"
+                f" start one with `groupflow net up`, or name its {self._option}"
+            ) from None
+
+
+def _check(answer: httpx.Response) -> None:
+    if answer.is_error:
+        try:
+            text = answer.json()["error"]
+        except (ValueError, KeyError, TypeError):
+            text = f"the API answered {answer.status_code}; is it a groupflow controller?"
+        raise Error(str(text), Kind.INVALID if answer.is_client_error else Kind.UNAVAILABLE)
+
+
+def _read(model: type[_T], form: Mapping[str, Any]) -> _T:
+    values = {each.name: form[each.name] for each in fields(model)}  # pyright: ignore[reportArgumentType]
+    if "tokens" in values:
+        values["tokens"] = _read(Tokens, values["tokens"])
+    return model(**values)

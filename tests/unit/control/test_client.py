@@ -1,0 +1,54 @@
+"""`groupflow.api`: a controller's sessions, tokens, members and events, for programs."""
+
+import asyncio
+
+import pytest
+
+from groupflow import api
+from groupflow.agents.arguments import ArgumentError
+from groupflow.errors import Error, Kind, UnavailableError
+from tests.support.api import served
+
+
+async def test_sessions_are_made_listed_and_deleted_with_their_tokens() -> None:
+    async with served() as (_, _, url):
+
+        def work() -> None:
+            with api.Client(url) as controller:
+                made = controller.create_session(8, mode="n2n", policy="isolate", window=64)
+                assert (made.id, made.mode, made.policy, made.window) == (8, "n2n", "isolate", 64)
+                assert controller.tokens(8) == made.tokens and len(made.tokens.join) > 8
+                assert [session.id for session in controller.sessions()] == [7, 8]
+                assert {each.name: each.role for each in controller.members(7)} == {
+                    "h1": "sender", "h2": "receiver", "h3": "receiver",
+                }  # fmt: skip
+                assert controller.health().sessions == 2
+                assert next(iter(controller.events(recent=1)))["event"]
+                controller.delete_session(8)
+                with pytest.raises(Error, match="no session 8") as error:
+                    controller.members(8)
+                assert error.value.kind is Kind.INVALID
+                assert controller.request("GET", "/links")
+
+        await asyncio.to_thread(work)
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({"mode": "fast"}, "mode: 'fast' will not do; write one of 'e2e', 'n2n'"),
+        ({"window": 0}, "window: 0 will not do; write a number from 1 to"),
+        ({"polcy": "strict"}, "polcy: unknown; settings are id, lifetime, mode, policy, tcp, window"),
+    ],
+)
+def test_a_wrong_setting_is_refused_before_it_is_sent(given: dict[str, object], text: str) -> None:
+    with api.Client("http://127.0.0.1:1") as controller, pytest.raises(ArgumentError) as error:
+        controller.create_session(**given)  # pyright: ignore[reportArgumentType]
+    assert text in str(error.value)
+
+
+def test_without_a_controller_the_line_names_the_argument() -> None:
+    with api.Client("http://127.0.0.1:1") as controller, pytest.raises(UnavailableError) as error:
+        controller.sessions()
+    assert str(error.value).startswith("no controller at http://127.0.0.1:1 (connection refused)")
+    assert "name its url=" in str(error.value) and "--" not in str(error.value)
