@@ -10,15 +10,15 @@ from collections.abc import AsyncGenerator, AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-from groupflow.agents.errors import ClientError, TreeError
+from groupflow.errors import Error, foreseen
 from groupflow.store.interface import MemoryStore
 from groupflow.tree.options import DispatchOptions
 from groupflow.tree.service import Dispatch
 
 
-class ExampleError(Exception):
+class ExampleError(Error):
     """One line: cause; cure."""
 
 
@@ -105,22 +105,10 @@ def run(main: Coroutine[Any, Any, None]) -> int:
         asyncio.run(main)
     except KeyboardInterrupt:
         return 130
-    except (ExampleError, ClientError, TreeError, OSError, ExceptionGroup) as error:
-        known = _first(error)
+    except (Error, OSError, ExceptionGroup) as error:
+        known = foreseen(error)
         if known is None:
             raise
         print(f"error: {known}", file=sys.stderr)
         return 1
     return 0
-
-
-def _first(error: Exception) -> Exception | None:
-    """The first of several simultaneous errors; None: one of them is a mistake in the program."""
-    if not isinstance(error, ExceptionGroup):
-        return error
-    known, unknown = cast("ExceptionGroup[Exception]", error).split(
-        (ExampleError, ClientError, TreeError, OSError)
-    )
-    while isinstance(known, ExceptionGroup):
-        known = known.exceptions[0]
-    return None if unknown else known

@@ -11,8 +11,7 @@ import json
 import os
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
-from typing import Any, Self, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Any, Self, get_type_hints
 
 import httpx
 
@@ -20,66 +19,10 @@ from groupflow.agents.api_token import headers, trusted
 from groupflow.agents.arguments import ArgumentError, check
 from groupflow.errors import Error, Kind, UnavailableError, reason
 from groupflow.model import ports
-from groupflow.model.session import Mode, NewSession, Policy
+from groupflow.model.session import NewSession
 
-DEFAULT = f"http://127.0.0.1:{ports.API}"
-VARIABLE = "GROUPFLOW_API"
-"""environment variable of the API's URL"""
-_SECONDS = 15.0
-_T = TypeVar("_T")
-
-
-@dataclass(frozen=True)
-class Tokens:
-    """A member joins with the token of its role, or with that of both."""
-
-    join: str
-    sender: str
-    receiver: str
-
-
-@dataclass(frozen=True)
-class Session:
-    """A session as its controller has it."""
-
-    id: int
-    mode: Mode
-    policy: Policy
-    window: int
-    senders: int
-    receivers: int
-    expires: int | None
-    """Unix time; None: it does not end by itself"""
-
-
-@dataclass(frozen=True)
-class CreatedSession(Session):
-    tokens: Tokens
-
-
-@dataclass(frozen=True)
-class Member:
-    session: int
-    id: int
-    name: str
-    role: str
-    host: str
-    switch: str
-    repairs: int
-    isolated: bool
-    rate_bps: int | None
-    """None: not measured"""
-
-
-@dataclass(frozen=True)
-class Health:
-    status: str
-    """`ok`; `degraded`: a switch is not up"""
-    switches_up: int
-    switches: int
-    sessions: int
-    uptime: int
-    """seconds"""
+if TYPE_CHECKING:
+    from groupflow.control.api import schemas
 
 
 class Client:
@@ -89,16 +32,17 @@ class Client:
     def __init__(self, url: str | None = None, *, token: str | None = None, option: str = "url=") -> None:
         """`url`: of the API, or unix:PATH (default: $GROUPFLOW_API, or http://127.0.0.1:9580). `token`: the
         API's (default: found for this user). `option`: errors call the URL so."""
-        self.url = url or os.environ.get(VARIABLE, DEFAULT)
+        self.url = url or os.environ.get("GROUPFLOW_API", f"http://127.0.0.1:{ports.API}")
         self._token = token
         self._option = option
         path = self.url.removeprefix("unix:") if self.url.startswith("unix:") else None
         self._is_local = path is not None  # the API knows this process's user
-        base = "http://localhost" if path else self.url.rstrip("/")
-        transport = httpx.HTTPTransport(uds=path) if path else None
-        verify = trusted() if path is None else True
         self._http = httpx.Client(
-            base_url=f"{base}/v1", timeout=_SECONDS, trust_env=False, transport=transport, verify=verify
+            base_url=f"{'http://localhost' if path else self.url.rstrip('/')}/v1",
+            transport=httpx.HTTPTransport(uds=path) if path else None,
+            timeout=15.0,
+            trust_env=False,
+            verify=True if path else trusted(),
         )
 
     def __enter__(self) -> Self:
@@ -116,30 +60,31 @@ class Client:
         _check(answer)
         return answer.json() if answer.content else None
 
-    def create_session(self, id: int | None = None, **settings: Any) -> CreatedSession:
+    def create_session(self, id: int | None = None, **settings: Any) -> "schemas.CreatedSession":
         """A new session; `settings`: mode, policy, window, lifetime (seconds), tcp."""
         hints = get_type_hints(NewSession, include_extras=True)
-        if unknown := [name for name in settings if name not in hints]:
-            raise ArgumentError(f"{unknown[0]}: unknown; settings are {', '.join(sorted(hints))}")
+        if unknown := settings.keys() - hints.keys():
+            raise ArgumentError(f"{min(unknown)}: unknown; settings are {', '.join(sorted(hints))}")
         given = {"id": id, **settings}
         body = {name: check(name, hints[name], value) for name, value in given.items() if value is not None}
-        return _read(CreatedSession, self.request("POST", "/sessions", body))
+        return _read("CreatedSession", self.request("POST", "/sessions", body))
 
-    def sessions(self) -> list[Session]:
-        return [_read(Session, each) for each in self.request("GET", "/sessions")]
+    def sessions(self) -> "list[schemas.SessionView]":
+        return [_read("SessionView", each) for each in self.request("GET", "/sessions")]
 
-    def tokens(self, session: int) -> Tokens:
-        return _read(Tokens, self.request("GET", f"/sessions/{session}/tokens"))
+    def tokens(self, session: int) -> "schemas.Tokens":
+        """The tokens with which members join: in their role, or in both."""
+        return _read("Tokens", self.request("GET", f"/sessions/{session}/tokens"))
 
-    def members(self, session: int) -> list[Member]:
-        return [_read(Member, each) for each in self.request("GET", f"/sessions/{session}/members")]
+    def members(self, session: int) -> "list[schemas.MemberView]":
+        return [_read("MemberView", each) for each in self.request("GET", f"/sessions/{session}/members")]
 
     def delete_session(self, session: int) -> None:
         """Ends the session for all its members."""
         self.request("DELETE", f"/sessions/{session}")
 
-    def health(self) -> Health:
-        return _read(Health, self.request("GET", "/health"))
+    def health(self) -> "schemas.Health":
+        return _read("Health", self.request("GET", "/health"))
 
     def events(self, recent: int = 0) -> Iterator[dict[str, Any]]:
         """The latest events, then each as it happens, until the controller ends."""
@@ -176,8 +121,8 @@ def _check(answer: httpx.Response) -> None:
         raise Error(str(text), Kind.INVALID if answer.is_client_error else Kind.UNAVAILABLE)
 
 
-def _read(model: type[_T], form: Mapping[str, Any]) -> _T:
-    values = {each.name: form[each.name] for each in fields(model)}  # pyright: ignore[reportArgumentType]
-    if "tokens" in values:
-        values["tokens"] = _read(Tokens, values["tokens"])
-    return model(**values)
+def _read(kind: str, form: object) -> Any:
+    """An answer. Its types come with FastAPI, for which only programs wait."""
+    from groupflow.control.api import schemas
+
+    return getattr(schemas, kind).model_validate(form)

@@ -2,15 +2,16 @@
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields
-from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
+
+from pydantic import TypeAdapter, ValidationError
 
 from groupflow.agents.errors import ClientError
 from groupflow.agents.options import RoleOptions
 from groupflow.errors import InvalidError
-from groupflow.model.fields import Length, Range, Written
+from groupflow.model.fields import Written, plain
 from groupflow.model.values import Secret
 
 _T = TypeVar("_T", bound=RoleOptions)
@@ -20,29 +21,55 @@ class ArgumentError(ClientError, InvalidError):
     """An argument that cannot be used. The text names it."""
 
 
-def checked(model: type[_T], **given: Any) -> _T:
-    """The options with these values. A text may stand for a quantity: `rate="10mbit"`. Raises
-    ArgumentError."""
-    hints = get_type_hints(model, include_extras=True)
-    options = model(**{name: check(name, hints[name], value) for name, value in given.items()})
-    if not (options.token or os.environ.get(Secret.variable)):
+def checked(model: type[_T], names: Mapping[str, str] | None = None, **given: Any) -> _T:
+    """The options with these values. A text may stand for a quantity: `rate="10mbit"`.
+
+    `names`: of arguments that are not called as their fields. Raises ArgumentError.
+    """
+    if not (given["token"] or os.environ.get(Secret.variable)):
         raise ArgumentError(f"token: it is missing; pass token=, or set ${Secret.variable}")
-    return options
+    hints = get_type_hints(model, include_extras=True)
+    called = names or {}
+    return model(**{name: check(called.get(name, name), hints[name], of) for name, of in given.items()})
 
 
-def check(name: str, hint: Any, value: object) -> Any:
-    """The value, if it is one of the annotated type. Raises ArgumentError that names the argument."""
+def check(name: str, hint: Any, value: Any) -> Any:
+    """The value, if it is one of the annotated type. Raises ArgumentError."""
+    notes = list(_notes(hint))
+    shown = "what was given" if any(isinstance(note, Secret) for note in notes) else repr(value)
     try:
-        return _fit(hint, value)
+        for note in notes:
+            if isinstance(note, Written) and value is not None:
+                value = _quantity(note, value)
+        return TypeAdapter[Any](plain(hint)).validate_python(value, strict=True)
+    except ValidationError as error:
+        cure = error.errors()[0]["msg"].rpartition("should ")[2]
+        why = f"{shown} will not do; it should {cure}"
     except ValueError as error:
-        raise ArgumentError(f"{name}: {error}") from None
+        why = str(error)
+    raise ArgumentError(f"{name}: {why}")
+
+
+def _quantity(note: Written, value: object) -> object:
+    """From a text that people write, or the number that programs have."""
+    if isinstance(value, str):
+        return note.parse(value)
+    try:
+        note.parse(note.show(value))
+    except (TypeError, ValueError, ArithmeticError):
+        raise ValueError(f"{value!r} will not do; write {note.cure}") from None
+    return value
+
+
+def _notes(hint: Any) -> Iterator[object]:
+    if get_origin(hint) is Annotated:
+        yield from hint.__metadata__
+    for inner in get_args(hint):
+        yield from _notes(inner)
 
 
 def in_python(options: RoleOptions, names: Mapping[str, str]) -> Callable[[str], str]:
-    """Rewrites gfagent's errors: what they say of its flags is said of this program's arguments.
-
-    `names`: of arguments that are not called as their fields.
-    """
+    """Rewrites gfagent's errors: what they say of its flags is said of this program's arguments."""
     arguments = {"token-file": "token"}
     for each in fields(options):
         flag = each.metadata.get("flag", each.name.replace("_", "-"))
@@ -52,62 +79,3 @@ def in_python(options: RoleOptions, names: Mapping[str, str]) -> Callable[[str],
         return f"{arguments[found[1]]}=" if found[1] in arguments else found[0]
 
     return lambda text: re.sub(r"(?:a )?--([a-z][a-z-]*)", rewritten, text)
-
-
-def _fit(hint: Any, value: object) -> object:
-    kind, parts = get_origin(hint), get_args(hint)
-    if kind is Annotated:
-        return _annotated(parts[0], parts[1:], value)
-    if kind in (Union, UnionType):
-        if value is None and NoneType in parts:
-            return None
-        (other,) = (part for part in parts if part is not NoneType)
-        return _fit(other, value)
-    if kind is Literal:
-        if value not in parts:
-            raise _refused(value, f"one of {', '.join(map(repr, parts))}")
-    elif hint in _KINDS:
-        kinds, cure = _KINDS[hint]
-        if not isinstance(value, kinds) or isinstance(value, bool) != (hint is bool):
-            raise _refused(value, cure)
-    return value
-
-
-_KINDS: dict[Any, tuple[Any, str]] = {
-    int: (int, "a whole number"),
-    float: (int | float, "a number"),
-    bool: (bool, "True or False"),
-    str: (str, "a text"),
-}
-
-
-def _annotated(hint: Any, notes: tuple[object, ...], value: object) -> object:
-    for note in notes:
-        if isinstance(note, Secret) and not isinstance(value, str):
-            raise ValueError("it is a secret text")  # which no error shows
-        if isinstance(note, Written) and value is not None:
-            value = _written(note, value)
-    value = _fit(hint, value)
-    for note in notes:
-        if isinstance(note, Range) and value is not None:
-            number = cast(float, value)
-            if not note.low <= number or not (note.high is None or number <= note.high):
-                raise _refused(value, note.cure)
-        if isinstance(note, Length) and not note.low <= len(str(value)) <= note.high:
-            raise _refused(value, f"{note.low} to {note.high} characters")
-    return value
-
-
-def _written(note: Written, value: object) -> object:
-    """A quantity, from a text that people write, or as the number that programs have."""
-    if isinstance(value, str):
-        return note.parse(value)
-    try:
-        note.parse(note.show(value))
-    except (TypeError, ValueError, ArithmeticError):
-        raise _refused(value, note.cure) from None
-    return value
-
-
-def _refused(value: object, cure: str) -> ValueError:
-    return ValueError(f"{value!r} will not do; write {cure}")

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import cast
+from typing import Any, cast
 
 from groupflow.errors import InvalidError
 
@@ -25,31 +25,25 @@ class Event:
         return json.dumps(dict(self.fields))
 
     def integer(self, field: str) -> int:
-        value = self.fields.get(field)
-        if not isinstance(value, int) or isinstance(value, bool):
-            raise EventError(f"{self.name}.{field}: {value!r} is no integer")
-        return value
+        return cast(int, self._of(field, int, "integer"))
 
     def number(self, field: str) -> float:
-        value = self.fields.get(field)
-        if not isinstance(value, int | float) or isinstance(value, bool):
-            raise EventError(f"{self.name}.{field}: {value!r} is no number")
-        return float(value)
+        return float(cast(float, self._of(field, int | float, "number")))
 
     def text(self, field: str) -> str:
-        value = self.fields.get(field)
-        if not isinstance(value, str):
-            raise EventError(f"{self.name}.{field}: {value!r} is no text")
-        return value
+        return cast(str, self._of(field, str, "text"))
 
     def texts(self, field: str) -> tuple[str, ...]:
-        value = self.fields.get(field, [])
-        if not isinstance(value, list):
-            raise EventError(f"{self.name}.{field}: {value!r} is no list of texts")
-        items = cast(list[object], value)
+        items = cast(list[object], self._of(field, list, "list of texts", []))
         if not all(isinstance(item, str) for item in items):
-            raise EventError(f"{self.name}.{field}: {value!r} is no list of texts")
+            raise EventError(f"{self.name}.{field}: {items!r} is no list of texts")
         return tuple(cast(list[str], items))
+
+    def _of(self, field: str, kind: Any, called: str, default: object = None) -> object:
+        value = self.fields.get(field, default)
+        if not isinstance(value, kind) or isinstance(value, bool):
+            raise EventError(f"{self.name}.{field}: {value!r} is no {called}")
+        return value
 
 
 class Joined(Event):

@@ -4,7 +4,7 @@ import asyncio
 import struct
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from groupflow.agents.arguments import ArgumentError, check, checked
 from groupflow.agents.errors import ClientError
@@ -53,7 +53,7 @@ class Session(MemberStream):
             raise ArgumentError("session: it is missing; pass its number, or open a groupflow.TreeSession")
         check("role", Role, role)
         self.kind: Kind = check("kind", Kind, kind)
-        common: dict[str, object] = {
+        common: dict[str, Any] = {
             "session": session, "name": name or own_name(), "token": token, "iface": iface,
             "join_timeout": join_timeout, "datagrams": kind == "datagrams",
         }  # fmt: skip
@@ -74,12 +74,12 @@ class Session(MemberStream):
             if len(data) > MAX_DATAGRAM:
                 raise ClientError(f"a datagram of {len(data)} bytes is too long; send at most {MAX_DATAGRAM}")
             data = _LENGTH.pack(len(data)) + data
-        await self._write(data)
+        await super().send(data)
 
     async def send_file(self, path: str | Path) -> None:
         """Appends a file to the stream."""
         self._carries("stream")
-        await self._write_file(path)
+        await super().send_file(path)
 
     def stream(self) -> AsyncIterator[bytes]:
         """The stream in order, in chunks. Ends with the stream; raises AgentError when it ends early."""

@@ -89,7 +89,8 @@ class AgentStream:
         self._agent.data_in.close()
         return cast(Complete, await self._agent.finish())
 
-    async def _write(self, data: bytes) -> None:
+    async def send(self, data: bytes) -> None:
+        """Appends to the stream, as fast as the far side takes it. Raises AgentError when it has ended."""
         self._require("sender")
         self._given += len(data)
         if self._total is not None and self._given > self._total:
@@ -101,7 +102,8 @@ class AgentStream:
             await self._agent.finish()  # raises the reason of its end
             raise
 
-    async def _write_file(self, path: str | Path) -> None:
+    async def send_file(self, path: str | Path) -> None:
+        """Appends a file to the stream. Raises ClientError if it cannot be read."""
         self._require("sender")
         try:
             file = await asyncio.to_thread(Path(path).open, "rb")
@@ -110,7 +112,7 @@ class AgentStream:
         with file:
             self._total = self._given + os.fstat(file.fileno()).st_size
             while chunk := await asyncio.to_thread(file.read, 4 * _CHUNK):
-                await self._write(chunk)
+                await AgentStream.send(self, chunk)
 
     def _require(self, role: Role) -> None:
         if self.role != role:
@@ -124,14 +126,6 @@ class MemberStream(AgentStream):
     def joined(self) -> Joined:
         """The event with which this member was admitted."""
         return cast(Joined, self._agent.latest["joined"])
-
-    async def send(self, data: bytes) -> None:
-        """Appends to the stream, as fast as the group takes it."""
-        await self._write(data)
-
-    async def send_file(self, path: str | Path) -> None:
-        """Appends a file to the stream."""
-        await self._write_file(path)
 
     async def stream(self) -> AsyncIterator[bytes]:
         """The stream in order, in chunks. Ends with the stream; raises AgentError when it ends early."""

@@ -5,14 +5,13 @@ a field is, with its bounds and its help, for files, for the command line and fo
 """
 
 from collections.abc import Callable
-from dataclasses import MISSING, dataclass, fields, is_dataclass
-from types import UnionType
-from typing import Annotated, Any, Union, cast, get_args, get_origin, get_type_hints
+from dataclasses import MISSING, dataclass, fields
+from typing import Annotated, Any, get_args, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, create_model
 from pydantic_core import CoreSchema, core_schema
 
-from groupflow.model.fields import Written, by_keys, keys_of
+from groupflow.model.fields import by_keys, keys_of, plain
 
 _Nest = Callable[[type], Any]
 """the type in a body that stands for a model in a model"""
@@ -97,23 +96,8 @@ def _form(model: type, name: str, nest: _Nest, *, change: bool = False, but: str
     hints, keys = get_type_hints(model, include_extras=True), keys_of(model)
     form: dict[str, Any] = {}
     for each in fields(model):
-        kind = _plain(hints[each.name], nest)
+        kind = plain(hints[each.name], nest)
         default = each.default if each.default is not MISSING else ...
         form[keys[each.name]] = (kind | None, None) if change else (kind, default)
     form.pop(keys.get(but, ""), None)
     return create_model(name, __base__=Request, __doc__=model.__doc__, **form)
-
-
-def _plain(hint: Any, nest: _Nest) -> Any:
-    """The type in JSON, where a quantity is its number."""
-    if is_dataclass(hint):
-        return nest(cast(type, hint))
-    inner = get_args(hint)
-    if get_origin(hint) is Annotated:
-        base, *notes = inner
-        if str not in (base, *get_args(base)):
-            notes = [each for each in notes if not isinstance(each, Written)]
-        return Annotated[_plain(base, nest), *notes]
-    if get_origin(hint) in (Union, UnionType):
-        return Union[tuple(_plain(each, nest) for each in inner)]  # noqa: UP007 (of types found at run time)
-    return hint

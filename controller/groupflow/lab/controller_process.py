@@ -122,13 +122,13 @@ class ControllerProcess:
 
     def _answers(self) -> bool:
         with suppress(Error):
-            self.api.health()
+            self.get("/health")
             return True
         return False
 
     def _switches_ready(self) -> bool:
         with suppress(Error):
-            return self.api.health().status == "ok"
+            return self.api.request("GET", "/health")["status"] == "ok"
         return False
 
 

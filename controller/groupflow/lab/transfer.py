@@ -92,6 +92,12 @@ class Transfer:
                 for task in work:
                     task.cancel()
 
+    def __repr__(self) -> str:
+        ends = [
+            f"{name} {track.bytes} bytes in {self.seconds(name)} s" for name, track in self.tracks.items()
+        ]
+        return f"<{'; '.join(ends)}>"
+
     @property
     def slowest(self) -> float | None:
         """Seconds until the last receiver was complete; None: some never were."""

@@ -7,8 +7,9 @@ pydantic.
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_args, get_type_hints
+from dataclasses import dataclass, is_dataclass
+from types import UnionType
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, Union, cast, get_args, get_origin, get_type_hints
 
 from groupflow import units
 
@@ -100,6 +101,21 @@ def keys_of(model: type) -> dict[str, str]:
 def by_keys(model: type, value: object) -> dict[str, Any]:
     """The fields of a model's value by their keys in the REST API."""
     return {key: getattr(value, name) for name, key in keys_of(model).items()}
+
+
+def plain(hint: Any, nest: Callable[[type], Any] = lambda model: model) -> Any:
+    """The type where a quantity is its number; `nest` makes that of a model in a model."""
+    if is_dataclass(hint):
+        return nest(cast(type, hint))
+    inner = get_args(hint)
+    if get_origin(hint) is Annotated:
+        base, *notes = inner
+        if str not in (base, *get_args(base)):
+            notes = [each for each in notes if not isinstance(each, Written)]
+        return Annotated[plain(base, nest), *notes] if notes else plain(base, nest)
+    if get_origin(hint) in (Union, UnionType):
+        return Union[tuple(plain(each, nest) for each in inner)]  # noqa: UP007 (of types found at run time)
+    return hint
 
 
 @dataclass(frozen=True)

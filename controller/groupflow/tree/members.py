@@ -58,7 +58,7 @@ class TreeSendOptions(SkipOptions):
     role = "tree-send"
     file: Annotated[Path | None, Help("file to send (default: stdin)")] = None
     members: Annotated[
-        int, Help("number of hosts that must have joined before the stream begins", "N"), Range(1)
+        int, Help("number of hosts that must have joined before the stream begins", "N"), Range(0)
     ] = 1
     delay_ms: Annotated[
         FractionMs | None, Help(f"{DELAY_BOUND} (default: the dispatchers' bound)"), Name("--delay")

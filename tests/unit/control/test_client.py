@@ -36,8 +36,8 @@ async def test_sessions_are_made_listed_and_deleted_with_their_tokens() -> None:
 @pytest.mark.parametrize(
     ("given", "text"),
     [
-        ({"mode": "fast"}, "mode: 'fast' will not do; write one of 'e2e', 'n2n'"),
-        ({"window": 0}, "window: 0 will not do; write a number from 1 to"),
+        ({"mode": "fast"}, "mode: 'fast' will not do; it should be 'e2e' or 'n2n'"),
+        ({"window": 0}, "window: 0 will not do; it should be greater than or equal to 1"),
         ({"polcy": "strict"}, "polcy: unknown; settings are id, lifetime, mode, policy, tcp, window"),
     ],
 )

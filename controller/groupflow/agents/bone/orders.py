@@ -1,14 +1,16 @@
 """Requests to a hub or a rim over HTTP: for a list of its files, and to send one."""
 
 from dataclasses import dataclass
-from typing import cast
+from typing import TypeVar, cast
 from urllib.parse import quote
 
 import httpx
+from pydantic import TypeAdapter, ValidationError
 
 from groupflow.errors import Error, Kind, reason
 
 _SECONDS = 10.0
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -17,7 +19,7 @@ class FileView:
     size: int
     sha256: str | None
     """None: the file is not hashed yet"""
-    state: str
+    state: str = "stored"
     """of a hub: idle, hashing, queued, sending, sent, failed; of a rim: stored"""
     done_bytes: int = 0
     """of a hub: bytes that no rim is known to lack"""
@@ -33,12 +35,7 @@ class Listing:
 
 def list_files(at: str) -> Listing:
     """The files of the hub or the rim that serves HTTP `at` HOST:PORT. Raises Error."""
-    form = cast(dict[str, object], _ask("GET", at, "/"))
-    try:
-        files = tuple(_view(each) for each in cast(list[dict[str, object]], form["files"]))
-        return Listing(str(form["role"]), files)
-    except (KeyError, TypeError, ValueError):
-        raise Error(f"{at} is no hub and no rim; check the address") from None
+    return _read(Listing, at, _ask("GET", at, "/"))
 
 
 def show_file(at: str, name: str) -> FileView:
@@ -52,11 +49,7 @@ def send_file(at: str, name: str) -> FileView:
 
 
 def _file(method: str, at: str, name: str) -> FileView:
-    form = _ask(method, at, f"/{quote(name, safe='')}")
-    try:
-        return _view(cast(dict[str, object], form))
-    except (KeyError, TypeError, ValueError):
-        raise Error(f"{at} is no hub; check the address") from None
+    return _read(FileView, at, _ask(method, at, f"/{quote(name, safe='')}"))
 
 
 def _ask(method: str, at: str, path: str) -> object:
@@ -75,13 +68,8 @@ def _ask(method: str, at: str, path: str) -> object:
     return form
 
 
-def _view(form: dict[str, object]) -> FileView:
-    sha256, error = form["sha256"], form.get("error")
-    return FileView(
-        name=str(form["name"]),
-        size=int(str(form["size"])),
-        sha256=None if sha256 is None else str(sha256),
-        state=str(form.get("state", "stored")),
-        done_bytes=int(str(form.get("done_bytes", 0))),
-        error=None if error is None else str(error),
-    )
+def _read(kind: type[_T], at: str, form: object) -> _T:
+    try:
+        return TypeAdapter(kind).validate_python(form)
+    except ValidationError:
+        raise Error(f"{at} is no hub and no rim; check the address") from None

@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import MappingProxyType
 
-from groupflow.agents.arguments import ArgumentError, check, checked
+from groupflow.agents.arguments import ArgumentError, checked
 from groupflow.agents.gather.options import GatherSendOptions
 from groupflow.agents.stream import AgentStream, OnEvent
-from groupflow.model.values import FarIpPort
 
 
 class GatherSender(AgentStream):
@@ -45,15 +44,10 @@ class GatherSender(AgentStream):
         if [tls_pin is not None, tls_ca is not None, plain].count(True) != 1:
             raise ArgumentError("no way to check the server: pass one of tls_pin, tls_ca and plain=True")
         options = checked(
-            GatherSendOptions, to=check("server", FarIpPort, server), name=name, token=token,
-            congestion=congestion, retry=retry, tls_pin=tls_pin, tls_ca=tls_ca, tls_name=tls_name,
+            GatherSendOptions, self.argument_names, to=server, name=name, token=token,
+            congestion=congestion, retry=retry,
+            tls_pin=tls_pin, tls_ca=tls_ca and Path(tls_ca), tls_name=tls_name,
         )  # fmt: skip
         super().__init__(options, "sender", launcher=launcher, on_event=on_event)
 
-    async def write(self, data: bytes) -> None:
-        """Appends to the stream, as fast as the server takes it. Raises AgentError when it is over."""
-        await self._write(data)
-
-    async def write_file(self, path: str | Path) -> None:
-        """Appends a file to the stream. Raises ClientError if the file cannot be read."""
-        await self._write_file(path)
+    write, write_file = AgentStream.send, AgentStream.send_file
