@@ -74,8 +74,14 @@ def test_a_foreign_file_is_refused_in_one_line(
 
 
 def test_a_file_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(RecordingError, match="no such file or directory; name another file"):
-        Recorder(tmp_path / "missing" / "a.rec", {})
+    (tmp_path / "file").touch()
+    with pytest.raises(RecordingError, match="file exists; name another file"):
+        Recorder(tmp_path / "file" / "a.rec", {})
+
+
+def test_a_recordings_folder_is_made(tmp_path: Path) -> None:
+    Recorder(tmp_path / "new" / "a.rec", {}).close()
+    assert (tmp_path / "new" / "a.rec").exists()
 
 
 async def test_a_player_begins_where_it_is_asked_to(tmp_path: Path) -> None:

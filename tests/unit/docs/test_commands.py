@@ -23,15 +23,14 @@ from tests.unit.docs.pages import PAGES, ROOT, inline_code, name, shell_lines
 PROGRAMS = ("groupflow", "gfagent", "gfswitch")
 NOUNS = {noun.name for noun in table.NOUNS} | {"reproduce", "experiment"}
 COMMON = {word for option, _, _ in common.EVERYWHERE for word in option.split(", ")}
-PREFIX = re.compile(r"^(?:\$ |sudo (?:-E )?|\.venv/bin/|[A-Z_]+=\S+ )+")
+PREFIX = re.compile(r"^(?:\$ |until |sudo (?:-E )?|\.venv/bin/|[A-Z_]+=\S+ )+")
 
 
 def commands(page: Path) -> list[list[str]]:
     """The complete command lines in a page's shell blocks, without sudo, folder, comment and redirection."""
     found: list[list[str]] = []
     for line in shell_lines(page):
-        line = re.split(r"(?:^|\s)#", line)[0]
-        for part in re.split(r"[|;<>]", line):
+        for part in re.split(r"[|;<>&]|\$\(|\)", uncommented(line)):
             command = PREFIX.sub("", part.strip())
             if command.startswith(tuple(f"{program} " for program in PROGRAMS)):
                 found.append(shlex.split(command))
@@ -113,6 +112,24 @@ def test_named_commands_exist(page: Path) -> None:
     for command in mentions(page):
         if not re.match(r"[A-Z]", command[1]):  # `groupflow COMMAND --help`
             check(command)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_lines_can_be_pasted(page: Path) -> None:
+    """A variable is set before it is used, and what makes networks runs as root."""
+    given: set[str] = set()
+    for line in map(uncommented, shell_lines(page)):
+        unset = set(re.findall(r"\$\{?([A-Z_]+)", line)) - given
+        assert not unset, f"{line}: {unset} is set nowhere before"
+        given |= set(re.findall(r"(?:^|[ ;])([A-Z_]+)=", line))
+        if re.search(
+            r"^[^$(]*\bgroupflow (net (up|exec|down|list)|experiment [a-z]|demo|switch trace)", line
+        ):
+            assert re.match(r"(until |\$ )?sudo ", line), f"{line}: sudo is missing"
+
+
+def uncommented(line: str) -> str:
+    return re.split(r"(?:^|\s)#", line)[0]
 
 
 def test_commands_are_found() -> None:

@@ -5,11 +5,9 @@ from __future__ import annotations
 import ast
 import inspect
 import re
+import shlex
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import redirect_stdout
-from io import StringIO
 from pathlib import Path
 from typing import Any, cast
 
@@ -19,22 +17,19 @@ import yaml
 import groupflow
 from groupflow import Switch, sim
 from groupflow.files import topology
-from tests.unit.docs.pages import DOCS, PAGES, ROOT, Block, blocks, name
+from tests.support.pasted import run_programs
+from tests.unit.docs.pages import DOCS, PAGES, ROOT, Block, blocks, name, shell_lines
 
 LESSONS = [ROOT / "README.md", *sorted((DOCS / "tutorials").glob("*.md"))]
-"""pages whose programs are run as they stand, one after the other"""
-
-
-def waits(program: str) -> bool:
-    """Whether a program has `await` or `async` outside of functions, and so needs a network to run in."""
-    found = compile(program, "page", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
-    return bool(found.co_flags & inspect.CO_COROUTINE)
+"""pages whose programs need no root: pasted one after the other, where no checkout is"""
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_programs_compile(page: Path) -> None:
     for block in blocks(page, "python"):
-        compile(block.text, name(page), "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+        program = compile(block.text, name(page), "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+        if program.co_flags & inspect.CO_COROUTINE:
+            assert "python -m asyncio" in block.text, "the plain prompt knows no `await`"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
@@ -51,22 +46,10 @@ def test_calls_of_programs_fit(page: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", LESSONS, ids=name)
-def test_programs_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(_lesson_folder(page, tmp_path))
+def test_programs_run_as_they_are_pasted(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(lesson_folder(page, tmp_path))
     for printed, shown in run_programs(blocks(page)):
         assert printed == shown
-
-
-def run_programs(found: Sequence[Block]) -> Iterator[tuple[str, str]]:
-    """Runs a page's programs in turn, with common variables: the output of each, and the one shown there."""
-    variables: dict[str, object] = {}
-    printed = StringIO()
-    for block in found:
-        if block.language == "python" and not waits(block.text):
-            with redirect_stdout(printed := StringIO()):
-                exec(compile(block.text, "page", "exec"), variables)
-        elif block.language == "text":
-            yield printed.getvalue(), block.text
 
 
 def test_a_program_that_prints_something_else_is_noticed() -> None:
@@ -74,10 +57,18 @@ def test_a_program_that_prints_something_else_is_noticed() -> None:
     assert list(run_programs(page)) == [("2\n", "3\n")]
 
 
-def _lesson_folder(page: Path, folder: Path) -> Path:
-    """A folder like a checkout, with the files that the page says to write."""
-    (folder / "p4src").symlink_to(ROOT / "p4src")
-    (folder / "out").mkdir()
+@pytest.mark.parametrize(
+    "text",
+    ["for _ in range(2):\n    pass\nprint()", "print((", "await x", "1 / 0", "def f():\n    x = 1\n\n    y"],
+)
+def test_a_program_that_cannot_be_pasted_is_noticed(text: str) -> None:
+    with pytest.raises((SyntaxError, ZeroDivisionError)):
+        list(run_programs([Block("python", text, "")]))
+
+
+def lesson_folder(page: Path, folder: Path) -> Path:
+    """A folder without a checkout, with the files that the page says to write."""
+    (folder / "out").mkdir(exist_ok=True)
     for block in blocks(page, "yaml"):
         if told := re.search(r"`(out/\w+\.yaml)`:\n\n\Z", block.before):
             (folder / told[1]).write_text(block.text)
@@ -86,7 +77,7 @@ def _lesson_folder(page: Path, folder: Path) -> Path:
 
 def test_a_lesson_has_programs() -> None:
     """The tests above run something."""
-    ran = [block for page in LESSONS for block in blocks(page, "python") if not waits(block.text)]
+    ran = [block for page in LESSONS for block in blocks(page, "python")]
     assert len(ran) >= 5
 
 
@@ -107,6 +98,18 @@ def test_the_traffic_managers_example_works(capsys: pytest.CaptureFixture[str]) 
     switch = Switch.load(program, program.with_suffix(".p4info.txtpb"))
     exec(compile(example.text, "traffic-manager.md", "exec"), {"switch": switch})
     assert capsys.readouterr().out == "1000pps 0.0\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_simulations_run_as_they_are_pasted(page: Path, tmp_path: Path) -> None:
+    """Those of files of the checkout; without root."""
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    for line in shell_lines(page):
+        if re.match(r"groupflow sim \w+ examples/", line) and "--dask" not in line:
+            command = [str(Path(sys.executable).parent / "groupflow"), *shlex.split(line, comments=True)[1:]]
+            done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+            assert done.returncode == 0, f"{line}: {done.stderr}"
 
 
 @pytest.mark.slow

@@ -35,6 +35,7 @@ class Recorder:
         self._path = path
         self._written = 0
         try:
+            path.parent.mkdir(parents=True, exist_ok=True)
             self._file = gzip.open(path, "wb", compresslevel=3)  # noqa: SIM115  (closed by `close`)
         except OSError as error:
             raise RecordingError(f"--record {path}: {reason(error)}; name another file") from None

@@ -74,7 +74,8 @@ async def test_the_example_of_the_docs_works(
     (example,) = re.findall(r"^```python\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
     (tmp_path / "video.mp4").write_bytes(b"x" * 100)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GROUPFLOW_TLS_PIN", "ab" * 32)
     code = compile(example, page.name, "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
-    await cast(Coroutine[Any, Any, None], eval(code, {"PIN": "ab" * 32}))
+    await cast(Coroutine[Any, Any, None], eval(code, {}))
     assert capsys.readouterr().out == "105 bytes are at the server\n"
     assert arguments(told)["arguments"][5:7] == ["--tls-pin", "ab" * 32]
