@@ -28,7 +28,7 @@ from groupflow.files.topology import load
 from groupflow.lab import registry
 from groupflow.model.topology import Host, Topology
 from groupflow.p4rt.connection import ask
-from groupflow.processes import Daemon
+from groupflow.processes import Daemon, DaemonError
 
 if TYPE_CHECKING:
     from groupflow.lab.transfer import Transfer
@@ -139,7 +139,11 @@ class Network:
             daemon = Daemon(f"network {self.name}", command, place / "log")
             stack.callback(self._end, daemon)
             daemon.start()
-            daemon.wait_ready(lambda: self._found(daemon) is not None, _START_SECONDS)
+            try:
+                daemon.wait_ready(lambda: self._found(daemon) is not None, _START_SECONDS)
+            except DaemonError as error:  # what `net up` says of its options, in this program's words
+                said = re.sub("^.*?groupflow(?: net up)?: |; see groupflow .*$", "", str(error))
+                raise Error(re.sub("--([a-z0-9]+) ?", r"\1=", said)) from None
             self._entry = entry = cast(registry.Entry, self._found(daemon))
             addresses = {name: address.partition("/")[0] for name, address in entry.addresses.items()}
             known = self.topology.hosts
@@ -213,9 +217,7 @@ class Network:
             link = self.topology.link_between(one, other)
         except KeyError:
             raise InvalidError(f"no link between {one} and {other}") from None
-        change = ",".join(
-            [*([state] if state else []), *(f"{key}={value}" for key, value in changes.items())]
-        )
+        change = ",".join(filter(None, (state, *(f"{key}={value}" for key, value in changes.items()))))
         both = self.topology.switches.keys() >= {link.a.node, link.b.node}
         for end in (link.a, link.b):
             if end.node in self.topology.switches:  # between two, each emulates the frames that it sends

@@ -1,10 +1,5 @@
 """A switch as a value: P4 under test in process, in milliseconds, without root.
 
-    switch = groupflow.Switch.load("basic.json", "basic.p4info.txtpb")
-    switch.write([+finsy.P4TableEntry("ipv4_route", match=..., action=...)])
-    switch.inject(1, bytes(scapy_packet))
-    for port, time_ns, frame in switch.advance(1_000_000): ...
-
 The switch never acts by itself: time is the caller's, in integer nanoseconds.
 """
 
@@ -65,7 +60,12 @@ def schema(p4info: str) -> finsy.P4Schema:
 
 
 class Switch:
-    """gfswitch's core behind finsy's entities. Not safe for use from several threads at once."""
+    """gfswitch's core behind finsy's entities. Not safe for use from several threads at once.
+
+    switch = groupflow.Switch.groupflow(links=["2:rate=10mbit"])
+    switch.write(+finsy.P4TableEntry("ipv4_route", match=..., action=...))
+    for port, time_ns, frame in switch.run(1, scapy_packet): ...
+    """
 
     def __init__(self, native: NativeSwitch, schema: finsy.P4Schema) -> None:
         self._native = native

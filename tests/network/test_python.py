@@ -89,8 +89,10 @@ async def test_sessions_of_a_program_run_in_hosts_also_within_a_loop_of_events(
 
 
 def test_what_cannot_start_is_one_line(net: groupflow.Network, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(Error, match="network python runs already"):
+    with pytest.raises(Error, match=r"^network python runs already \(pid .*; or choose another name=$"):
         groupflow.Network(STAR, name="python").start()
+    with pytest.raises(Error, match=r"^name='a b': write letters"):
+        groupflow.Network(STAR, name="a b").start()
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     with pytest.raises(Error, match="root is needed to make network namespaces; use sudo"):
         groupflow.Network(STAR).start()

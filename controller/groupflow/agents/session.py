@@ -20,6 +20,10 @@ _LENGTH = struct.Struct(">I")
 class Session(MemberStream):
     """A member of a session, from `async with` to its end.
 
+        async with groupflow.Session(7, role="sender", token=token, members=2) as session:
+            await session.send_file("big.iso")
+        print(session.result.seconds, session.result.lost)
+
     A sender's data is complete when the `async with` block ends: the block waits until every receiver has it.
     A receiver joins at the beginning of the block and gets the bytes sent from then on (`start="start"`: all
     bytes).

@@ -15,6 +15,9 @@ from groupflow.tree.options import TOKEN_RULE, is_token
 class TreeSession(MemberStream):
     """A host of a tree, from `async with` to its end: hosts pass the stream on to each other.
 
+        async with groupflow.TreeSession(to, role="receiver", token=token, tls_pin=pin) as session:
+            async for chunk in session.stream(): ...
+
     The source's data is complete when the `async with` block ends: the block waits until every host has it.
     """
 

@@ -12,6 +12,9 @@ from groupflow.agents.stream import AgentStream, OnEvent
 class GatherSender(AgentStream):
     """A stream, from `async with` to its end: the block ends when the server has delivered all of it.
 
+        async with groupflow.GatherSender("10.0.0.1:26490", "cam1", token, tls_pin=pin) as stream:
+            await stream.write_file("video.mp4")
+
     Connections that die and a restart of the server cost nothing but time.
     """
 
