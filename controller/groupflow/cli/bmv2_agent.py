@@ -28,15 +28,15 @@ def run(
     from groupflow.control.diffusion.bmv2_agent import RateAgent
     from groupflow.control.diffusion.thrift_client import ThriftClient
 
-    with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as wire:
-        try:
-            wire.bind((iface, _ETH_P_ALL))
-        except OSError as error:
-            raise Error(f"--iface {iface}: {reason(error)}; name a veth, as root") from None
+    try:
+        wire = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+        wire.bind((iface, _ETH_P_ALL))
+    except OSError as error:
+        raise Error(f"--iface {iface}: {reason(error)}; name a veth, as root") from None
+    with wire, client(common) as api:
         agent = RateAgent(ThriftClient(*thrift), wire.send)
         print(f"groupflow bmv2-agent ready switch={switch}", flush=True)
-        with client(common) as api:
-            agent.run(lambda: _wanted(switch, api), _REFRESH_NS)
+        agent.run(lambda: _wanted(switch, api), _REFRESH_NS)
 
 
 def _wanted(switch: str, api: "Client") -> tuple[list[Any], list[Any]]:

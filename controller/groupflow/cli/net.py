@@ -189,8 +189,8 @@ def show(
     from groupflow.lab.registry import running_networks
 
     # The list of networks is root's; a file needs no root.
-    files = (Path(str(network)), TOPOLOGIES / f"{network}.yaml") if os.geteuid() != 0 else ()
-    is_file = any(file.is_file() for file in files)
+    is_file = bool({"/", "."} & set(network or "")) or (TOPOLOGIES / f"{network}.yaml").is_file()
+    is_file &= os.geteuid() != 0
     if network is not None and (is_file or network not in {each.name for each in running_networks()}):
         from groupflow.files.topology import load
         from groupflow.files.variants import render

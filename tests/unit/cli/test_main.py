@@ -10,7 +10,7 @@ from argparse import ArgumentParser
 from collections.abc import Callable, Iterator
 from io import StringIO
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Never, cast
 
 import pytest
 
@@ -20,6 +20,7 @@ from groupflow.cli.completion import whole
 from groupflow.cli.main import build_parser, main
 from groupflow.cli.table import commands
 from groupflow.errors import Error, InvalidError, Kind, UnavailableError
+from groupflow.lab import registry
 
 
 def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
@@ -292,3 +293,16 @@ def test_what_a_file_of_others_has_besides_is_named_on_stderr(
         f"groupflow: warning: {file}: names: H_1 is h1",
     ]
     assert "h1:" in shown.out
+
+
+def test_a_topology_is_shown_to_whoever_may_not_list_networks(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused() -> Never:
+        raise Error("networks are root's; use sudo")
+
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    monkeypatch.setattr(registry, "running_networks", refused)
+    assert main(["net", "show", "star"]) == 0 and "name: star" in capsys.readouterr().out
+    assert main(["net", "show", "none.yaml"]) == 4 and "no such file" in capsys.readouterr().err
+    assert main(["net", "show", "hall"]) == 1 and "networks are root's" in capsys.readouterr().err
