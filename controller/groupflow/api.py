@@ -11,7 +11,7 @@ import json
 import os
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Self, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Self, get_type_hints
 
 import httpx
 
@@ -20,6 +20,7 @@ from groupflow.agents.arguments import ArgumentError, check
 from groupflow.errors import Error, Kind, UnavailableError, reason
 from groupflow.model import ports
 from groupflow.model.session import NewSession
+from groupflow.model.values import URL
 
 if TYPE_CHECKING:
     from groupflow.control.api import schemas
@@ -32,7 +33,9 @@ class Client:
     def __init__(self, url: str | None = None, *, token: str | None = None, option: str = "url=") -> None:
         """`url`: of the API, or unix:PATH (default: $GROUPFLOW_API, or http://127.0.0.1:9580). `token`: the
         API's (default: found for this user). `option`: errors call the URL so."""
-        self.url = url or os.environ.get("GROUPFLOW_API", f"http://127.0.0.1:{ports.API}")
+        self.url = str(url or os.environ.get("GROUPFLOW_API", f"http://127.0.0.1:{ports.API}"))
+        if not self.url.startswith("unix:"):
+            check("url", Annotated[str, URL], self.url)
         self._token = token
         self._option = option
         path = self.url.removeprefix("unix:") if self.url.startswith("unix:") else None

@@ -78,4 +78,8 @@ def in_python(options: RoleOptions, names: Mapping[str, str]) -> Callable[[str],
     def rewritten(found: re.Match[str]) -> str:
         return f"{arguments[found[1]]}=" if found[1] in arguments else found[0]
 
-    return lambda text: re.sub(r"(?:a )?--([a-z][a-z-]*)", rewritten, text)
+    def words(text: str) -> str:
+        named = re.sub(r"(?:a )?--([a-z][a-z-]*)", rewritten, text)
+        return re.sub(", or pass --[a-z-]+", "", named)  # what only the command line has
+
+    return words

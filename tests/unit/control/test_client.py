@@ -47,6 +47,12 @@ def test_a_wrong_setting_is_refused_before_it_is_sent(given: dict[str, object], 
     assert text in str(error.value)
 
 
+@pytest.mark.parametrize("url", ["nonsense", 5])
+def test_what_is_no_url_is_refused(url: str) -> None:
+    with pytest.raises(ArgumentError, match=f"url: '{url}' is no URL; write one like http://10.0.0.1:9580"):
+        api.Client(url)
+
+
 def test_without_a_controller_the_line_names_the_argument() -> None:
     with api.Client("http://127.0.0.1:1") as controller, pytest.raises(UnavailableError) as error:
         controller.sessions()
