@@ -140,11 +140,11 @@ class Network:
             stack.callback(self._end, daemon)
             daemon.start()
             try:
-                daemon.wait_ready(lambda: self._found(daemon) is not None, _START_SECONDS)
+                daemon.wait_ready(lambda: daemon.pid in _running(), _START_SECONDS)
             except DaemonError as error:  # what `net up` says of its options, in this program's words
                 said = re.sub("^.*?groupflow(?: net up)?: |; see groupflow .*$", "", str(error))
                 raise Error(re.sub("--([a-z0-9]+) ?", r"\1=", said)) from None
-            self._entry = entry = cast(registry.Entry, self._found(daemon))
+            self._entry = entry = _running()[daemon.pid]
             addresses = {name: address.partition("/")[0] for name, address in entry.addresses.items()}
             known = self.topology.hosts
             self.hosts = {name: Node(name, pid, addresses, known[name]) for name, pid in entry.hosts.items()}
@@ -239,11 +239,6 @@ class Network:
         socket = (RUN_FOLDER / f"{switch}.sock").relative_to("/")
         return ask(Path("/proc", str(self[switch].pid), "root", socket), question)
 
-    def _found(self, daemon: Daemon) -> registry.Entry | None:
-        """The network, once it is up."""
-        running = [each for each in registry.running_networks() if each.pid == daemon.pid]
-        return running[0] if running else None
-
     def _end(self, daemon: Daemon) -> None:
         from groupflow.lab.named import end
 
@@ -252,3 +247,7 @@ class Network:
             end(entry, _END_SECONDS, lambda: daemon.alive)
         daemon.stop()
         self._nodes = {}
+
+
+def _running() -> dict[int, registry.Entry]:
+    return {each.pid: each for each in registry.running_networks()}
