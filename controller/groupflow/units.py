@@ -129,6 +129,15 @@ def show_rate(rate: float | None) -> str:
     return f"{rate / _RATE_UNITS[unit]:.1f}{unit}" if unit != "bit" else f"{rate:.0f}bit"
 
 
+def show_seconds(seconds: float | None) -> str:
+    """A measured time for a reader, rounded: `12.35 s`, `4.3 ms`; None: `-`."""
+    if seconds is None:
+        return "-"
+    if seconds >= 0.1 or not seconds:
+        return f"{seconds:.{2 if seconds >= 1 else 3}f} s"
+    return f"{seconds * 1000:.3g} ms"
+
+
 def format_delay(delay_ns: int) -> str:
     """The shortest exact text that `parse_delay` reads back, e.g. `10ms`."""
     return _format(delay_ns, _DELAY_UNITS)

@@ -126,8 +126,8 @@ def simulate(plan: Plan) -> Generator[Transfer]:
     for case in plan.cases:
         for number in range(plan.simulated_runs):
             results = sim.run(scenario(plan, case, plan.seed * 1000 + number))
-            sent = results.bones["bone"]
-            if not sent.done:
+            sent = results.bones.get("bone")
+            if sent is None or not sent.done:
                 raise RunFailedError(f"{case.title}: not sent within {LIMIT_S} s of simulated time")
             yield Transfer(
                 where="netsim",

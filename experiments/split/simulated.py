@@ -31,7 +31,7 @@ def run(plan: Plan, case: Case, where: Where) -> Result:
         where=where,
         case=case,
         received_bps={
-            stream: results.flows[last_hop(case, *stream)].delivered_bytes * 8 / plan.seconds
+            stream: (results.flows[last_hop(case, *stream)].delivered_bytes or 0) * 8 / plan.seconds
             for stream in streams(case)
         },
         # A sender's output buffer is at the begin of its link in the real network.

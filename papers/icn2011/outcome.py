@@ -96,7 +96,7 @@ def measure(run: Run, results: sim.Results) -> Outcome:
     for source in case.sources:
         members = case.receivers(source)
         names = [last_hop(case, source, member) for member in members]
-        rates = [flows[name].delivered_bytes * 8 / seconds / MEGABIT for name in names]
+        rates = [(flows[name].delivered_bytes or 0) * 8 / seconds / MEGABIT for name in names]
         streams.append(rates)
         for member, rate in zip(members, rates, strict=True):
             received[member] = received.get(member, 0.0) + rate
@@ -139,7 +139,7 @@ def _acknowledgements(case: Case, results: sim.Results, flows: Mapping[str, Flow
         for member in set(case.receivers(source)) & set(case.sources):
             flow = flows[last_hop(case, source, member)]
             group = case.method == "group"  # whose members also count packets without data
-            packets = flow.delivered_bytes / GROUP_PAYLOAD if group else flow.delivered_packets
+            packets = (flow.delivered_bytes or 0) / GROUP_PAYLOAD if group else flow.delivered_packets
             data += packets * FRAME_BYTES
     down = sum(results.link_bytes[SWITCH_OF[source], case.entry(source)] for source in case.sources)
     return (down - data) * 8 / results.simulated_s / MEGABIT / len(case.sources)
@@ -164,7 +164,7 @@ def _together(one: FlowResult, other: FlowResult) -> FlowResult:
         sent_packets=one.sent_packets + other.sent_packets,
         offered_bytes=(one.offered_bytes or 0) + (other.offered_bytes or 0),
         delivered_packets=one.delivered_packets + other.delivered_packets,
-        delivered_bytes=one.delivered_bytes + other.delivered_bytes,
+        delivered_bytes=(one.delivered_bytes or 0) + (other.delivered_bytes or 0),
         retransmissions=(one.retransmissions or 0) + (other.retransmissions or 0),
     )
 

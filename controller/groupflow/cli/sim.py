@@ -235,10 +235,13 @@ class _Bars(_Display):
         rows = [
             {
                 "flow": flow.flow,
+                "start": units.show_seconds(flow.start_s),
+                "end": units.show_seconds(flow.end_s),
                 "goodput": units.show_rate(flow.goodput_bps),
                 "sent": flow.sent_packets,
                 "delivered": flow.delivered_packets,
                 "retransmitted": flow.retransmissions,
+                "repairs": flow.repairs,
                 "timeouts": flow.timeouts,
             }
             for flow in results.flows.values()

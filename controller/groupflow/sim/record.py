@@ -85,11 +85,12 @@ class SimRecorder:
     def _traffic(self, flow: Mapping[str, Any]) -> Form:
         name, delivered = flow["flow"], flow["delivered_bytes"]
         before, self._delivered[name] = self._delivered.get(name, 0), delivered
+        rate = None if delivered is None else round((delivered - before) * 8 * 10**9 / self.period_ns)
         return {
             "name": name,
             "sent": flow["sent_packets"],
             "delivered": flow["delivered_packets"],
-            "rate": round((delivered - before) * 8 * 10**9 / self.period_ns),
+            "rate": rate,
             "again": flow["retransmissions"],
             "finished": flow["finished"],
         }

@@ -15,19 +15,29 @@ Series: TypeAlias = dict[str, list[float]]
 
 @dataclass(frozen=True)
 class FlowResult:
-    """A flow's totals."""
+    """A flow's totals. What was not measured is None."""
 
     flow: str
+    start_s: float | None
+    """when the source of its stream sent the first packet (to a group: payload); None: it never did"""
+    end_s: float | None
+    """when the last payload was delivered, of a sender to a group: acknowledged; None: the flow goes on"""
+    goodput_bps: float | None
+    """delivered (of a sender to a group: acknowledged) payload from the start to the end, or until now"""
     sent_packets: int
     offered_bytes: int | None
     """bytes that the application wrote, where it writes messages"""
     delivered_packets: int
-    delivered_bytes: int
-    goodput_bps: float
+    delivered_bytes: int | None
+    """of receivers"""
+    acknowledged_bytes: int | None
+    """bytes that all receivers have, of the senders of group sessions and of hubs"""
     mean_delay_s: float | None
     """of UDP flows"""
     retransmissions: int | None
     """of TCP flows and of a group session's sender"""
+    repairs: int | None
+    """packets that a receiver of a group session got as repairs, or that a cache agent sent as such"""
     timeouts: int | None
     """of TCP flows, as the following"""
     fast_retransmits: int | None
@@ -35,7 +45,27 @@ class FlowResult:
     """reductions of the window because of marked packets"""
     finished: bool | None
     bone: Mapping[str, Any] | None = None
-    """a hub's transfer"""
+    """a hub's transfer, once it is over"""
+
+    @property
+    def duration_s(self) -> float | None:
+        """The time from the start to the end; None: the flow goes on, or never started."""
+        return None if self.start_s is None or self.end_s is None else self.end_s - self.start_s
+
+
+def with_goodput(summary: dict[str, Any], sources: Mapping[str, str]) -> dict[str, Any]:
+    """The summary of a network with the goodput of each flow while it ran. A flow of `sources` starts with
+    the flow that is named there: the source of its stream."""
+    starts = {flow["flow"]: flow["start_s"] for flow in summary["flows"]}
+
+    def completed(flow: dict[str, Any]) -> dict[str, Any]:
+        start, end = starts[sources.get(flow["flow"], flow["flow"])], flow["end_s"]
+        span = 0.0 if start is None else (summary["simulated_s"] if end is None else end) - start
+        moved = flow["acknowledged_bytes"] if flow["delivered_bytes"] is None else flow["delivered_bytes"]
+        goodput = None if moved is None or span <= 0 else moved * 8 / span
+        return flow | {"start_s": start, "goodput_bps": goodput}
+
+    return summary | {"flows": [completed(flow) for flow in summary["flows"]]}
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, TypeAlias
 from groupflow.errors import reason
 from groupflow.sim.model import Scenario, ScenarioError, SwitchSetup
 from groupflow.sim.network_spec import network_spec
-from groupflow.sim.results import Results
+from groupflow.sim.results import Results, with_goodput
+from groupflow.sim.split import session_flows
 
 if TYPE_CHECKING:
     from finsy.proto import p4r
@@ -103,7 +104,7 @@ def run(
                     recorder.look(now_ns)
         if inspect is not None:
             inspect(sim)
-        summary = {"scenario": scenario.name} | json.loads(sim.summary())
+        summary = {"scenario": scenario.name} | with_goodput(json.loads(sim.summary()), _sources(scenario))
         traces = [
             {"switch": switch, **trace}
             for switch, number in armed.items()
@@ -141,6 +142,21 @@ def build(scenario: Scenario) -> "NativeSim":
     if p4_switches:
         _tell(sim, scenario, p4_switches)
     return sim
+
+
+def _sources(scenario: Scenario) -> dict[str, str]:
+    """For each flow that does not begin at the source of its stream, the flow that does."""
+    found = {
+        group.member(host): group.member(group.source)
+        for group in scenario.sessions
+        for host in group.destinations
+    }
+    found |= {bone.rim(host): bone.name for bone in scenario.bones for host in bone.rims}
+    for session in scenario.splits:
+        flows = session_flows(scenario, session)
+        first = next(flow.name for flow in flows if flow.source == session.source)
+        found |= {flow.name: first for flow in flows}
+    return found
 
 
 def _p4_switches(scenario: Scenario) -> list[str]:

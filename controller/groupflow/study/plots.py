@@ -1,5 +1,6 @@
 """Figures of a run: efficiency, throughput, windows and queues over time, in the run's folder."""
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,19 +15,21 @@ def plot(results: Results) -> list[Path]:
     folder = results.folder
     if folder is None:
         raise ValueError("the run kept no series: run it with out=FOLDER")
-    drawings: dict[str, Callable[[Axes], None]] = {
-        "efficiency": lambda axes: _efficiency(axes, results),
-        "throughput": lambda axes: _throughput(axes, results),
-        "windows": lambda axes: _windows(axes, results),
-        "queues": lambda axes: _queues(axes, results),
+    drawings: dict[str, tuple[Callable[[Axes, Results], None], str]] = {
+        "efficiency": (_efficiency, "not measured: no flow has links with both rate and delay"),
+        "throughput": (_throughput, "not measured: no flow has a receiver"),
+        "windows": (_windows, "not measured: no flow is TCP"),
+        "queues": (_queues, "no packet waited in a queue"),
     }
-    return [_draw(folder / f"{name}.png", draw) for name, draw in drawings.items()]
+    return [_draw(folder / f"{name}.png", results, *how) for name, how in drawings.items()]
 
 
-def _draw(path: Path, draw: Callable[[Axes], None]) -> Path:
+def _draw(path: Path, results: Results, draw: Callable[[Axes, Results], None], empty: str) -> Path:
     figure, axes = subplots(figsize=(6.4, 4.0))
-    draw(axes)
+    draw(axes, results)
     axes.set_xlabel(_TIME)
+    if not axes.lines:
+        axes.text(0.5, 0.5, empty, ha="center", transform=axes.transAxes)
     if axes.get_legend_handles_labels()[0]:
         axes.legend()
     save(figure, path)
@@ -37,6 +40,8 @@ def _line(
     axes: Axes, series: Series, column: str, label: str, scale: float = 1.0, style: str = "default"
 ) -> None:
     values = [value * scale for value in series.get(column, [])]
+    if all(map(math.isnan, values)):
+        return
     look = line(len(axes.lines))
     axes.plot(series.get("time_s", []), values, label=label, linewidth=0.9, drawstyle=style, **look)
 
@@ -49,8 +54,9 @@ def _efficiency(axes: Axes, results: Results) -> None:
 
 
 def _throughput(axes: Axes, results: Results) -> None:
-    for flow in results.flows:
-        _line(axes, results.throughput(flow), "throughput_bps", flow, 1e-6)
+    for name, flow in results.flows.items():
+        if flow.delivered_bytes is not None:
+            _line(axes, results.throughput(name), "throughput_bps", name, 1e-6)
     axes.set_ylim(bottom=0)
     axes.set_ylabel("goodput (Mb/s)")
 

@@ -208,10 +208,14 @@ impl NativeSim {
         self.network().hops()
     }
 
-    /// The last measurements, as JSON.
+    /// The last measurements, as JSON; when the scenario is over, those of its end.
     fn summary(&mut self) -> String {
         let NativeSim { network, last, .. } = self;
-        summary(exclusive(network), last).to_string()
+        let network = exclusive(network);
+        if network.finished() && last.time < network.now() {
+            *last = network.sample();
+        }
+        summary(network, last).to_string()
     }
 }
 
@@ -272,25 +276,31 @@ impl Observer for Stepper<'_> {
 }
 
 fn summary(network: &Network, sample: &Sample) -> Value {
-    let names = &network.spec().nodes;
-    let seconds = sample.time.0 as f64 / 1e9;
-    let flows: Vec<Value> = network
-        .spec()
+    let spec = network.spec();
+    let (names, seconds) = (&spec.nodes, |time: Nanos| time.0 as f64 / 1e9);
+    // Only flows between hosts, which are the first, are told when to stop.
+    let stops = spec.flows.iter().map(|flow| flow.stop_ns).chain(std::iter::repeat(None));
+    let flows: Vec<Value> = spec
         .flow_names()
+        .zip(stops)
         .zip(&sample.flows)
-        .map(|(name, flow)| {
+        .map(|((name, stop), flow)| {
             let mean = |sum: u128| {
                 (flow.delivered_packets > 0).then(|| sum as f64 / flow.delivered_packets as f64 / 1e9)
             };
+            let ended = flow.finished.unwrap_or(stop.is_some_and(|stop| stop <= sample.time.0));
             json!({
                 "flow": name,
+                "start_s": flow.first.map(seconds),
+                "end_s": flow.latest.filter(|_| ended).map(seconds),
                 "sent_packets": flow.sent_packets,
                 "offered_bytes": flow.offered_bytes,
                 "delivered_packets": flow.delivered_packets,
                 "delivered_bytes": flow.delivered_bytes,
-                "goodput_bps": if seconds > 0.0 { flow.delivered_bytes as f64 * 8.0 / seconds } else { 0.0 },
-                "mean_delay_s": if flow.tcp.is_none() { mean(flow.delay_ns) } else { None },
+                "acknowledged_bytes": flow.acknowledged_bytes,
+                "mean_delay_s": flow.delay_ns.and_then(mean),
                 "retransmissions": flow.retransmissions,
+                "repairs": flow.repairs,
                 "timeouts": flow.tcp.map(|tcp| tcp.timeouts),
                 "fast_retransmits": flow.tcp.map(|tcp| tcp.fast_retransmits),
                 "ecn_reductions": flow.tcp.map(|tcp| tcp.ecn_reductions),
@@ -312,8 +322,8 @@ fn summary(network: &Network, sample: &Sample) -> Value {
         counts.iter().map(place).collect()
     };
     json!({
-        "simulated_s": seconds,
-        "seed": network.spec().seed,
+        "simulated_s": seconds(sample.time),
+        "seed": spec.seed,
         "packet_hops": sample.hops,
         "flows": flows,
         "links": links(network, sample),

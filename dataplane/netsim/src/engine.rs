@@ -149,7 +149,7 @@ impl Network {
     }
 
     /// Measures all nodes and links; no event at or after now has happened.
-    fn sample(&mut self) -> Sample {
+    pub fn sample(&mut self) -> Sample {
         let flows = vec![FlowSample::default(); self.spec.flow_names().count()];
         let mut sample = Sample { time: self.now, flows, hops: self.hops, ..Sample::default() };
         for (node, slot) in (0..).map(NodeId).zip(&mut self.nodes) {

@@ -95,9 +95,10 @@ impl<W: Write> Recorder<W> {
     fn write_flows(&mut self, sample: &Sample) -> io::Result<()> {
         let time = Seconds(sample.time);
         for ((flow, (name, capacity)), last) in sample.flows.iter().zip(&self.flows).zip(&self.last) {
-            let bits = u128::from(flow.delivered_bytes - last.delivered_bytes) * 8;
+            let delivered_bytes = flow.delivered_bytes.unwrap_or(0);
+            let bits = u128::from(delivered_bytes - last.delivered_bytes.unwrap_or(0)) * 8;
             let throughput = bits * 1_000_000_000 / u128::from(self.interval.0);
-            let FlowSample { delivered_bytes, delivered_packets, sent_packets, .. } = flow;
+            let FlowSample { delivered_packets, sent_packets, .. } = flow;
             let shaped = flow.shaped_rate.filter(|rate| *rate != u32::MAX).map(|rate| f64::from(rate) / 64.0);
             writeln!(
                 self.files.throughput,

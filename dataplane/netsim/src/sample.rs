@@ -16,10 +16,16 @@ pub struct FlowSample {
     pub offered_bytes: Option<u64>,
     /// Packets the receiver took (of TCP: that arrived).
     pub delivered_packets: u64,
-    /// Payload bytes the receiver delivered (of TCP: in order).
-    pub delivered_bytes: u64,
+    /// Payload bytes the receiver delivered (of TCP: in order); `None`: nothing here receives.
+    pub delivered_bytes: Option<u64>,
+    /// Payload bytes that all receivers have acknowledged (senders of group sessions, hubs).
+    pub acknowledged_bytes: Option<u64>,
+    /// When the source sent its first packet; to a group: its first payload.
+    pub first: Option<Nanos>,
+    /// When the receiver delivered its latest payload; of a sender to a group: when the transfer was complete.
+    pub latest: Option<Nanos>,
     /// Sum of the packets' times on the way (UDP).
-    pub delay_ns: u128,
+    pub delay_ns: Option<u128>,
     /// Packets that came after a later one (UDP).
     pub reordered: u64,
     /// Packets on the links of the path.
@@ -32,6 +38,8 @@ pub struct FlowSample {
     pub finished: Option<bool>,
     /// Packets that the sender sent again (TCP, group sessions).
     pub retransmissions: Option<u64>,
+    /// Packets that a receiver of a group session got as repairs, or that a cache agent sent as such.
+    pub repairs: Option<u64>,
     pub tcp: Option<TcpSenderStats>,
     /// A round multicast hub's transfer, when it is over.
     pub bone: Option<BoneSample>,

@@ -33,7 +33,7 @@ fn measure(load: f64, sizes: Sizes, seed: u64) -> QueueTimes {
     };
     let waiting: f64 = recorder.samples.iter().map(|sample| f64::from(port(sample))).sum();
     QueueTimes {
-        sojourn: flow.delay_ns as f64 / 1e9 / flow.delivered_packets as f64,
+        sojourn: flow.delay_ns.unwrap_or(0) as f64 / 1e9 / flow.delivered_packets as f64,
         waiting: waiting / recorder.samples.len() as f64,
         packets: flow.delivered_packets,
     }

@@ -23,8 +23,9 @@ from groupflow.sim import ScenarioError
 from groupflow.study import StudyError, frame
 from groupflow.study.experiment import StudyOptions
 from groupflow.study.sweep import real, results
-from groupflow.study.sweep.form import quantity, read
+from groupflow.study.sweep.form import METRICS, SweepForm, check_real, quantity, read
 from groupflow.study.sweep.results import half_interval
+from groupflow.study.sweep.runs import simulate
 from tests.support.waiting import wait_until
 from tests.unit.study.test_reproduction import PAPER, claims
 
@@ -100,9 +101,9 @@ def test_a_run_of_another_version_is_another_run(tmp_path: Path, monkeypatch: py
         ("[a, b, a]", ("a", "b")),
     ],
 )
-def test_lists_and_ranges(values: str, found: tuple[object, ...], tmp_path: Path) -> None:
-    file = sweep_file(tmp_path, text=f"scenario: line.yaml\nvary: {{links.*.rate: {values}}}")
-    assert read(file).form.vary["links.*.rate"] == pytest.approx(found) if found[0] == 1 else found
+def test_lists_and_ranges(values: str, found: tuple[object, ...]) -> None:
+    form = SweepForm.model_validate({"scenario": "line.yaml", "vary": {"rate": yaml.safe_load(values)}})
+    assert form.vary["rate"] == (pytest.approx(found) if found[0] == 1 else found)
 
 
 def test_a_star_is_every_entry_also_of_a_named_topology(tmp_path: Path) -> None:
@@ -129,7 +130,12 @@ def test_a_star_is_every_entry_also_of_a_named_topology(tmp_path: Path) -> None:
         ("vary: {a: []}", "vary.a: no values; write a list, as [5mbit, 10mbit], or"),
         ("vary: {a: [1, 2]}\nseeds: 60000", "vary: 120000 runs are more than 100000; write fewer"),
         ("vary: {links.s1-s9.loss: [1%]}", "vary.links.s1-s9.loss: 's1-s9' is not in the scenario; there"),
-        ("vary: {a: [1]}\nx: b", "x: 'b' is not varied; name one of a"),
+        ("vary: {traffic.a.window: [5 packets]}\nx: b", "x: 'b' is not varied; name one of traffic.a.window"),
+        ("vary: {a: [1, 2]}", "line.yaml: a: unknown key; known are"),
+        ("vary: {links.s1-s2.rat: [5mbit, 10mbit]}", "line.yaml: links[1].rat: unknown key; known are"),
+        ("vary: {links.s1-s2.loss: [200%, fast]}", "line.yaml: links[1].loss: '200%' is no loss"),
+        ("vary: {seed: [1, 2]}", "vary.seed: each run has a seed of `seeds`; write them there"),
+        ("where: real", "a real network runs `sessions`"),
         ("show: [speed]", "show[0]: unknown show 'speed'; known are goodput,"),
     ],
 )  # fmt: skip
@@ -323,6 +329,49 @@ def test_a_scheduler_that_is_not_there_is_told(tmp_path: Path, monkeypatch: pyte
         frame.run(PAPER, StudyOptions(tmp_path, dask="tcp://127.0.0.1:1"))
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("text", ["", "vary: {links.s1-s2.loss: [0, 2%]}", "vary: {traffic.a.ecn: [true]}"])
+def test_every_metric_can_be_shown_and_what_was_not_measured_is_empty(
+    text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    show = f"scenario: line.yaml\nshow: [{', '.join(METRICS)}]\n{text}"
+    assert swept(sweep_file(tmp_path, text=show), tmp_path / "out") == 0
+    assert "not measured in these runs" in capsys.readouterr().out
+    with (tmp_path / "out/results.csv").open() as file:
+        row = next(iter(csv.DictReader(file)))
+    assert {name for name in METRICS if row[name] == ""} == {
+        *("repairs", "delay", "end", "completed", "cache_peak")
+    }
+    with (tmp_path / "out/summary.csv").open() as file:
+        assert {row["low"] for row in csv.DictReader(file)} == {""}, "one run has no interval"
+    assert len(list((tmp_path / "out").glob("*.png"))) == (len(METRICS) if "loss" in text else 0)
+
+
+SESSION = """
+switches: {s1: }
+hosts: {h1: , h2: , h3: }
+links:
+  - {ends: [h1, s1], rate: 50mbit, delay: 1ms}
+  - {ends: [h2, s1], rate: 50mbit, delay: 1ms}
+  - {ends: [h3, s1], rate: 50mbit, delay: 1ms}
+duration: 3s
+sample: 50ms
+sessions: [{id: 7, from: h1, to: [h2, h3], size: 1000000 bytes}]
+"""
+
+
+def test_goodput_and_completion_follow_the_rate_and_the_loss(tmp_path: Path) -> None:
+    text = "scenario: line.yaml\nvary: {links.h2-s1.rate: [10mbit, 20mbit], links.h3-s1.loss: [0, 5%]}"
+    asked = read(sweep_file(tmp_path, text=text, scenario=SESSION))
+    found = {run.values: simulate(run, "") for run in asked.runs}
+    rows = {values: outcome.rows[0] for values, outcome in found.items()}
+    assert rows["20mbit", 0]["completed"] < 0.6 * rows["10mbit", 0]["completed"]
+    assert rows["20mbit", 0]["goodput"] > 1.7 * rows["10mbit", 0]["goodput"]
+    assert rows["20mbit", 0]["repairs"] == 0 and rows["20mbit", 0]["cache_peak"] is None
+    slowed = (found["20mbit", loss].rows[1]["completed"] for loss in (0, "5%"))
+    assert next(slowed) < next(slowed) and found["20mbit", "5%"].rows[1]["repairs"] > 0
+
+
 def test_a_real_run_whose_switches_lagged_is_marked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -333,7 +382,7 @@ def test_a_real_run_whose_switches_lagged_is_marked(
         return [{"flow": "a", "goodput": 1e6}], next(lagging)
 
     monkeypatch.setattr(real, "run", run)
-    file = sweep_file(tmp_path, text="scenario: line.yaml\nwhere: real\nseeds: 2")
+    file = sweep_file(tmp_path, text="scenario: line.yaml\nwhere: real\nseeds: 2", scenario=SESSION)
     assert swept(file, tmp_path / "out") == 1
     line = capsys.readouterr().err
     assert "1 of 2 runs CPU-bound, do not trust them: seed=1: s1: 99 % of packets left within 20 ms" in line
@@ -343,9 +392,9 @@ def test_a_real_run_whose_switches_lagged_is_marked(
 
 
 def test_what_a_real_network_cannot_do_is_refused(tmp_path: Path) -> None:
-    run = read(sweep_file(tmp_path, text="scenario: line.yaml\nwhere: real")).runs[0]
+    (run,) = read(sweep_file(tmp_path, text="scenario: line.yaml")).runs
     with pytest.raises(ScenarioError, match="a real network runs `sessions`"):
-        real.run(run.scenario(), tmp_path)
+        check_real(run.scenario())
 
 
 @pytest.mark.slow

@@ -2,8 +2,8 @@
 
 import hashlib
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from itertools import product
 from pathlib import Path
@@ -20,14 +20,17 @@ from groupflow.model.topology import TopologyError
 from groupflow.sim import Scenario, ScenarioError, parse
 
 MOST_RUNS = 100_000
+_TRIED = 1000
+"""runs that are read before the first one begins, until one can be a scenario"""
 Metric: TypeAlias = Literal[
-    "goodput", "delivered", "sent", "retransmitted", "timeouts", "delay", "completed",
-    "dropped", "cache_peak", "simulated", "took",
+    "goodput", "delivered", "sent", "retransmitted", "repairs", "timeouts", "delay", "start", "end",
+    "completed", "dropped", "cache_peak", "simulated", "took",
 ]  # fmt: skip
 OF_NETWORK: dict[Metric, str] = {"dropped": "packets", "cache_peak": "bytes", "simulated": "s", "took": "s"}
 METRICS: dict[Metric, str] = {
-    "goodput": "bit/s", "delivered": "bytes", "sent": "packets", "retransmitted": "packets", "timeouts": "1",
-    "delay": "s", "completed": "s", **OF_NETWORK,
+    "goodput": "bit/s", "delivered": "bytes", "sent": "packets", "retransmitted": "packets",
+    "repairs": "packets", "timeouts": "1", "delay": "s", "start": "s", "end": "s", "completed": "s",
+    **OF_NETWORK,
 }  # fmt: skip
 """what a run measures of each flow, and of the whole network, with the unit"""
 Value: TypeAlias = str | int | float | bool
@@ -119,8 +122,8 @@ class Run:
 
     @property
     def key(self) -> str:
-        """The same for the same scenario and version of groupflow, whatever else is swept."""
-        parts = f"{version('groupflow')} {self.where} {self.text}"
+        """The same for the same scenario, metrics and version of groupflow, whatever else is swept."""
+        parts = f"{version('groupflow')} {self.where} {' '.join(METRICS)} {self.text}"
         return hashlib.sha256(parts.encode()).hexdigest()[:16]
 
     def scenario(self) -> Scenario:
@@ -153,10 +156,38 @@ def read(path: Path) -> Sweep:
         many = math.prod(map(len, form.vary.values())) * len(form.seeds)
         if many > MOST_RUNS:
             refuse("vary", f"{many} runs are more than {MOST_RUNS}; write fewer values or seeds")
+        if "seed" in form.vary:
+            refuse("vary.seed", "each run has a seed of `seeds`; write them there")
         source = path.parent / form.scenario
         base = _whole(source)
         runs = [_run(base, form, source, *case) for case in product(product(*form.vary.values()), form.seeds)]
+        _check(runs[:: len(form.seeds)])
         return Sweep(form, tuple(runs))
+
+
+def _check(runs: Sequence[Run]) -> None:
+    """Raises ScenarioError where no run can be a scenario: a parameter is not one. A value that will not do
+    costs only its runs."""
+    refusals: list[ScenarioError] = []
+    for run in runs[:_TRIED]:
+        try:
+            scenario = run.scenario()
+            if run.where == "real":
+                check_real(replace(scenario, name=run.source))
+            return
+        except ScenarioError as error:
+            refusals.append(error)
+    raise refusals[0]
+
+
+def check_real(scenario: Scenario) -> None:
+    """Raises ScenarioError where a real network cannot run the scenario."""
+    simulated = scenario.flows or scenario.splits or scenario.extras
+    if simulated or not scenario.sessions or set(scenario.kinds.values()) > {"p4"}:
+        raise ScenarioError(
+            f"{scenario.name}: a real network runs `sessions`, over P4 switches and links without bursts,"
+            " downtimes and byte bounds; leave all else out, or write `where: netsim`"
+        )
 
 
 def _whole(source: Path) -> str:

@@ -2,6 +2,7 @@
 
 import asyncio
 import shutil
+import time
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,7 @@ from groupflow.lab.measure import HealthCheck, queues
 from groupflow.lab.network import Network, running
 from groupflow.lab.transfer import Transfer, start_caches, statistics
 from groupflow.sim import GroupSession, Scenario, ScenarioError
+from groupflow.study.sweep.form import check_real
 
 Row = dict[str, Any]
 _OF_SENDER = {"sent": "packets", "retransmitted": "retransmitted"}
@@ -20,12 +22,7 @@ _OF_SENDER = {"sent": "packets", "retransmitted": "retransmitted"}
 
 def run(scenario: Scenario, logs: Path) -> tuple[list[Row], tuple[str, ...]]:
     """A row for each receiver, and a line for each switch that lagged. Needs root, and the main thread."""
-    simulated = scenario.flows or scenario.splits or scenario.extras
-    if simulated or not scenario.sessions or set(scenario.kinds.values()) > {"p4"}:
-        raise ScenarioError(
-            f"{scenario.name}: a real network runs `sessions`, over P4 switches and links without bursts,"
-            " downtimes and byte bounds; leave all else out, or write `where: netsim`"
-        )
+    check_real(scenario)
     shutil.rmtree(logs, ignore_errors=True)  # with the controller's store of an earlier run
     switches = {
         name: replace(switch, grpc=f"127.0.0.1:{free_port()}")
@@ -41,7 +38,7 @@ async def _measure(
     async with AsyncExitStack() as stack:
         caches = await start_caches(network, stack)
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="groupflow-")))
-        health, before = HealthCheck(network), queues(network).dropped
+        health, before, began = HealthCheck(network), queues(network).dropped, time.time()
         transfers = {group: _transfer(group, network, controller, folder) for group in scenario.sessions}
         try:
             async with asyncio.timeout(scenario.duration_ns / 1e9), asyncio.TaskGroup() as group:
@@ -52,9 +49,11 @@ async def _measure(
         lagging, lost = health.lagging(), queues(network).dropped - before
         for cache in caches:
             await cache.stop()
-        peak = max((statistics(cache).integer("cache_peak_bytes") for cache in caches), default=0)
+        peak = max((statistics(cache).integer("cache_peak_bytes") for cache in caches), default=None)
+        until = time.time()
         rows = [
-            _row(scenario, group, transfer, name) | {"dropped": lost, "cache_peak": peak}
+            _row(scenario, group.member(name), transfer, name, (began, until))
+            | {"dropped": lost, "cache_peak": peak}
             for group, transfer in transfers.items()
             for name in group.destinations
         ]
@@ -76,15 +75,21 @@ async def _later(seconds: float, transfer: Transfer) -> None:
     await transfer.run()
 
 
-def _row(scenario: Scenario, group: GroupSession, transfer: Transfer, name: str) -> Row:
-    track, seconds = transfer.tracks[name], transfer.seconds(name)
+def _row(scenario: Scenario, flow: str, transfer: Transfer, name: str, measured: tuple[float, float]) -> Row:
+    """The figures of a receiver, measured from one Unix time to another."""
+    track, seconds, started = transfer.tracks[name], transfer.seconds(name), transfer.started
     if track.error:
         raise ScenarioError(f"{scenario.name}: {name}: {track.error}")
-    told = transfer.complete
+    told, (began, until) = transfer.complete, measured
+    start = None if started is None else started - began
+    span = seconds if seconds is not None or started is None else until - started
     return {
-        "flow": group.member(name),
-        "goodput": track.bytes * 8 / (scenario.duration_ns - group.start_ns) * 1e9,  # as in netsim
+        "flow": flow,
+        "start": start,
+        "end": None if start is None or seconds is None else start + seconds,
+        "goodput": track.bytes * 8 / span if span else None,
         "completed": seconds,
         "delivered": track.bytes,
+        "repairs": track.repaired,
         **({name: told.integer(field) for name, field in _OF_SENDER.items()} if told else {}),
     }

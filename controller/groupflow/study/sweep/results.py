@@ -63,11 +63,11 @@ def write(asked: Sweep, done: Sequence[tuple[Run, Outcome]], out: Path) -> Findi
         for metric in METRICS
         for point in points(asked, good, metric, each=True)
     ]
-    # JSON has no NaN, which the bounds of one run are.
+    # The bounds of one run are NaN: they were not measured.
     told = [{name: None if cell != cell else cell for name, cell in row.items()} for row in rows]
     if not rows:
         return Findings({}, told, [])
-    write_rows(out / "summary.csv", rows)
+    write_rows(out / "summary.csv", told)
     shown: list[Table] = []
     for metric in asked.form.show:
         found = points(asked, good, metric)
@@ -179,6 +179,8 @@ def _table(asked: Sweep, metric: Metric, found: Sequence[Point]) -> Table:
             "-" if math.isnan(point.half) else f"{point.half:.2g}",
         )
         table.add_row(*map(str, point.values), point.flow, *figures)
+    if not found:
+        table.caption, table.caption_justify = "not measured in these runs", "left"
     return table
 
 
@@ -191,7 +193,7 @@ def _plot(asked: Sweep, metric: Metric, found: Sequence[Point], path: Path) -> N
         return
     x = asked.form.x or varied[0]
     at, unit = asked.parameters.index(x), _unit(asked.form.vary[x])
-    flows = list(dict.fromkeys(point.flow for point in found))
+    flows = list(dict.fromkeys(point.flow for point in found)) or ["not measured"]
     figure, axes = subplots(1, len(flows), figsize=(1.5 + 4.5 * len(flows), 4.0), squeeze=False, sharey=True)
     for axis, flow in zip(axes[0], flows, strict=True):
         lines: dict[str, list[Point]] = {}

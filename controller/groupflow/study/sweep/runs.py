@@ -135,7 +135,7 @@ def _simulated(run: Run) -> list[dict[str, Any]]:
     done = sim.run(scenario, end_when_told)
     network = {
         "dropped": done.dropped(),
-        "cache_peak": max(done.peak_cached_bytes.values(), default=0),
+        "cache_peak": max(done.peak_cached_bytes.values(), default=None),
         "simulated": done.simulated_s,
     }
     caches = {f"cache-{agent}" for agent in variants.agents(scenario.topology)}
@@ -156,8 +156,12 @@ def _simulated(run: Run) -> list[dict[str, Any]]:
             "delivered": flow.delivered_bytes,
             "sent": flow.sent_packets,
             "retransmitted": flow.retransmissions,
+            "repairs": flow.repairs,
             "timeouts": flow.timeouts,
             "delay": flow.mean_delay_s,
+            "start": flow.start_s,
+            "end": flow.end_s,
+            "completed": flow.duration_s,
             **network,
         }
         for name, flow in flows.items()

@@ -23,10 +23,16 @@ pub fn bone(spec: &BoneSpec, address: Ipv4Addr, seed: u64) -> Box<dyn Simulated>
 }
 
 impl Simulated for Hub {
+    fn settle(&mut self, now: Nanos, application: &mut Application) {
+        application.first.get_or_insert(now);
+    }
+
     fn measure(&mut self, application: &mut Application, sample: &mut FlowSample) {
         for event in self.events() {
             if let HubEvent::Ended(report) = event {
-                application.transfer = BoneSample {
+                application.latest = Some(report.ended);
+                application.written = report.size;
+                application.transfer = Some(BoneSample {
                     done: report.outcome == TransferOutcome::Done,
                     duration: report.ended.saturating_sub(report.started),
                     sent_bytes: report.sent,
@@ -35,11 +41,13 @@ impl Simulated for Hub {
                     answers: report.answers,
                     complete: report.complete as u32,
                     lost: report.lost as u32,
-                };
+                });
             }
         }
-        sample.finished = Some(application.transfer.done);
-        sample.bone = Some(application.transfer);
+        let done = application.transfer.is_some_and(|transfer| transfer.done);
+        sample.finished = Some(done);
+        sample.acknowledged_bytes = done.then_some(application.written);
+        sample.bone = application.transfer;
     }
 }
 
@@ -56,11 +64,15 @@ impl Simulated for Rim {
         application.complete |= self.events().any(|event| event == RimEvent::Complete);
     }
 
-    fn settle(&mut self, _now: Nanos, application: &mut Application) {
+    fn settle(&mut self, now: Nanos, application: &mut Application) {
+        if self.bytes() > application.delivered {
+            application.latest = Some(now);
+        }
         application.delivered = self.bytes();
     }
 
     fn measure(&mut self, application: &mut Application, sample: &mut FlowSample) {
+        sample.delivered_bytes = Some(application.delivered);
         sample.finished = Some(application.complete);
     }
 }

@@ -2,7 +2,9 @@
 
 use groupflow_base::{BitRate, Nanos};
 use groupflow_session::control::StartAt;
-use groupflow_session::{Caching, Endpoint, MemberConfig, ReceiveConfig, Receiving, SendConfig, Sending};
+use groupflow_session::{
+    Caching, Endpoint, MemberConfig, ReceiveConfig, Receiving, SendConfig, SendEvent, Sending,
+};
 use groupflow_transport::source::{Source, SourceError};
 use groupflow_transport::{MemberId, Seq, SessionId};
 
@@ -52,7 +54,13 @@ impl Simulated for Endpoint<Sending> {
                 application.written += stream.write(&bytes) as u64;
             }
         }
-        while self.poll_event().is_some() {}
+        while let Some(event) = self.poll_event() {
+            match (event, application.first) {
+                (SendEvent::Started { .. }, _) => application.first = Some(now),
+                (SendEvent::Complete(end), Some(first)) => application.latest = Some(first + end.took),
+                _ => {}
+            }
+        }
     }
 
     fn measure(&mut self, _application: &mut Application, sample: &mut FlowSample) {
@@ -60,6 +68,7 @@ impl Simulated for Endpoint<Sending> {
         sample.finished = Some(self.has_ended());
         sample.sent_packets = stats.packets + stats.retransmitted;
         sample.retransmissions = Some(stats.retransmitted);
+        sample.acknowledged_bytes = Some(stats.acked_bytes);
     }
 }
 
@@ -70,9 +79,14 @@ impl Simulated for Endpoint<Receiving> {
         while self.poll_event().is_some() {}
         application.corrupt += wrong_bytes(application.delivered, &bytes);
         application.delivered += bytes.len() as u64;
+        if !bytes.is_empty() {
+            application.latest = Some(now);
+        }
     }
 
-    fn measure(&mut self, _application: &mut Application, sample: &mut FlowSample) {
+    fn measure(&mut self, application: &mut Application, sample: &mut FlowSample) {
+        sample.delivered_bytes = Some(application.delivered);
+        sample.repairs = Some(self.stats().repaired);
         sample.finished = Some(self.complete());
     }
 }
@@ -80,6 +94,11 @@ impl Simulated for Endpoint<Receiving> {
 impl Simulated for Endpoint<Caching> {
     fn settle(&mut self, _now: Nanos, _application: &mut Application) {
         while self.poll_event().is_some() {}
+    }
+
+    fn measure(&mut self, _application: &mut Application, sample: &mut FlowSample) {
+        let counters = self.stats().counters;
+        sample.repairs = Some(counters.repairs_unicast + counters.repairs_multicast);
     }
 
     fn cache(&self) -> Option<(u64, u64)> {

@@ -41,16 +41,20 @@ impl SeekableBytes for PatternBytes {
 pub struct Application {
     /// The messages of a sender.
     pub messages: Option<MessageSource>,
-    /// Bytes of these that the stream has taken.
+    /// Bytes of these that the stream has taken; of a hub: of the file that it has sent.
     pub written: u64,
     /// Bytes that a receiver has read.
     pub delivered: u64,
     /// Bytes read that were not those that were sent.
     pub corrupt: u64,
+    /// When a sender or a hub began.
+    pub first: Option<Nanos>,
+    /// When a receiver read its latest bytes, or a transfer to a group was complete.
+    pub latest: Option<Nanos>,
     /// Whether a rim has the whole file.
     pub complete: bool,
     /// A hub's transfer, once it is over.
-    pub transfer: BoneSample,
+    pub transfer: Option<BoneSample>,
 }
 
 /// A machine in a simulation.
@@ -173,9 +177,9 @@ impl End for MachineEnd {
     fn sample(&mut self, sample: &mut FlowSample) {
         sample.sent_packets = self.sent;
         sample.delivered_packets = self.received;
-        sample.delivered_bytes = self.application.delivered;
         sample.offered_bytes = self.application.messages.as_ref().map(MessageSource::offered);
         self.machine.measure(&mut self.application, sample);
+        (sample.first, sample.latest) = (self.application.first, self.application.latest);
     }
 
     fn cache(&self) -> Option<(u64, u64)> {

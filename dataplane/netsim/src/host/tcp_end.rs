@@ -31,6 +31,10 @@ pub struct TcpEnd {
     pending: Nanos,
     /// Packets that were no valid segments.
     malformed: u64,
+    /// When a sender sent its first segment, the SYN.
+    first: Option<Nanos>,
+    /// When a receiver had its latest payload in order.
+    latest: Option<Nanos>,
 }
 
 impl TcpEnd {
@@ -51,7 +55,8 @@ impl TcpEnd {
 
     fn new(addresses: &Addresses, side: TcpSide) -> TcpEnd {
         let template = Template::new(addresses, PROTOCOL_TCP);
-        TcpEnd { side, messages: None, template, pending: Nanos::MAX, malformed: 0 }
+        let (pending, malformed) = (Nanos::MAX, 0);
+        TcpEnd { side, messages: None, template, pending, malformed, first: None, latest: None }
     }
 
     /// Whether the connection is made: a sender's SYN is acknowledged, a receiver's has come.
@@ -122,7 +127,13 @@ impl End for TcpEnd {
         segment.ecn = Ecn::from_bits(ecn);
         match &mut self.side {
             TcpSide::Sender(sender) => sender.on_segment(now, &segment),
-            TcpSide::Receiver(receiver) => receiver.on_segment(now, &segment),
+            TcpSide::Receiver(receiver) => {
+                let before = receiver.delivered();
+                receiver.on_segment(now, &segment);
+                if receiver.delivered() > before {
+                    self.latest = Some(now);
+                }
+            }
         }
         self.pending = self.pending.min(now);
     }
@@ -138,6 +149,7 @@ impl End for TcpEnd {
         };
         // The side that has just sent is the last in line for the next turn.
         self.pending = now;
+        self.first.get_or_insert(now);
         let header = segment.header_len();
         self.template.begin(head, header as u32 + segment.payload, segment.ecn as u8);
         head.resize(TRANSPORT + header, 0);
@@ -157,12 +169,14 @@ impl End for TcpEnd {
                 sample.offered_bytes = self.messages.as_ref().map(MessageSource::offered);
                 sample.retransmissions = Some(stats.retransmissions);
                 sample.finished = Some(sender.is_finished());
+                sample.first = self.first;
                 sample.tcp = Some(stats);
             }
             TcpSide::Receiver(receiver) => {
                 let stats = receiver.stats();
                 sample.delivered_packets = stats.packets;
-                sample.delivered_bytes = stats.bytes_delivered;
+                sample.delivered_bytes = Some(stats.bytes_delivered);
+                sample.latest = self.latest;
             }
         }
     }

@@ -38,6 +38,7 @@ pub struct UdpSource {
     /// Frames that found no room.
     dropped: u64,
     sent: u64,
+    first: Option<Nanos>,
 }
 
 impl UdpSource {
@@ -65,6 +66,7 @@ impl UdpSource {
             limit,
             dropped: 0,
             sent: 0,
+            first: None,
         }
     }
 
@@ -121,6 +123,7 @@ impl End for UdpSource {
         let tail = bytes - LEAST_FRAME;
         write_datagram(&mut self.template, &self.addresses, &stamp, tail, head);
         self.sent += 1;
+        self.first.get_or_insert(now);
         Some(tail)
     }
 
@@ -130,6 +133,7 @@ impl End for UdpSource {
 
     fn sample(&mut self, sample: &mut FlowSample) {
         sample.sent_packets = self.sent;
+        sample.first = self.first;
     }
 }
 
@@ -144,11 +148,13 @@ pub struct UdpSink {
     /// Frames that arrived after one that was sent later.
     pub reordered: u64,
     expected: u64,
+    latest: Option<Nanos>,
 }
 
 impl End for UdpSink {
     fn receive(&mut self, now: Nanos, _from: SocketAddrV4, segment: &[u8], length: u32, _ecn: u8) {
         self.packets += 1;
+        self.latest = Some(now);
         self.bytes += u64::from(length) - UDP as u64;
         let Some(stamp) = segment.get(UDP..UDP + STAMP) else { return };
         let mut words = [[0; 8]; 2];
@@ -162,8 +168,9 @@ impl End for UdpSink {
 
     fn sample(&mut self, sample: &mut FlowSample) {
         sample.delivered_packets = self.packets;
-        sample.delivered_bytes = self.bytes;
-        sample.delay_ns = self.delay_ns;
+        sample.delivered_bytes = Some(self.bytes);
+        sample.delay_ns = Some(self.delay_ns);
+        sample.latest = self.latest;
         sample.reordered = self.reordered;
     }
 }
