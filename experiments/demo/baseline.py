@@ -19,7 +19,7 @@ MAX_SECONDS = 20.0
 """A baseline that would take longer gets a smaller file."""
 PORT = 7001
 _MIB = 1 << 20
-_FRAME, _SEGMENT = 1514, 1448
+_FRAME, SEGMENT = 1514, 1448
 """bytes of a full frame, and of the file in it (TCP with timestamps)"""
 _PATIENCE = 5.0
 """factor of the estimate after which, with half a minute more, the baseline is given up"""
@@ -38,7 +38,7 @@ class Plan:
 def plan(topology: Topology, sender: str, receivers: Sequence[str], file_bytes: int, *, paced: bool) -> Plan:
     """The number of bytes to send, so that the baseline takes at most about MAX_SECONDS."""
     rate = topology.link_between(sender, topology.hosts[sender].switch).spec.rate or 10**9
-    share = rate * _SEGMENT / _FRAME / len(receivers)
+    share = rate * SEGMENT / _FRAME / len(receivers)
     slowest = min(min(share, loss_limit(topology, sender, name)) for name in receivers)
     size = min(file_bytes, max(_MIB, int(MAX_SECONDS * slowest / 8) // _MIB * _MIB))
     note = ""
@@ -60,7 +60,7 @@ def loss_limit(topology: Topology, one: str, other: str) -> float:
     round_trip = 2 * sum(link.delay_ns for link in links) / 1e9
     if passed == 1.0 or round_trip == 0:
         return float("inf")
-    return _SEGMENT * 8 / round_trip * sqrt(1.5 / (1 - passed))
+    return SEGMENT * 8 / round_trip * sqrt(1.5 / (1 - passed))
 
 
 def path_links(topology: Topology, one: str, other: str) -> list[LinkSpec]:

@@ -70,8 +70,9 @@ def _card(report: Report, run: Run) -> str:
     facts = [
         (_seconds(run.group), f"groupflow; {p.ideal_seconds:.2f} s is the links' limit"),
         (
-            f"{run.repairs:,}",
-            f"repairs by caches; {run.nacks:,} asked of the sender; {sum(run.group.drops):,} packets lost",
+            f"{run.repaired:,}",
+            f"packets repaired at receivers, by {run.repairs:,} repairs of caches; {run.nacks:,} asked of "
+            f"the sender; {sum(run.group.drops):,} packets lost",
         ),
         (format_size(peak), "largest cache peak"),
     ]

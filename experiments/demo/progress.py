@@ -73,20 +73,20 @@ def summary(tracks: Sequence[Track], file_bytes: int, seconds: float) -> str:
 
 
 def result_table(report: Report) -> Table:
-    title = "copies of the file on two links; packets lost on links, refused by queues"
+    title = "copies of the file on two links; packets lost, refused by queues, repaired"
     # 80 columns have room for it, without lines.
     table = Table(title=title, title_justify="left", box=None, pad_edge=False)
     table.add_column(no_wrap=True)
-    for name in ("file", "seconds", "copies", "", "lost", "refused", "repairs"):
+    for name in ("file", "seconds", "copies", "", "lost", "refused", "repaired"):
         table.add_column(name, justify="right", no_wrap=True)
     for run in report.runs:
         for name, each in run.measured:
             seconds = "-" if each.seconds is None else f"{each.seconds:.2f}"
             copies = (f"{each.copies(*pair):.2f}" for pair in ((SENDER, "s1"), ("s1", "s2")))
-            repairs = str(run.repairs) if name == "groupflow" else "-"
+            repaired = str(run.repaired) if name == "groupflow" else "-"
             drops = map(str, each.drops)
             table.add_row(
-                f"{name}, {run.name}", format_size(each.file_bytes), seconds, *copies, *drops, repairs
+                f"{name}, {run.name}", format_size(each.file_bytes), seconds, *copies, *drops, repaired
             )
     return table
 

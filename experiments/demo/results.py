@@ -92,7 +92,13 @@ class Run:
 
     @property
     def repairs(self) -> int:
+        """repairs that caches sent"""
         return sum(agent.repairs_unicast + agent.repairs_multicast for agent in self.agents)
+
+    @property
+    def repaired(self) -> int:
+        """Packets that receivers got as repairs. One repair of a cache may reach many receivers."""
+        return sum(receiver.repaired_packets for receiver in self.receivers)
 
     @property
     def measured(self) -> Iterator[tuple[str, Transport]]:
@@ -137,7 +143,7 @@ class Report:
         found = [f"{each.name}: {each.error}" for run in self.runs for each in run.receivers if each.error]
         return found + [
             f"CPU-bound: {switch.name} could not keep its schedule with {name}, {run.name} "
-            f"({switch.detail}); lower RATE or MEMBERS, or end other programs"
+            f"({switch.detail}); lower --rate or --members, or end other programs"
             for run in self.runs
             for name, each in run.measured
             for switch in each.health

@@ -67,11 +67,11 @@ def check(options: Options) -> None:
     """Raises StudyError, or Error, where the demo cannot start."""
     if options.file is not None and not options.file.is_file():
         problem = "not a regular file" if options.file.exists() else "no such file"
-        raise RefusedError(f"{options.file}: {problem}; set FILE to a file")
+        raise RefusedError(f"{options.file}: {problem}; name a file with --file")
     if options.file is not None and options.file.stat().st_size == 0:
-        raise RefusedError(f"{options.file}: is empty; set FILE to a file that has content")
+        raise RefusedError(f"{options.file}: is empty; name a file that has content")
     if options.switch == "bmv2" and options.delay_ns is not None:
-        raise RefusedError("BMv2 does not emulate links; leave DELAY out, or use SWITCH=gfswitch")
+        raise RefusedError("BMv2 does not emulate links; leave --delay out, or use --switch gfswitch")
     if options.loss not in (0, DEFAULT_LOSS) and options.loss not in options.losses:
         raise StudyError(kernel_link.ABSENT)
     check_rights()

@@ -66,7 +66,7 @@ class Scenario:
                 for loss in self.options.losses:
                     runs.append(asyncio.run(self._run(network, controller, file, parameters, loss)))
                     network.check()
-                    yield Report(parameters, tuple(runs), _NOTES[self.options.switch])
+                    yield Report(parameters, tuple(runs), self._notes(parameters))
                     if runs[-1].cpu_bound:  # figures about the machine need no second run
                         break
         finally:
@@ -81,7 +81,7 @@ class Scenario:
         free = shutil.disk_usage(self.options.out).free
         if needed > free:
             raise RunFailedError(
-                f"{self.options.out}: {needed >> 20} MiB needed, {free >> 20} MiB free; set OUT elsewhere"
+                f"{self.options.out}: {needed >> 20} MiB needed, {free >> 20} MiB free; choose another --out"
             )
 
     def _file(self) -> Path:
@@ -152,6 +152,12 @@ class Scenario:
             tcp=tcp,
             note=note,
         )
+
+    def _notes(self, parameters: Parameters) -> tuple[str, ...]:
+        if parameters.file_bytes >= baseline.SEGMENT:
+            return _NOTES[self.options.switch]
+        tiny = "The file is smaller than a packet: copies on links are mostly headers and control messages."
+        return (*_NOTES[self.options.switch], tiny)
 
     def _say(self, line: str) -> None:
         self.console.print(line, markup=False, highlight=False, soft_wrap=True)

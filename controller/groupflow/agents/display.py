@@ -103,12 +103,14 @@ def describe(event: Event) -> str | None:
         case "controller_back":
             return "controller answers again"
         case "complete":
-            seconds, rate = event.number("seconds"), units.show_rate(event.number("goodput_bps"))
+            took, rate = event.measured("seconds"), event.measured("goodput_bps")
+            speed = "" if took is None else f" in {units.show_seconds(took)}"
+            speed += "" if rate is None else f" ({units.show_rate(rate)})"
             lost = event.texts("lost")
             note = f", lost: {', '.join(lost)}" if lost else ""
             missing = _datagrams(event).get("missing_bytes", 0)
             note += f", {missing} bytes were lost on the way" if missing else ""
-            return f"complete, {event.integer('bytes')} bytes in {seconds:.2f} s ({rate}){note}"
+            return f"complete, {event.integer('bytes')} bytes{speed}{note}"
         case _:
             return None
 

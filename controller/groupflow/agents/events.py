@@ -30,6 +30,10 @@ class Event:
     def number(self, field: str) -> float:
         return float(cast(float, self._of(field, int | float, "number")))
 
+    def measured(self, field: str) -> float | None:
+        """A number; None: it was not measured."""
+        return None if self.fields.get(field, "") is None else self.number(field)
+
     def text(self, field: str) -> str:
         return cast(str, self._of(field, str, "text"))
 

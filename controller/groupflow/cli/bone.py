@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 from groupflow.agents.bone.options import HUB_HTTP, HubOptions, RimOptions
-from groupflow.cli.common import Common, log_to_stderr, on_stop
+from groupflow.cli.common import Common, check_folder, log_to_stderr, on_stop
 from groupflow.cli.transfer import ended
 from groupflow.errors import Error
 from groupflow.model.fields import Help
@@ -33,6 +33,7 @@ def rim(common: Common, *, options: RimOptions) -> int:
 
 
 def _run(options: HubOptions | RimOptions, common: Common) -> int:
+    check_folder(options.folder, "--dir")
     log_to_stderr(max(common.level, 30) if not common.verbose else common.level)
     return ended(_stay(replace(options, orders=common.api is not None), common))
 
@@ -86,10 +87,11 @@ def describe(event: "Event") -> str | None:
         return told and told.format_map(event.fields)
     if why := event.fields.get("why"):
         return f"{event.text('file')}: not sent: {why}"
-    again = 100 * (event.integer("sent_bytes") / max(1, event.integer("size")) - 1)
+    size = event.integer("size") * event.integer("copies")
+    again = f"{100 * (event.integer('sent_bytes') / size - 1):.0f} % again, " if size else ""
     who = f"{event.integer('complete')} rims complete, {event.integer('lost')} lost"
     seconds = event.number("seconds")
-    return f"{event.text('file')}: sent in {seconds:.1f} s, {again:.0f} % again, {who}"
+    return f"{event.text('file')}: sent in {seconds:.1f} s, {again}{who}"
 
 
 def send(

@@ -2,11 +2,13 @@
 
 import asyncio
 import logging
+import os
 import signal
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
-from groupflow.errors import UsageError
+from groupflow.errors import InvalidError, UsageError
 from groupflow.model.values import URL
 
 EVERYWHERE = (
@@ -75,6 +77,28 @@ def _url(text: str) -> str:
         return str(URL.parse(text))
     except ValueError as error:
         raise UsageError(f"--api: {error}") from None
+
+
+def check_folder(path: Path | None, option: str = "--out") -> None:
+    """Raises InvalidError where a folder cannot be made, or nothing can be written into it."""
+    there = path
+    while there is not None and not there.exists():
+        there = there.parent
+    if there is not None and not there.is_dir():
+        raise InvalidError(f"{option} {path}: {there} is no folder; name another one")
+    if there is not None and not os.access(there, os.W_OK):
+        raise InvalidError(f"{option} {path}: nothing can be written into {there}; name another folder")
+
+
+def check_output(path: Path | None, option: str) -> None:
+    """Raises InvalidError where a file cannot be written."""
+    if path is None:
+        return
+    if path.is_dir():
+        raise InvalidError(f"{option} {path}: is a folder; name a file")
+    if not path.parent.is_dir():
+        raise InvalidError(f"{option} {path}: folder {path.parent} does not exist; create it first")
+    check_folder(path.parent, option)
 
 
 def log_to_stderr(level: int = logging.INFO) -> None:

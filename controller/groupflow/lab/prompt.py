@@ -191,7 +191,7 @@ class Prompt(CLI):
             if known is None:
                 controller.delete(f"/sessions/{session.id}")
             receiving = self._receiving.pop(session.id, {})
-        rate = units.show_rate(complete.integer("goodput_bps"))
+        rate = units.show_rate(complete.measured("goodput_bps"))
         return (
             f"session {session.id}: {complete.integer('bytes')} bytes to {' '.join(receiving)} "
             f"in {complete.number('seconds'):.2f} s, {rate}; files are in {self._folder}"

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use groupflow_base::Nanos;
 use groupflow_netsim::spec::NetworkSpec;
 use groupflow_netsim::{
-    BoneSample, CacheSample, DropSite, Drops, Files, FlowId, LinkSample, Network, NodeId, Observer, P4Switch,
-    Recorder, Sample, TraceRecord,
+    CacheSample, DropSite, Drops, Files, FlowId, LinkSample, Network, NodeId, Observer, P4Switch, Recorder,
+    Sample, TraceRecord,
 };
 use groupflow_pipeline::Port;
 use groupflow_switch::core::Generator;
@@ -305,7 +305,7 @@ fn summary(network: &Network, sample: &Sample) -> Value {
                 "fast_retransmits": flow.tcp.map(|tcp| tcp.fast_retransmits),
                 "ecn_reductions": flow.tcp.map(|tcp| tcp.ecn_reductions),
                 "finished": flow.finished,
-                "bone": flow.bone.as_ref().map(bone),
+                "bone": flow.bone,
             })
         })
         .collect();
@@ -347,20 +347,6 @@ fn links(network: &Network, sample: &Sample) -> Vec<Value> {
         json!({"from": from, "to": far(link), "frames": link.frames, "bytes": link.bytes})
     };
     sample.links.iter().map(value).collect()
-}
-
-/// A transfer of round multicast.
-fn bone(transfer: &BoneSample) -> Value {
-    json!({
-        "done": transfer.done,
-        "duration_s": transfer.duration.0 as f64 / 1e9,
-        "sent_bytes": transfer.sent_bytes,
-        "packets": transfer.packets,
-        "rounds": transfer.rounds,
-        "answers": transfer.answers,
-        "complete": transfer.complete,
-        "lost": transfer.lost,
-    })
 }
 
 /// The bytes that agents hold.

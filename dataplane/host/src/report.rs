@@ -109,6 +109,11 @@ pub fn seconds(span: Nanos) -> f64 {
     std::time::Duration::from_nanos(span.0).as_secs_f64()
 }
 
+/// The mean rate of a transfer in bit/s; `None`: it carried no bytes, or took no time that was measured.
+pub fn goodput(bytes: u64, span: Nanos) -> Option<u64> {
+    (bytes > 0 && span > Nanos::ZERO).then(|| BitRate::of(bytes, span).0)
+}
+
 /// Time between progress reports.
 pub const PROGRESS: Nanos = Nanos::from_millis(200);
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use groupflow_base::Nanos;
+use serde::Serialize;
 
 use crate::ids::{FlowId, NodeId};
 use crate::tcp::TcpSenderStats;
@@ -45,12 +46,12 @@ pub struct FlowSample {
     pub bone: Option<BoneSample>,
 }
 
-/// A transfer of round multicast.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// A transfer of round multicast, as results have it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct BoneSample {
     pub done: bool,
     /// Time from the first message to the end.
-    pub duration: Nanos,
+    pub duration_s: f64,
     /// Payload bytes sent.
     pub sent_bytes: u64,
     /// Packets that carried these bytes.

@@ -188,3 +188,20 @@ def test_a_refusal_is_one_line_and_its_own_exit_code(
     gfagent(script)
     assert main(["session", "recv", "7", "--output", str(tmp_path / "o")]) == 4
     assert capfd.readouterr().err.splitlines() == ["groupflow: wrong token; ask for it"]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "rate", "line"),
+    [
+        ("null", "null", "complete, 6 bytes"),
+        ("0.0043", "null", "complete, 6 bytes in 4.3 ms"),
+        ("0.0043", "11163", "complete, 6 bytes in 4.3 ms (11.2kbit)"),
+        ("12.345", "4", "complete, 6 bytes in 12.35 s (4bit)"),
+    ],
+)
+def test_what_was_not_measured_is_not_told(
+    seconds: str, rate: str, line: str, gfagent: Install, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    gfagent(f"""event complete ',"bytes":6,"seconds":{seconds},"goodput_bps":{rate},"lost":[]'""")
+    assert main(["session", "recv", "7", "--output", str(tmp_path / "o")]) == 0
+    assert capfd.readouterr().err.splitlines()[-1] == f"session 7: {line}"

@@ -130,7 +130,7 @@ def client_view(gathering: Gathering, client: Client) -> gather_schemas.ClientVi
         "bytes": fields.get("bytes"),
         "rtt_ms": None if reading.rtt is None else round(reading.rtt * 1000, 3),
         "rto_ms": None if reading.timeout is None else round(reading.timeout * 1000, 3),
-        "loss_ratio": reading.loss,
+        "loss_ratio": None if fields.get("loss_ratio") is None else reading.loss,
         "window": setting.window if setting else reading.window,
         "advertised": fields.get("advertised"),
         "connections": reading.connections,

@@ -25,7 +25,7 @@ class Reading(NamedTuple):
     connections: int
     """number of its connections now (N_n)"""
     loss: float = 0.0
-    """share of the segments sent in the round that were lost"""
+    """share of the segments sent in the round that were lost; 0 where none were sent"""
     timeout: float | None = None
     """retransmission time-out, s"""
 

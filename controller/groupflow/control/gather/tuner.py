@@ -143,7 +143,7 @@ _KINDS = {
     "rto_ms": _NUMBER_OR_NULL,
     "window": _NUMBER_OR_NULL,
     "connections": _NUMBER,
-    "loss_ratio": _NUMBER,
+    "loss_ratio": _NUMBER_OR_NULL,
 }
 """types of the fields read of each client; exact types, because a bool is an int, too"""
 
@@ -189,7 +189,7 @@ def _reading(
     timeout: float | None,
     window: float | None,
     connections: float,
-    loss: float,
+    loss: float | None,
 ) -> Reading:
     """A reading for the policy, from gfagent's units: bit/s, ms, bytes."""
     rtt = rtt or server_rtt
@@ -198,6 +198,6 @@ def _reading(
         rtt / 1000 if rtt else None,
         None if window is None else int(window),
         int(connections),
-        min(1.0, float(loss)),
+        min(1.0, float(loss or 0)),
         timeout / 1000 if timeout else None,
     )

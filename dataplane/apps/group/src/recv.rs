@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use groupflow_base::{BitRate, Nanos};
 use groupflow_host::error::AgentError;
 use groupflow_host::files::{Output, WRITE_BLOCK};
-use groupflow_host::report::{seconds, ProgressMeter, Reporter, Weight};
+use groupflow_host::report::{goodput, seconds, ProgressMeter, Reporter, Weight};
 use groupflow_host::shell::{Interest, Shell};
 use groupflow_host::socket::GroupSocket;
 use groupflow_host::subcommand::{check_name, Subcommand};
@@ -79,6 +79,8 @@ struct ReceiveProgress {
     joined_at: Nanos,
     meter: ProgressMeter,
     started: Option<Nanos>,
+    /// Bytes that were there when it started, which are no part of the rate.
+    first_bytes: u64,
     /// Bytes taken from the receiver but not written yet.
     buffer: Vec<u8>,
     write_due: Option<Nanos>,
@@ -92,6 +94,7 @@ impl ReceiveProgress {
             joined_at: began,
             meter: ProgressMeter::default(),
             started: None,
+            first_bytes: 0,
             buffer: Vec::with_capacity(2 * WRITE_BLOCK),
             write_due: None,
             finished: false,
@@ -107,6 +110,7 @@ impl ReceiveProgress {
                 ReceiveEvent::Member(event) => failure = failure.or(agent::report(reporter, event).err()),
                 ReceiveEvent::Started { source, seq } => {
                     self.started = Some(now);
+                    self.first_bytes = receiver.stats().bytes;
                     self.meter.start(now);
                     let took = seconds(now - self.joined_at);
                     let fields = json!({"source": source.0, "seq": seq.0, "seconds": took});
@@ -151,14 +155,13 @@ impl ReceiveProgress {
         let took = now - self.started.unwrap_or(now);
         let fields = json!({
             "bytes": stats.bytes,
-            "seconds": seconds(took),
-            "goodput_bps": BitRate::of(stats.bytes, took).0,
+            "seconds": (took > Nanos::ZERO).then(|| seconds(took)),
+            "goodput_bps": goodput(stats.bytes - self.first_bytes, took),
             "packets": stats.packets,
             "repaired_packets": stats.repaired,
             "duplicates": stats.duplicates,
             "nacks": stats.nacks,
             "retransmitted": stats.retransmitted,
-            "rate_bps": 0,
             "datagrams": stats.datagrams,
         });
         let human = format!(
@@ -180,7 +183,6 @@ impl ReceiveProgress {
             "seconds": seconds(sample.elapsed),
             "goodput_bps": sample.rate.0,
             "packets": stats.packets,
-            "rate_bps": 0,
             "repaired_packets": stats.repaired,
             "nacks": stats.nacks,
             "queued_packets": stats.queued,

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use groupflow_base::{BitRate, Nanos};
 use groupflow_host::error::{exit, AgentError};
 use groupflow_host::files::{FileBytes, Input};
-use groupflow_host::report::{seconds, ProgressMeter, Reporter, Weight};
+use groupflow_host::report::{goodput, seconds, ProgressMeter, Reporter, Weight};
 use groupflow_host::shell::{Interest, Shell};
 use groupflow_host::socket::GroupSocket;
 use groupflow_host::subcommand::{check_name, Subcommand};
@@ -156,7 +156,7 @@ impl SendProgress {
             "retransmitted": stats.retransmitted,
             "nacks": stats.nacks,
             "acks_beyond": stats.acks_beyond,
-            "rtt_ms": stats.rtt.map_or(0.0, |rtt| seconds(rtt) * 1000.0),
+            "rtt_ms": stats.rtt.map(|rtt| seconds(rtt) * 1000.0),
             "outstanding": stats.outstanding,
         });
         reporter.event("progress", Weight::Passing, fields, None);
@@ -170,16 +170,15 @@ impl SendProgress {
         let fields = json!({
             "bytes": stats.acked_bytes,
             "seconds": seconds(took),
-            "goodput_bps": BitRate::of(stats.acked_bytes, took).0,
+            "goodput_bps": goodput(stats.acked_bytes, took),
             "packets": stats.packets,
             "sent_packets": stats.packets + stats.retransmitted,
-            "repaired_packets": 0,
             "retransmitted": stats.retransmitted,
             "nacks": stats.nacks,
             "acks_beyond": stats.acks_beyond,
             "polls": stats.polls,
-            "rate_bps": BitRate::of(stats.sent_wire, took).0,
-            "rtt_ms": stats.rtt.map_or(0.0, |rtt| seconds(rtt) * 1000.0),
+            "rate_bps": goodput(stats.sent_wire, took),
+            "rtt_ms": stats.rtt.map(|rtt| seconds(rtt) * 1000.0),
             "lost": summary.lost,
             "receivers": summary.receivers,
         });

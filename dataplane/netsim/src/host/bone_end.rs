@@ -34,7 +34,7 @@ impl Simulated for Hub {
                 application.written = report.size;
                 application.transfer = Some(BoneSample {
                     done: report.outcome == TransferOutcome::Done,
-                    duration: report.ended.saturating_sub(report.started),
+                    duration_s: report.ended.saturating_sub(report.started).0 as f64 / 1e9,
                     sent_bytes: report.sent,
                     packets: report.packets,
                     rounds: report.rounds,

@@ -31,15 +31,15 @@ def test_a_round_is_read_as_gfagent_writes_it() -> None:
     assert found.reading == Reading(1003520, 101.2 / 1000, 16384, 2, 0.25, 304 / 1000)
     (found,) = measurements(event(CAM | {"rtt_ms": None, "rto_ms": None, "window": None}))
     assert found.reading == Reading(1003520, 100.9 / 1000, None, 2, 0.25, None)
-    (found,) = measurements(event(CAM | {"rtt_ms": None, "server_rtt_ms": None}))
-    assert found.reading.rtt is None
+    (found,) = measurements(event(CAM | {"rtt_ms": None, "server_rtt_ms": None, "loss_ratio": None}))
+    assert found.reading.rtt is None and found.reading.loss == 0
 
 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
         ({"throughput_bps": "much"}, "round.clients[0].throughput_bps: 'much' is no number"),
-        ({"loss_ratio": None}, "round.clients[0].loss_ratio: None is no number"),
+        ({"loss_ratio": "few"}, "round.clients[0].loss_ratio: 'few' is no number"),
         ({"window": -1}, "round.clients[0].window: -1 is no number of 0 or more"),
         ({"client": 7}, "round.clients[0].client: 7 is no name"),
     ],

@@ -98,7 +98,7 @@ def test_a_file_that_cannot_be_sent_is_told_in_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "empty").touch()
-    assert "no such file; set FILE" in refusal(Options(file=tmp_path / "absent"))
+    assert "no such file; name a file with --file" in refusal(Options(file=tmp_path / "absent"))
     assert "not a regular file" in refusal(Options(file=tmp_path))
     assert "is empty" in refusal(Options(file=tmp_path / "empty"))
     assert main(["demo", "--file", str(tmp_path / "absent")]) == 4

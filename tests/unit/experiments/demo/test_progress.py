@@ -62,14 +62,22 @@ def test_a_terminal_gets_a_bar_for_each_receiver() -> None:
     assert "mb1" in out.getvalue() and "mc1" in out.getvalue() and "complete" in out.getvalue()
 
 
+def test_the_table_has_as_many_repairs_as_the_last_line() -> None:
+    (*_, run) = canned.report().runs
+    tracks = [Track(each.name) for each in run.receivers]
+    for track, each in zip(tracks, run.receivers, strict=True):
+        track.take(progress(1.0, 100, each.repaired_packets))
+    assert f"{run.repaired} packets repaired" in summary(tracks, 100, 1.0) and run.repaired != run.repairs
+
+
 def test_the_table_has_a_row_for_each_transport_and_loss() -> None:
     out = io.StringIO()
     Console(file=out, width=80).print(result_table(canned.report(1)))
     rows = [re.split(r"\s{2,}", line.strip()) for line in out.getvalue().splitlines()]
     assert rows[1:] == [
-        ["file", "seconds", "copies", "lost", "refused", "repairs"],
+        ["file", "seconds", "copies", "lost", "refused", "repaired"],
         ["groupflow, no loss", "64.0 MiB", "6.20", "1.05", "1.05", "0", "0", "0"],
         ["TCP, no loss", "64.0 MiB", "24.30", "3.16", "2.10", "9876", "543", "-"],
-        ["groupflow, 1 % loss", "64.0 MiB", "6.20", "1.05", "1.05", "14321", "0", "1742"],
+        ["groupflow, 1 % loss", "64.0 MiB", "6.20", "1.05", "1.05", "14321", "0", "1230"],
         ["TCP, 1 % loss", "64.0 MiB", "24.30", "3.16", "2.10", "9876", "543", "-"],
     ]

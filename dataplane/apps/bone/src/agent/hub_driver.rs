@@ -132,7 +132,7 @@ fn ended(report: &TransferReport) -> Note {
     };
     let fields = json!({
         "file": report.name.as_str(), "outcome": outcome, "why": why, "size": report.size, "seconds": took,
-        "sent_bytes": report.sent, "packets": report.packets, "rounds": report.rounds,
+        "sent_bytes": report.sent, "copies": report.copies, "packets": report.packets, "rounds": report.rounds,
         "answers": report.answers, "complete": report.complete, "lost": report.lost,
     });
     let human = match why {

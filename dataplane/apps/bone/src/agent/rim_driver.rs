@@ -106,7 +106,7 @@ impl RimDriver {
         }
         while self.unheard.front().is_some_and(|(until, _)| *until <= now) {
             let Some((_, name)) = self.unheard.pop_front() else { return };
-            let why = "no hub is heard; start it, or say with --hub where it is";
+            let why = "no hub is heard; start it, or name its address";
             self.asker.forget(&name);
             self.shelf.publish(&name, Progress::Failed(Failure::Silent, why.to_owned()));
         }

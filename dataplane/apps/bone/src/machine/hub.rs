@@ -252,6 +252,7 @@ impl Hub {
             job.window = Nanos(self.config.per_answer.0 * self.group.len() as u64);
         }
         job.restart();
+        job.report.copies += 1;
         self.go(HubState::Describing);
         self.describe();
         if self.job.as_ref().is_some_and(|job| job.lacks.is_empty()) {
@@ -286,7 +287,7 @@ impl Hub {
         self.group.leave(rim);
         if let Some(job) = self.job.as_mut().filter(|_| self.config.method == Method::Unicast) {
             if from == self.config.targets[job.target] {
-                job.declined = true;
+                job.report.copies -= u32::from(!std::mem::replace(&mut job.declined, true));
                 job.planned.clear();
             }
         }

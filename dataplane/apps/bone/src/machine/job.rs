@@ -46,6 +46,7 @@ impl Job {
             started: now,
             ended: now,
             sent: 0,
+            copies: 0,
             packets: 0,
             rounds: 0,
             answers: 0,
@@ -204,6 +205,8 @@ pub struct TransferReport {
     pub ended: Nanos,
     /// Payload bytes sent, to all rims or (unicast) to one after the other.
     pub sent: u64,
+    /// How often the file was sent: once to all rims, or (unicast) to each that took it.
+    pub copies: u32,
     /// Packets that carried these bytes.
     pub packets: u64,
     pub rounds: u32,

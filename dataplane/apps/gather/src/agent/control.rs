@@ -131,7 +131,8 @@ pub struct MeasuredClient<'a> {
     rtt_ms: Option<f64>,
     server_rtt_ms: Option<f64>,
     rto_ms: Option<f64>,
-    loss_ratio: f64,
+    /// `None`: the client sent no segments.
+    loss_ratio: Option<f64>,
     window: Option<u64>,
     advertised: u64,
     connections: usize,
@@ -177,7 +178,7 @@ pub fn measure<'a>(
         rtt_ms: theirs.millis(),
         server_rtt_ms: ours.millis(),
         rto_ms: timeouts.millis(),
-        loss_ratio: ratio(resent, sent),
+        loss_ratio: (sent > 0).then(|| resent as f64 / sent as f64),
         window: setting.window,
         advertised,
         connections,
@@ -185,11 +186,6 @@ pub fn measure<'a>(
         held: flow.core.held(),
         room: flow.core.room(),
     }
-}
-
-/// A part of a total; 0 when there is nothing.
-fn ratio(part: u64, total: u64) -> f64 {
-    part as f64 / total.max(1) as f64
 }
 
 /// A rate in bits per second, rounded.

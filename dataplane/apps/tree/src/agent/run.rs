@@ -7,7 +7,7 @@ use groupflow_base::Nanos;
 use groupflow_host::error::AgentError;
 use groupflow_host::files::{Input, Output};
 use groupflow_host::process::raise_descriptors;
-use groupflow_host::report::{Reporter, Weight};
+use groupflow_host::report::{goodput, seconds, Reporter, Weight};
 use groupflow_host::subcommand::{check_name, Subcommand};
 use serde_json::{json, Value};
 
@@ -229,7 +229,8 @@ fn add_quic(fields: &mut Value, host: &TreeHost<'_>) {
 }
 
 struct TransferEvents {
-    began: Option<Instant>,
+    /// When the first bytes were there, and how many, which are no part of the rate.
+    began: Option<(Instant, u64)>,
     opened: Instant,
     reported: Instant,
     joined: bool,
@@ -259,7 +260,7 @@ impl TransferEvents {
     fn report(&mut self, host: &TreeHost<'_>, reporter: &mut Reporter) {
         let now = Instant::now();
         if self.bytes > 0 && self.began.is_none() {
-            self.began = Some(now);
+            self.began = Some((now, self.bytes));
         }
         if host.dialogue.is_in() && !self.joined {
             self.joined = true;
@@ -288,11 +289,13 @@ impl TransferEvents {
     }
 
     fn complete(&self, host: &TreeHost<'_>, reporter: &mut Reporter, what: &str) {
-        let seconds = self.began.map_or(0.0, |began| began.elapsed().as_secs_f64());
-        let goodput = if seconds > 0.0 { 8.0 * self.bytes as f64 / seconds } else { 0.0 };
-        let mut fields = json!({"bytes": self.bytes, "seconds": seconds, "goodput_bps": goodput});
+        let (took, goodput) = self.began.map_or((None, None), |(began, first)| {
+            let took = Nanos(began.elapsed().as_nanos() as u64);
+            (Some(seconds(took)), goodput(self.bytes - first, took))
+        });
+        let mut fields = json!({"bytes": self.bytes, "seconds": took, "goodput_bps": goodput});
         add_quic(&mut fields, host);
-        let human = format!("{} bytes {what} in {seconds:.2} s", self.bytes);
+        let human = format!("{} bytes {what} in {:.3} s", self.bytes, took.unwrap_or_default());
         reporter.event("complete", Weight::Lasting, fields, Some(human));
     }
 }
