@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -171,6 +172,7 @@ def main() -> int:
     )
     parser.add_argument("--json", action="store_true", help="one document instead of tables")
     asked = parser.parse_args()
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # ends quietly behind `| head`
     sys.path.insert(0, str(ROOT / "controller"))
     measured, words = measure()
     commands = command_line()

@@ -1,5 +1,6 @@
 """One tree of errors: each is one line, `cause; cure`, of a kind that gives its exit code and HTTP status."""
 
+import errno
 import os
 from enum import Enum
 from typing import ClassVar, cast
@@ -77,6 +78,11 @@ def reason(error: BaseException) -> str:
             return (os.strerror(number) if number > 0 else cause.strerror).lower()
         cause = cause.__cause__ or cause.__context__
     return next(iter(str(error).splitlines()), type(error).__name__).lower()
+
+
+def kind_of(error: OSError) -> Kind:
+    """The kind of a failure to write: a full or broken disk may be mended, a wrong path may not."""
+    return Kind.FAILED if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO) else Kind.INVALID
 
 
 def foreseen(error: BaseException) -> Error | OSError | None:

@@ -2,11 +2,14 @@
 
 import os
 import re
+import ssl
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from groupflow.errors import UsageError
+from groupflow.errors import InvalidError, UsageError, reason
 from groupflow.model.fields import Help
 
 PLAIN = Help("do not encrypt: token and data can be read on the way")
@@ -56,9 +59,27 @@ class Certificate:
 
     @property
     def given(self) -> tuple[Path, Path] | None:
-        """Raises UsageError where one of the two is missing."""
+        """Raises UsageError where one of the two is missing, and InvalidError where one cannot be used."""
         if self.tls_cert is None and self.tls_key is None:
             return None
         if self.tls_cert is None or self.tls_key is None:
             raise UsageError("--tls-cert and --tls-key go together: name both, or neither")
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        with _pem(f"--tls-cert {self.tls_cert}, --tls-key {self.tls_key}", "a certificate and its key"):
+            context.load_cert_chain(self.tls_cert, self.tls_key, password="")
         return self.tls_cert, self.tls_key
+
+
+def check_authorities(path: Path | None) -> None:
+    """Raises InvalidError where the file of --tls-ca has no certificates."""
+    with _pem(f"--tls-ca {path}", "certificates"):
+        ssl.create_default_context(cafile=path)
+
+
+@contextmanager
+def _pem(what: str, wanted: str) -> Generator[None]:
+    try:
+        yield
+    except OSError as error:
+        problem = f"not PEM of {wanted}" if isinstance(error, ssl.SSLError) else reason(error)
+        raise InvalidError(f"{what}: {problem}; name PEM files of {wanted}") from None

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 from groupflow import units
 from groupflow.cli.access import Certificate
-from groupflow.cli.common import Common, log_to_stderr, on_stop
+from groupflow.cli.common import Common, check_output, log_to_stderr, on_stop
 from groupflow.cli.rest import client
 from groupflow.data import P4_JSON, P4INFO, RUN_FOLDER
 from groupflow.errors import UnavailableError, UsageError
@@ -100,6 +100,8 @@ class Settings:
 
 def run(common: Common, *, settings: Settings, certificate: Certificate) -> None:
     """Connect to every switch of a topology and serve its sessions, until stopped."""
+    check_output(settings.store, "--store")
+    check_output(settings.record, "--record")
     log_to_stderr(common.level)
     asyncio.run(_serve(settings, certificate.given))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from groupflow.cli import frame
-from groupflow.cli.common import Common
+from groupflow.cli.common import Common, check_folder
 from groupflow.errors import Error, Kind, UsageError
 from groupflow.model.fields import Help
 from groupflow.study import StudyError, checkout
@@ -143,6 +143,7 @@ def _run(found: "Experiment", out: Path, args: Namespace, common: Common) -> Non
     given: dict[str, Any] = {**vars(args), "json": common.json}
     given["out"] = given.get("out") or out
     given["only"] = tuple(given.get("only") or ())
+    check_folder(given["out"])
     study.run(found, frame.filled(found.options, given))
 
 
@@ -168,4 +169,5 @@ def sweep(
     if asked.form.where == "real" and dask:
         raise UsageError("--dask: real networks run on this machine; leave it out")
     folder = out or Path("out/sweep") / file.stem
+    check_folder(folder)
     run(asked, StudyOptions(folder, jobs=jobs, dask=dask, json=common.json), again=again)

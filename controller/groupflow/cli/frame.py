@@ -347,6 +347,8 @@ def token_in(file: Path, option: str = "--token-file") -> str:
         raise TokenError(f"{option} {file}: {reason(error)}; it takes a file, no token") from None
     if not text:
         raise TokenError(f"{option} {file}: the file is empty; write the token into it")
+    if len(text.split()) > 1:
+        raise TokenError(f"{option} {file}: it has several words, so it is no token; name the token's file")
     return text
 
 

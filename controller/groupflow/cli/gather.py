@@ -7,9 +7,10 @@ from pathlib import Path
 from signal import SIGTERM
 from typing import TYPE_CHECKING, Annotated
 
+from groupflow import units
 from groupflow.agents.gather.options import GatherSendOptions, ServeOptions
-from groupflow.cli.access import PLAIN, Certificate, Pin, needed
-from groupflow.cli.common import Common, log_to_stderr, on_stop
+from groupflow.cli.access import PLAIN, Certificate, Pin, check_authorities, needed
+from groupflow.cli.common import Common, check_folder, log_to_stderr, on_stop
 from groupflow.cli.frame import one_of
 from groupflow.cli.transfer import ended
 from groupflow.errors import InvalidError, UsageError
@@ -44,11 +45,12 @@ def serve(
     """Receive the streams of listed clients and tune them, until stopped."""
     one_of(clients=clients, api=common.api)
     one_of(out=options.out, discard=discard)
+    check_folder(options.out)
     if common.api and (policy or policy_file):
         raise UsageError("--policy and --policy-file are the controller's; leave them out")
-    named = certificate.given
-    if plain and named:
+    if plain and certificate.tls_cert:
         raise UsageError("--plain and --tls-cert exclude each other; leave one out")
+    named = certificate.given
     beside = clients or Path("gather")
     made = None if plain else (beside.with_suffix(".crt"), beside.with_suffix(".key"))
     options = replace(options, tls=named or made, clients=None)  # gfagent gets its list on stdin
@@ -149,8 +151,11 @@ def _print_line(event: "Event") -> None:
 
 def send(common: Common, *, options: GatherSendOptions, pin: Pin) -> int:
     """Send a file, or stdin, to a server that gathers."""
-    if options.file is not None and not options.file.exists():
-        raise InvalidError(f"{options.file}: no such file; name a file to send")
+    if options.file is not None and (options.file.is_dir() or not options.file.exists()):
+        problem = "a folder" if options.file.is_dir() else "no such file"
+        raise InvalidError(f"{options.file}: {problem}; name a file to send")
+    if options.tls_ca is not None:
+        check_authorities(options.tls_ca)
     if pin.plain:
         options = replace(options, tls_ca=None, tls_pin=None)
     else:
@@ -166,8 +171,8 @@ async def _send(options: GatherSendOptions, common: Common) -> None:
         if common.json:
             _print_json(event)
         elif event.name == "complete" and not common.quiet:
-            seconds = event.number("seconds")
-            print(f"gather: complete, {event.integer('bytes')} bytes in {seconds:.2f} s", file=sys.stderr)
+            took = units.show_seconds(event.number("seconds"))
+            print(f"gather: complete, {event.integer('bytes')} bytes in {took}", file=sys.stderr)
 
     async with AgentProcess(options, on_event=show, inherit_input=options.file is None) as agent:
         on_stop(lambda: agent.signal(SIGTERM))

@@ -5,6 +5,8 @@ its exit code or nothing, and raises errors of `groupflow.errors`: each is one l
 gives the exit code. A module of the table is imported when one of its commands is used.
 """
 
+import os
+import select
 import sys
 import warnings
 from argparse import Action, ArgumentParser, Namespace, RawDescriptionHelpFormatter
@@ -27,6 +29,25 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit code (`errors.Kind`)."""
     warnings.showwarning = _warn
     try:
+        code = _main(argv)
+        if sys.stdout is not None:  # as behind `>&-`
+            sys.stdout.flush()
+        return code
+    except OSError as error:  # of the output
+        gone = isinstance(error, BrokenPipeError) and _reader_gone()
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is left of it has nowhere to go
+        return 0 if gone else _failed(error)
+
+
+def _reader_gone() -> bool:
+    """Whether nobody reads the output any more, as behind `| head`, which has enough."""
+    output = select.poll()
+    output.register(1, 0)
+    return any(event & select.POLLERR for _, event in output.poll(0))
+
+
+def _main(argv: Sequence[str] | None) -> int:
+    try:
         shared, words = common.taken_out(sys.argv[1:] if argv is None else argv)
         args, unknown = build_parser().parse_known_args(words)
         if unknown:
@@ -34,13 +55,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         shared.refuse_unused(args.command, args.uses)
         return args.run(args, shared) or 0
     except SystemExit as done:  # of the parser: help, or a usage error
+        if isinstance(done.__context__, BrokenPipeError):  # of rich
+            raise done.__context__ from None
         return done.code if isinstance(done.code, int) else 1
     except KeyboardInterrupt:
         return Kind.INTERRUPTED.exit_code
-    except BrokenPipeError:  # the reader of our output (`| head`) has enough
-        sys.stderr.close()
-        return 0
     except Exception as error:
+        if isinstance(error, BrokenPipeError) and _reader_gone():
+            raise
         known = foreseen(error)
         if known is None:
             raise

@@ -9,9 +9,9 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, Never, TypeAlias
 
-from groupflow.cli.common import Common, on_stop, print_table
+from groupflow.cli.common import Common, check_folder, check_output, on_stop, print_table
 from groupflow.cli.rest import Row, listed, print_json
-from groupflow.errors import Error, InvalidError, UsageError
+from groupflow.errors import Error, InvalidError, UsageError, reason
 from groupflow.model import ports
 from groupflow.model.fields import Help
 from groupflow.model.values import ListenAddress
@@ -59,6 +59,9 @@ def up(
     from groupflow.lab.registry import Claim
 
     network = _asked(topology, p4, pcap)
+    for folder, option in ((out, "--out"), (pcap, "--pcap")):
+        check_folder(folder, option)
+    check_output(record, "--record")
     named_as = name or network.name
     if _INSIDE not in os.environ:
         check_rights(UNSHARE)
@@ -107,11 +110,23 @@ def _asked(file: str, p4: Path | None, pcap: Path | None) -> "Topology":
     if pcap:
         topology = replace(topology, pcap=frozenset(topology.switches))
     if p4:
+        _check_program(p4)
         switches = {
             name: replace(switch, program=p4, p4info=None) for name, switch in topology.switches.items()
         }
         topology = replace(topology, switches=switches)
     return topology
+
+
+def _check_program(p4: Path) -> None:
+    """Raises InvalidError for a file that is no program."""
+    wanted = "name prog.p4, or the prog.json that p4c made of it"
+    try:
+        text = p4.read_bytes()
+    except OSError as error:
+        raise InvalidError(f"--p4 {p4}: {reason(error)}; {wanted}") from None
+    if p4.suffix != ".p4" and b'"pipelines"' not in text:
+        raise InvalidError(f"--p4 {p4}: no program; {wanted}")
 
 
 def _enter(claim: "Claim", asked: tuple[str, int] | None, *, controller: bool) -> Never:

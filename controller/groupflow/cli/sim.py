@@ -5,15 +5,16 @@ import os
 import sys
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event, Lock
 from typing import TYPE_CHECKING, Annotated
 
 from groupflow import needs, units
-from groupflow.cli.common import Common
+from groupflow.cli.common import Common, check_folder, check_output
 from groupflow.cli.trace import Packets
-from groupflow.errors import Error, InvalidError, UsageError
+from groupflow.errors import Error, InvalidError, UsageError, kind_of, reason
 from groupflow.model.fields import Help, Range
 
 if TYPE_CHECKING:
@@ -51,6 +52,8 @@ def run(
         raise UsageError(
             "--switch, --port, --session, --match, --dropped and --next choose packets: give --trace"
         )
+    check_folder(out)
+    check_output(record, "--record")
     read = _load(scenarios)
     if record is not None and len(read) > 1:
         raise UsageError("--record takes one scenario; run the others without it")
@@ -64,7 +67,7 @@ def run(
         try:
             for future in as_completed(futures):
                 _collect(future, futures[future], display, failures)
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, BrokenPipeError):
             stopped.set()
             pool.shutdown(cancel_futures=True)
             raise
@@ -107,7 +110,7 @@ def _load(paths: Sequence[Path]) -> "list[Scenario]":
     return list(scenarios.values())
 
 
-def _run_one(scenario: "Scenario", work: _Work, display: "_Display", stopped: Event) -> "Results":
+def _run_one(scenario: "Scenario", work: _Work, display: "_Lines | _Bars", stopped: Event) -> "Results":
     from groupflow import sim
 
     def progress(state: "Progress") -> None:
@@ -125,38 +128,32 @@ def _run_one(scenario: "Scenario", work: _Work, display: "_Display", stopped: Ev
     return results
 
 
-def _collect(future: "Future[Results]", name: str, display: "_Display", failures: list[Exception]) -> None:
+def _collect(
+    future: "Future[Results]", name: str, display: "_Lines | _Bars", failures: list[Exception]
+) -> None:
     from groupflow.control.live.recording import RecordingError
     from groupflow.sim import ScenarioError
 
     try:
         display.finished(name, future.result())
-    except (ScenarioError, RecordingError, OSError, RuntimeError) as error:
+    except BrokenPipeError:  # of the output
+        raise
+    except OSError as error:
+        where = error.filename or name
+        failures.append(Error(f"{where}: {reason(error)}; choose another --out", kind_of(error)))
+    except (ScenarioError, RecordingError, RuntimeError) as error:
         failures.append(error)
 
 
-class _Display:
-    """Reports the progress of the runs. Called from several threads."""
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-    def progress(self, state: "Progress") -> None:
-        raise NotImplementedError
-
-    def finished(self, name: str, results: "Results") -> None:
-        raise NotImplementedError
-
-
-class _Lines(_Display):
-    """Progress and results as JSON lines on stdout."""
+class _Lines(AbstractContextManager[None]):
+    """Progress and results as JSON lines on stdout. Called from several threads, as `_Bars` is."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._told: dict[str, float] = {}
+
+    def __exit__(self, *_: object) -> None:
+        pass
 
     def progress(self, state: "Progress") -> None:
         with self._lock:
@@ -186,7 +183,7 @@ class _Lines(_Display):
             print(json.dumps(value), flush=True)
 
 
-class _Bars(_Display):
+class _Bars:
     """A progress bar for each scenario on stderr, and a table of its flows on stdout at its end."""
 
     def __init__(self, *, bars: bool, quiet: bool) -> None:

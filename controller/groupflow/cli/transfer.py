@@ -12,7 +12,7 @@ from groupflow.agents.agent_process import AgentProcess
 from groupflow.agents.events import Event
 from groupflow.agents.options import MemberOptions, RecvOptions, RoleOptions, SendOptions
 from groupflow.cli.access import needed
-from groupflow.cli.common import Common, on_stop
+from groupflow.cli.common import Common, check_output, on_stop
 from groupflow.cli.session import Session
 from groupflow.errors import InvalidError, Kind
 
@@ -26,13 +26,9 @@ def send(common: Common, session: Session, *, options: SendOptions) -> int:
 
 def recv(common: Common, session: Session, *, options: RecvOptions) -> int:
     """Receive the stream of a session."""
-    output = options.output
-    if str(output) == "-":
+    if str(options.output) == "-":
         options = replace(options, output=None)
-    elif output is not None and not output.parent.is_dir():
-        raise InvalidError(f"{output}: folder {output.parent} does not exist; create it first")
-    elif output is not None and output.is_dir():
-        raise InvalidError(f"{output}: is a folder; name a file")
+    check_output(options.output, "--output")
     _check_token(options)
     return run_transfer(options, common)
 

@@ -13,7 +13,7 @@ from typing import Annotated, Any, TypeAlias, TypeVar
 from groupflow.agents.events import Event
 from groupflow.agents.options import RecvOptions, RoleOptions, SendOptions, own_name
 from groupflow.cli.access import Pin, needed
-from groupflow.cli.common import Common, log_to_stderr, on_stop
+from groupflow.cli.common import Common, check_output, log_to_stderr, on_stop
 from groupflow.cli.transfer import check_file, ended, report_lost, run_transfer
 from groupflow.errors import UsageError
 from groupflow.model.fields import FiniteRate, Help, Range
@@ -33,6 +33,7 @@ def send(common: Common, *, options: TreeSendOptions, pin: Pin) -> int:
 
 def recv(common: Common, *, options: TreeRecvOptions, pin: Pin) -> int:
     """Receive the stream of a tree, and pass it on."""
+    check_output(options.output, "--output")
     return run_transfer(_checked(options, pin), common)
 
 
@@ -127,6 +128,7 @@ def serve(
     """Run the dispatchers of a tree until stopped: they give each host its parent.
 
     The controller knows this process as TREE@HOST:PORT."""
+    check_output(store, "--store")
     log_to_stderr(common.level)
     asyncio.run(_serve(options, store, common))
 

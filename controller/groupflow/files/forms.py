@@ -72,11 +72,36 @@ def below(key: str) -> Generator[None]:
 def load_text(path: str | Path, error: type[ValueError]) -> str:
     """The text of a YAML file."""
     try:
-        return Path(path).read_text(encoding="utf-8")
+        return Path(path).read_bytes().decode()
     except OSError as problem:
-        raise error(f"{path}: {reason(problem)}") from None
-    except UnicodeDecodeError:
+        raise error(f"{path}: {reason(problem)}; name a file that can be read") from None
+    except UnicodeDecodeError as problem:
+        if problem.object.startswith(GZIP):
+            raise error(f"{path}: compressed, as recordings are; run `groupflow net play {path}`") from None
         raise error(f"{path}: not UTF-8 text; write YAML in UTF-8") from None
+
+
+GZIP = b"\x1f\x8b"
+"""the first bytes of a recording"""
+_KINDS: tuple[tuple[str, str, frozenset[str]], ...] = (
+    ("sweep", "groupflow sim sweep", frozenset({"scenario"})),
+    ("scenario", "groupflow sim run", frozenset({"duration"})),
+    ("list of clients", "groupflow gather serve --clients", frozenset({"clients"})),
+    ("scenario", "groupflow sim run", frozenset({"traffic"})),
+    ("scenario", "groupflow sim run", frozenset({"sessions"})),
+    ("topology", "groupflow net up", frozenset({"switches", "hosts"})),
+)
+"""files of groupflow: what each is, the command that takes it, and keys that none of the following has"""
+
+
+def refuse_other(kind: str, value: object, source: str) -> None:
+    """Raises Refused for the content of a file of another kind, with the command that takes it."""
+    keys = names(value)
+    for other, command, own in _KINDS:
+        if own <= keys:
+            if other != kind:
+                raise Refused(f"a {other}, no {kind}; run `{command} {source}`")
+            return
 
 
 class _UniqueKeys(yaml.SafeLoader):
@@ -285,11 +310,6 @@ def validate(form: type[_F], value: object) -> _F:
         raise Refused(what)
     places = (f"[{place}]" if isinstance(place, int) else f".{place}" for place in first["loc"])
     refuse("".join(places).removesuffix(".[key]").removeprefix("."), first["msg"])
-
-
-def parse(form: type[_F], text: str) -> _F:
-    """Reads YAML. Raises Refused."""
-    return validate(form, read_yaml(text))
 
 
 def names(value: object) -> set[object]:

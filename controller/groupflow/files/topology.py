@@ -64,7 +64,9 @@ def parse(text: str, source: str = "topology") -> Topology:
     """Reads a topology from YAML text. `source` names the text in errors, and files that the text names
     stand beside it. Raises TopologyError."""
     with forms.naming(source, TopologyError):
-        return _read(expand(forms.read_yaml(text)), source, real=True)
+        written = forms.read_yaml(text)
+        forms.refuse_other("topology", written, source)
+        return _read(expand(written), source, real=True)
 
 
 def read_form(form: object, source: str, *, real: bool = False) -> Topology:

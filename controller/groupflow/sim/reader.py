@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from groupflow.data import P4_JSON, P4INFO
 from groupflow.errors import InvalidError
-from groupflow.files.forms import Refused, load_text, names, naming, read_yaml, refuse, validate, value_of
+from groupflow.files.forms import load_text, naming, read_yaml, refuse, refuse_other, validate, value_of
 from groupflow.files.repetition import expand
 from groupflow.files.topology import build
 from groupflow.files.topology import load as load_topology
@@ -33,8 +33,7 @@ def parse(text: str, source: str = "scenario", folder: Path = Path()) -> Scenari
     try:
         with naming(source, ScenarioError):
             written = expand(read_yaml(text))
-            if {"scenario", "vary"} <= names(written):
-                raise Refused(f"a sweep, no scenario; run `groupflow sim sweep {source}`")
+            refuse_other("scenario", written, source)
             form = validate(forms.ScenarioForm, written)
             return _controlled(form, _scenario(form, source, folder), source)
     except TopologyError as error:

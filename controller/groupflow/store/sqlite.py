@@ -14,6 +14,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
 
+from groupflow.errors import Kind
 from groupflow.store.interface import StoreError, Transaction
 
 _SCHEMA = "CREATE TABLE IF NOT EXISTS groupflow (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID"
@@ -56,7 +57,7 @@ class SqliteStore:
         try:
             await store._opened
         except sqlite3.Error as error:
-            raise StoreError(f"{path}: {error}; name a file that can be written") from None
+            raise StoreError(f"{path}: {error}; name a store, or a new file", Kind.INVALID) from None
         return store
 
     async def get(self, key: str) -> str | None:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeAlias
 
-from groupflow.errors import reason
+from groupflow.errors import kind_of, reason
 from groupflow.study import StudyError
 
 Cell: TypeAlias = str | int | float | None
@@ -27,11 +27,13 @@ def into(folder: Path) -> Generator[None]:
     """Turns an OSError of the block, which writes into that folder, into a StudyError."""
     try:
         yield
+    except BrokenPipeError:  # of the output
+        raise
     except OSError as error:
         where = Path(str(error.filename or folder))
         if not (where.is_relative_to(folder) or folder.is_relative_to(where)):
             raise
-        raise StudyError(f"{where}: {reason(error)}; choose another --out") from error
+        raise StudyError(f"{where}: {reason(error)}; choose another --out", kind_of(error)) from error
 
 
 def write_json(path: Path, content: object) -> None:

@@ -62,7 +62,7 @@ impl GroupSocket {
             .map_err(|e| network("no UDP socket", &e))?;
         if let Some(name) = &config.interface {
             socket.bind_device(Some(name.as_bytes())).map_err(|e| {
-                let cure = "run as root, or leave out --bind-iface";
+                let cure = "run as root, or name no interface";
                 AgentError::new("network", format!("cannot bind to interface {name}: {e}"), cure)
             })?;
         }
@@ -168,11 +168,11 @@ fn bind(socket: &Socket, ip: Ipv4Addr, config: &SocketConfig) -> Result<(), Agen
     Err(match error.kind() {
         io::ErrorKind::AddrInUse => {
             let cause = format!("UDP port {port} of {ip} is in use");
-            AgentError::new("network", cause, "stop the other agent, or choose another --port")
+            AgentError::new("network", cause, "stop the other agent, or choose another port")
         }
         io::ErrorKind::AddrNotAvailable => {
             let cause = format!("{ip} is no address of this host");
-            AgentError::new("network", cause, "check --addr")
+            AgentError::new("network", cause, "name an address of this host")
         }
         _ => network(&format!("cannot bind to {ip}:{port}"), &error),
     })
@@ -214,7 +214,7 @@ fn own_address(config: &SocketConfig) -> Result<Ipv4Addr, AgentError> {
             Some(name) => format!("no interface {name} with an IPv4 address"),
             None => "no interface with an IPv4 address is up".to_owned(),
         };
-        AgentError::new("network", cause, "check --bind-iface, or pass --addr")
+        AgentError::new("network", cause, "name an interface that has one")
     })
 }
 

@@ -164,7 +164,7 @@ fn report_notice(reporter: &mut Reporter, notice: &Notice) {
 fn refused(code: Refusal, text: &str) -> AgentError {
     let cure = match code {
         Refusal::UnknownSession => "create the session first, or check its number",
-        Refusal::WrongToken => "pass the session's token in GROUPFLOW_TOKEN or a --token-file",
+        Refusal::WrongToken => "pass the session's token, which `groupflow session token` prints",
         Refusal::SessionFull => "make room in the session, or raise its limit",
         Refusal::BadRequest => "check that agent and controller are of the same version",
         Refusal::NoSuchSource => "check --source, or leave it out",
@@ -219,10 +219,10 @@ impl From<ReceiveError> for AgentError {
         let (code, cure) = match error {
             ReceiveError::SenderLost { .. } => ("sender_lost", "send and receive again"),
             ReceiveError::Transport(ReceiverError::Gone { .. }) => {
-                ("gone", "receive with --from now, or have it sent again")
+                ("gone", "receive from now on, or have it sent again")
             }
             ReceiveError::Transport(ReceiverError::Format(_)) => {
-                ("format", "use --datagrams at both ends or at neither")
+                ("format", "send and receive datagrams, or a stream, at both ends")
             }
             ReceiveError::Deaf(_) => ("no_controller", "check the controller and the links, then try again"),
         };

@@ -8,7 +8,6 @@ import subprocess
 import sys
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterator
-from io import StringIO
 from pathlib import Path
 from typing import Any, Never, cast
 
@@ -264,16 +263,14 @@ def test_an_interruption_is_silent(
     assert capsys.readouterr() == ("", "")
 
 
-def test_a_reader_that_has_enough_is_no_error(
-    failing: Callable[[Callable[[], Any]], int], monkeypatch: pytest.MonkeyPatch
+def test_a_broken_pipe_to_anybody_but_the_reader_is_an_error(
+    failing: Callable[[Callable[[], Any]], int], capsys: pytest.CaptureFixture[str]
 ) -> None:
     def fail() -> None:
-        raise BrokenPipeError
+        raise BrokenPipeError(32, "Broken pipe")
 
-    errors = StringIO()
-    monkeypatch.setattr(sys, "stderr", errors)
-    assert failing(fail) == 0
-    assert errors.closed, "what Python would say at its end goes nowhere"
+    assert failing(fail) == 1
+    assert capsys.readouterr().err == "groupflow: broken pipe\n"
 
 
 def test_what_a_file_of_others_has_besides_is_named_on_stderr(

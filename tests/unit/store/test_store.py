@@ -53,7 +53,7 @@ async def test_sqlite_outlives_its_process(tmp_path: Path) -> None:
 
 async def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
     (tmp_path / "s.db").write_text("not a database, but long enough to be looked at " * 10)
-    with pytest.raises(StoreError, match=r"s\.db: file is not a database; name a file that can be written"):
+    with pytest.raises(StoreError, match=r"s\.db: file is not a database; name a store, or a new file"):
         await SqliteStore.open(tmp_path / "s.db")
     with pytest.raises(StoreError, match="unable to open database file"):
         await SqliteStore.open(tmp_path / "no" / "folder" / "s.db")

@@ -37,7 +37,10 @@ async def chosen(controller: Controller, new: NewTcp) -> NewTcp:
 async def changed(controller: Controller, session: Session, changes: dict[str, Any]) -> Tcp:
     """A session's settings after a change. Raises RefusalError."""
     if session.record.tcp is None:
-        raise RefusalError("bad_request", f"session {session.id} carries no TCP; create one with --tcp-port")
+        raise RefusalError(
+            "bad_request",
+            f"session {session.id} carries no TCP; `groupflow session create --tcp-port` makes one that does",
+        )
     if "agents" in changes and changes.get("budget"):
         raise RefusalError("bad_request", _NAMED_AND_CHOSEN)
     if "agents" in changes:
@@ -50,7 +53,10 @@ async def changed(controller: Controller, session: Session, changes: dict[str, A
 async def _detail(controller: Controller, session: Session) -> TcpDetail:
     settings = session.record.tcp
     if settings is None:
-        raise HTTPException(404, f"session {session.id} carries no TCP; create one with --tcp-port")
+        raise HTTPException(
+            404,
+            f"session {session.id} carries no TCP; `groupflow session create --tcp-port` makes one that does",
+        )
     splitting = controller.splitting
     agents = [agent for agent in splitting.agents.values() if session.id in agent.sessions]
     stats = await asyncio.gather(*(agent.stats() for agent in agents))

@@ -76,7 +76,9 @@ def load(path: Path) -> ClientList:
 def parse(text: str, source: str) -> ClientList:
     """Raises InvalidError."""
     with forms.naming(source, InvalidError):
-        form = forms.parse(ClientListForm, text)
+        written = forms.read_yaml(text)
+        forms.refuse_other("list of clients", written, source)
+        form = forms.validate(ClientListForm, written)
         clients: dict[str, Registered] = {}
         for place, each in enumerate(form.clients):
             client = Client(each.name, each.target, each.priority, each.minimum)

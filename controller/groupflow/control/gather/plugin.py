@@ -41,11 +41,11 @@ def _found(file: Path) -> Mapping[object, object]:
     try:
         text = file.read_bytes()
     except OSError as error:
-        raise InvalidError(f"{file}: {reason(error)}") from None
+        raise InvalidError(f"{file}: {reason(error)}; name a Python file with policies") from None
     try:
         exec(compile(text, str(file), "exec"), module.__dict__)
     except (Exception, SystemExit) as error:  # noqa: BLE001 (anybody's code)
-        raise InvalidError(f"{file}: {_one_line(error)}") from None
+        raise InvalidError(f"{file}: {_one_line(error)}; write a Python file with POLICIES") from None
     found = getattr(module, "POLICIES", None)
     if not isinstance(found, Mapping) or not found:
         raise InvalidError(f'{file}: no POLICIES; write POLICIES = {{"mine": MyPolicy()}}')

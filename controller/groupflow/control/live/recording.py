@@ -19,6 +19,7 @@ log = logging.getLogger(__name__)
 MOST_BYTES = 256 << 20
 """of a recording, not compressed: hours of a small network"""
 _FORMAT = "groupflow recording 1"
+_OTHER = "no recording, or an empty one; `--record` of net up, controller run and sim run makes one"
 BEFORE = 120
 """frames before the chosen moment that a viewer gets at once, for its curves"""
 
@@ -97,8 +98,10 @@ class Recording:
                     if size > 2 * MOST_BYTES:
                         raise RecordingError(f"{path}: longer than {MOST_BYTES >> 20} MiB, the most")
                     lines.append(line)
-        except (OSError, zlib.error, UnicodeDecodeError) as error:
-            raise RecordingError(f"{path}: {reason(error)}") from None
+        except (gzip.BadGzipFile, zlib.error, UnicodeDecodeError):
+            raise RecordingError(f"{path}: {_OTHER}") from None
+        except OSError as error:
+            raise RecordingError(f"{path}: {reason(error)}; name a recording") from None
         try:
             header, frames = json.loads(lines[0]), [line for line in lines[1:] if line.endswith("\n")]
             if header["format"] != _FORMAT:
@@ -106,7 +109,7 @@ class Recording:
             times = [float(json.loads(line)["time"]) for line in frames]
             topology = header["topology"] | {"source": "recording", "from": times[0], "to": times[-1]}
         except (ValueError, KeyError, IndexError, TypeError):
-            raise RecordingError(f"{path}: no recording of groupflow, or an empty one") from None
+            raise RecordingError(f"{path}: {_OTHER}") from None
         return Recording(topology, times, [line.rstrip("\n") for line in frames])
 
     async def frames(self, at: float, speed: float) -> AsyncGenerator[str]:

@@ -67,7 +67,10 @@ def _check_room(session: Session, ask: JoinRequest, topology: Topology) -> None:
 
 def _check_listener(session: Session, ask: JoinRequest) -> None:
     if session.record.tcp is None:
-        raise RefusalError("bad_request", f"session {session.id} carries no TCP; create one with --tcp-port")
+        raise RefusalError(
+            "bad_request",
+            f"session {session.id} carries no TCP; `groupflow session create --tcp-port` makes one that does",
+        )
     if not ask.tcp_port:
         raise RefusalError("bad_request", "port 0 is no port; name the one that the program listens on")
     for other in (session.members[number] for number in session.listeners):

@@ -148,8 +148,7 @@ def read(path: Path) -> Sweep:
     """Reads the file of a sweep. Raises ScenarioError."""
     with naming(str(path), ScenarioError):
         written = forms.read_yaml(forms.load_text(path, ScenarioError))
-        if "duration" in forms.names(written) and "scenario" not in forms.names(written):
-            raise forms.Refused(f"a scenario, no sweep; run `groupflow sim run {path}`")
+        forms.refuse_other("sweep", written, str(path))
         form = forms.validate(SweepForm, written)
         if form.x is not None and form.x not in form.vary:
             refuse("x", f"{form.x!r} is not varied; name one of {', '.join(form.vary) or 'vary'}")

@@ -20,7 +20,7 @@ fn refused(code: Refusal, text: &str) -> AgentError {
 fn errors_are_one_line_with_cause_and_cure() {
     let error = refused(Refusal::WrongToken, "token\nis wrong");
     let line = "refused by the controller: token is wrong; \
-                pass the session's token in GROUPFLOW_TOKEN or a --token-file";
+                pass the session's token, which `groupflow session token` prints";
     assert_eq!((error.to_string().as_str(), error.exit), (line, exit::REFUSED));
     let error = refused(Refusal::Unavailable, "disk is full");
     let line = "the controller cannot serve this host now: disk is full; \

@@ -8,6 +8,7 @@ from typing import Any
 
 import httpx
 import pytest
+from certifi import where
 
 from groupflow.agents.gather.options import ServeOptions
 from groupflow.agents.gather.service import GatherService
@@ -144,7 +145,7 @@ def test_send_passes_everything_on(told: Path, tmp_path: Path, capfd: pytest.Cap
     ("said", "passed"),
     [
         (["--tls-pin", 32 * "ab"], ["--tls-pin", 32 * "ab"]),
-        (["--tls-ca", "ca.pem", "--tls-name", "hub"], ["--tls-ca", "ca.pem", "--tls-name", "hub"]),
+        (["--tls-ca", where(), "--tls-name", "hub"], ["--tls-ca", where(), "--tls-name", "hub"]),
         (["--plain"], ["--plain"]),
         ([], ["--tls-pin", 32 * "cd"]),
     ],

@@ -295,7 +295,11 @@ def run_arguments(folder: Path, changes: dict[str, str]) -> list[str]:
         ({"program": "/x.p4"}, 2, "groupflow: /x.p4: P4 source; name the JSON that p4c makes of it"),
         ({"sockets": "c1=1.2.3.4:99999"}, 2, "groupflow: --sockets c1=1.2.3.4:99999: '1.2.3.4:99999' is no"),
         ({"policy-file": "none.py"}, 4, "groupflow: none.py: no such file or directory"),
-        ({"store": "/no/folder/x.db"}, 1, "groupflow: /no/folder/x.db: unable to open database file"),
+        (
+            {"store": "/no/folder/x.db"},
+            4,
+            "groupflow: --store /no/folder/x.db: folder /no/folder does not exist",
+        ),
     ],
 )
 def test_a_controller_that_cannot_run_says_why(

@@ -69,5 +69,5 @@ def test_no_clients_are_no_list() -> None:
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(InvalidError, match=r"none.yaml: no such file or directory$"):
+    with pytest.raises(InvalidError, match=r"none.yaml: no such file or directory; name a file"):
         load(tmp_path / "none.yaml")

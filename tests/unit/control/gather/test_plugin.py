@@ -75,5 +75,5 @@ def test_a_broken_file_is_one_line(text: str, said: str, tmp_path: Path) -> None
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(InvalidError, match=r"none.py: no such file or directory$"):
+    with pytest.raises(InvalidError, match=r"none.py: no such file or directory; name a Python"):
         load_policies([tmp_path / "none.py"])
