@@ -52,9 +52,10 @@ def run(
         raise UsageError(
             "--switch, --port, --session, --match, --dropped and --next choose packets: give --trace"
         )
-    check_folder(out)
     check_output(record, "--record")
     read = _load(scenarios)
+    for scenario in read:
+        check_folder(out and out / scenario.name)
     if record is not None and len(read) > 1:
         raise UsageError("--record takes one scenario; run the others without it")
     workers = min(jobs or os.cpu_count() or 1, len(read))

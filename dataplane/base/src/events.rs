@@ -36,12 +36,6 @@ impl<E, K: Ord> EventQueue<E, K> {
         self.events.pop().map(|next| (next.at.0, next.event))
     }
 
-    /// Takes the next event if it comes by `now`.
-    pub fn pop_due(&mut self, now: Nanos) -> Option<(Nanos, E)> {
-        self.next().filter(|&time| time <= now)?;
-        self.pop()
-    }
-
     pub fn len(&self) -> usize {
         self.events.len()
     }

@@ -145,6 +145,15 @@ def test_one_line_says_what_is_wrong_and_what_to_do(
         check_advice(words, line)
 
 
+def test_a_file_in_place_of_results_is_kept(
+    files: dict[str, Path], capfd: pytest.CaptureFixture[str]
+) -> None:
+    (files["folder"] / "line").write_text("mine")
+    code, line = refused(f"sim run {files['scenario']} --out {files['folder']}", capfd)
+    assert code == 4 and "line is no folder; name another one" in line
+    assert [each.name for each in files["folder"].iterdir()] == ["line"]
+
+
 @pytest.mark.parametrize("words", ["sim run {scenario}", "sim sweep {sweep}", "reproduce amcb --quick"])
 def test_where_nothing_can_be_written_is_refused(
     words: str, files: dict[str, Path], capfd: pytest.CaptureFixture[str]

@@ -129,17 +129,14 @@ def inherit(descriptor: int) -> socket.socket:
 
 
 async def serve_app(app: ASGIApp, *sockets: socket.socket, tls: tuple[Path, Path] | None = None) -> None:
-    """Serves until cancelled; `tls`: certificate and key. Raises ApiError."""
+    """Serves until cancelled; `tls`: certificate and key, which have been tried."""
     logging.getLogger("uvicorn").setLevel(logging.WARNING)  # the caller says where the API is
     # A peer's word is not taken for where it is (proxy_headers).
     config = uvicorn.Config(
         app, http=_Protocol, lifespan="off", log_config=None, access_log=False, proxy_headers=False,
         timeout_graceful_shutdown=1, ssl_certfile=tls and tls[0], ssl_keyfile=tls and tls[1],
     )  # fmt: skip
-    try:
-        config.load()
-    except OSError as error:  # ssl.SSLError is one
-        raise ApiError(f"--tls-cert, --tls-key: {str(error).lower()}") from None
+    config.load()
     server = _Server(config)
     serving = asyncio.create_task(server.serve(sockets=list(sockets)))
     try:

@@ -15,7 +15,10 @@ proptest! {
             (0..).zip(&events).map(|(number, &(time, key))| (Nanos(time), (key, number))).collect();
         expected.sort();
         prop_assert_eq!(queue.next(), expected.first().map(|first| first.0));
-        let due = std::iter::from_fn(|| queue.pop_due(Nanos(now))).collect::<Vec<_>>();
+        let due = std::iter::from_fn(|| {
+            queue.next().filter(|&time| time <= Nanos(now))?;
+            queue.pop()
+        }).collect::<Vec<_>>();
         prop_assert!(due.iter().all(|event| event.0 <= Nanos(now)));
         prop_assert_eq!(queue.len(), expected.len() - due.len());
         let rest = std::iter::from_fn(|| queue.pop());
