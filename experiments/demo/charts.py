@@ -170,7 +170,7 @@ def _over_time(axis: Axes, run: Run, what: str, name: str) -> None:
         title = f"{ends['full']:,} refused, {ends['lost']:,} lost"
         axis.set_ylim(bottom=0, top=None if sum(ends.values()) else 1)
         axis.locator_params(axis="y", nbins=3, integer=True)
-    axis.set_title(f"{name}, {run.name}: {title}")
+    axis.set_title(f"{name}, {run.name}: {title if samples else 'not measured'}")
     axis.set_xlim(0, times[-1] if times else 1)
     axis.margins(x=0)
     axis.grid(visible=True)

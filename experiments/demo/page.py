@@ -72,7 +72,7 @@ def _card(report: Report, run: Run) -> str:
         (
             f"{run.repaired:,}",
             f"packets repaired at receivers, by {run.repairs:,} repairs of caches; {run.nacks:,} asked of "
-            f"the sender; {sum(run.group.drops):,} packets lost",
+            f"the sender; {_lost(run.group)} packets lost",
         ),
         (format_size(peak), "largest cache peak"),
     ]
@@ -88,6 +88,10 @@ def _card(report: Report, run: Run) -> str:
         )
     listed = "".join(f"<li><b>{escape(value)}</b> {escape(words)}</li>" for value, words in facts)
     return f"<section><h2>{run.name[0].upper()}{escape(run.name[1:])}</h2><ul>{listed}</ul></section>"
+
+
+def _lost(each: Transport) -> str:
+    return "–" if each.drops is None else f"{sum(each.drops):,}"
 
 
 def _seconds(each: Transport) -> str:

@@ -84,7 +84,7 @@ def result_table(report: Report) -> Table:
             seconds = "-" if each.seconds is None else f"{each.seconds:.2f}"
             copies = (f"{each.copies(*pair):.2f}" for pair in ((SENDER, "s1"), ("s1", "s2")))
             repaired = str(run.repaired) if name == "groupflow" else "-"
-            drops = map(str, each.drops)
+            drops = map(str, each.drops or ("-", "-"))
             table.add_row(
                 f"{name}, {run.name}", format_size(each.file_bytes), seconds, *copies, *drops, repaired
             )

@@ -59,9 +59,9 @@ class Transport:
         return next(use.copies for use in self.links if (use.source, use.target) == (source, target))
 
     @property
-    def drops(self) -> tuple[int, int]:
-        """Packets lost on links, and refused by full queues."""
-        return (self.queues[-1].lost, self.queues[-1].full) if self.queues else (0, 0)
+    def drops(self) -> tuple[int, int] | None:
+        """Packets lost on links, and refused by full queues; None: the switches do not count them."""
+        return (self.queues[-1].lost, self.queues[-1].full) if self.queues else None
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ from groupflow import units
 from groupflow.agents.agent_process import AgentProcess
 from groupflow.files import variants
 from groupflow.lab.controller_process import ControllerProcess
+from groupflow.lab.gfswitch import GfSwitch
 from groupflow.lab.measure import HealthCheck, link_bytes, queues, usage
 from groupflow.lab.network import Network, running
 from groupflow.lab.transfer import Transfer, start_caches, statistics
@@ -182,7 +183,7 @@ async def _watched(
 
     async def sample() -> None:
         with suppress(ControlError):  # the work finds out that a switch died, and how
-            while True:
+            while any(isinstance(switch, GfSwitch) for switch in network.switches.values()):
                 now = await asyncio.to_thread(queues, network)
                 gone = now.full - first.full, now.lost - first.lost
                 samples.append(QueueSample(time.monotonic() - started, now.waiting, *gone))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from groupflow.cli import frame
 from groupflow.cli.common import Common, check_folder
 from groupflow.errors import Error, Kind, UsageError
-from groupflow.model.fields import Help
+from groupflow.model.fields import Help, Range
 from groupflow.study import StudyError, checkout
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ def sweep(
     common: Common,
     file: Annotated[Path, Help("file of the sweep (YAML)", "EXPERIMENT")],
     *,
-    jobs: Annotated[int | None, Help("runs side by side (default: one a core)", "N")] = None,
+    jobs: Annotated[int | None, Help("runs side by side (default: one a core)", "N"), Range(1)] = None,
     dask: Annotated[
         str | None, Help("scheduler of dask, whose workers run the simulations, instead of --jobs", "ADDRESS")
     ] = None,

@@ -16,7 +16,7 @@ def plot(results: Results) -> list[Path]:
     if folder is None:
         raise ValueError("the run kept no series: run it with out=FOLDER")
     drawings: dict[str, tuple[Callable[[Axes, Results], None], str]] = {
-        "efficiency": (_efficiency, "not measured: no flow has links with both rate and delay"),
+        "efficiency": (_efficiency, "not measured: of TCP and UDP over links with rate and delay"),
         "throughput": (_throughput, "not measured: no flow has a receiver"),
         "windows": (_windows, "not measured: no flow is TCP"),
         "queues": (_queues, "no packet waited in a queue"),

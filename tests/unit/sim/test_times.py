@@ -132,4 +132,4 @@ def test_plots_leave_out_what_was_not_measured(tmp_path: Path, monkeypatch: pyte
     plot(sim.run(replace(tree("0"), duration_ns=SECOND), out=tmp_path / "tree"))
     assert drawn["throughput"] == [f"session7-{host}" for host in ("h2", "h3", "h4")]
     assert drawn["windows"] == ["not measured: no flow is TCP"]
-    assert drawn["efficiency"] == ["not measured: no flow has links with both rate and delay"]
+    assert drawn["efficiency"] == ["not measured: of TCP and UDP over links with rate and delay"]

@@ -17,7 +17,7 @@ from groupflow.sim import GroupSession, Scenario, ScenarioError
 from groupflow.study.sweep.form import check_real
 
 Row = dict[str, Any]
-_OF_SENDER = {"sent": "packets", "retransmitted": "retransmitted"}
+_OF_SENDER = {"sent": "sent_packets", "retransmitted": "retransmitted"}
 
 
 def run(scenario: Scenario, logs: Path) -> tuple[list[Row], tuple[str, ...]]:
