@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import os
 import signal
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -80,25 +79,22 @@ def _url(text: str) -> str:
 
 
 def check_folder(path: Path | None, option: str = "--out") -> None:
-    """Raises InvalidError where a folder cannot be made, or nothing can be written into it."""
+    """Raises InvalidError where something else is in the place of a folder, or of one above it."""
     there = path
     while there is not None and not there.exists():
         there = there.parent
     if there is not None and not there.is_dir():
         raise InvalidError(f"{option} {path}: {there} is no folder; name another one")
-    if there is not None and not os.access(there, os.W_OK):
-        raise InvalidError(f"{option} {path}: nothing can be written into {there}; name another folder")
 
 
 def check_output(path: Path | None, option: str) -> None:
-    """Raises InvalidError where a file cannot be written."""
+    """Raises InvalidError where there is no place for a file."""
     if path is None:
         return
     if path.is_dir():
         raise InvalidError(f"{option} {path}: is a folder; name a file")
     if not path.parent.is_dir():
         raise InvalidError(f"{option} {path}: folder {path.parent} does not exist; create it first")
-    check_folder(path.parent, option)
 
 
 def log_to_stderr(level: int = logging.INFO) -> None:

@@ -153,10 +153,11 @@ impl ReceiveProgress {
         self.output.finish()?;
         let stats = receiver.stats();
         let took = now - self.started.unwrap_or(now);
+        let rate = goodput(stats.bytes - self.first_bytes, took);
         let fields = json!({
             "bytes": stats.bytes,
-            "seconds": (took > Nanos::ZERO).then(|| seconds(took)),
-            "goodput_bps": goodput(stats.bytes - self.first_bytes, took),
+            "seconds": rate.map(|_| seconds(took)),
+            "goodput_bps": rate,
             "packets": stats.packets,
             "repaired_packets": stats.repaired,
             "duplicates": stats.duplicates,

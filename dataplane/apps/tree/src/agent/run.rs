@@ -289,10 +289,11 @@ impl TransferEvents {
     }
 
     fn complete(&self, host: &TreeHost<'_>, reporter: &mut Reporter, what: &str) {
-        let (took, goodput) = self.began.map_or((None, None), |(began, first)| {
+        let measured = self.began.and_then(|(began, first)| {
             let took = Nanos(began.elapsed().as_nanos() as u64);
-            (Some(seconds(took)), goodput(self.bytes - first, took))
+            Some((seconds(took), goodput(self.bytes - first, took)?))
         });
+        let (took, goodput) = measured.unzip();
         let mut fields = json!({"bytes": self.bytes, "seconds": took, "goodput_bps": goodput});
         add_quic(&mut fields, host);
         let human = format!("{} bytes {what} in {:.3} s", self.bytes, took.unwrap_or_default());
