@@ -3,9 +3,9 @@
 import os
 import re
 import ssl
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -64,22 +64,16 @@ class Certificate:
             return None
         if self.tls_cert is None or self.tls_key is None:
             raise UsageError("--tls-cert and --tls-key go together: name both, or neither")
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        with _pem(f"--tls-cert {self.tls_cert}, --tls-key {self.tls_key}", "a certificate and its key"):
-            context.load_cert_chain(self.tls_cert, self.tls_key, password="")
+        load = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain
+        files = f"--tls-cert {self.tls_cert}, --tls-key {self.tls_key}"
+        check_pem(files, partial(load, self.tls_cert, self.tls_key, password=""))
         return self.tls_cert, self.tls_key
 
 
-def check_authorities(path: Path | None) -> None:
-    """Raises InvalidError where the file of --tls-ca has no certificates."""
-    with _pem(f"--tls-ca {path}", "certificates"):
-        ssl.create_default_context(cafile=path)
-
-
-@contextmanager
-def _pem(what: str, wanted: str) -> Generator[None]:
+def check_pem(files: str, load: Callable[[], object]) -> None:
+    """Raises InvalidError where certificates cannot be loaded."""
     try:
-        yield
+        load()
     except OSError as error:
-        problem = f"not PEM of {wanted}" if isinstance(error, ssl.SSLError) else reason(error)
-        raise InvalidError(f"{what}: {problem}; name PEM files of {wanted}") from None
+        problem = "no certificate in PEM" if isinstance(error, ssl.SSLError) else reason(error)
+        raise InvalidError(f"{files}: {problem}; name PEM files") from None

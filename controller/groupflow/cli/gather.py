@@ -3,16 +3,18 @@
 import asyncio
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from signal import SIGTERM
+from ssl import create_default_context
 from typing import TYPE_CHECKING, Annotated
 
 from groupflow import units
 from groupflow.agents.gather.options import GatherSendOptions, ServeOptions
-from groupflow.cli.access import PLAIN, Certificate, Pin, check_authorities, needed
+from groupflow.cli.access import PLAIN, Certificate, Pin, check_pem, needed
 from groupflow.cli.common import Common, check_folder, log_to_stderr, on_stop
 from groupflow.cli.frame import one_of
-from groupflow.cli.transfer import ended
+from groupflow.cli.transfer import check_file, ended
 from groupflow.errors import InvalidError, UsageError
 from groupflow.model import ports
 from groupflow.model.fields import Help
@@ -151,11 +153,9 @@ def _print_line(event: "Event") -> None:
 
 def send(common: Common, *, options: GatherSendOptions, pin: Pin) -> int:
     """Send a file, or stdin, to a server that gathers."""
-    if options.file is not None and (options.file.is_dir() or not options.file.exists()):
-        problem = "a folder" if options.file.is_dir() else "no such file"
-        raise InvalidError(f"{options.file}: {problem}; name a file to send")
+    check_file(options.file, pipes=True)
     if options.tls_ca is not None:
-        check_authorities(options.tls_ca)
+        check_pem(f"--tls-ca {options.tls_ca}", partial(create_default_context, cafile=options.tls_ca))
     if pin.plain:
         options = replace(options, tls_ca=None, tls_pin=None)
     else:

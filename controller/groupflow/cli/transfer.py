@@ -52,9 +52,9 @@ async def _stay(options: MemberOptions, common: Common) -> None:
             await agent.wait_for("left")  # or the error that ended it
 
 
-def check_file(path: Path | None) -> None:
+def check_file(path: Path | None, *, pipes: bool = False) -> None:
     """Raises InvalidError for a file that cannot be sent; `path` None stands for stdin."""
-    if path is not None and not path.is_file():
+    if path is not None and not (path.is_file() or (pipes and path.exists() and not path.is_dir())):
         problem = "not a regular file" if path.exists() else "no such file"
         raise InvalidError(f"{path}: {problem}; name a file to send")
 
