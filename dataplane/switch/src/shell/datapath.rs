@@ -11,10 +11,10 @@ use groupflow_base::Nanos;
 use groupflow_pipeline::Port;
 use tokio::sync::mpsc::Sender;
 
+use super::attachment::{Attachment, Reopening};
 use super::pcapng::Capture;
-use super::rx::{FrameReceiver, ReceivedFrame, RingRead};
+use super::rx::{ReceivedFrame, RingRead};
 use super::shared::{Shared, ToControlPlane};
-use super::tx::Transmitter;
 use crate::core::{Emitted, MAX_FRAME};
 
 /// Frames taken from one port before the next port's turn.
@@ -30,10 +30,10 @@ const OLDEST: Nanos = Nanos::from_secs(1);
 pub struct PortInterface {
     /// The port.
     pub port: Port,
-    /// The source of the port's frames.
-    pub receiver: FrameReceiver,
-    /// The destination of the port's frames.
-    pub transmitter: Transmitter,
+    /// The source and the destination of the port's frames.
+    pub attachment: Attachment,
+    /// What attaches again.
+    pub reopening: Reopening,
     /// The file of the frames that come in and go out.
     pub capture: Option<Capture>,
 }
@@ -78,7 +78,8 @@ impl Datapath {
             places[usize::from(interface.port.0)] = Some(place);
         }
         let waker = std::iter::once(self.shared.waker.fd());
-        let polls = waker.chain(self.ports.iter().map(|p| p.receiver.fd())).map(poll_entry).collect();
+        let polls =
+            waker.chain(self.ports.iter().map(|p| p.attachment.receiver.fd())).map(poll_entry).collect();
         let mut state = Loop {
             frames: Vec::with_capacity(TURN),
             emitted: Emitted::default(),
@@ -140,7 +141,7 @@ impl Loop {
     /// Takes a batch from one port; returns whether there may be more.
     fn read_batch(&mut self, place: usize) -> bool {
         let most = BATCH.min(TURN.saturating_sub(self.frames.len()));
-        let read = self.datapath.ports[place].receiver.read(place, most, &mut self.frames);
+        let read = self.datapath.ports[place].attachment.receiver.read(place, most, &mut self.frames);
         if read.frames > 0 {
             self.down[place] = false;
         }
@@ -179,14 +180,14 @@ impl Loop {
         switch.reuse(&mut self.emitted.outputs);
         for frame in &self.frames {
             let interface = &mut ports[frame.source];
-            let bytes = interface.receiver.bytes(frame);
+            let bytes = interface.attachment.receiver.bytes(frame);
             let arrived = Nanos(frame.received_at.saturating_sub(offset));
             let believable = arrived <= now && arrived + OLDEST >= now;
             switch.inject(if believable { arrived } else { now }, interface.port, bytes);
         }
         let deadline = switch.advance(now, &mut self.emitted);
         drop(switch);
-        ports.iter_mut().for_each(|interface| interface.receiver.release());
+        ports.iter_mut().for_each(|interface| interface.attachment.receiver.release());
         deadline
     }
 
@@ -206,7 +207,7 @@ impl Loop {
         let now = shared.clock.now();
         for (place, numbers) in self.outgoing.iter_mut().enumerate().filter(|(_, n)| !n.is_empty()) {
             let frames = numbers.iter().map(|n| &outputs[*n].bytes[..]);
-            self.datapath.ports[place].transmitter.send(frames, |bytes, error| {
+            self.datapath.ports[place].attachment.transmitter.send(frames, |bytes, error| {
                 let (interface, counters) = &shared.interfaces[place];
                 if counters.refused.fetch_add(1, Ordering::Relaxed) == 0 {
                     let note = "interface refused a frame; more are only counted";
@@ -245,7 +246,7 @@ impl Loop {
         let shared = &self.datapath.shared;
         let mut total = 0;
         for (interface, (_, counters)) in self.datapath.ports.iter().zip(&shared.interfaces) {
-            let drops = interface.receiver.take_kernel_drops();
+            let drops = interface.attachment.receiver.take_kernel_drops();
             counters.kernel_drops.fetch_add(drops, Ordering::Relaxed);
             total += drops;
         }
@@ -257,6 +258,12 @@ impl Loop {
         drop(lateness);
         // The wall clock may be adjusted while we run.
         self.wall_offset = shared.clock.wall_offset();
+        let ports = self.datapath.ports.iter_mut().zip(&shared.interfaces).zip(&mut self.polls[1..]);
+        for ((port, (interface, _)), poll) in ports {
+            if port.reopening.renew(interface, &mut port.attachment) {
+                *poll = poll_entry(port.attachment.receiver.fd());
+            }
+        }
         self.flush_captures();
     }
 
@@ -296,11 +303,11 @@ impl Loop {
     /// Logs why poll reports an error, once for an interface that is down.
     fn note_error(&mut self, place: usize) {
         let (interface, _) = &self.datapath.shared.interfaces[place];
-        let Some(error) = self.datapath.ports[place].receiver.take_error() else { return };
+        let Some(error) = self.datapath.ports[place].attachment.receiver.take_error() else { return };
         if error.raw_os_error() != Some(libc::ENETDOWN) {
             tracing::warn!(interface, %error, "reading failed");
         } else if !std::mem::replace(&mut self.down[place], true) {
-            tracing::warn!(interface, "interface is down; it is used again when it comes up");
+            tracing::warn!(interface, "interface is down or gone; it is used again when it is there and up");
         }
     }
 }

@@ -5,6 +5,7 @@
 //! | `cli`, `args`, `ignored` | the command line; a switch that starts; its flags without effect |
 //! | `run`, `error` | a switch until a signal; errors that end it |
 //! | `datapath`, `clock`, `lateness` | the thread that moves packets; its clock; how late it serves them |
+//! | `attachment` | a port's sockets, also where its interface is made again |
 //! | `rx`, `ring`, `tx`, `socket` | reception; a ring in shared memory; sending; packet sockets |
 //! | `frame`, `pcapng` | repairs of received frames; files of packets |
 //! | `shared` | state that the data path's thread and the control plane share |
@@ -16,6 +17,7 @@
 
 mod answer;
 mod args;
+mod attachment;
 mod cli;
 mod clock;
 mod connections;

@@ -15,16 +15,15 @@ use tokio::sync::oneshot;
 use tonic::transport::server::Server;
 
 use super::args::{default_control_socket, SwitchArgs};
+use super::attachment::{Attachment, Reopening};
 use super::connections::Connections;
 use super::control::ControlSocket;
 use super::datapath::{Datapath, PortInterface};
 use super::error::{system, ShellError};
 use super::pcapng::Capture;
-use super::rx::FrameReceiver;
 use super::server::P4RuntimeService;
 use super::shared::Shared;
 use super::thrift;
-use super::tx::Transmitter;
 use crate::core::{QueueRegisters, Switch};
 use crate::p4rt::{PipelineConfig, Runtime};
 
@@ -119,9 +118,8 @@ fn assemble(args: &SwitchArgs) -> Result<(Switch, Vec<PortInterface>), ShellErro
     let mut ports = Vec::new();
     for (port, name) in &interfaces {
         let capture = args.pcap.as_deref().map(|dir| Capture::create(dir, name)).transpose()?;
-        let receiver = FrameReceiver::open(name)?;
-        let transmitter = Transmitter::open(receiver.index())?;
-        ports.push(PortInterface { port: *port, receiver, transmitter, capture });
+        let attachment = Attachment::open(name)?;
+        ports.push(PortInterface { port: *port, attachment, reopening: Reopening::default(), capture });
     }
     Ok((switch, ports))
 }

@@ -9,7 +9,7 @@ use libc::c_int;
 use super::error::ShellError;
 use super::frame::{complete_checksum, insert_vlan_tag, VlanTag, VLAN_TAG};
 use super::ring::{Ring, RingSlot, VNET_HEADER};
-use super::socket::{bind, interface_index, option, packet_socket, set_option};
+use super::socket::{bind, bound_index, interface_index, option, packet_socket, set_option};
 use crate::core::MAX_FRAME;
 
 /// The most and the fewest frames that the ring holds before the kernel drops frames.
@@ -93,6 +93,11 @@ impl FrameReceiver {
     /// The interface's index.
     pub fn index(&self) -> c_int {
         self.index
+    }
+
+    /// Whether the interface with this index is the one that it attached to, and has been there since.
+    pub fn is_attached_to(&self, index: c_int) -> bool {
+        bound_index(&self.socket) == index
     }
 
     /// The descriptor to poll.

@@ -39,6 +39,17 @@ pub fn bind(socket: &OwnedFd, index: c_int, protocol: c_int) -> io::Result<()> {
     succeeded(unsafe { libc::bind(socket.as_raw_fd(), pointer.cast(), length) })
 }
 
+/// The index of the interface that a socket is bound to: -1 once that has gone, for good.
+pub fn bound_index(socket: &OwnedFd) -> c_int {
+    // SAFETY: sockaddr_ll is plain integers, for which zero is valid.
+    let mut address: libc::sockaddr_ll = unsafe { zeroed() };
+    let mut length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
+    let pointer: *mut libc::sockaddr_ll = &mut address;
+    // SAFETY: the pointer is to `length` writable bytes that outlive the call.
+    let asked = succeeded(unsafe { libc::getsockname(socket.as_raw_fd(), pointer.cast(), &mut length) });
+    asked.map_or(-1, |()| address.sll_ifindex)
+}
+
 /// Sets a socket option to a plain value.
 pub fn set_option<T: Copy>(socket: &OwnedFd, level: c_int, option: c_int, value: &T) -> io::Result<()> {
     let pointer: *const T = value;
