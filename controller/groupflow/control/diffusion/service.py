@@ -22,7 +22,7 @@ from groupflow.model.topology import Topology
 from groupflow.p4rt.device import Device
 from groupflow.p4rt.entries import Entries
 from groupflow.p4rt.program import Program
-from groupflow.store.interface import Store, Transaction
+from groupflow.store.interface import Store, StoreError, Transaction
 
 MAX_BRANCHES = 16
 APPLY_SECONDS = 5.0
@@ -112,7 +112,11 @@ class Diffusion:
         record = FlowRecord(number, request, delays)
         flow = self._place(record, places)
         self._events.tell("diffusion-installed", flow=number, name=request.name, warning=flow.warning)
-        await self._store.commit(Transaction({FLOWS.key(number): FLOWS.dump(record)}))
+        try:
+            await self._store.commit(Transaction({FLOWS.key(number): FLOWS.dump(record)}))
+        except StoreError:
+            self._take_out(flow)
+            raise
         async with asyncio.timeout(APPLY_SECONDS):
             for switch, entries in flow.entries.items():
                 await self._devices[switch].settled(list(entries))
@@ -120,14 +124,19 @@ class Diffusion:
 
     async def remove(self, flow: int) -> None:
         """Ends the control of a flow. Raises Error."""
-        gone = self.get(flow)
-        for switch in gone.entries:
-            self._devices[switch].desired.replace(("diffusion", flow), {})
-        if stream := gone.stream:
-            self._fabric.control(stream, {})
-        del self.flows[flow]
-        self._events.tell("diffusion-removed", flow=flow, name=gone.record.request.name)
+        self.get(flow)
         await self._store.commit(Transaction({FLOWS.key(flow): None}))
+        if gone := self.flows.get(flow):  # another request may have removed it meanwhile
+            self._take_out(gone)
+
+    def _take_out(self, flow: ControlledFlow) -> None:
+        number = flow.record.flow
+        for switch in flow.entries:
+            self._devices[switch].desired.replace(("diffusion", number), {})
+        if stream := flow.stream:
+            self._fabric.control(stream, {})
+        del self.flows[number]
+        self._events.tell("diffusion-removed", flow=number, name=flow.record.request.name)
 
     async def restore(self) -> None:
         """Takes over the flows of an earlier controller. Raises StoreError."""

@@ -7,6 +7,7 @@ two requests never see half of each other. Then it is stored, and the switches a
 import asyncio
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -33,7 +34,7 @@ from groupflow.control.sessions.requests import JoinAnswer, JoinRequest, Options
 from groupflow.model.session import LAST_SESSION, NewSession, NewTcp
 from groupflow.p4rt.device import ApplyError
 from groupflow.p4rt.messages import NoticeKind
-from groupflow.store.interface import Store, Transaction
+from groupflow.store.interface import Store, StoreError, Transaction
 
 
 class SessionManager:
@@ -63,6 +64,8 @@ class SessionManager:
         self._events = events
         self._wall = wall
         self._last_session = 0
+        self._unsaved: dict[str, str | None] = {}
+        """writes that the store refused"""
 
     # --- sessions ---
 
@@ -92,13 +95,14 @@ class SessionManager:
         self._last_session = session
         self._events.tell("session-created", session=session)
         writes: dict[str, str | None] = {SESSIONS.key(session): SESSIONS.dump(record)}
-        if record.tcp is None:
-            await self._save(writes)
-            return self.sessions[session]
         try:
+            if record.tcp is None:
+                await self._save(writes)
+                return self.sessions[session]
             await self.finish(self.followers.changed(session), writes)
-        except ApplyError:
-            await self.delete(session)
+        except (ApplyError, StoreError):
+            with suppress(StoreError):  # what was refused is not listed, whatever the store does
+                await self.delete(session)
             raise
         if problems := await self.followers.settled(session):
             await self.delete(session)
@@ -179,8 +183,10 @@ class SessionManager:
         }
         try:
             await self.finish(installed, writes)
-        except ApplyError as error:
-            await self.remove(ask.session, member.id, "left", str(error))
+        except (ApplyError, StoreError) as error:
+            if isinstance(error, ApplyError) or member.id not in before.members:
+                with suppress(StoreError):
+                    await self.remove(ask.session, member.id, "left", str(error))
             raise
         if member.role == "listener":
             await self.followers.settled(ask.session)
@@ -320,7 +326,14 @@ class SessionManager:
             await saving
 
     async def _save(self, writes: dict[str, str | None]) -> None:
-        await self._store.commit(Transaction({**writes, **self._fabric.take_writes()}))
+        """Stores what was decided, with what the store refused before: it is in effect."""
+        writes = {**self._unsaved, **writes, **self._fabric.take_writes()}
+        self._unsaved = {}
+        try:
+            await self._store.commit(Transaction(writes))
+        except StoreError:
+            self._unsaved = {**self._unsaved, **writes}  # commits end in their order: these are newer
+            raise
 
     def _joined(self, session: Session, member: Member, ask: JoinRequest) -> JoinAnswer:
         source, start = (member.id, 1) if member.role == "sender" else (0, 0)
