@@ -248,8 +248,9 @@ fn for_each_entry(
     forwarding: &Forwarding, tables: Vec<(u32, &BoundTable)>, filter: Option<&TableEntry>,
     mut visit: impl FnMut(TableEntry, EntryResources),
 ) -> Result<(), Status> {
-    let is_one = |entry: &&TableEntry| !entry.r#match.is_empty() || entry.priority != 0;
-    let one = filter.filter(|entry| entry.table_id != 0).filter(is_one);
+    let one = filter.filter(|entry| entry.table_id != 0 && !entry.r#match.is_empty());
+    let priority =
+        filter.and_then(|entry| u32::try_from(entry.priority).ok()).filter(|priority| *priority != 0);
     for (id, table) in tables {
         if let Some(entry) = filter.filter(|entry| entry.is_default_action) {
             let resources = forwarding.pipeline.default_resources(table.table).map_err(table::refusal)?;
@@ -262,7 +263,8 @@ fn for_each_entry(
             visit(key_message(id, table, &key), view.resources);
             continue;
         }
-        for view in forwarding.pipeline.table_entries(table.table).map_err(table::refusal)? {
+        let all = forwarding.pipeline.table_entries(table.table).map_err(table::refusal)?;
+        for view in all.filter(|view| priority.map_or(true, |wanted| wanted == view.entry.key.priority)) {
             visit(key_message(id, table, &view.entry.key), view.resources);
         }
     }

@@ -17,6 +17,7 @@ use super::update::{Found, UpdateKind};
 use crate::core::{Forwarding, MAX_PORT};
 use crate::proto::p4::v1::action_profile_action::WatchKind as PartWatch;
 use crate::proto::p4::v1::action_profile_group::member::WatchKind as MemberWatch;
+use crate::proto::p4::v1::entity::Entity as Kinds;
 use crate::proto::p4::v1::table_action::Type;
 use crate::proto::p4::v1::{Action, ActionProfileGroup, ActionProfileMember, TableAction};
 
@@ -208,24 +209,29 @@ pub fn write_group(
 }
 
 /// Adds the members that a request asks for.
-pub fn read_members(state: &ControlState, filter: &ActionProfileMember, found: &mut Found<'_>) {
-    let wanted = (filter.action_profile_id, filter.member_id);
-    for (_, member) in state.profiles.members.iter().filter(|(key, _)| is_wanted(wanted, **key)) {
-        found(member.clone().into());
-    }
+pub fn read_members(
+    state: &ControlState, filter: &ActionProfileMember, found: &mut Found<'_>,
+) -> Result<(), Status> {
+    read(state, &state.profiles.members, (filter.action_profile_id, filter.member_id), found)
 }
 
 /// Adds the groups that a request asks for.
-pub fn read_groups(state: &ControlState, filter: &ActionProfileGroup, found: &mut Found<'_>) {
-    let wanted = (filter.action_profile_id, filter.group_id);
-    for (_, group) in state.profiles.groups.iter().filter(|(key, _)| is_wanted(wanted, **key)) {
-        found(group.clone().into());
-    }
+pub fn read_groups(
+    state: &ControlState, filter: &ActionProfileGroup, found: &mut Found<'_>,
+) -> Result<(), Status> {
+    read(state, &state.profiles.groups, (filter.action_profile_id, filter.group_id), found)
 }
 
 /// Zero stands for all profiles, and all of their members or groups.
-fn is_wanted((profile, id): (u32, u32), key: (u32, u32)) -> bool {
-    (profile == 0 || profile == key.0) && (id == 0 || id == key.1)
+fn read<T: Clone + Into<Kinds>>(
+    state: &ControlState, known: &BTreeMap<(u32, u32), T>, (of, id): (u32, u32), found: &mut Found<'_>,
+) -> Result<(), Status> {
+    if of != 0 {
+        profile(&state.config.binding, of)?;
+    }
+    let wanted = known.iter().filter(|(key, _)| (of == 0 || of == key.0) && (id == 0 || id == key.1));
+    wanted.for_each(|(_, part)| found(part.clone().into()));
+    Ok(())
 }
 
 /// The profile of an id, with the tables that use it.

@@ -45,7 +45,6 @@ fn is_bare(filter: &TableEntry) -> bool {
     no_key && filter.action.is_none() && filter.controller_metadata == 0 && filter.metadata.is_empty()
 }
 
-#[allow(deprecated)]
 fn read_table(
     state: &ControlState, forwarding: &Forwarding, (id, table): (u32, &BoundTable), filter: &TableEntry,
     now: Nanos, found: &mut Found<'_>,
@@ -56,7 +55,7 @@ fn read_table(
     let matches = (!filter.r#match.is_empty())
         .then(|| matching::of_fields(&table.fields, &filter.r#match))
         .transpose()?;
-    let action = filter.action.as_ref().map(|action| wanted_action(table, action)).transpose()?;
+    let action = wanted_action(table, filter)?;
     let priority = u32::try_from(filter.priority).map_err(|_| Status::invalid("priority: it is negative"))?;
     let mut visit = |view: EntryView| {
         let entry = &view.entry;
@@ -70,10 +69,7 @@ fn read_table(
             && (priority == 0 || priority == entry.key.priority)
             && action.map_or(true, |id| action_id(table, &entry.call) == Some(id));
         if let Some(message) = wanted.then(message) {
-            let noted = (filter.controller_metadata == 0
-                || filter.controller_metadata == message.controller_metadata)
-                && (filter.metadata.is_empty() || filter.metadata == message.metadata);
-            if noted {
+            if is_noted(filter, &message) {
                 found(message.into());
             }
         }
@@ -98,8 +94,12 @@ fn read_default(
         return Err(Status::invalid("match, priority: the default entry has none"));
     }
     idle::check(table, filter)?;
+    let wanted = wanted_action(table, filter)?;
     let call = forwarding.pipeline.table_default(table.table).map_err(table::refusal)?;
     let resources = forwarding.pipeline.default_resources(table.table).map_err(table::refusal)?;
+    if wanted.is_some() && wanted != call.as_ref().and_then(|call| action_id(table, call)) {
+        return Ok(());
+    }
     let entry = TableEntry {
         table_id: filter.table_id,
         action: call.and_then(|call| action(table, &call)),
@@ -111,8 +111,9 @@ fn read_default(
         None => entry,
     };
     let counter = resources.counter.filter(|_| table.direct_counter);
-    let entry = with_resources(entry, table, filter, EntryResources { counter, ..resources });
-    found(entry.into());
+    if is_noted(filter, &entry) {
+        found(with_resources(entry, table, filter, EntryResources { counter, ..resources }).into());
+    }
     Ok(())
 }
 
@@ -180,19 +181,25 @@ fn with_resources(
     }
 }
 
-fn wanted_action(table: &BoundTable, action: &TableAction) -> Result<u32, Status> {
-    match &action.r#type {
-        Some(table_action::Type::Action(action)) if !action.params.is_empty() => {
-            Err(Status::invalid("action: entries can be asked for by action, not by its parameters"))
+/// The action whose entries are asked for. Its parameters do not count, nor which member or group of a profile
+/// is named: a client may ask for an entry as it has written it.
+fn wanted_action(table: &BoundTable, filter: &TableEntry) -> Result<Option<u32>, Status> {
+    match filter.action.as_ref().and_then(|action| action.r#type.as_ref()) {
+        Some(table_action::Type::Action(Action { action_id: id, .. })) if *id != 0 => {
+            if !table.actions.contains_key(id) {
+                return Err(Status::invalid(format!("action_id: the table has no action {id}")));
+            }
+            Ok(Some(*id))
         }
-        Some(table_action::Type::Action(action)) if table.actions.contains_key(&action.action_id) => {
-            Ok(action.action_id)
-        }
-        Some(table_action::Type::Action(action)) => {
-            Err(Status::invalid(format!("action_id: the table has no action {}", action.action_id)))
-        }
-        _ => Err(Status::invalid("action: the table has no action profile")),
+        _ => Ok(None),
     }
+}
+
+/// Whether an entry has the notes that a request asks for.
+#[allow(deprecated)]
+fn is_noted(filter: &TableEntry, entry: &TableEntry) -> bool {
+    (filter.controller_metadata == 0 || filter.controller_metadata == entry.controller_metadata)
+        && (filter.metadata.is_empty() || filter.metadata == entry.metadata)
 }
 
 fn action_id(table: &BoundTable, call: &ActionCall) -> Option<u32> {

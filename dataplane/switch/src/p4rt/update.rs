@@ -163,14 +163,8 @@ fn read_entities(
         Kinds::DirectCounterEntry(filter) => direct::read_counter(state, forwarding, filter, found),
         Kinds::DirectMeterEntry(filter) => direct::read_meter(state, forwarding, filter, found),
         Kinds::DigestEntry(filter) => digest::read(state, filter, found),
-        Kinds::ActionProfileMember(filter) => {
-            profiles::read_members(state, filter, found);
-            Ok(())
-        }
-        Kinds::ActionProfileGroup(filter) => {
-            profiles::read_groups(state, filter, found);
-            Ok(())
-        }
+        Kinds::ActionProfileMember(filter) => profiles::read_members(state, filter, found),
+        Kinds::ActionProfileGroup(filter) => profiles::read_groups(state, filter, found),
         Kinds::ValueSetEntry(filter) => value_sets::read(state, filter, found),
         Kinds::ExternEntry(_) => Err(Status::unimplemented("this entity: not supported")),
     }

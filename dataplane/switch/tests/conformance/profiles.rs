@@ -112,11 +112,9 @@ fn entries_have_the_action_of_their_member_also_when_it_changes() {
     bed.apply(Type::Modify, second.clone()).unwrap();
     assert_eq!(ports(&mut bed, 1, MS), [3; 30]);
     assert_eq!(bed.read(ActionProfileMember::default()).unwrap(), [Kinds::from(second)]);
-    let Kinds::TableEntry(read) =
-        bed.read(TableEntry { table_id: to_member.table_id, ..TableEntry::default() }).unwrap().remove(0)
-    else {
-        panic!("no entry")
-    };
+    let unknown = ActionProfileMember { action_profile_id: PROFILE + 1, ..ActionProfileMember::default() };
+    assert_eq!(bed.read(unknown).unwrap_err().code, Code::InvalidArgument);
+    let Kinds::TableEntry(read) = bed.read(to_member.clone()).unwrap().remove(0) else { panic!("no entry") };
     assert_eq!(read.action, to_member.action, "as it was written");
     assert_eq!(bed.refused(Type::Delete, first.clone()).0, Code::FailedPrecondition);
     bed.apply(Type::Delete, to_member).unwrap();
@@ -161,6 +159,7 @@ fn an_entry_brings_its_group_along() {
     let (two, one, none) = (one_shot(vec![part(2), part(3)]), one_shot(vec![part(4)]), one_shot(vec![]));
     let (two, one, none) = (entry(&bed, 1, two), entry(&bed, 1, one), entry(&bed, 1, none));
     bed.apply(Type::Insert, two.clone()).unwrap();
+    assert_eq!(bed.read(two.clone()).unwrap(), [Kinds::from(two.clone())], "as it was written");
     let left = ports(&mut bed, 1, 0);
     assert_eq!([2, 3].map(|port| left.iter().filter(|other| **other == port).count()), [15, 15]);
     assert_eq!(bed.refused(Type::Insert, one.clone()).0, Code::AlreadyExists);

@@ -268,6 +268,11 @@ fn direct_counters() {
     assert_eq!(bed.apply(Type::Modify, direct(Some(CounterData::default()))), Ok(()));
     assert_eq!(bed.read(direct(None)).unwrap(), [Kinds::from(direct(Some(CounterData::default())))]);
     assert_eq!(bed.read(DirectCounterEntry::default()).unwrap().len(), 1);
+    let of_priority = |priority| {
+        let table_entry = Some(TableEntry { table_id: entry.table_id, priority, ..TableEntry::default() });
+        bed.read(DirectCounterEntry { table_entry, data: None }).unwrap().len()
+    };
+    assert_eq!((of_priority(1), of_priority(2)), (1, 0), "a priority alone is a filter");
     assert_eq!(bed.refused(Type::Insert, direct(None)).1, "direct_counter_entry: it can only be modified");
     bed.apply(Type::Delete, entry).unwrap();
     assert_eq!(bed.refused(Type::Modify, direct(None)).0, Code::NotFound);
