@@ -178,6 +178,7 @@ class NativeSwitch:
         """Serialised p4.v1.Entity, with wildcards, to those that match. Raises ValueError."""
 
     def inject(self, port: int, packet: bytes, now_ns: int) -> None: ...
+    def holds_packets(self) -> bool: ...
     def packet_out(self, payload: bytes, metadata: list[tuple[int, bytes]], now_ns: int) -> None:
         """A packet-out with its metadata (id and value). Raises ValueError."""
 

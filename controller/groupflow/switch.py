@@ -4,8 +4,9 @@ The switch never acts by itself: time is the caller's, in integer nanoseconds.
 """
 
 import json
+import warnings
 from collections.abc import Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -48,6 +49,10 @@ class WriteError(Error):
         super().__init__("; ".join(f"update {index}: {message}" for index, _, message in errors))
 
 
+class StillInside(UserWarning):
+    """Packets have not left yet, such as recirculated ones."""
+
+
 def explain(trace: Mapping[str, Any]) -> str:
     """A trace as text for people, as `gfswitch trace` prints it."""
     return render_trace(json.dumps({"switch": 0, **trace}))
@@ -67,14 +72,17 @@ class Switch:
     for port, time_ns, frame in switch.run(1, scapy_packet): ...
     """
 
-    def __init__(self, native: NativeSwitch, schema: finsy.P4Schema) -> None:
+    def __init__(self, native: NativeSwitch, schema: finsy.P4Schema, ports: Sequence[int]) -> None:
         self._native = native
+        self._ports = ports
         self._schema = schema
         self._in_names = self._metadata_names("packet_in")
         self._out_ids = {name: (ident, bits) for ident, (name, bits) in self._metadata("packet_out").items()}
         self.packet_ins: list[PacketIn] = []
         self.traces: list[dict[str, Any]] = []
         """ways of packets; `explain` makes text of one"""
+        self.due_ns: int | None = None
+        """when something happens in the switch next, after the last `advance`; None: nothing will"""
 
     @classmethod
     def load(
@@ -94,10 +102,9 @@ class Switch:
         Raises OSError when a file cannot be read, ValueError when its content is refused.
         """
         info = Path(p4info).read_text()
-        native = NativeSwitch(
-            Path(json).read_text(), info, list(ports), list(links), cpu_port, drop_port, priority_queues, seed
-        )
-        return cls(native, schema(info))
+        ports, program = list(ports), Path(json).read_text()
+        native = NativeSwitch(program, info, ports, list(links), cpu_port, drop_port, priority_queues, seed)
+        return cls(native, schema(info), ports)
 
     @classmethod
     def groupflow(cls, **options: Any) -> "Switch":
@@ -123,7 +130,10 @@ class Switch:
         return [e if e.HasField("extern_entry") else decode_entity(e, self._schema) for e in found]
 
     def inject(self, port: int, packet: bytes | SupportsBytes, now_ns: int = 0) -> None:
-        """Gives the switch a frame that arrives on `port`: bytes, or a scapy packet."""
+        """Gives the switch a frame that arrives on `port`: bytes, or a scapy packet. Raises ValueError where
+        there is no such port."""
+        if port not in self._ports:
+            raise ValueError(f"there is no port {port}; there are {', '.join(map(str, self._ports))}")
         self._native.inject(port, bytes(packet), now_ns)
 
     def packet_out(self, payload: bytes | SupportsBytes, now_ns: int = 0, **metadata: int) -> None:
@@ -141,7 +151,7 @@ class Switch:
 
     def advance(self, now_ns: int) -> list[Output]:
         """Lets time pass until `now_ns`. Returns frames sent by then; packet-ins go to `packet_ins`."""
-        outputs, packet_ins, _ = self._native.advance(now_ns)
+        outputs, packet_ins, self.due_ns = self._native.advance(now_ns)
         self.packet_ins += [
             PacketIn(payload, {self._in_names[i]: int.from_bytes(value, "big") for i, value in metadata})
             for payload, metadata in packet_ins
@@ -153,13 +163,16 @@ class Switch:
     ) -> list[Output]:
         """Gives the switch a frame, and returns its output: `inject`, then `advance` to the same time.
 
-        `trace`: the way of the packet goes to `traces`, if the packet has left by then.
+        A packet that is recirculated, or waits for a link or a queue, leaves later: then this warns
+        (StillInside). `trace`: the way of the packet goes to `traces`, if the packet has left by then.
         """
-        if not trace:
+        with self.traced(port=port) if trace else nullcontext():
             self.inject(port, packet, now_ns)
-            return self.advance(now_ns)
-        with self.traced(port=port):
-            return self.run(port, packet, now_ns)
+            outputs = self.advance(now_ns)
+        if self._native.holds_packets():
+            then = "a queue holds it" if self.due_ns is None else f"call advance({self.due_ns})"
+            warnings.warn(f"a packet is still inside the switch: {then}", StillInside, stacklevel=2)
+        return outputs
 
     @contextmanager
     def traced(

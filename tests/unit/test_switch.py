@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import pytest
 
 from groupflow import Switch
-from groupflow.switch import explain
+from groupflow.switch import StillInside, explain
 
 PROGRAM = Path(__file__).parents[2] / "dataplane" / "switch" / "tests" / "programs" / "queues.json"
 MS = 1_000_000
@@ -145,3 +146,24 @@ def test_dropped_packets_alone_are_traced(switch: Switch) -> None:
         switch.traced(match=["a.b=1"]),
     ):
         pass
+
+
+def test_a_port_that_is_not_there_is_refused(switch: Switch) -> None:
+    for port in (0, 9, 510, -1, 1 << 20):
+        with pytest.raises(ValueError, match=f"there is no port {port}; there are 1, 2, 3, 4, 5, 6, 7, 8"):
+            switch.run(port, frame(2, 4))
+
+
+def test_a_packet_that_is_still_inside_is_told(switch: Switch) -> None:
+    with pytest.warns(StillInside, match=r"a packet is still inside the switch: call advance\(1000000\)"):
+        assert switch.run(1, frame(2, 4)) == []
+    assert times(switch, switch.due_ns or 0) == [MS]
+    assert switch.due_ns is None
+    switch.set_queue(3, 4, paused=True)
+    with pytest.warns(StillInside, match="a queue holds it"):
+        assert switch.run(1, frame(3, 4), MS) == []
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        switch.set_queue(3, 4, paused=False)
+        assert len(switch.advance(MS)) == 1
+        assert len(switch.run(1, frame(4, 4), MS)) == 1

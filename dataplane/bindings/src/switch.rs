@@ -123,6 +123,11 @@ impl NativeSwitch {
         self.switch.inject(Nanos(now_ns), Port(port), packet);
     }
 
+    /// Whether packets are inside.
+    fn holds_packets(&self) -> bool {
+        self.switch.holds_packets()
+    }
+
     /// Takes a packet that the controller sends.
     fn packet_out(&mut self, payload: Vec<u8>, metadata: Vec<(u32, Vec<u8>)>, now_ns: u64) -> PyResult<()> {
         let packet = packet_out_message(payload, metadata);

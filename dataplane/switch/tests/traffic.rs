@@ -260,7 +260,9 @@ fn a_recirculated_frame_keeps_its_fields_and_takes_its_time() {
     let mut bed = Testbed::new(&[]);
     bed.when_to(1, "go_round", &[2]);
     bed.inject(0, 1, &frame(1, 0x0800, 60));
+    assert!(bed.switch.holds_packets());
     assert_eq!(bed.left(MS), [(3 * LOOPBACK_DELAY.0, 2)]);
+    assert!(!bed.switch.holds_packets());
 }
 
 #[test]

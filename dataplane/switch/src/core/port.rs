@@ -169,6 +169,12 @@ impl PortState {
         }
     }
 
+    /// Whether packets wait, or are on the links.
+    pub fn holds_packets(&self) -> bool {
+        let on_wire = self.in_wire.due().or(self.out_wire.due()).is_some();
+        on_wire || !self.in_queue.is_empty() || self.out_queues.states().any(|(_, queue)| queue.packets > 0)
+    }
+
     /// Starts new high-water marks.
     pub fn reset_high_water(&mut self) {
         self.in_queue.reset_high_water();

@@ -367,6 +367,11 @@ impl Switch {
     pub fn reset_high_water(&mut self) {
         self.ports.iter_mut().for_each(PortState::reset_high_water);
     }
+    /// Whether packets are inside: in queues, on links, or on their way to ingress again.
+    pub fn holds_packets(&self) -> bool {
+        !self.loopback.is_empty() || self.ports.iter().any(PortState::holds_packets)
+    }
+
 
     pub(super) fn place(&self, port: Port) -> Option<u16> {
         self.places.get(usize::from(port.0)).copied().flatten()
