@@ -127,13 +127,15 @@ control GroupflowEgress(inout headers_t hdr, inout metadata_t meta,
                         inout standard_metadata_t standard_metadata) {
     Neighbours() neighbours;
     ProbeStamp() probe_stamp;
+    CountOwnRepair() own_repair;
     CountDeparture() departure;
     ExternalReport() external_report;
     QueueMirror() queue_mirror;
 
     apply {
         if (meta.bridged.from_agent == 1 && standard_metadata.egress_port == meta.bridged.agent_port) {
-            mark_to_drop(standard_metadata);   // the agent's own repair: it has it
+            own_repair.apply();
+            mark_to_drop(standard_metadata);
         } else {
             if (standard_metadata.egress_rid != 0) {
                 neighbours.apply(hdr, standard_metadata.egress_rid);

@@ -85,7 +85,7 @@ control AckAggregation(inout headers_t hdr, inout metadata_t meta) {
         if (reset) {
             meta.punt = PUNT_RESET;
         } else if (!advanced && !answers) {
-            meta.drop_reason = DROP_ABSORBED;
+            meta.drop_reason = ABSORBED;
         } else if (meta.stream.ack_group == 0) {
             meta.drop_reason = DROP_NO_UPSTREAM;
         } else {

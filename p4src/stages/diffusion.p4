@@ -171,7 +171,7 @@ control Report(inout headers_t hdr, inout metadata_t meta, in hop_t hop, in bit<
         branch_reports.apply(hdr.tick.flow, hop.combine, depth, rate);
 
         if (hop.send == 0) {
-            meta.drop_reason = DROP_ABSORBED;
+            meta.drop_reason = ABSORBED;
         } else {
             hdr.feedback.setValid();
             hdr.feedback.flow = hdr.tick.flow;
@@ -248,7 +248,7 @@ control Diffusion(inout headers_t hdr, inout metadata_t meta) {
             state.apply(hop.cell, heard, hop.r, hop.next_n, n);
             demand.apply(hop.link, hop.r, hop.next_n, n, j);
             if (heard) {
-                meta.drop_reason = DROP_ABSORBED;
+                meta.drop_reason = ABSORBED;
             } else {
                 report.apply(hdr, meta, hop, n, j);
                 j = hop.line_rate;

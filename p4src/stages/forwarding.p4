@@ -78,11 +78,12 @@ control Forwarding(inout headers_t hdr, inout metadata_t meta) {
         if (hdr.arp.isValid()) {
             // RFC 5227: a host without an address probes whether another has the one that it wants. A host
             // that asks for its own address announces it. An answer would say that another has it.
-            if (hdr.arp.operation == 1 && hdr.arp.sender_ip != 0
-                && hdr.arp.sender_ip != hdr.arp.target_ip) {
-                arp_responder.apply();
-            } else {
+            if (hdr.arp.operation != 1) {
                 meta.drop_reason = DROP_NO_ARP;
+            } else if (hdr.arp.sender_ip == 0 || hdr.arp.sender_ip == hdr.arp.target_ip) {
+                meta.drop_reason = ABSORBED;
+            } else {
+                arp_responder.apply();
             }
         } else if (hdr.group.isValid() && hdr.group.type != TYPE_REPAIR && hdr.group.type != TYPE_SYNC) {
             // From host to host go a cache's repairs, and its word where the stream is to a receiver whose

@@ -67,7 +67,7 @@ control Guard(in headers_t hdr, inout metadata_t meta) {
         session_mask = 0xffffffff;
         port_sources.apply();
         session_difference = session_difference & session_mask;
-        // An ARP probe (RFC 5227) comes from no address yet; forwarding.p4 drops it.
+        // An ARP probe (RFC 5227) comes from no address yet; forwarding.p4 absorbs it.
         bool arp_probe = hdr.arp.isValid() && source == 0;
         bool strange = mac_difference != 0 || (ip_difference != 0 && session_difference != 0);
         if (strange && !arp_probe) {

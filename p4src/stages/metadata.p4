@@ -16,20 +16,21 @@ const drop_reason_t DROP_UNKNOWN_BRANCH    = 10;  // acknowledgement or repair r
 const drop_reason_t DROP_UNKNOWN_TYPE      = 11;
 const drop_reason_t DROP_NO_UPSTREAM       = 12;  // to go up, where the stream has no upstream
 const drop_reason_t DROP_NOT_CONTROLLER    = 13;  // a message only the controller may send
-// Not a loss: the packet did its work here and need not go on.
-const drop_reason_t DROP_ABSORBED          = 14;  // an acknowledgement below the minimum, feedback, a tick
-const drop_reason_t DROP_WRONG_NEIGHBOUR   = 15;  // feedback from a port that is not downstream
-const drop_reason_t DROP_NOT_GENERATOR     = 16;  // a tick from an ordinary port
-const drop_reason_t DROP_UNKNOWN_FLOW      = 17;  // a tick for a flow that is not controlled here
-const drop_reason_t DROP_REFUSED           = 18;  // no TCP segment, to a refused address
-const drop_reason_t DROP_SPOOFED           = 19;  // an address that is not of the port's host
-const drop_reason_t DROP_NOT_AGENT         = 20;  // a repair or SYNC to a host, not from an agent
-const drop_reason_t DROP_NOT_SWITCH        = 21;  // a probe from a host
-const drop_reason_t DROP_FRAGMENT          = 22;  // a fragment that may hold a group header, or part of one
-const drop_reason_t DROP_FOREIGN_GROUP     = 23;  // a group header behind other ports than the group's
-const drop_reason_t DROP_METERED           = 24;  // a message to the controller, above the rate of its port
-const drop_reason_t DROP_BEYOND            = 25;  // an acknowledgement of packets that were not sent
+const drop_reason_t DROP_WRONG_NEIGHBOUR   = 14;  // feedback from a port that is not downstream
+const drop_reason_t DROP_NOT_GENERATOR     = 15;  // a tick from an ordinary port
+const drop_reason_t DROP_UNKNOWN_FLOW      = 16;  // a tick for a flow that is not controlled here
+const drop_reason_t DROP_REFUSED           = 17;  // no TCP segment, to a refused address
+const drop_reason_t DROP_SPOOFED           = 18;  // an address that is not of the port's host
+const drop_reason_t DROP_NOT_AGENT         = 19;  // a repair or SYNC to a host, not from an agent
+const drop_reason_t DROP_NOT_SWITCH        = 20;  // a probe from a host
+const drop_reason_t DROP_FRAGMENT          = 21;  // a fragment that may hold a group header, or part of one
+const drop_reason_t DROP_FOREIGN_GROUP     = 22;  // a group header behind other ports than the group's
+const drop_reason_t DROP_METERED           = 23;  // a message to the controller, above the rate of its port
+const drop_reason_t DROP_BEYOND            = 24;  // an acknowledgement of packets that were not sent
 #define DROP_REASONS 32
+// No drop: the packet did its work here and need not go on, such as an acknowledgement below the minimum,
+// feedback, a tick, an announcement. The counter `absorbed` has them.
+const drop_reason_t ABSORBED               = 0xff;
 
 typedef bit<3> queue_id_t;              // of the egress port. 1 to 6: controlled flows, 0: all else
 const queue_id_t QUEUE_FEEDBACK = 7;

@@ -61,8 +61,10 @@ control Refusal(inout headers_t hdr, inout metadata_t meta) {
     }
 
     apply {
-        if (!hdr.tcp.isValid() || (hdr.tcp.flags & TCP_RST) != 0) {
+        if (!hdr.tcp.isValid()) {
             meta.drop_reason = DROP_REFUSED;
+        } else if ((hdr.tcp.flags & TCP_RST) != 0) {
+            meta.drop_reason = ABSORBED;
         } else {
             segment = (bit<32>)hdr.ipv4.total_length;
             headers.apply();

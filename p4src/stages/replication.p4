@@ -9,7 +9,7 @@ control Replication(in headers_t hdr, inout metadata_t meta) {
             || (meta.bridged.from_agent == 1 && hdr.group.type == TYPE_REPAIR)) {
             meta.group = meta.stream.data_group;
             if (meta.group == 0) {
-                meta.drop_reason = DROP_ABSORBED;   // no branch below takes it yet
+                meta.drop_reason = ABSORBED;   // no branch below takes it yet
             }
         } else {
             meta.drop_reason = DROP_WRONG_PORT;

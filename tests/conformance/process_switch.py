@@ -188,6 +188,7 @@ class ProcessSwitch:
             self._stub.Write(request)
         counted = [("drops", index) for index in DROP.values()]
         counted += [("refusals", port) for port in self._wires.ports]
+        counted += [("absorbed", 0), ("own_repairs", 0)]
         self.write([~fy.P4CounterEntry(name, index=i, data=fy.P4CounterData()) for name, i in counted])
 
     def problem(self) -> str:

@@ -59,9 +59,6 @@ class SimRecorder:
                 switches[name]["problem"] = f"a {kind}, without P4"
         for name, (stats, clock) in self._stats(now_ns).items():
             switches[name] |= self._meter.switch(name, stats, clock)
-            switches[name]["drops"].pop(
-                "ingress", None
-            )  # most of it is feedback and absorbed acknowledgements
         self._add(empty_frame(now_ns / 1e9) | {"switches": switches})
 
     def _add(self, frame: Form) -> None:

@@ -113,7 +113,8 @@ class Results:
 
     @cached_property
     def signals(self) -> tuple[Drop, ...]:
-        """`ecn_marked`: packets marked at a port; `pauses`: times its neighbour was told to stop."""
+        """`ecn_marked`: packets marked at a port; `pauses`: times its neighbour was told to stop; `absorbed`:
+        packets that had done their work at a switch; `aborted`: TCP streams that an agent gave up."""
         return tuple(Drop(**form) for form in self.summary["signals"])
 
     @cached_property

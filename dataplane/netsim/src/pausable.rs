@@ -152,7 +152,7 @@ impl Pausable {
         sample.dropped("no_route", self.ports.no_route);
         for (number, port) in self.ports.iter() {
             port.queue.sample(number, sample);
-            sample.signalled(number, "pauses", port.restraint.pauses());
+            sample.signalled(Some(number), "pauses", port.restraint.pauses());
         }
     }
 }

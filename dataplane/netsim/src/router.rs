@@ -77,7 +77,7 @@ impl PortQueue {
     pub fn sample(&self, port: u16, sample: &mut NodeSample<'_>) {
         sample.queue(port, 0, self.packets, self.bytes);
         sample.dropped_by_queue(port, 0, self.full);
-        sample.signalled(port, "ecn_marked", self.marker.marked());
+        sample.signalled(Some(port), "ecn_marked", self.marker.marked());
     }
 }
 

@@ -126,7 +126,8 @@ pub struct Sample {
     pub caches: Vec<CacheSample>,
     /// The drops from the beginning of the run.
     pub drops: Drops,
-    /// Frames marked (`ecn_marked`) and neighbours told to stop (`pauses`), from the beginning of the run.
+    /// Frames marked (`ecn_marked`), neighbours told to stop (`pauses`), packets that had done their work
+    /// (`absorbed`) and TCP streams that agents gave up (`aborted`), from the beginning of the run.
     pub signals: Drops,
     /// Frames that switches and routers took from the beginning of the run.
     pub hops: u64,
@@ -171,9 +172,9 @@ impl NodeSample<'_> {
         count(&mut self.sample.drops, site, packets);
     }
 
-    /// Adds marks, or pauses, that senders and neighbours were told at a port.
-    pub fn signalled(&mut self, port: u16, reason: &'static str, packets: u64) {
-        let site = DropSite { node: self.node, port: Some(port), queue: None, reason };
+    /// Adds events that are no drops, at a port or of the whole node.
+    pub fn signalled(&mut self, port: Option<u16>, reason: &'static str, packets: u64) {
+        let site = DropSite { node: self.node, port, queue: None, reason };
         count(&mut self.sample.signals, site, packets);
     }
 }

@@ -130,7 +130,8 @@ impl P4Switch {
     }
 
     pub fn sample(&self, sample: &mut NodeSample<'_>) {
-        let SwitchStats { drops, ports, .. } = self.switch.stats();
+        let SwitchStats { drops, absorbed, ports, .. } = self.switch.stats();
+        sample.signalled(None, "absorbed", absorbed);
         sample.dropped("ingress", drops.ingress);
         sample.dropped("no_program", drops.no_program);
         sample.dropped("no_such_port", drops.no_such_port);

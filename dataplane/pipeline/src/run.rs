@@ -22,6 +22,9 @@ use crate::state::table::TableState;
 use crate::state::{EngineParts, Externs};
 use crate::trace::FieldMatch;
 
+/// The word of packets that a program takes out because they have done their work.
+const ABSORBED: &str = "absorbed";
+
 /// A pipeline's engine with the packet at work.
 #[derive(Debug)]
 pub(crate) struct Runner {
@@ -155,7 +158,7 @@ impl Runner {
         if let Some(reason) = self.context.failed() {
             return Ingress::nothing(Verdict::Drop(reason));
         }
-        let mut done = Ingress::nothing(self.verdict());
+        let mut done = Ingress::nothing(self.verdict(parts.program));
         let context = &self.context;
         if context.clone_list != 0 || context.resubmit != 0 || !parts.externs.digests.is_empty() {
             self.asides(parts, arrival, bytes, &mut done);
@@ -173,14 +176,28 @@ impl Runner {
 
     /// The fate of the packet, unless it is resubmitted.
     #[inline]
-    fn verdict(&self) -> Verdict {
+    fn verdict(&self, program: &Program) -> Verdict {
         let context = &self.context;
         if context.group != 0 {
             Verdict::Multicast(context.group as u16)
         } else if context.egress_spec == context.drop_port {
-            Verdict::Drop(DropReason::Marked)
+            Verdict::Drop(self.marked(program))
         } else {
             Verdict::Unicast(Port(context.egress_spec as u16))
+        }
+    }
+
+    /// The program's word for what becomes of the packet: that of its last count by reason.
+    pub fn reason<'a>(&self, program: &'a Program) -> Option<&'a str> {
+        let counter = &program.counters[self.context.counter.checked_sub(1)? as usize];
+        counter.reasons.get(usize::try_from(self.context.counter_cell).ok()?).map(String::as_str)
+    }
+
+    /// The reason of a drop that the program asks for.
+    fn marked(&self, program: &Program) -> DropReason {
+        match self.reason(program) {
+            Some(ABSORBED) => DropReason::Absorbed,
+            _ => DropReason::Marked,
         }
     }
 
@@ -297,7 +314,7 @@ impl Runner {
             self.clone = Some(self.clone_out(parts, fields, list, payload, tail));
         }
         if self.context.egress_spec == self.context.drop_port {
-            return Some(DropReason::Marked);
+            return Some(self.marked(parts.program));
         }
         frame.bytes.clear();
         frame.bytes.reserve(self.most_header_bytes + payload.len());

@@ -47,7 +47,7 @@ fn each_way_has_its_tree() {
             &[5],
             "arrival: to multicast group 5 [multicast: sent [], multicast: dropped: no such port []]",
         ),
-        (5, "multicast", &[6], "arrival: dropped: multicast group 6 has no copies []"),
+        (5, "multicast", &[6], "arrival: dropped: there is no multicast group 6 []"),
         (6, "clone_and_forward", &[7, 2], "arrival: to port 2 [clone: sent [], unicast: sent []]"),
         (
             7,
@@ -246,7 +246,7 @@ fn frames_at_ports_have_verdicts() {
                 "out port 2: copy 7 of multicast group 5",
             ],
         ),
-        (5, "multicast", &[6], &["in port 1: dropped: multicast group 6 has no copies"]),
+        (5, "multicast", &[6], &["in port 1: dropped: there is no multicast group 6"]),
         (6, "clone_and_forward", &[7, 2], &["in port 1: to port 2", "out port 4: clone 0", "out port 2"]),
         (7, "forward", &[u128::from(port_510), 0], &["in port 1: to port 510; at port 510 to the controller"]),
     ];

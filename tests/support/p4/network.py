@@ -6,7 +6,10 @@ port 2: the cache agent             port 5:    the next switch (branch 2)
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import finsy as fy
 from scapy.layers.inet import IP, UDP
@@ -45,18 +48,17 @@ DROP = {
     "unknown_type": 11,
     "no_upstream": 12,
     "not_controller": 13,
-    "absorbed": 14,
-    "wrong_neighbour": 15,
-    "not_generator": 16,
-    "unknown_flow": 17,
-    "refused": 18,
-    "spoofed": 19,
-    "not_agent": 20,
-    "not_switch": 21,
-    "fragment": 22,
-    "foreign_group": 23,
-    "metered": 24,
-    "beyond": 25,
+    "wrong_neighbour": 14,
+    "not_generator": 15,
+    "unknown_flow": 16,
+    "refused": 17,
+    "spoofed": 18,
+    "not_agent": 19,
+    "not_switch": 20,
+    "fragment": 21,
+    "foreign_group": 22,
+    "metered": 23,
+    "beyond": 24,
 }
 
 
@@ -225,4 +227,19 @@ def drops(switch: Switch) -> dict[str, int]:
         (entry,) = switch.read(fy.P4CounterEntry("drops", index=index))
         if entry.packet_count:
             found[name] = entry.packet_count
+    _agrees(switch, sum(found.values()), lambda stats: stats["drops"]["ingress"])
     return found
+
+
+def absorbed(switch: Switch) -> int:
+    """Packets that did their work at the switch, as the program and the switch count them."""
+    counters = ("absorbed", "own_repairs")
+    counted = sum(switch.read(fy.P4CounterEntry(name, index=0))[0].packet_count for name in counters)
+    _agrees(switch, counted, lambda stats: stats["absorbed"])
+    return counted
+
+
+def _agrees(switch: Switch, counted: int, find: Callable[[Any], int]) -> None:
+    """The switch counts as its program does. A switch in a process of its own is not asked."""
+    if hasattr(switch, "stats"):
+        assert find(json.loads(switch.stats())) == counted

@@ -20,6 +20,7 @@ from tests.support.p4.network import (
     SECOND,
     UPSTREAM,
     UPSTREAM_GROUP,
+    absorbed,
     branch_entry,
     drops,
     frame,
@@ -51,7 +52,7 @@ def test_only_the_last_branch_to_advance_lets_it_pass(switch: Switch) -> None:
     outputs = ack(switch, DOWN, 30)
     assert ports(outputs) == [UPSTREAM, AGENT]
     assert heard(outputs) == 10
-    assert drops(switch) == {"absorbed": 2}
+    assert (absorbed(switch), drops(switch)) == (2, {})
 
 
 def test_what_goes_up_is_the_networks_and_keeps_the_stamp(switch: Switch) -> None:
@@ -200,3 +201,11 @@ def test_any_order_of_acknowledgements_tells_the_minimum(acks: list[tuple[int, i
             told = minimum
         else:
             assert outputs == []
+
+
+def test_an_absorbed_acknowledgement_is_no_drop_in_its_trace(switch: Switch) -> None:
+    with switch.traced(), switch.traced(dropped=True):
+        ack(switch, FIRST, 10)
+    (trace,) = switch.traces
+    assert trace["verdict"].startswith("absorbed (p4src/groupflow_v1model.p4:")
+    assert not trace["dropped"]

@@ -39,8 +39,10 @@ def test_a_stream_arrives_at_every_receiver(loss: str) -> None:
         member = results.flows[f"session7-{host}"]
         assert (member.delivered_bytes, member.finished) == (5_000_000, True)
     assert results.flows["session7-h1"].finished
-    assert results.dropped(reason="malformed") == 0
+    late = results.dropped() - results.dropped(reason="loss")  # a message behind the stream's end
+    assert late <= (loss != "0"), results.drops
     assert (results.dropped(reason="loss") > 0) == (loss != "0")
+    assert results.signalled("absorbed") > 100, "acknowledgements below the minimum"
 
 
 def test_a_session_without_end_carries_messages() -> None:

@@ -31,7 +31,6 @@ WAITING = 8
 MOST_VIEWERS = 64
 COUNTERS_AT_ONCE = 6
 """switches whose drop counters are read at a look, in turn: each costs a call of gRPC"""
-_NO_LOSSES = ("none", "absorbed")
 
 
 class Eye:
@@ -94,7 +93,7 @@ class Eye:
                 return
             reasons = counter.reasons
             counted = {reasons[cell[0]]: packets for cell, packets, _ in counts if cell[0] < len(reasons)}
-            self._dropped[name] = {what: counted[what] for what in counted if what not in _NO_LOSSES}
+            self._dropped[name] = {what: counted[what] for what in counted if what != "none"}
 
         await asyncio.gather(*map(read, chosen))
 

@@ -122,7 +122,7 @@ impl SplitNode {
 
     pub fn sample(&mut self, sample: &mut NodeSample<'_>) {
         sample.cache(self.machine.cached, self.machine.peak);
-        sample.dropped("aborted", self.machine.aborted);
+        sample.signalled(None, "aborted", self.machine.aborted);
         self.interfaces.by_port.iter_mut().flatten().for_each(|interface| interface.sample(sample));
     }
 }

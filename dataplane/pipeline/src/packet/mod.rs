@@ -110,6 +110,10 @@ pub enum DropReason {
     /// The program marked it: `egress_spec` is the drop port.
     #[error("the program marked the packet to drop")]
     Marked,
+    /// The program marked it too, and it is no loss: the packet did its work. The word of the program's last
+    /// count says so.
+    #[error("absorbed")]
+    Absorbed,
     /// An `assert` or `assume` of the program was false. (BMv2 stops there.)
     #[error("an assertion of the program is false")]
     Assertion,

@@ -6,7 +6,6 @@ use crate::error::FieldMatchError;
 use crate::packet::{Arrival, Departure, DropReason, EgressOutcome, Frame, Ingress, Packet};
 use crate::pipeline::Pipeline;
 use crate::program::field::mask;
-use crate::state::context::Context;
 use crate::trace::{masked, FieldMatch, Step};
 
 impl Pipeline {
@@ -31,18 +30,15 @@ impl Pipeline {
         self.externs.recording.take().unwrap_or_default().steps
     }
 
-    /// The reason why the last packet was dropped, in the program's words where it has any, and the place.
+    /// The reason why the last packet goes nowhere, in the program's words where it has any, and the place.
     pub fn drop_text(&self, reason: DropReason) -> String {
-        if !matches!(reason, DropReason::Marked | DropReason::Assertion) {
-            return reason.to_string();
-        }
-        let Context { counter, counter_cell, dropped_at, .. } = self.runner.context;
-        let counter = counter
-            .checked_sub(1)
-            .filter(|_| reason == DropReason::Marked)
-            .map(|counter| &self.program.counters[counter as usize]);
-        let word = counter.and_then(|counter| counter.reasons.get(usize::try_from(counter_cell).ok()?));
+        let word = match reason {
+            DropReason::Marked => self.runner.reason(&self.program),
+            DropReason::Absorbed | DropReason::Assertion => None,
+            _ => return reason.to_string(),
+        };
         let text = word.map_or_else(|| reason.to_string(), |word| word.replace('_', " "));
+        let dropped_at = self.runner.context.dropped_at;
         let place = dropped_at.checked_sub(1).map(|place| &self.program.names.drops[place as usize]);
         place.filter(|at| !at.is_empty()).map_or_else(|| text.clone(), |at| format!("{text} ({at})"))
     }

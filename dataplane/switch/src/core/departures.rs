@@ -1,7 +1,7 @@
 //! Frames after egress: dropped, sent round again, or put on the wire, and the clones that egress asks for.
 
 use groupflow_base::Nanos;
-use groupflow_pipeline::{Arrival, EgressOutcome, Fate, Frame, Instance, Port};
+use groupflow_pipeline::{Arrival, DropReason, EgressOutcome, Fate, Frame, Instance, Port};
 
 use super::agenda::LinkStage;
 use super::events::NOWHERE;
@@ -56,9 +56,12 @@ impl Switch {
                 self.spare.push(frame.bytes);
             }
             Fate::Drop(reason) => {
-                let why = self.drop_text(way.trace, reason);
-                self.record_drop(way.trace, way.place(), why);
-                self.ports[usize::from(way.place)].out_drops.egress += 1;
+                let end = self.end_text(way.trace, reason);
+                self.record_end(way.trace, way.place(), end);
+                match reason {
+                    DropReason::Absorbed => self.absorbed += 1,
+                    _ => self.ports[usize::from(way.place)].out_drops.egress += 1,
+                }
                 self.spare.push(frame.bytes);
             }
             Fate::Send => self.send::<RECORDED>(now, way, frame),

@@ -155,8 +155,8 @@ impl Switch {
     ) {
         let Ingress { verdict, packet, clone, digests } = done;
         // Asked before a clone of the packet goes through egress.
-        let why = match &verdict {
-            Verdict::Drop(reason) => self.drop_text(trace, *reason),
+        let end = match &verdict {
+            Verdict::Drop(reason) => self.end_text(trace, *reason),
             _ => None,
         };
         self.obey_registers(now);
@@ -177,9 +177,12 @@ impl Switch {
                 let again = Arrival { instance: Instance::Resubmit, restored: Some(preserved), ..arrival };
                 self.again(now, again, None, bytes.to_vec(), trace);
             }
-            _ => {
-                self.drops.ingress += 1;
-                self.record_drop(trace, None, why);
+            (verdict, _) => {
+                match verdict {
+                    Verdict::Drop(DropReason::Absorbed) => self.absorbed += 1,
+                    _ => self.drops.ingress += 1,
+                }
+                self.record_end(trace, None, end);
             }
         }
     }
@@ -188,9 +191,15 @@ impl Switch {
         let replicas = self.forwarding.as_ref().and_then(|f| f.replication.group(group)).cloned();
         let Some((last, others)) = replicas.as_ref().and_then(|replicas| replicas.split_last()) else {
             // A group without replicas exists, and sends nothing.
-            self.drops.no_such_group += u64::from(replicas.is_none());
-            let why = || format!("dropped: multicast group {group} has no copies");
-            self.tracer.verdict(trace, None, true, why);
+            let is_absent = replicas.is_none();
+            let end = if is_absent {
+                self.drops.no_such_group += 1;
+                "dropped: there is no"
+            } else {
+                self.absorbed += 1;
+                "absorbed: nobody is in"
+            };
+            self.tracer.verdict(trace, None, is_absent, || format!("{end} multicast group {group}"));
             return self.recycle(packet);
         };
         self.tracer.verdict(trace, None, false, || format!("to multicast group {group}"));
@@ -342,18 +351,22 @@ impl Switch {
         }
     }
 
-    /// The reason why the program dropped the packet that the pipeline had last, if it is recorded.
-    pub(super) fn drop_text(&self, trace: Option<TraceHandle>, reason: DropReason) -> Option<String> {
+    /// The end, in words, of the packet that the pipeline had last, and whether it is a drop, if it is recorded.
+    pub(super) fn end_text(&self, trace: Option<TraceHandle>, reason: DropReason) -> Option<(bool, String)> {
         let forwarding = self.forwarding.as_ref().filter(|_| trace.is_some())?;
-        Some(forwarding.pipeline.drop_text(reason))
+        let text = forwarding.pipeline.drop_text(reason);
+        Some(match reason {
+            DropReason::Absorbed => (false, text),
+            _ => (true, format!("dropped: {text}")),
+        })
     }
 
-    /// Records that the program dropped a packet, and why.
-    pub(super) fn record_drop(
-        &mut self, trace: Option<TraceHandle>, place: Option<(Port, Origin)>, why: Option<String>,
+    /// Records the end of a packet that the program lets go nowhere.
+    pub(super) fn record_end(
+        &mut self, trace: Option<TraceHandle>, place: Option<(Port, Origin)>, end: Option<(bool, String)>,
     ) {
-        if let Some(why) = why {
-            self.tracer.verdict(trace, place, true, || format!("dropped: {why}"));
+        if let Some((dropped, text)) = end {
+            self.tracer.verdict(trace, place, dropped, || text);
         }
     }
 

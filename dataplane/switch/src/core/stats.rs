@@ -1,4 +1,4 @@
-//! The counters of a switch, as users see them. Each packet that vanishes is in one of them.
+//! The counters of a switch, as users see them. Each packet that goes no further is in one of them.
 
 use groupflow_pipeline::Stats;
 use serde::Serialize;
@@ -170,6 +170,8 @@ pub struct SwitchStats {
     pub cpu: CpuStats,
     /// Packets that vanished between ports.
     pub drops: SwitchDrops,
+    /// Packets that went no further because they had done their work: no drops.
+    pub absorbed: u64,
     /// The errors that the program itself met.
     pub pipeline: Stats,
 }

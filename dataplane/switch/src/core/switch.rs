@@ -92,6 +92,8 @@ pub struct Switch {
     pub(super) spare: Vec<Vec<u8>>,
     pub(super) emitted: Emitted,
     pub(super) drops: SwitchDrops,
+    /// Packets that had done their work.
+    pub(super) absorbed: u64,
     pub(super) cpu: CpuStats,
     pub(super) tracer: Tracer,
 }
@@ -124,6 +126,7 @@ impl Switch {
             spare: Vec::new(),
             emitted: Emitted::default(),
             drops: SwitchDrops::default(),
+            absorbed: 0,
             cpu: CpuStats::default(),
             tracer: Tracer::default(),
         };
@@ -359,19 +362,20 @@ impl Switch {
             ports: self.ports[..front].iter().map(PortState::stats).collect(),
             cpu,
             drops: self.drops,
+            absorbed: self.absorbed,
             pipeline: self.forwarding.as_ref().map(|f| f.pipeline.stats()).unwrap_or_default(),
         }
+    }
+
+    /// Whether packets are inside: in queues, on links, or on their way to ingress again.
+    pub fn holds_packets(&self) -> bool {
+        !self.loopback.is_empty() || self.ports.iter().any(PortState::holds_packets)
     }
 
     /// Starts new high-water marks.
     pub fn reset_high_water(&mut self) {
         self.ports.iter_mut().for_each(PortState::reset_high_water);
     }
-    /// Whether packets are inside: in queues, on links, or on their way to ingress again.
-    pub fn holds_packets(&self) -> bool {
-        !self.loopback.is_empty() || self.ports.iter().any(PortState::holds_packets)
-    }
-
 
     pub(super) fn place(&self, port: Port) -> Option<u16> {
         self.places.get(usize::from(port.0)).copied().flatten()

@@ -107,6 +107,7 @@ pub fn render(report: &serde_json::Value) -> String {
     let _ = writeln!(text, "pipeline {}", nonzero(&report["pipeline"]));
     text
 }
+    let _ = writeln!(text, "absorbed {}", report["absorbed"]);
 
 fn port_line(port: &serde_json::Value, direction: &str) -> String {
     let side = &port[direction];
