@@ -85,6 +85,17 @@ def kind_of(error: OSError) -> Kind:
     return Kind.FAILED if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO) else Kind.INVALID
 
 
+def line_of(error: Exception) -> str:
+    """An error as people read it; of the operating system's with the file, and the cure of a full disk."""
+    if not isinstance(error, OSError):
+        return str(error)
+    where = f"{error.filename}: " if error.filename else ""
+    if isinstance(error, TimeoutError) and not str(error):
+        return f"{where}no answer in time"
+    full = "; free some room there, or write to another disk" if error.errno == errno.ENOSPC else ""
+    return f"{where}{reason(error)}{full}"
+
+
 def foreseen(error: BaseException) -> Error | OSError | None:
     """The first foreseen error of nested groups, if all in them are foreseen; None: something else failed."""
     if isinstance(error, BaseExceptionGroup):

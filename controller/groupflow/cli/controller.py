@@ -151,7 +151,8 @@ async def _serve(args: Settings, tls: tuple[Path, Path] | None) -> None:
                     tasks.create_task(serve_app(guard, *sockets, tls=tls), name="api"),
                 ]
                 if recorder:
-                    work.append(tasks.create_task(recorder.follow(live.frames()), name="recorder"))
+                    recording = recorder.follow(live.frames(), controller.events)
+                    work.append(tasks.create_task(recording, name="recorder"))
                 at = urls[0].partition("://")[2] or urls[0]
                 print(f"groupflow controller ready api={at} switches={len(network.switches)}", flush=True)
                 if "://" in urls[0]:
@@ -159,6 +160,8 @@ async def _serve(args: Settings, tls: tuple[Path, Path] | None) -> None:
                 await stopped.wait()
                 for task in work:
                     task.cancel()
+            if recorder and recorder.problem:
+                raise recorder.problem
         finally:
             await store.close()
 

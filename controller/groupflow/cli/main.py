@@ -5,6 +5,7 @@ its exit code or nothing, and raises errors of `groupflow.errors`: each is one l
 gives the exit code. A module of the table is imported when one of its commands is used.
 """
 
+import errno
 import os
 import select
 import sys
@@ -19,7 +20,7 @@ from groupflow.cli import common, frame
 from groupflow.cli.common import Common
 from groupflow.cli.parser import Parser
 from groupflow.cli.table import ALONE, NOUNS, Noun, Verb
-from groupflow.errors import Error, Kind, foreseen, reason
+from groupflow.errors import Error, Kind, foreseen, line_of
 
 DYNAMIC = ("reproduce", "experiment", "demo", "bench", "validate")
 """commands whose arguments stand in the checkout: their function adds the arguments to a parser"""
@@ -61,8 +62,9 @@ def _main(argv: Sequence[str] | None) -> int:
     except KeyboardInterrupt:
         return Kind.INTERRUPTED.exit_code
     except Exception as error:
-        if isinstance(error, BrokenPipeError) and _reader_gone():
-            raise
+        gone = isinstance(error, BrokenPipeError) and _reader_gone()
+        if gone or isinstance(error, OSError) and error.errno == errno.ENOSPC:
+            raise  # the output may be what fails
         known = foreseen(error)
         if known is None:
             raise
@@ -78,9 +80,7 @@ def _failed(error: Error | OSError) -> int:
         if str(error):
             print(f"groupflow: {error}", file=sys.stderr)
         return error.kind.exit_code
-    where = f"{error.filename}: " if error.filename else ""
-    silent = isinstance(error, TimeoutError) and not str(error)
-    print(f"groupflow: {where}{'no answer in time' if silent else reason(error)}", file=sys.stderr)
+    print(f"groupflow: {line_of(error)}", file=sys.stderr)
     return 1
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 from groupflow import needs, units
 from groupflow.cli.common import Common, check_folder, check_output
 from groupflow.cli.trace import Packets
-from groupflow.errors import Error, InvalidError, UsageError, kind_of, reason
+from groupflow.errors import Error, InvalidError, UsageError, kind_of, line_of, reason
 from groupflow.model.fields import Help, Range
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def run(
             pool.shutdown(cancel_futures=True)
             raise
     for failure in failures:
-        print(f"groupflow: {failure}", file=sys.stderr)
+        print(f"groupflow: {line_of(failure)}", file=sys.stderr)
     codes = {error.kind.exit_code if isinstance(error, Error) else 1 for error in failures}
     return min(codes, default=0)
 

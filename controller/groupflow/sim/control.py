@@ -8,7 +8,6 @@ import asyncio
 import math
 import selectors
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -80,14 +79,14 @@ async def _serve(
         )
         record = replace(session.record, salt=_SALT)
         controller.manager.sessions[group.id] = Session(record, session.members)
-    serving = asyncio.create_task(controller.run())
-    following = asyncio.create_task(follow(controller)) if follow else None
-    await asyncio.wait([serving, asyncio.create_task(network.ended.wait())], return_when="FIRST_COMPLETED")
-    if following:
-        following.cancel()
-    serving.cancel()
-    with suppress(asyncio.CancelledError):
-        await serving
+    work = [controller.run(), network.ended.wait(), *([follow(controller)] if follow else [])]
+    tasks = [asyncio.create_task(each) for each in work]
+    done, running = await asyncio.wait(tasks, return_when="FIRST_COMPLETED")
+    for task in running:
+        task.cancel()
+    await asyncio.gather(*running, return_exceptions=True)
+    for task in done:
+        task.result()  # raises what ended it, such as a recording on a full disk
 
 
 class _Network:

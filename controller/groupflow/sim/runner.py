@@ -119,6 +119,9 @@ def run(
         _write_json(partial / "run.json", {"wall_s": round(wall_s, 3)} | run_facts)
         _replace(partial, Path(out))
         return Results(summary, wall_s, Path(out), traces)
+    except OSError as error:
+        error.filename = out or error.filename  # and not a part of it, which goes
+        raise
     finally:
         if recorder:
             recorder.file.close()

@@ -160,7 +160,8 @@ impl NativeSim {
         });
         result.map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
         if let Some(recorder) = recorder {
-            recorder.finish().map_err(|error| PyOSError::new_err(error.to_string()))?;
+            // The caller knows the folder.
+            recorder.finish().map_err(|error| unwritable(Path::new(""), &error))?;
         }
         Ok((network.now().0, network.hops(), network.finished()))
     }
@@ -359,7 +360,7 @@ fn caches(network: &Network, sample: &Sample) -> Vec<Value> {
 }
 
 fn unwritable(path: &Path, error: &std::io::Error) -> PyErr {
-    PyOSError::new_err(format!("{}: {error}", path.display()))
+    PyOSError::new_err((error.raw_os_error(), error.to_string(), path.to_owned()))
 }
 
 fn no_tcp(name: &str) -> PyErr {

@@ -21,7 +21,7 @@ use groupflow_switch::proto::p4::v1::{
 };
 use groupflow_switch::shell::{
     ask, find_switch, render, trace_switch, Connections, ControlRequest, ControlSocket, LatenessLimits,
-    P4RuntimeService, Shared, ToControlPlane,
+    P4RuntimeService, Shared, ShellError, ToControlPlane,
 };
 use prost::Message;
 use tokio::sync::mpsc;
@@ -390,7 +390,7 @@ async fn a_trace_waits_aloud_and_says_why_it_ends() {
     let server = tokio::spawn(async move { socket.serve(theirs, DEVICE).await });
     tokio::task::spawn_blocking(move || {
         let request = |port| TraceRequest { port, next: 2, ..TraceRequest::default() };
-        let none = |_: &serde_json::Value| panic!("no packet came");
+        let none = |_: &serde_json::Value| -> Result<(), ShellError> { panic!("no packet came") };
         // The program changes when the client says that it waits.
         let ended = trace_switch(&path, request(None), none, || fresh(&mut shared.switch())).unwrap_err();
         assert_eq!(ended.to_string(), "another program was loaded; 0 of 2 packets came");

@@ -3,6 +3,7 @@
 import asyncio
 import gzip
 import json
+import re
 from pathlib import Path
 
 import httpx
@@ -54,6 +55,23 @@ async def test_a_full_recording_stays_as_it_is(
     times = Recording.load(tmp_path / "full.rec").times
     assert times == list(range(len(times)))
     assert 0 < len(times) < 20
+
+
+async def test_a_recording_on_a_full_disk_names_path_and_cure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    text = r"--record \S+: no space left on device; name another file, or free some room there"
+    with pytest.raises(RecordingError, match=text):
+        Recorder(Path("/dev/full"), {"name": "net"})
+
+    async def frames():
+        yield json.dumps({"time": 1})
+
+    file = Recorder(tmp_path / "a.rec", {"name": "net"})
+    monkeypatch.setattr(file, "_file", gzip.open("/dev/full", "wb"))  # noqa: SIM115  (cannot be closed)
+    await file.follow(frames())
+    assert file.problem is not None and re.match(text, str(file.problem))
+    assert "the recording ends here" in caplog.text
 
 
 @pytest.mark.parametrize(

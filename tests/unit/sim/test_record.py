@@ -58,6 +58,12 @@ def test_a_session_is_recorded_with_its_controller(tmp_path: Path) -> None:
     assert any(event["event"] == "member-joined" for frame in frames for event in frame["events"])
 
 
+def test_a_recording_on_a_full_disk_ends_the_run(capsys: pytest.CaptureFixture[str]) -> None:
+    scenario = str(Path(__file__).parents[3] / "examples" / "sweep" / "group.yaml")
+    assert main(["sim", "run", scenario, "--record", "/dev/full", "-q"]) == 4
+    assert "--record /dev/full: no space left on device; name another file" in capsys.readouterr().err
+
+
 def test_routers_are_shown_without_figures(tmp_path: Path) -> None:
     _, frames = recorded(tmp_path, LINE.replace("KIND", "fifo") + FLOW)
     assert frames[-1]["switches"]["s3"] == {"state": "up", "problem": "a fifo, without P4"}

@@ -63,6 +63,7 @@ class Stats(BaseModel):
     ports: list[_Port]
     drops: dict[str, int] = {}
     lateness: _Lateness | None = None
+    problem: str | None = None
     uptime_ns: int = 0
 
 
@@ -87,6 +88,7 @@ class Meter:
             "ports": ports,
             "drops": {what: count for what, count in drops.items() if count},
             **_lateness(stats, now_ns),
+            **({"problem": stats.problem} if stats.problem else {}),
         }
 
 

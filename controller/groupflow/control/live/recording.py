@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from groupflow.control.events import Events
 from groupflow.control.live.frames import Form
 from groupflow.errors import InvalidError, reason
 
@@ -33,13 +34,15 @@ class Recorder:
 
     def __init__(self, path: Path, topology: Form) -> None:
         self.full = False
+        self.problem: RecordingError | None = None
+        """what ended the recording early"""
         self._path = path
         self._written = 0
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = gzip.open(path, "wb", compresslevel=3)  # noqa: SIM115  (closed by `close`)
         except OSError as error:
-            raise RecordingError(f"--record {path}: {reason(error)}; name another file") from None
+            raise _unwritable(path, error) from None
         self.add(json.dumps({"format": _FORMAT, "topology": topology}))
 
     def __enter__(self) -> Self:
@@ -59,9 +62,9 @@ class Recorder:
             self._file.write(line)
             self._file.flush(zlib.Z_SYNC_FLUSH)
         except OSError as error:
-            raise RecordingError(f"--record {self._path}: {reason(error)}") from None
+            raise _unwritable(self._path, error) from None
 
-    async def follow(self, frames: AsyncIterator[str]) -> None:
+    async def follow(self, frames: AsyncIterator[str], events: Events | None = None) -> None:
         """Records frames until there are no more, or the recording is full. A recording that cannot be
         written ends here, and not what it is about."""
         try:
@@ -71,11 +74,18 @@ class Recorder:
                     log.warning("the recording %s is full after %d MiB", self._path, MOST_BYTES >> 20)
                     return
         except RecordingError as error:
+            self.problem = error
             log.error("the recording ends here: %s", error)
+            if events:
+                events.tell("recording-ended", text=str(error))
 
     def close(self) -> None:
         with suppress(OSError):
             self._file.close()
+
+
+def _unwritable(path: Path, error: OSError) -> RecordingError:
+    return RecordingError(f"--record {path}: {reason(error)}; name another file, or free some room there")
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,7 @@ impl Attachment {
     /// Attaches to an interface.
     pub fn open(interface: &str) -> Result<Attachment, ShellError> {
         let receiver = FrameReceiver::open(interface)?;
-        let transmitter = Transmitter::open(receiver.index())?;
-        Ok(Attachment { receiver, transmitter })
+        Ok(Attachment { transmitter: Transmitter::open(receiver.index())?, receiver })
     }
 }
 
@@ -37,35 +36,31 @@ pub struct Reopening {
 impl Reopening {
     /// Looks at an interface by its name. Once another has it and is open, that takes the attachment's place.
     pub fn renew(&mut self, interface: &str, attachment: &mut Attachment) -> bool {
-        match self.opening.take() {
-            None => {
-                let other = |index| !attachment.receiver.is_attached_to(index);
-                if interface_index(interface).is_some_and(other) {
-                    let interface = interface.to_string();
-                    self.opening = Builder::new().spawn(move || Attachment::open(&interface)).ok();
-                }
-                false
+        if self.opening.is_none() {
+            let other = |index| !attachment.receiver.is_attached_to(index);
+            if interface_index(interface).is_some_and(other) {
+                let interface = interface.to_string();
+                self.opening = Builder::new().spawn(move || Attachment::open(&interface)).ok();
             }
-            Some(opening) if !opening.is_finished() => {
-                self.opening = Some(opening);
-                false
-            }
-            Some(opening) => match opening.join().unwrap_or(Err(ShellError::DatapathDied)) {
-                Ok(opened) => {
-                    let old = std::mem::replace(attachment, opened);
-                    // Without a thread, the closure that has it is dropped, which closes it.
-                    drop(Builder::new().spawn(move || drop(old)));
-                    self.failed = false;
-                    tracing::warn!(interface, "interface was made again; it is used from now on");
-                    true
-                }
-                Err(error) => {
-                    if !std::mem::replace(&mut self.failed, true) {
-                        tracing::warn!(interface, %error, "interface was made again, and cannot be used yet");
-                    }
-                    false
-                }
-            },
+            return false;
         }
+        if !self.opening.as_ref().is_some_and(JoinHandle::is_finished) {
+            return false;
+        }
+        match self.opening.take().map(JoinHandle::join) {
+            Some(Ok(Ok(opened))) => {
+                let old = std::mem::replace(attachment, opened);
+                // Without a thread, the closure that has it is dropped, which closes it.
+                drop(Builder::new().spawn(move || drop(old)));
+                tracing::warn!(interface, "interface was made again; it is used from now on");
+                self.failed = false;
+                return true;
+            }
+            Some(Ok(Err(error))) if !std::mem::replace(&mut self.failed, true) => {
+                tracing::warn!(interface, %error, "interface was made again, and cannot be used yet");
+            }
+            _ => {}
+        }
+        false
     }
 }

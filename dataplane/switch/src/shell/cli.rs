@@ -10,7 +10,7 @@ use clap::{Args, Parser, Subcommand};
 
 use super::args::{default_control_socket, SwitchArgs};
 use super::control::{ask, find_switch, trace_switch, ControlRequest};
-use super::error::ShellError;
+use super::error::{system, ShellError};
 use super::ignored::instead;
 use super::report::render;
 use super::run::run;
@@ -194,7 +194,7 @@ fn trace(path: &Path, request: TraceRequest, json: bool) -> Result<(), ShellErro
     let (wanted, mut shown) = (request.next, 0);
     let show = |trace: &serde_json::Value| {
         shown += 1;
-        print_trace(trace, json);
+        print(&if json { trace.to_string() } else { render_trace(trace) })
     };
     trace_switch(path, request, show, || eprintln!("gfswitch: waiting for such a packet; Ctrl-C ends"))?;
     if shown < wanted {
@@ -203,21 +203,17 @@ fn trace(path: &Path, request: TraceRequest, json: bool) -> Result<(), ShellErro
     Ok(())
 }
 
-fn print_trace(trace: &serde_json::Value, json: bool) {
-    let text = if json { trace.to_string() } else { render_trace(trace) };
-    if writeln!(std::io::stdout(), "{text}").is_err() {
-        std::process::exit(0); // whoever reads has enough, such as `head`
+fn print(text: &str) -> Result<(), ShellError> {
+    match writeln!(std::io::stdout(), "{text}") {
+        // Whoever reads has enough, such as `head`.
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => std::process::exit(0),
+        written => written.map_err(system("writing to standard output")),
     }
 }
 
 fn stats(target: &RunningSwitch, json: bool, reset: bool) -> Result<(), ShellError> {
     let report = ask(&target.path(), &ControlRequest::Stats { reset })?;
-    if json {
-        println!("{report}");
-    } else {
-        print!("{}", render(&report));
-    }
-    Ok(())
+    print(&if json { report.to_string() } else { render(&report).trim_end().to_string() })
 }
 
 /// Whether a program has the name of BMv2's.

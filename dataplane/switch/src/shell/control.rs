@@ -273,7 +273,8 @@ pub fn find_switch(folder: &Path, device_id: u64) -> Option<PathBuf> {
 /// Sends a request for traces to a running switch; `show` gets each, until there are no more. `wait` is
 /// called when none has come for a while.
 pub fn trace_switch(
-    path: &Path, request: TraceRequest, mut show: impl FnMut(&serde_json::Value), wait: impl FnOnce(),
+    path: &Path, request: TraceRequest, mut show: impl FnMut(&serde_json::Value) -> Result<(), ShellError>,
+    wait: impl FnOnce(),
 ) -> Result<(), ShellError> {
     let failed = |error| ShellError::Control(path.into(), error);
     let socket = send(path, &ControlRequest::Trace(request))?;
@@ -282,7 +283,7 @@ pub fn trace_switch(
     loop {
         match std::io::BufRead::read_line(&mut reader, &mut line) {
             Ok(0) => return Ok(()),
-            Ok(_) => show(&parse_answer(&std::mem::take(&mut line))?),
+            Ok(_) => show(&parse_answer(&std::mem::take(&mut line))?)?,
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
                 if let Some(wait) = wait.take() {
                     wait();

@@ -12,6 +12,7 @@ use groupflow_pipeline::Port;
 use tokio::sync::mpsc::Sender;
 
 use super::attachment::{Attachment, Reopening};
+use super::error::ShellError;
 use super::pcapng::Capture;
 use super::rx::{ReceivedFrame, RingRead};
 use super::shared::{Shared, ToControlPlane};
@@ -236,7 +237,7 @@ impl Loop {
         for frame in self.emitted.seen.drain(..) {
             let place = self.places.get(usize::from(frame.port.0)).copied().flatten();
             if let Some(capture) = place.and_then(|place| self.datapath.ports[place].capture.as_mut()) {
-                capture.write(self.wall_offset, &frame);
+                note_written(&self.datapath.shared, capture.write(self.wall_offset, &frame));
             }
         }
     }
@@ -268,7 +269,9 @@ impl Loop {
     }
 
     fn flush_captures(&mut self) {
-        self.datapath.ports.iter_mut().filter_map(|port| port.capture.as_mut()).for_each(Capture::flush);
+        for capture in self.datapath.ports.iter_mut().filter_map(|port| port.capture.as_mut()) {
+            note_written(&self.datapath.shared, capture.flush());
+        }
     }
 
     /// Sleeps until a time, a wake, or (if `for_frames`) a frame.
@@ -309,6 +312,15 @@ impl Loop {
         } else if !std::mem::replace(&mut self.down[place], true) {
             tracing::warn!(interface, "interface is down or gone; it is used again when it is there and up");
         }
+    }
+}
+
+/// A capture that ends early does not stop the switch. The switch says so, now and at its end.
+fn note_written(shared: &Shared, result: Result<(), ShellError>) {
+    if let Err(error) = result {
+        tracing::error!("{error}");
+        // The first one counts.
+        let _ = shared.problem.set(error.to_string());
     }
 }
 

@@ -29,6 +29,12 @@ pub enum ShellError {
     /// A file cannot be read or written.
     #[error("{0}: {1}")]
     File(PathBuf, std::io::Error),
+    /// A capture cannot be written.
+    #[error("capture {0}: {1}; free some room there, or name another --pcap")]
+    Capture(PathBuf, std::io::Error),
+    /// Something was not written; how, was told when it happened.
+    #[error("{0}")]
+    Unwritten(String),
     /// The program or its P4Info cannot be used.
     #[error("{0}: {1}")]
     Program(PathBuf, ConfigurationError),

@@ -35,7 +35,7 @@ impl Capture {
     /// Creates `<dir>/<interface>.pcapng`.
     pub fn create(dir: &Path, interface: &str) -> Result<Capture, ShellError> {
         let path = dir.join(format!("{interface}.pcapng"));
-        let failed = |error| ShellError::File(path.clone(), error);
+        let failed = |error| ShellError::Capture(path.clone(), error);
         let mut out = BufWriter::new(File::create(&path).map_err(failed)?);
         let mut section = words(&[MAGIC]);
         section.extend([1u16.to_ne_bytes(), 0u16.to_ne_bytes()].concat());
@@ -45,32 +45,35 @@ impl Capture {
         // The snap length 0 is none; times are in 10^-9 s.
         let options = [(INTERFACE_NAME, interface.as_bytes()), (TIME_RESOLUTION, &[9])];
         let link = [LINKTYPE_ETHERNET.to_ne_bytes(), [0; 2], [0; 2], [0; 2]].concat();
-        out.write_all(&block(INTERFACE, link, &options)).map_err(failed)?;
+        // A full disk shows before the switch is ready.
+        out.write_all(&block(INTERFACE, link, &options)).and_then(|()| out.flush()).map_err(failed)?;
         Ok(Capture { path, out: Some(out) })
     }
 
-    /// Adds a frame. `offset` is the wall clock's reading at the switch's zero, in ns since 1970.
-    pub fn write(&mut self, offset: u64, frame: &SeenFrame) {
+    /// Adds a frame. An error ends the capture, and is told once. `offset` is the wall clock's reading at the switch's zero, in ns since 1970.
+    pub fn write(&mut self, offset: u64, frame: &SeenFrame) -> Result<(), ShellError> {
         let (time, length) = (offset + frame.time.0, frame.bytes.len() as u32);
         let mut body = words(&[0, (time >> 32) as u32, time as u32, length, length]);
         body.extend(&frame.bytes);
         pad(&mut body);
         let flags = if frame.inbound { INBOUND } else { OUTBOUND }.to_ne_bytes();
         let options = [(PACKET_FLAGS, &flags[..]), (COMMENT, frame.verdict.as_bytes())];
-        self.attempt(|out| out.write_all(&block(ENHANCED_PACKET, body, &options)));
+        self.attempt(|out| out.write_all(&block(ENHANCED_PACKET, body, &options)))
     }
 
-    /// Makes the frames written so far visible to readers.
-    pub fn flush(&mut self) {
-        self.attempt(BufWriter::flush);
+    /// Makes the frames written so far visible to readers. Fails as [`Capture::write`] does.
+    pub fn flush(&mut self) -> Result<(), ShellError> {
+        self.attempt(BufWriter::flush)
     }
 
-    fn attempt(&mut self, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) {
-        let Some(out) = &mut self.out else { return };
-        if let Err(error) = write(out) {
-            tracing::error!(path = %self.path.display(), %error, "capture stopped");
+    fn attempt(
+        &mut self, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
+    ) -> Result<(), ShellError> {
+        let Some(out) = &mut self.out else { return Ok(()) };
+        write(out).map_err(|error| {
             self.out = None;
-        }
+            ShellError::Capture(self.path.clone(), error)
+        })
     }
 }
 

@@ -22,6 +22,8 @@ pub struct SwitchReport {
     pub program: Option<String>,
     /// Whether figures measured with this switch are about the machine, not the network.
     pub cpu_bound: bool,
+    /// The capture that ended early, and why.
+    pub problem: Option<String>,
     /// Frames that the kernel dropped since the last reset.
     pub kernel_drops: u64,
     /// The lateness of packets.
@@ -56,6 +58,7 @@ pub fn report(shared: &Shared, device_id: u64, reset: bool) -> SwitchReport {
         uptime_ns: now.0,
         program,
         cpu_bound: lateness.cpu_bound(),
+        problem: shared.problem.get().cloned(),
         kernel_drops: lateness.kernel_drops(),
         lateness: lateness.stats(),
         switch: stats,
@@ -104,10 +107,13 @@ pub fn render(report: &serde_json::Value) -> String {
     }
     let _ = writeln!(text, "controller {}", nonzero(&report["cpu"]));
     let _ = writeln!(text, "drops {}", nonzero(&report["drops"]));
+    let _ = writeln!(text, "absorbed {}", report["absorbed"]);
     let _ = writeln!(text, "pipeline {}", nonzero(&report["pipeline"]));
+    if let Some(problem) = report["problem"].as_str() {
+        let _ = writeln!(text, "problem {problem}");
+    }
     text
 }
-    let _ = writeln!(text, "absorbed {}", report["absorbed"]);
 
 fn port_line(port: &serde_json::Value, direction: &str) -> String {
     let side = &port[direction];

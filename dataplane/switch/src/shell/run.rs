@@ -77,11 +77,14 @@ pub fn run(args: &SwitchArgs, like_bmv2: bool) -> Result<(), ShellError> {
         let (thread, died) = start(datapath)?;
         let service = P4RuntimeService::new(Arc::clone(&shared), runtime);
         tokio::spawn(service.clone().forward(from_datapath));
-        announce(&place);
+        announce(&place)?;
         let result = serve(&shared, args, service, control.as_ref(), listener, signals, died).await;
         shared.stop();
         thread.join().map_err(|_| ShellError::DatapathDied)?;
-        result
+        match shared.problem.get() {
+            Some(problem) => result.and(Err(ShellError::Unwritten(problem.clone()))),
+            None => result,
+        }
     })
 }
 
@@ -179,11 +182,16 @@ fn place(args: &SwitchArgs, control: Option<&ControlSocket>, listener: Option<&T
 }
 
 /// Prints on standard output that the switch is ready, for the process that started it.
-fn announce(place: &str) {
-    use std::io::Write;
+fn announce(place: &str) -> Result<(), ShellError> {
+    use std::io::{ErrorKind, Write};
     let mut out = std::io::stdout();
-    // The reader may be gone.
-    let _ = writeln!(out, "gfswitch ready {place}").and_then(|()| out.flush());
+    match writeln!(out, "gfswitch ready {place}").and_then(|()| out.flush()) {
+        // A process that reads may be gone. One that waits for a line in a file on a full disk would wait on.
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(ShellError::System("saying that the switch is ready", error))
+        }
+        _ => Ok(()),
+    }
 }
 
 struct Signals {

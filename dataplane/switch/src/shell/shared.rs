@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsRawFd, RawFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use groupflow_base::Nanos;
 use groupflow_pipeline::Digest;
@@ -78,6 +78,8 @@ pub struct Shared {
     pub control_plane_full: AtomicU64,
     /// Packets that found no primary client.
     pub no_primary: AtomicU64,
+    /// The first of the captures that ended early, and why.
+    pub problem: OnceLock<String>,
     /// The interfaces' names and counters, in the order of port numbers.
     pub interfaces: Vec<(String, InterfaceCounters)>,
     switch: Mutex<Switch>,
@@ -96,6 +98,7 @@ impl Shared {
             depose: Notify::new(),
             control_plane_full: AtomicU64::new(0),
             no_primary: AtomicU64::new(0),
+            problem: OnceLock::new(),
             interfaces: interfaces.into_iter().map(|name| (name, InterfaceCounters::default())).collect(),
             switch: Mutex::new(switch),
             lateness: Mutex::new(Lateness::new(limits)),

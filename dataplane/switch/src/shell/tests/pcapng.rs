@@ -22,8 +22,8 @@ fn a_capture_is_a_pcapng_file_with_comments() {
     let mut capture = Capture::create(&dir, "s1-eth1").expect("created");
     let (time, port, bytes) = (Nanos(7), Port(1), b"frame".to_vec());
     let verdict = "in port 1: to port 2".to_owned();
-    capture.write(1_500_000_000_000_000_000, &SeenFrame { time, port, inbound: true, bytes, verdict });
-    capture.flush();
+    let frame = SeenFrame { time, port, inbound: true, bytes, verdict };
+    capture.write(1_500_000_000_000_000_000, &frame).and_then(|()| capture.flush()).expect("written");
     let bytes = std::fs::read(dir.join("s1-eth1.pcapng")).expect("readable");
     std::fs::remove_dir_all(&dir).expect("removable");
     let blocks = blocks(&bytes);
@@ -44,5 +44,22 @@ fn a_capture_is_a_pcapng_file_with_comments() {
 #[test]
 fn a_missing_directory_is_named() {
     let error = Capture::create(Path::new("/nonexistent/dir"), "eth0").expect_err("missing");
-    assert!(error.to_string().starts_with("/nonexistent/dir/eth0.pcapng: "), "{error}");
+    assert!(error.to_string().starts_with("capture /nonexistent/dir/eth0.pcapng: "), "{error}");
+}
+
+#[test]
+fn a_full_disk_is_told_once_with_its_cure() {
+    let dir = std::env::temp_dir().join(format!("gfswitch-full-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).expect("a temporary directory");
+    std::os::unix::fs::symlink("/dev/full", dir.join("eth0.pcapng")).expect("linked");
+    let error = Capture::create(&dir, "eth0").expect_err("full").to_string();
+    assert!(error.ends_with("(os error 28); free some room there, or name another --pcap"), "{error}");
+    let full = File::options().write(true).open("/dev/full").expect("opened");
+    let mut capture = Capture { path: dir.join("eth0.pcapng"), out: Some(BufWriter::new(full)) };
+    let frame =
+        SeenFrame { time: Nanos(7), port: Port(1), inbound: true, bytes: vec![0; 9], verdict: "in".into() };
+    capture.write(0, &frame).expect("buffered");
+    assert_eq!(capture.flush().expect_err("full").to_string(), error);
+    capture.write(0, &frame).and_then(|()| capture.flush()).expect("no capture any more");
+    std::fs::remove_dir_all(&dir).expect("removable");
 }
