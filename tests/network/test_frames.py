@@ -164,3 +164,34 @@ def test_an_interface_that_was_down_is_used_again(listener: Listener) -> None:
         listener.wire.send(1, plain(200))  # the first ones may be lost: the far end notices a moment later
         time.sleep(0.01)
     assert set(listener.frames()) == {plain(100), plain(200)}
+
+
+def test_a_capture_that_fills_its_disk_is_told_and_the_switch_ends_with_1(tmp_path: Path) -> None:
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", tmp_path], check=True)
+    try:
+        with wires([1]) as wire:
+            socket_, capture = tmp_path / "control", tmp_path / f"{wire.switch_end(1)}.pcapng"
+            command = [GFSWITCH, "-i", f"1@{wire.switch_end(1)}", "--no-p4", "--pcap", tmp_path]
+            command += ["--control-socket", socket_, "--", "--grpc-server-addr", "none"]
+            process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            assert process.stdout is not None
+            process.stdout.readline()
+            told = f"capture {capture}: No space left on device (os error 28); free some room there"
+            end, shown = time.monotonic() + DEADLINE, ""
+            while told not in shown and time.monotonic() < end:
+                wire.send(1, plain(1400))
+                stats = [GFSWITCH, "stats", "--socket", socket_]
+                shown = subprocess.run(stats, check=True, capture_output=True, text=True).stdout
+            process.terminate()
+            _, errors = process.communicate(timeout=DEADLINE)
+            assert told in shown
+            assert (process.returncode, errors.splitlines()[-1]) == (
+                1,
+                f"gfswitch: {told}, or name another --pcap",
+            )
+            # A second one that finds the disk full does not begin.
+            capture.rename(tmp_path / "old")
+            done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE, check=False)
+            assert (done.returncode, told in done.stderr, done.stdout) == (1, True, "")
+    finally:
+        subprocess.run(["umount", tmp_path], check=True)

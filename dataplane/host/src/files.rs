@@ -263,6 +263,18 @@ impl Output {
     }
 }
 
+impl Drop for Output {
+    /// Leaves no empty file of a stream that never began, such as one that was refused.
+    fn drop(&mut self) {
+        if let Output::File { file, part: Some(part), .. } = self {
+            if file.metadata().is_ok_and(|about| about.len() == 0) {
+                // A complete stream's file has another name by now.
+                let _ = fs::remove_file(part);
+            }
+        }
+    }
+}
+
 impl AsFd for Output {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self {

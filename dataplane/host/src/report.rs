@@ -9,7 +9,7 @@ use groupflow_base::{BitRate, Nanos};
 use nix::poll::{PollFlags, PollTimeout};
 use serde_json::{json, Map, Value};
 
-use crate::error::AgentError;
+use crate::error::{plain, AgentError};
 use crate::poller::is_ready;
 
 /// Milliseconds that a lasting event waits for a slow reader.
@@ -29,6 +29,8 @@ pub struct Reporter {
     to_stderr: bool,
     quiet: bool,
     base: Map<String, Value>,
+    /// The first failure to write an event, if the reader is not just gone.
+    unwritten: Option<io::Error>,
 }
 
 impl Reporter {
@@ -40,7 +42,7 @@ impl Reporter {
         if let Some(session) = session {
             base.insert("session".to_owned(), json!(session));
         }
-        Reporter { json, to_stderr, quiet: false, base }
+        Reporter { json, to_stderr, quiet: false, base, unwritten: None }
     }
 
     /// Reports nothing, for programs that query instead.
@@ -67,19 +69,28 @@ impl Reporter {
             line.extend(fields);
         }
         let text = format!("{}\n", Value::Object(line));
-        if self.to_stderr {
-            Self::write(&mut io::stderr(), weight, &text);
+        let written = if self.to_stderr {
+            Self::write(&mut io::stderr(), weight, &text)
         } else {
-            Self::write(&mut io::stdout(), weight, &text);
-        }
+            Self::write(&mut io::stdout(), weight, &text)
+        };
+        // The process that started this one may have stopped reading: that is no reason to stop, nor an error.
+        let lost = written.err().filter(|error| error.kind() != io::ErrorKind::BrokenPipe);
+        self.unwritten = self.unwritten.take().or(lost);
     }
 
-    fn write<W: Write + AsFd>(out: &mut W, weight: Weight, text: &str) {
+    fn write<W: Write + AsFd>(out: &mut W, weight: Weight, text: &str) -> io::Result<()> {
         let patience = if weight == Weight::Lasting { PATIENCE_MS } else { 0 };
-        if is_ready(out.as_fd(), PollFlags::POLLOUT, PollTimeout::from(patience)) {
-            // The process that started this one may have stopped reading: that is no reason to stop.
-            let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+        if !is_ready(out.as_fd(), PollFlags::POLLOUT, PollTimeout::from(patience)) {
+            return Ok(());
         }
+        out.write_all(text.as_bytes()).and_then(|()| out.flush())
+    }
+
+    /// The error of events that could not be written, as on a full disk.
+    pub fn unwritten(&mut self) -> Option<AgentError> {
+        let cause = format!("events were not written: {}", plain(&self.unwritten.take()?));
+        Some(AgentError::new("output", cause, "free some room where standard output goes"))
     }
 
     pub fn ready(&mut self, address: std::net::SocketAddrV4) {

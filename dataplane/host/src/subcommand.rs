@@ -25,7 +25,8 @@ pub trait Subcommand {
 /// Runs a subcommand and reports how it ended.
 pub fn execute(subcommand: &dyn Subcommand) -> ExitCode {
     let mut reporter = subcommand.reporter();
-    match subcommand.run(&mut reporter) {
+    let result = subcommand.run(&mut reporter);
+    match result.and_then(|code| reporter.unwritten().map_or(Ok(code), Err)) {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
             reporter.error(&error);

@@ -47,8 +47,8 @@ pub fn run(args: &RecvArgs, reporter: &mut Reporter) -> Result<u8, AgentError> {
         shell.exchange(&mut receiver)?;
         let now = shell.clock.now();
         let failure = transfer.events(now, &mut receiver, reporter);
-        transfer.write(now, &mut receiver)?;
-        if let Some(error) = failure {
+        let unwritten = transfer.write(now, &mut receiver).err();
+        if let Some(error) = failure.or(unwritten) {
             return Err(farewell(&mut shell, &mut receiver, error));
         }
         transfer.finish(now, &receiver, reporter)?;

@@ -31,6 +31,17 @@ fn a_file_appears_when_it_is_complete() {
 }
 
 #[test]
+fn only_a_stream_that_began_leaves_a_part() {
+    let path = std::env::temp_dir().join(format!("gfagent-begun-{}", std::process::id()));
+    let part = path.with_extension("part");
+    drop(Output::open(&path).expect("opened"));
+    assert!(!part.exists());
+    Output::open(&path).expect("opened").write(&mut b"abc".to_vec()).expect("written");
+    assert_eq!(fs::read(&part).expect("kept"), b"abc");
+    fs::remove_file(&part).expect("removed");
+}
+
+#[test]
 fn special_files_are_written_in_place() {
     let mut output = Output::open(Path::new("/dev/null")).expect("opened");
     output.write(&mut b"abc".to_vec()).expect("written");

@@ -241,5 +241,9 @@ impl Destination {
 }
 
 fn failed(path: &Path, error: &io::Error) -> String {
-    format!("cannot write {}: {}", path.display(), plain(error))
+    format!(
+        "cannot write {}: {}; see its permissions and the disk's free space",
+        path.display(),
+        plain(error)
+    )
 }
