@@ -120,7 +120,7 @@ class Live:
         """Frames as JSON, from the last minute on, until closed; none for a viewer too many."""
         if self.crowded:
             return
-        viewer = _Viewer()
+        viewer = _Viewer(WAITING)
         self._viewers.add(viewer)
         if self._task is None:
             self._task = asyncio.create_task(self._run(), name="live")
@@ -128,7 +128,7 @@ class Live:
             for text in list(self._history):
                 yield text
             while True:
-                yield await viewer.next()
+                yield await viewer.get()
         finally:
             self._viewers.discard(viewer)
             if not self._viewers:
@@ -188,17 +188,8 @@ class Live:
         return {name: (each, each.uptime_ns) for name, each in zip(names, found, strict=True) if each}
 
 
-class _Viewer:
-    def __init__(self) -> None:
-        self._waiting: deque[str] = deque(maxlen=WAITING)
-        self._some = asyncio.Event()
-
+class _Viewer(asyncio.Queue[str]):
     def tell(self, text: str) -> None:
-        self._waiting.append(text)
-        self._some.set()
-
-    async def next(self) -> str:
-        while not self._waiting:
-            self._some.clear()
-            await self._some.wait()
-        return self._waiting.popleft()
+        if self.full():
+            self.get_nowait()
+        self.put_nowait(text)

@@ -22,6 +22,7 @@
 //! | Default Entry | modify only, reset, const | `tables::the_default_entry_is_modified_only` |
 //! | Constant Tables | PERMISSION_DENIED, readable | `tables::constant_tables_are_read_only` |
 //! | Wildcard Reads | filters, table id 0 | `tables::reads_filter` |
+//! | Wildcard Reads | parameters do not count | `tables::an_entry_is_read_as_it_was_written` |
 //! | Direct Resources | counters, meters within entries | `state::direct_counters`, `state::direct_meters` |
 //! | Idle-timeout | refused where not supported, told elsewhere | `idle::*` |
 //! | ActionProfileMember & ActionProfileGroup | members, groups, weights, one-shot; in use | `profiles::*` |
