@@ -21,14 +21,13 @@
 //! | [`tcp`] | TCP endpoints |
 //! | `relays` | the streams that split agents relay |
 //! | `bones` | hubs and rims of round multicast |
-//! | `routes`, `address_table` | the way to every host; lookup by address |
+//! | `routes` | the way to every host |
 //! | `sample`, `record`, `transit` | measurements; their CSV files; a flow's bytes on a link |
 //! | `trace` | events in total order |
 //! | `random` | random numbers that are the same on every machine |
 
 #![forbid(unsafe_code)]
 
-mod address_table;
 mod bones;
 mod broadcast;
 mod build;

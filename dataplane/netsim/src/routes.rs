@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use groupflow_base::Nanos;
+use rustc_hash::FxHashMap;
 
-use crate::address_table::AddressTable;
 use crate::ids::{LinkId, NodeId};
 
 /// The port that means that there is no way; also the port of a node towards itself.
@@ -27,7 +27,7 @@ pub struct Hop {
 #[derive(Debug)]
 pub struct Routes {
     /// Place of each host among the attachments, by the host's address.
-    hosts: AddressTable,
+    hosts: FxHashMap<u32, usize>,
     /// The node beside each host, and the host's port there. A split agent has an address of its own.
     attachments: Vec<(NodeId, u16)>,
     /// For each node that forwards, its port towards each node.
@@ -38,16 +38,16 @@ impl Routes {
     /// Computes the routes. `hosts` has address and node, `steps` the neighbours of each node by port;
     /// `names` decides between equally good ways.
     pub fn new(hosts: &[(u32, NodeId)], steps: &[Vec<Hop>], names: &[String]) -> Routes {
-        let (mut table, mut attachments) = (Vec::new(), Vec::new());
+        let (mut places, mut attachments) = (FxHashMap::default(), Vec::new());
         for &(address, host) in hosts {
             if steps.iter().flatten().any(|step| step.to == host && step.forwards) {
-                table.push((address, attachments.len() as u32));
+                places.insert(address, attachments.len());
                 attachments.push((host, NOWHERE));
                 continue;
             }
             let Some(up) = steps[host.index()].first() else { continue };
             if let Some(back) = steps[up.to.index()].iter().find(|step| step.to == host) {
-                table.push((address, attachments.len() as u32));
+                places.insert(address, attachments.len());
                 attachments.push((up.to, back.port));
             }
         }
@@ -58,13 +58,13 @@ impl Routes {
                 ports[step.to.index()] = first_ports(step.to, steps, &order);
             }
         }
-        Routes { hosts: AddressTable::new(&table), attachments, ports }
+        Routes { hosts: places, attachments, ports }
     }
 
     /// The port of `node` towards the host with this address.
     #[inline]
     pub fn port(&self, node: NodeId, address: u32) -> Option<u16> {
-        let (goal, port) = self.attachments[self.hosts.get(address)? as usize];
+        let (goal, port) = self.attachments[*self.hosts.get(&address)?];
         if goal == node {
             return Some(port).filter(|&port| port != NOWHERE);
         }
@@ -73,7 +73,7 @@ impl Routes {
 
     /// The links from a host to an address, in order. `None`: there is no way.
     pub fn path(&self, from: NodeId, address: u32, steps: &[Vec<Hop>]) -> Option<Vec<LinkId>> {
-        let (goal, last) = self.attachments[self.hosts.get(address)? as usize];
+        let (goal, last) = self.attachments[*self.hosts.get(&address)?];
         let (mut links, mut at) = (Vec::new(), from);
         while links.len() <= steps.len() {
             let here = &steps[at.index()];

@@ -19,12 +19,12 @@ use std::net::SocketAddrV4;
 use groupflow_base::min_tree::MinTree;
 use groupflow_base::{BitRate, Nanos};
 use groupflow_switch::core::Pacer;
+use rustc_hash::FxHashMap;
 
 pub use end::{End, FlowEnd};
 pub use messages::MessageSource;
 
 use self::tcp_end::TcpEnd;
-use crate::address_table::AddressTable;
 use crate::ids::FlowId;
 use crate::pause;
 use crate::sample::NodeSample;
@@ -41,7 +41,7 @@ pub struct HostInterface {
     paused_until: Nanos,
     ends: Vec<FlowEnd>,
     /// The end of each protocol and local port.
-    by_port: AddressTable,
+    by_port: FxHashMap<u32, usize>,
     /// When each end has something to do.
     timers: MinTree,
     /// Since when, or from when on, each end has something to send.
@@ -53,14 +53,12 @@ pub struct HostInterface {
 impl HostInterface {
     /// A host whose interface is the node's `port` and has this rate.
     pub fn new(port: u16, rate: Option<BitRate>, ends: Vec<FlowEnd>) -> HostInterface {
-        let keys: Vec<_> =
-            (0..).zip(&ends).map(|(place, end)| (key(end.protocol, end.port), place)).collect();
         let mut host = HostInterface {
             port,
             rate,
             interface: Pacer::default(),
             paused_until: Nanos::ZERO,
-            by_port: AddressTable::new(&keys),
+            by_port: ends.iter().map(|end| key(end.protocol, end.port)).zip(0..).collect(),
             timers: MinTree::new(ends.len()),
             wants: MinTree::new(ends.len()),
             ends,
@@ -125,11 +123,10 @@ impl HostInterface {
     pub fn take_in(&mut self, now: Nanos, head: &[u8], tail: u32) -> Option<usize> {
         match read(head, tail) {
             Received::Transport { protocol, ecn, source, source_port, destination_port, segment, length } => {
-                let Some(place) = self.by_port.get(key(protocol, destination_port)) else {
+                let Some(place) = self.by_port.get(&key(protocol, destination_port)).copied() else {
                     self.unexpected += 1;
                     return None;
                 };
-                let place = place as usize;
                 let from = SocketAddrV4::new(source, source_port);
                 self.ends[place].endpoint.receive(now, from, segment, length, ecn);
                 self.update(place);
