@@ -1,15 +1,13 @@
 //! A set of numbers (bytes of a stream, packets), as disjoint ranges.
-//!
-//! Streams touch the ends: new numbers at the back, filled gaps at the front. Both cost O(1) amortised;
-//! anything else a binary search, and a move of the ranges on the shorter side.
 
-use std::collections::VecDeque;
 use std::ops::Range;
+
+use rangemap::RangeSet;
 
 /// Maximal ranges, ascending: neighbours are joined.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Ranges {
-    ranges: VecDeque<Range<u64>>,
+    ranges: RangeSet<u64>,
     total: u64,
 }
 
@@ -28,11 +26,11 @@ impl Ranges {
     }
 
     pub fn first(&self) -> Option<Range<u64>> {
-        self.ranges.front().cloned()
+        self.ranges.first().cloned()
     }
 
     pub fn last(&self) -> Option<Range<u64>> {
-        self.ranges.back().cloned()
+        self.ranges.last().cloned()
     }
 
     /// The ranges, ascending.
@@ -41,126 +39,61 @@ impl Ranges {
     }
 
     pub fn containing(&self, number: u64) -> Option<Range<u64>> {
-        let range = match self.ranges.back() {
-            Some(last) if number >= last.start => last,
-            _ => self.ranges.get(self.first_reaching(number.saturating_add(1)))?,
-        };
-        range.contains(&number).then(|| range.clone())
+        self.ranges.get(&number).cloned()
     }
 
     /// The least number from `from` on that is not in the set.
     pub fn first_missing(&self, from: u64) -> u64 {
-        match self.ranges.front() {
-            Some(front) if from >= front.start => self.containing(from).map_or(from, |range| range.end),
-            _ => from,
-        }
+        self.ranges.get(&from).map_or(from, |range| range.end)
     }
 
     /// How many numbers of `range` are not in the set.
     pub fn missing(&self, range: &Range<u64>) -> u64 {
-        let from = self.first_reaching(range.start);
-        let touching = self.ranges.range(from..).take_while(|held| held.start < range.end);
-        let within = touching.map(|held| held.end.min(range.end).saturating_sub(held.start.max(range.start)));
-        range.end.saturating_sub(range.start).saturating_sub(within.sum())
+        if range.is_empty() {
+            return 0;
+        }
+        self.ranges.gaps(range).map(|gap| gap.end - gap.start).sum()
     }
 
     /// Whether a range overlaps one of the set, or follows or precedes it without a gap.
     pub fn touches(&self, range: &Range<u64>) -> bool {
-        self.ranges.get(self.first_reaching(range.start)).is_some_and(|held| held.start <= range.end)
+        self.ranges.overlaps(&(range.start.saturating_sub(1)..range.end.saturating_add(1)))
     }
 
     /// Adds a range; returns how many of its numbers were not there.
     pub fn insert(&mut self, range: Range<u64>) -> u64 {
-        let before = self.total;
-        self.insert_with(range, |_| {});
-        self.total - before
+        let added = self.missing(&range);
+        if !range.is_empty() {
+            self.ranges.insert(range);
+        }
+        self.total += added;
+        added
     }
 
     /// Adds a range; `added` is told each part that was not there.
-    pub fn insert_with(&mut self, range: Range<u64>, mut added: impl FnMut(Range<u64>)) {
-        let Range { start, end } = range;
-        if start >= end {
-            return;
-        }
-        let total = &mut self.total;
-        let mut added = |part: Range<u64>| {
-            *total += part.end - part.start;
-            added(part);
-        };
-        let first = match self.ranges.back_mut() {
-            None => self.ranges.len(),
-            Some(last) if start > last.end => self.ranges.len(),
-            Some(last) if start >= last.start => {
-                if end > last.end {
-                    added(last.end..end);
-                    last.end = end;
-                }
-                return;
-            }
-            Some(_) => first_reaching(&self.ranges, start),
-        };
-        let mut merged = start..end;
-        let mut at = start;
-        let mut past = first;
-        while let Some(range) = self.ranges.get(past).filter(|range| range.start <= end) {
-            if at < range.start {
-                added(at..range.start);
-            }
-            at = at.max(range.end);
-            merged = merged.start.min(range.start)..merged.end.max(range.end);
-            past += 1;
-        }
-        if at < end {
-            added(at..end);
-        }
-        if past == first {
-            self.ranges.insert(first, merged);
-        } else {
-            self.ranges[first] = merged;
-            self.ranges.drain(first + 1..past);
+    pub fn insert_with(&mut self, range: Range<u64>, added: impl FnMut(Range<u64>)) {
+        if !range.is_empty() {
+            self.ranges.gaps(&range).for_each(added);
+            self.insert(range);
         }
     }
 
     pub fn remove(&mut self, range: Range<u64>) {
-        if range.is_empty() {
-            return;
-        }
-        let mut at = self.first_reaching(range.start.saturating_add(1));
-        while let Some(held) = self.ranges.get(at).filter(|held| held.start < range.end).cloned() {
-            let (low, high) = (held.start..range.start.max(held.start), range.end.min(held.end)..held.end);
-            self.total -= high.start - low.end;
-            match (low.is_empty(), high.is_empty()) {
-                (true, true) => drop(self.ranges.remove(at)),
-                (true, false) => self.ranges[at] = high,
-                (false, true) => {
-                    self.ranges[at] = low;
-                    at += 1;
-                }
-                (false, false) => {
-                    self.ranges[at] = low;
-                    self.ranges.insert(at + 1, high);
-                    return;
-                }
-            }
+        if !range.is_empty() {
+            self.total -= range.end - range.start - self.missing(&range);
+            self.ranges.remove(range);
         }
     }
 
     /// Takes all numbers below `bound` out.
     pub fn remove_below(&mut self, bound: u64) {
-        self.remove_below_with(bound, |_| {});
+        self.remove(0..bound);
     }
 
     /// Takes all numbers below `bound` out; `removed` is told each part.
     pub fn remove_below_with(&mut self, bound: u64, mut removed: impl FnMut(Range<u64>)) {
-        while let Some(front) = self.ranges.front_mut().filter(|front| front.start < bound) {
-            let part = front.start..front.end.min(bound);
-            self.total -= part.end - part.start;
-            front.start = part.end;
-            if front.is_empty() {
-                self.ranges.pop_front();
-            }
-            removed(part);
-        }
+        self.ranges.overlapping(0..bound).for_each(|range| removed(range.start..range.end.min(bound)));
+        self.remove_below(bound);
     }
 
     /// Takes up to `most` numbers from the front of the lowest range.
@@ -173,37 +106,12 @@ impl Ranges {
 
     /// The lowest gaps before `end`, at most so many.
     pub fn gaps(&self, end: u64, most: usize) -> Vec<Range<u64>> {
-        let (mut gaps, mut from) = (Vec::new(), 0);
-        for range in &self.ranges {
-            if range.start >= end || gaps.len() >= most {
-                break;
-            }
-            if from < range.start {
-                gaps.push(from..range.start);
-            }
-            from = range.end;
-        }
-        if from < end && gaps.len() < most {
-            gaps.push(from..end);
-        }
-        gaps
+        self.ranges.gaps(&(0..end)).filter(|gap| !gap.is_empty()).take(most).collect()
     }
 
-    /// Empties the set; its memory stays.
+    /// Empties the set.
     pub fn clear(&mut self) {
         self.ranges.clear();
         self.total = 0;
-    }
-
-    fn first_reaching(&self, number: u64) -> usize {
-        first_reaching(&self.ranges, number)
-    }
-}
-
-/// Index of the first range whose end is at or past `number`.
-fn first_reaching(ranges: &VecDeque<Range<u64>>, number: u64) -> usize {
-    match ranges.front() {
-        Some(front) if front.end >= number => 0,
-        _ => ranges.partition_point(|range| range.end < number),
     }
 }
