@@ -7,53 +7,23 @@ use std::ops::RangeInclusive;
 
 use thiserror::Error;
 
-/// The reason why bytes are no message. Every error names the field that is wrong.
+/// The reason why bytes are no message: a field, and the rule that it breaks.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum CodecError {
-    /// Fewer bytes than the field needs.
-    #[error("{field}: {got} bytes where {need} are needed")]
-    Short {
-        field: &'static str,
-        /// Bytes that the field needs.
-        need: usize,
-        /// Bytes there are.
-        got: usize,
-    },
-    /// A number outside the field's range.
-    #[error("{field}: {value} is not a legal value")]
-    Value {
-        field: &'static str,
-        /// The number that the field held.
-        value: u64,
-    },
-    /// A string that is not UTF-8.
-    #[error("{field}: not UTF-8")]
-    Text { field: &'static str },
-    /// Bytes after the last field.
-    #[error("{field}: {extra} bytes too many")]
-    Trailing {
-        field: &'static str,
-        /// Bytes left over.
-        extra: usize,
-    },
-    /// A value that breaks a rule of its own, or does not go with another field.
-    #[error("{field}: {problem}")]
-    Invalid {
-        field: &'static str,
-        /// The rule that is broken.
-        problem: Cow<'static, str>,
-    },
+#[error("{field}: {problem}")]
+pub struct CodecError {
+    field: &'static str,
+    problem: Cow<'static, str>,
 }
 
 impl CodecError {
     /// A field that breaks a rule which `problem` states.
     pub fn new(field: &'static str, problem: impl Into<Cow<'static, str>>) -> CodecError {
-        CodecError::Invalid { field, problem: problem.into() }
+        CodecError { field, problem: problem.into() }
     }
 
     /// A number outside the field's range.
     pub fn value(field: &'static str, value: impl Into<u64>) -> CodecError {
-        CodecError::Value { field, value: value.into() }
+        CodecError::new(field, format!("{} is not a legal value", value.into()))
     }
 }
 
@@ -72,7 +42,7 @@ impl<'a> Reader<'a> {
     #[inline]
     pub fn take(&mut self, n: usize, field: &'static str) -> Result<&'a [u8], CodecError> {
         if self.rest.len() < n {
-            return Err(CodecError::Short { field, need: n, got: self.rest.len() });
+            return Err(CodecError::new(field, format!("{} bytes where {n} are needed", self.rest.len())));
         }
         let (head, rest) = self.rest.split_at(n);
         self.rest = rest;
@@ -113,7 +83,7 @@ impl<'a> Reader<'a> {
     /// The next two bytes, a number of `range`.
     pub fn u16_in(&mut self, range: RangeInclusive<u16>, field: &'static str) -> Result<u16, CodecError> {
         let value = self.u16(field)?;
-        range.contains(&value).then_some(value).ok_or(CodecError::value(field, value))
+        range.contains(&value).then_some(value).ok_or_else(|| CodecError::value(field, value))
     }
 
     /// A byte that is 0 or 1.
@@ -154,13 +124,13 @@ impl<'a> Reader<'a> {
     pub fn end(&self, field: &'static str) -> Result<(), CodecError> {
         match self.rest.len() {
             0 => Ok(()),
-            extra => Err(CodecError::Trailing { field, extra }),
+            extra => Err(CodecError::new(field, format!("{extra} bytes too many"))),
         }
     }
 }
 
 fn utf8<'a>(bytes: &'a [u8], field: &'static str) -> Result<&'a str, CodecError> {
-    std::str::from_utf8(bytes).map_err(|_| CodecError::Text { field })
+    std::str::from_utf8(bytes).map_err(|_| CodecError::new(field, "not UTF-8"))
 }
 
 /// Appends big-endian fields.

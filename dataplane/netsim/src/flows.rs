@@ -40,7 +40,7 @@ pub(crate) struct ResolvedFlow {
 }
 
 impl ResolvedFlow {
-    fn refused(&self, error: crate::tcp::TcpConfigError) -> BuildError {
+    fn refused(&self, error: BuildError) -> BuildError {
         BuildError::new(format!("flows.{}", self.spec.name), error)
     }
 }

@@ -76,13 +76,10 @@ fn a_header_is_byte_for_byte_tcp() {
 #[test]
 fn errors_name_the_field() {
     let mut bytes = [0; 24];
-    assert_eq!(
-        decode(&bytes).unwrap_err().to_string(),
-        "TCP data offset: 0 words, but a header has at least 5"
-    );
+    assert_eq!(decode(&bytes).unwrap_err().to_string(), "TCP data offset: 0 is not a legal value");
     bytes[12] = 0x60;
     bytes[20] = 5; // SACK
     bytes[21] = 3;
-    assert_eq!(decode(&bytes).unwrap_err().to_string(), "TCP option 5: length 3 is wrong");
-    assert_eq!(decode(&bytes[..22]).unwrap_err().to_string(), "TCP header: 22 bytes, but 24 are needed");
+    assert_eq!(decode(&bytes).unwrap_err().to_string(), "TCP option: 5 has the length 3");
+    assert_eq!(decode(&bytes[..22]).unwrap_err().to_string(), "TCP options: 2 bytes where 4 are needed");
 }

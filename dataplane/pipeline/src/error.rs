@@ -2,41 +2,10 @@
 
 use thiserror::Error;
 
-/// The reason why a text is not a program that this crate can run. Every variant names the place in the JSON.
+/// The reason why a text is not a program that this crate can run, with the place in the JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum LoadError {
-    /// The text is not JSON at all.
-    #[error("not JSON: {0}")]
-    Syntax(String),
-    /// The text is JSON, yet not in p4c's form for BMv2.
-    #[error("not p4c's BMv2 JSON: {0}")]
-    NotBmv2(String),
-    /// The program is of an architecture that this crate does not run.
-    #[error("the program is for {0}, of which nothing is supported; its architecture must be v1model")]
-    Architecture(&'static str),
-    /// A key that must be there is missing: its path, in the manner of `actions[3].primitives[0].op`.
-    #[error("{0}: missing")]
-    Missing(String),
-    /// A value of the wrong JSON type: its path, and the type that belongs there.
-    #[error("{0}: expected {1}")]
-    Type(String, &'static str),
-    /// A name or id that nothing in the file defines.
-    #[error("{path}: no {kind} {name:?}")]
-    Dangling {
-        /// Where.
-        path: String,
-        /// The kind of the object looked for.
-        kind: &'static str,
-        /// The name or id that is used.
-        name: String,
-    },
-    /// A value of the right type that makes no sense: its path, and the reason.
-    #[error("{0}: {1}")]
-    Invalid(String, String),
-    /// A feature that BMv2 has and this crate does not: its path, and its name.
-    #[error("{0}: {1} is not supported")]
-    Unsupported(String, String),
-}
+#[error("{0}")]
+pub struct LoadError(pub(crate) String);
 
 /// The reason why a table refused an operation. The table's state is as before.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]

@@ -41,15 +41,13 @@ impl TcpEnd {
     /// The end that sends; with messages, `config.data` must be [`DataSource::Supplied`].
     pub fn sending(
         addresses: &Addresses, config: TcpSenderConfig, messages: Option<MessageSource>,
-    ) -> Result<TcpEnd, crate::tcp::TcpConfigError> {
+    ) -> Result<TcpEnd, BuildError> {
         let sender = TcpSide::Sender(Box::new(TcpSender::new(config)?));
         Ok(TcpEnd { messages, ..TcpEnd::new(addresses, sender) })
     }
 
     /// The end that receives; `addresses` are those of its acknowledgements.
-    pub fn receiving(
-        addresses: &Addresses, config: TcpReceiverConfig,
-    ) -> Result<TcpEnd, crate::tcp::TcpConfigError> {
+    pub fn receiving(addresses: &Addresses, config: TcpReceiverConfig) -> Result<TcpEnd, BuildError> {
         Ok(TcpEnd::new(addresses, TcpSide::Receiver(Box::new(TcpReceiver::new(config)?))))
     }
 
@@ -196,9 +194,8 @@ fn data(tcp: &TcpSpec) -> DataSource {
 
 /// The configuration of both ends.
 pub fn configure(flow: &FlowSpec, tcp: &TcpSpec) -> Result<(TcpSenderConfig, TcpReceiverConfig), BuildError> {
-    let refuse = |field: &str, error: crate::tcp::TcpConfigError| {
-        BuildError::new(format!("flows.{}.{field}", flow.name), error)
-    };
+    let refuse =
+        |field: &str, error: BuildError| BuildError::new(format!("flows.{}.{field}", flow.name), error);
     let variant: Variant = tcp.variant.parse().map_err(|error| refuse("variant", error))?;
     let base = match tcp.profile {
         TcpProfile::Rfc => TcpSenderConfig::new(variant, tcp.window_packets),

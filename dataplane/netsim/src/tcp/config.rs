@@ -2,7 +2,7 @@
 
 use groupflow_base::Nanos;
 
-use super::MAX_SACK_BLOCKS;
+use crate::error::BuildError;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Variant {
@@ -53,12 +53,12 @@ impl Variant {
 }
 
 impl std::str::FromStr for Variant {
-    type Err = TcpConfigError;
-    fn from_str(name: &str) -> Result<Variant, TcpConfigError> {
-        Variant::ALL
-            .into_iter()
-            .find(|variant| variant.name() == name)
-            .ok_or_else(|| TcpConfigError::Variant(name.to_owned()))
+    type Err = BuildError;
+    fn from_str(name: &str) -> Result<Variant, BuildError> {
+        Variant::ALL.into_iter().find(|variant| variant.name() == name).ok_or_else(|| {
+            let known = "none of tahoe, reno, newreno, sack, vegas, cubic, compound";
+            BuildError::new("variant", format!("'{name}' is {known}"))
+        })
     }
 }
 
@@ -190,25 +190,24 @@ impl TcpSenderConfig {
         }
     }
 
-    pub(super) fn check(&self) -> Result<(), TcpConfigError> {
-        if self.mss == 0 || self.mss > 65_495 {
-            return Err(TcpConfigError::Mss(self.mss));
-        }
+    pub(super) fn check(&self) -> Result<(), BuildError> {
+        check_mss(self.mss)?;
         let bytes = u64::from(self.max_window) * u64::from(self.mss);
         if self.max_window == 0 || bytes >= 1 << 30 {
-            return Err(TcpConfigError::MaxWindow(self.max_window));
+            let problem = "packets, but at least 1 and less than 2^30 bytes are possible";
+            return Err(BuildError::new("max_window", format!("{} {problem}", self.max_window)));
         }
         if self.initial_window == 0 {
-            return Err(TcpConfigError::InitialWindow);
+            return Err(BuildError::new("initial_window", "at least 1 packet"));
         }
         if self.dupack_threshold == 0 {
-            return Err(TcpConfigError::DupackThreshold);
+            return Err(BuildError::new("dupack_threshold", "at least 1"));
         }
         if self.ecn && self.variant == Variant::Vegas {
-            return Err(TcpConfigError::Ecn);
+            return Err(BuildError::new("ecn", "vegas does not react to it"));
         }
         if self.rto.tick == Nanos::ZERO || self.rto.min > self.rto.max {
-            return Err(TcpConfigError::Rto);
+            return Err(BuildError::new("rto", "the tick must not be 0, nor min greater than max"));
         }
         Ok(())
     }
@@ -261,27 +260,10 @@ impl TcpReceiverConfig {
     }
 }
 
-/// The reason why a configuration was refused.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum TcpConfigError {
-    #[error("variant: '{0}' is none of tahoe, reno, newreno, sack, vegas, cubic, compound")]
-    Variant(String),
-    /// The packet size is invalid.
-    #[error("mss: {0} bytes, but 1 to 65495 are possible")]
-    Mss(u32),
-    #[error("max_window: {0} packets, but at least 1 and less than 2^30 bytes are possible")]
-    MaxWindow(u32),
-    /// The first window is invalid.
-    #[error("initial_window: at least 1 packet")]
-    InitialWindow,
-    /// The number of duplicates for a fast retransmit is zero.
-    #[error("dupack_threshold: at least 1")]
-    DupackThreshold,
-    /// Vegas cannot use ECN.
-    #[error("ecn: vegas does not react to it")]
-    Ecn,
-    #[error("rto: the tick must not be 0, nor min greater than max")]
-    Rto,
-    #[error("sack_blocks: {0}, but an acknowledgement has room for {MAX} at most", MAX = MAX_SACK_BLOCKS)]
-    SackBlocks(u8),
+/// Refuses a segment that does not fit an IPv4 packet.
+pub(super) fn check_mss(mss: u32) -> Result<(), BuildError> {
+    match mss {
+        1..=65_495 => Ok(()),
+        _ => Err(BuildError::new("mss", format!("{mss} bytes, but 1 to 65495 are possible"))),
+    }
 }

@@ -49,12 +49,10 @@ mod trips;
 mod vegas;
 mod wire;
 
-pub use config::{
-    Behaviour, DataSource, DelayedAck, RtoConfig, TcpConfigError, TcpReceiverConfig, TcpSenderConfig, Variant,
-};
+pub use config::{Behaviour, DataSource, DelayedAck, RtoConfig, TcpReceiverConfig, TcpSenderConfig, Variant};
 pub use receiver::TcpReceiver;
 pub use segment::{Ecn, Sack, SackBlock, Segment, TcpFlags, Timestamps, MAX_SACK_BLOCKS};
 pub use sender::TcpSender;
 pub use stats::{TcpReceiverStats, TcpSenderStats};
 pub use trips::Reading;
-pub use wire::{decode, encode, DecodeError, MAX_HEADER};
+pub use wire::{decode, encode, MAX_HEADER};

@@ -7,11 +7,12 @@ use groupflow_base::ranges::Ranges;
 use groupflow_base::Nanos;
 
 use super::advertised::Advertised;
-use super::config::{DelayedAck, TcpConfigError, TcpReceiverConfig};
+use super::config::{check_mss, DelayedAck, TcpReceiverConfig};
 use super::segment::{Ecn, Sack, SackBlock, Segment, TcpFlags, Timestamps, MAX_SACK_BLOCKS};
 use super::sequence::Numbering;
 use super::stats::TcpReceiverStats;
 use super::trips::{Reading, Trips};
+use crate::error::BuildError;
 
 /// A TCP receiver. See the [module](super) on how to drive it.
 #[derive(Debug, Clone)]
@@ -57,12 +58,11 @@ struct HoldReason {
 
 impl TcpReceiver {
     /// A receiver that waits for its sender's first packet.
-    pub fn new(config: TcpReceiverConfig) -> Result<TcpReceiver, TcpConfigError> {
-        if config.mss == 0 || config.mss > 65_495 {
-            return Err(TcpConfigError::Mss(config.mss));
-        }
+    pub fn new(config: TcpReceiverConfig) -> Result<TcpReceiver, BuildError> {
+        check_mss(config.mss)?;
         if usize::from(config.sack_blocks) > MAX_SACK_BLOCKS {
-            return Err(TcpConfigError::SackBlocks(config.sack_blocks));
+            let problem = format!("an acknowledgement has room for {MAX_SACK_BLOCKS} at most");
+            return Err(BuildError::new("sack_blocks", format!("{}, but {problem}", config.sack_blocks)));
         }
         Ok(TcpReceiver {
             numbers: Numbering::new(config.mss, config.syn),

@@ -3,7 +3,7 @@
 
 use groupflow_base::Nanos;
 
-use super::config::{Behaviour, DataSource, TcpConfigError, TcpSenderConfig, Variant};
+use super::config::{Behaviour, DataSource, TcpSenderConfig, Variant};
 use super::controller::{self, CongestionControl, CongestionWindow};
 use super::departures::Departures;
 use super::rtt::RtoEstimator;
@@ -11,6 +11,7 @@ use super::scoreboard::Scoreboard;
 use super::segment::{Segment, TcpFlags};
 use super::sequence::Numbering;
 use super::stats::TcpSenderStats;
+use crate::error::BuildError;
 
 /// The reason why the window was last reduced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,7 +92,7 @@ pub struct TcpSender {
 
 impl TcpSender {
     /// A sender that begins at `config.start`.
-    pub fn new(config: TcpSenderConfig) -> Result<TcpSender, TcpConfigError> {
+    pub fn new(config: TcpSenderConfig) -> Result<TcpSender, BuildError> {
         config.check()?;
         let ns2 = config.behaviour == Behaviour::Ns2;
         let recovery = match config.variant {

@@ -2,6 +2,8 @@
 //!
 //! The checksum is written as 0: payloads do not exist, and links in virtual time do not flip bits.
 
+use groupflow_base::codec::{CodecError, Reader};
+
 use super::segment::{Sack, SackBlock, Segment, TcpFlags, Timestamps};
 
 /// The longest header: a data offset of 15 words.
@@ -11,29 +13,6 @@ const OPTION_END: u8 = 0;
 const OPTION_NOP: u8 = 1;
 const OPTION_SACK: u8 = 5;
 const OPTION_TIMESTAMPS: u8 = 8;
-
-/// The reason why bytes are not a TCP segment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum DecodeError {
-    /// Fewer bytes than the header has.
-    #[error("TCP header: {have} bytes, but {need} are needed")]
-    Truncated {
-        /// The bytes that there are.
-        have: usize,
-        /// The bytes that the header has.
-        need: usize,
-    },
-    /// The data offset is below 5 words.
-    #[error("TCP data offset: {0} words, but a header has at least 5")]
-    DataOffset(u8),
-    /// An option's length is wrong.
-    #[error("TCP option {kind}: length {length} is wrong")]
-    OptionLength {
-        kind: u8,
-        /// The option's length byte, or 0 where that is missing.
-        length: u8,
-    },
-}
 
 /// Writes the header of `segment` and returns its length, [`Segment::header_len`]; 0, and nothing written,
 /// where `out` is too short or the options do not fit a header (four SACK blocks beside timestamps).
@@ -68,78 +47,56 @@ pub fn encode(segment: &Segment, out: &mut [u8]) -> usize {
 
 /// Reads a header; the bytes that follow it in `bytes` count as payload. Options other than SACK and
 /// timestamps are skipped. A caller whose payload is virtual adds it: `segment.payload += tail`.
-pub fn decode(bytes: &[u8]) -> Result<Segment, DecodeError> {
-    let Some(fixed) = bytes.get(..20) else {
-        return Err(DecodeError::Truncated { have: bytes.len(), need: 20 });
-    };
-    let words = fixed[12] >> 4;
-    if words < 5 {
-        return Err(DecodeError::DataOffset(words));
-    }
-    let length = usize::from(words) * 4;
-    let Some(options) = bytes.get(20..length) else {
-        return Err(DecodeError::Truncated { have: bytes.len(), need: length });
-    };
+pub fn decode(bytes: &[u8]) -> Result<Segment, CodecError> {
+    let mut r = Reader::new(bytes);
     let mut segment = Segment {
-        source_port: be16(fixed, 0),
-        destination_port: be16(fixed, 2),
-        seq: be32(fixed, 4),
-        ack: be32(fixed, 8),
-        flags: TcpFlags(fixed[13]),
-        window: be16(fixed, 14),
-        payload: u32::try_from(bytes.len() - length).unwrap_or(u32::MAX),
+        source_port: r.u16("TCP source port")?,
+        destination_port: r.u16("TCP destination port")?,
+        seq: r.u32("TCP sequence number")?,
+        ack: r.u32("TCP acknowledgement")?,
         ..Segment::default()
     };
-    read_options(options, &mut segment)?;
+    let words = r.u8("TCP data offset")? >> 4;
+    segment.flags = TcpFlags(r.u8("TCP flags")?);
+    segment.window = r.u16("TCP window")?;
+    r.u32("TCP checksum")?; // and the urgent pointer
+    let options = words.checked_sub(5).ok_or_else(|| CodecError::value("TCP data offset", words))?;
+    read_options(r.take(4 * usize::from(options), "TCP options")?, &mut segment)?;
+    segment.payload = u32::try_from(r.rest().len()).unwrap_or(u32::MAX);
     Ok(segment)
 }
 
-fn read_options(mut options: &[u8], segment: &mut Segment) -> Result<(), DecodeError> {
-    while let [kind, rest @ ..] = options {
-        match *kind {
+fn read_options(bytes: &[u8], segment: &mut Segment) -> Result<(), CodecError> {
+    const FIELD: &str = "TCP option";
+    let mut r = Reader::new(bytes);
+    while !r.is_empty() {
+        let kind = match r.u8(FIELD)? {
             OPTION_END => break,
-            OPTION_NOP => options = rest,
-            kind => {
-                let length = rest.first().copied().unwrap_or(0);
-                let wrong = DecodeError::OptionLength { kind, length };
-                if length < 2 {
-                    return Err(wrong);
-                }
-                let body = options.get(2..usize::from(length)).ok_or(wrong)?;
-                match kind {
-                    OPTION_TIMESTAMPS if body.len() == 8 => {
-                        segment.timestamps = Some(Timestamps { value: be32(body, 0), echo: be32(body, 4) });
-                    }
-                    OPTION_SACK if !body.is_empty() && body.len() % 8 == 0 => {
-                        segment.sack = read_sack(body).ok_or(wrong)?;
-                    }
-                    OPTION_TIMESTAMPS | OPTION_SACK => return Err(wrong),
-                    _ => {}
-                }
-                options = &options[usize::from(length)..];
+            OPTION_NOP => continue,
+            kind => kind,
+        };
+        let length = r.u8(FIELD)?;
+        let wrong = || CodecError::new(FIELD, format!("{kind} has the length {length}"));
+        let body = r.take(usize::from(length).checked_sub(2).ok_or_else(wrong)?, FIELD)?;
+        let mut fields = Reader::new(body);
+        match (kind, body.len()) {
+            (OPTION_TIMESTAMPS, 8) => {
+                segment.timestamps = Some(Timestamps { value: fields.u32(FIELD)?, echo: fields.u32(FIELD)? });
             }
+            (OPTION_SACK, 8..) if body.len() % 8 == 0 => {
+                segment.sack = Sack::default();
+                while !fields.is_empty() {
+                    let block = SackBlock { left: fields.u32(FIELD)?, right: fields.u32(FIELD)? };
+                    if !segment.sack.push(block) {
+                        return Err(wrong());
+                    }
+                }
+            }
+            (OPTION_TIMESTAMPS | OPTION_SACK, _) => return Err(wrong()),
+            _ => {}
         }
     }
     Ok(())
-}
-
-fn read_sack(body: &[u8]) -> Option<Sack> {
-    let mut sack = Sack::default();
-    for block in body.chunks_exact(8) {
-        if !sack.push(SackBlock { left: be32(block, 0), right: be32(block, 4) }) {
-            return None;
-        }
-    }
-    Some(sack)
-}
-
-/// Callers have checked that there are enough bytes.
-fn be16(bytes: &[u8], at: usize) -> u16 {
-    u16::from_be_bytes([bytes[at], bytes[at + 1]])
-}
-
-fn be32(bytes: &[u8], at: usize) -> u32 {
-    u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
 
 struct HeaderWriter<'a> {

@@ -29,7 +29,7 @@ impl<'a> Json<'a> {
         let object = self.value.as_object().ok_or_else(|| self.wrong_type("an object"))?;
         match object.get(key) {
             Some(value) => Ok(self.child(key, value)),
-            None => Err(LoadError::Missing(self.child(key, self.value).path)),
+            None => Err(LoadError(format!("{}: missing", self.child(key, self.value).path))),
         }
     }
 
@@ -168,19 +168,19 @@ impl<'a> Json<'a> {
     }
 
     pub fn wrong_type(&self, expected: &'static str) -> LoadError {
-        LoadError::Type(self.name(), expected)
+        LoadError(format!("{}: expected {expected}", self.name()))
     }
 
     pub fn invalid(&self, reason: impl Into<String>) -> LoadError {
-        LoadError::Invalid(self.name(), reason.into())
+        LoadError(format!("{}: {}", self.name(), reason.into()))
     }
 
     pub fn dangling(&self, kind: &'static str, name: impl Into<String>) -> LoadError {
-        LoadError::Dangling { path: self.name(), kind, name: name.into() }
+        LoadError(format!("{}: no {kind} {:?}", self.name(), name.into()))
     }
 
     pub fn unsupported(&self, what: impl Into<String>) -> LoadError {
-        LoadError::Unsupported(self.name(), what.into())
+        LoadError(format!("{}: {} is not supported", self.name(), what.into()))
     }
 
     fn name(&self) -> String {

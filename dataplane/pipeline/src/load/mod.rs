@@ -30,7 +30,7 @@ impl Program {
     /// The error names the place in the text that cannot be run. A program that is loaded runs any packet.
     pub fn from_json(text: &str) -> Result<Program, LoadError> {
         let value: Value =
-            serde_json::from_str(text).map_err(|error| LoadError::Syntax(error.to_string()))?;
+            serde_json::from_str(text).map_err(|error| LoadError(format!("not JSON: {error}")))?;
         let root = Json::root(&value);
         check_version(&root)?;
         check_architecture(&root)?;
@@ -106,13 +106,17 @@ impl Program {
 fn check_version(root: &Json<'_>) -> Result<(), LoadError> {
     let Some(meta) = root.opt("__meta__") else {
         let programs = root.opt("pipelines").and(root.opt("header_types")).map(|_| ());
-        return programs.ok_or_else(|| LoadError::NotBmv2("there is no __meta__".to_owned()));
+        return programs.ok_or_else(|| not_bmv2("there is no __meta__"));
     };
     let [major, _minor] = meta.get("version")?.array()?;
     match major.int::<u64>()? {
         2 => Ok(()),
-        other => Err(LoadError::NotBmv2(format!("__meta__.version is {other}, 2 is needed"))),
+        other => Err(not_bmv2(&format!("__meta__.version is {other}, 2 is needed"))),
     }
+}
+
+fn not_bmv2(problem: &str) -> LoadError {
+    LoadError(format!("not p4c's BMv2 JSON: {problem}"))
 }
 
 /// Programs of other architectures come in the same form, for other switches of BMv2's.
@@ -124,7 +128,9 @@ fn check_architecture(root: &Json<'_>) -> Result<(), LoadError> {
             Some("pna_main_parser_input_metadata") => "PNA",
             _ => continue,
         };
-        return Err(LoadError::Architecture(architecture));
+        return Err(LoadError(format!(
+            "the program is for {architecture}, of which nothing is supported; its architecture must be v1model"
+        )));
     }
     Ok(())
 }
@@ -134,7 +140,7 @@ fn standard(scope: &Scope) -> Result<Standard, LoadError> {
     let intrinsic = |name| scope.standard("intrinsic_metadata", name);
     let queueing = |name| scope.standard("queueing_metadata", name);
     let required = |name: &'static str| -> Result<Field, LoadError> {
-        metadata(name).ok_or(LoadError::Missing(format!("headers: standard_metadata.{name}")))
+        metadata(name).ok_or(LoadError(format!("headers: standard_metadata.{name}: missing")))
     };
     Ok(Standard {
         ingress_port: required("ingress_port")?,
