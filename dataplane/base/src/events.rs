@@ -27,15 +27,6 @@ impl<E> EventQueue<E> {
     pub fn pop(&mut self) -> Option<(Nanos, E)> {
         self.events.pop_first().map(|((time, _), event)| (time, event))
     }
-
-    pub fn len(&self) -> usize {
-        self.events.len()
-    }
-
-    /// Whether nothing is to come.
-    pub fn is_empty(&self) -> bool {
-        self.events.is_empty()
-    }
 }
 
 impl<E> Default for EventQueue<E> {
