@@ -4,7 +4,9 @@ A browser is let in once by `/?token=`, and then by a cookie. A request whose `H
 comes from a page of somebody else's, whose name was made to lead here (DNS rebinding), and is refused.
 """
 
+import asyncio
 import hmac
+import logging
 import secrets
 import socket
 from collections import deque
@@ -20,10 +22,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from groupflow.agents.api_token import VARIABLE
 from groupflow.agents.controller_link import TOKEN_VARIABLE
 
+log = logging.getLogger(__name__)
+
 OF_AGENTS = frozenset({"/v1/agents/reports", "/v1/gather/rounds"})
 """the paths for which the token of agents is enough"""
 BODY = 1 << 20
 """most bytes of a request's body"""
+_LOOKS = 10
+"""rounds of the event loop in which it comes to know the end of a connection that has ended"""
 
 
 class Guard:
@@ -46,13 +52,21 @@ class Guard:
         elif scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1008})
         else:
-            answer = self._refusal(scope) or self._app
-            if answer is self._app:
-                if (bounded := await _bounded(receive)) is None:
-                    answer = _problem(413, f"a request has at most {BODY} bytes; send less")
-                else:
-                    receive = bounded
-            await answer(scope, receive, send)
+            refusal = self._refusal(scope)
+            if refusal is None and (request := await _bounded(receive)) is not None:
+                await self._answer(request, scope, send)
+            else:
+                refusal = refusal or _problem(413, f"a request has at most {BODY} bytes; send less")
+                await refusal(scope, receive, send)
+
+    async def _answer(self, request: "_Request", scope: Scope, send: Send) -> None:
+        try:
+            if scope["method"] in ("GET", "HEAD") or not await request.has_left():
+                await self._app(scope, request.receive, send)
+            else:
+                log.warning("dropped a request whose client has left path=%s", scope["path"])
+        finally:
+            request.end.cancel()
 
     def _refusal(self, scope: Scope) -> Response | None:
         """The answer to a request that is not let in; also that which gives a browser its cookie."""
@@ -108,8 +122,26 @@ class Guard:
         return True
 
 
-async def _bounded(receive: Receive) -> Receive | None:
-    """A request whose body has been read; None: it is too long."""
+class _Request:
+    """A request whose body has been read."""
+
+    def __init__(self, body: deque[Message], receive: Receive) -> None:
+        self._body = body
+        self.end = asyncio.ensure_future(receive())
+        """what comes behind the body: the end of the connection"""
+
+    async def receive(self) -> Message:
+        return self._body.popleft() if self._body else await asyncio.shield(self.end)
+
+    async def has_left(self) -> bool:
+        """Whether the client hung up, as while no controller ran: what it asked for is not wanted."""
+        for _ in range(_LOOKS):
+            await asyncio.sleep(0)
+        return self.end.done()
+
+
+async def _bounded(receive: Receive) -> _Request | None:
+    """A request; None: it is too long."""
     messages: deque[Message] = deque()
     size, more = 0, True
     while more:
@@ -117,11 +149,7 @@ async def _bounded(receive: Receive) -> Receive | None:
         size, more = size + len(message.get("body", b"")), message.get("more_body", False)
         if size > BODY:
             return None
-
-    async def again() -> Message:
-        return messages.popleft() if messages else await receive()
-
-    return again
+    return _Request(messages, receive)
 
 
 def _same(given: str, token: str) -> bool:

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import re
+import socket
 import subprocess
 import sys
 import tempfile
@@ -175,6 +176,29 @@ async def test_a_unix_socket_needs_no_token(tmp_path: Path) -> None:
         assert await command(f"unix:{path}", "session", "list") == 0
     with listen_privately(path):  # the one before is dead
         pass
+
+
+async def test_what_a_client_asked_that_has_left_is_not_done(tmp_path: Path) -> None:
+    """As while no controller ran: the kernel keeps its connections, with what they asked for."""
+    ask = b"POST /v1/sessions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    ask += b"Content-Length: 2\r\n\r\n{}"
+    path = tmp_path / "api.sock"
+    async with world() as w:
+        with listen_privately(path) as listener, socket.socket(socket.AF_UNIX) as patient:
+            for _ in range(3):
+                with socket.socket(socket.AF_UNIX) as leaving:
+                    leaving.connect(str(path))
+                    leaving.sendall(ask)
+            patient.connect(str(path))
+            patient.sendall(ask)
+            patient.setblocking(False)
+            serving = asyncio.create_task(serve_app(Guard(make_app(w.running), "c0ffee"), listener))
+            async with asyncio.timeout(10):
+                answer = await asyncio.get_running_loop().sock_recv(patient, 1 << 16)
+            serving.cancel()
+            await asyncio.gather(serving, return_exceptions=True)
+        assert b" 201 " in answer
+        assert len(w.running.manager.sessions) == 1
 
 
 @pytest.fixture
