@@ -1,14 +1,14 @@
 // The places of nodes: a line of switches in rows that go to and fro; any other network by its distances (stress
 // majorization: Gansner, Koren, North 2004), turned so that its long side is the page's. The same every time.
 
-const CELL = { width: 112, most: 230, height: 104 };
-const GAP = 92; // pixels between neighbours
+const CELL = { width: 112, height: 104 };
+const MOST = 420; // pixels between neighbours
 
-/** Positions by name, and the size that they need. `width` is what there is. */
-export function layout(topology, width) {
+/** Positions by name, and the size that they need. `width` and `height` are what there is: the network fills it. */
+export function layout(topology, width, height) {
   const near = neighbours(topology);
   const path = line(topology, near);
-  return path ? rows(topology, path, width) : stress([...near.keys()], near, width);
+  return path ? rows(topology, path, width, height) : stress([...near.keys()], near, width, height);
 }
 
 function neighbours(topology) {
@@ -36,26 +36,30 @@ function line(topology, near) {
   return path.length === topology.switches.length ? path : null;
 }
 
-function rows(topology, path, width) {
+function rows(topology, path, width, height) {
   const columns = Math.max(2, Math.min(path.length, Math.floor(width / CELL.width)));
-  const cell = Math.max(CELL.width, Math.min(CELL.most, width / columns));
+  const cell = Math.max(CELL.width, width / columns);
+  const count = Math.ceil(path.length / columns);
+  const tall = Math.max(CELL.height, height / count);
+  const stem = Math.min(0.55 * tall, tall - 60); // from a switch to its hosts
   const places = new Map();
   path.forEach((name, index) => {
     const row = Math.floor(index / columns);
     const column = row % 2 ? columns - 1 - (index % columns) : index % columns;
-    places.set(name, { x: (column + 0.5) * cell, y: row * CELL.height + 34 });
+    places.set(name, { x: (column + 0.5) * cell, y: row * tall + (tall - stem) / 2 });
   });
-  const count = new Map();
+  const turns = new Map();
   for (const host of topology.hosts) {
     const at = places.get(host.switch);
-    const turn = count.get(host.switch) ?? 0;
-    count.set(host.switch, turn + 1);
-    places.set(host.name, { x: at.x + [-22, 22, -44, 44][turn % 4], y: at.y + (turn < 2 ? 44 : 30) });
+    const turn = turns.get(host.switch) ?? 0;
+    turns.set(host.switch, turn + 1);
+    const across = Math.min(60, cell / 5) * [-1, 1, -2, 2][turn % 4];
+    places.set(host.name, { x: at.x + across, y: at.y + stem * (turn < 2 ? 1 : 0.65) });
   }
-  return { places, width: columns * cell, height: Math.ceil(path.length / columns) * CELL.height + 4 };
+  return { places, width: columns * cell, height: count * tall };
 }
 
-function stress(names, near, width) {
+function stress(names, near, width, height) {
   const place = new Map(names.map((name, index) => [name, index]));
   const distances = names.map((name) => hops(name, near, place));
   const total = names.length;
@@ -80,7 +84,7 @@ function stress(names, near, width) {
       return weights ? [x / weights, y / weights] : own;
     });
   }
-  return fitted(names, turned(at), width);
+  return fitted(names, turned(at), width, height);
 }
 
 function hops(start, near, place) {
@@ -108,18 +112,19 @@ function turned(at) {
   return at.map(([x, y]) => [x * cos + y * sin, y * cos - x * sin]);
 }
 
-function fitted(names, at, width) {
+function fitted(names, at, width, height) {
   const range = (axis) => [Math.min(...at.map((each) => each[axis])), Math.max(...at.map((each) => each[axis]))];
   let [[x0, x1], [y0, y1]] = [range(0), range(1)];
-  const upright = width < 620 && x1 - x0 > y1 - y0;
+  const upright = width < height === x1 - x0 > y1 - y0;
   if (upright) { at = at.map(([x, y]) => [y, x]); [x0, x1, y0, y1] = [y0, y1, x0, x1]; }
   const margin = 46;
   const least = names.length > 24 ? 48 : 40;
-  const scale = Math.max(least, Math.min(GAP * 2.2, (width - 2 * margin) / (x1 - x0 || 1), 640 / (y1 - y0 || 1)));
-  const needed = Math.max(width, (x1 - x0) * scale + 2 * margin);
-  const left = (needed - (x1 - x0) * scale) / 2;
+  const fill = (room, span) => Math.max(least, Math.min(MOST, (room - 2 * margin) / (span || 1)));
+  const [sx, sy] = [fill(width, x1 - x0), fill(height, y1 - y0)];
+  const [wide, tall] = [Math.max(width, (x1 - x0) * sx + 2 * margin), Math.max(height, (y1 - y0) * sy + 2 * margin)];
+  const [left, top] = [(wide - (x1 - x0) * sx) / 2, (tall - (y1 - y0) * sy) / 2];
   const places = new Map(names.map((name, index) => [
-    name, { x: left + (at[index][0] - x0) * scale, y: margin + (at[index][1] - y0) * scale },
+    name, { x: left + (at[index][0] - x0) * sx, y: top + (at[index][1] - y0) * sy },
   ]));
-  return { places, width: needed, height: (y1 - y0) * scale + 2 * margin };
+  return { places, width: wide, height: tall };
 }

@@ -1,9 +1,15 @@
 // The views that are tables: sessions with their members, links, switches, agents, events, simulated traffic.
 
 import { bytes, clock, h, nanoseconds, number, rate, say, Table, words } from "./format.js";
-import { direction, hue, progress } from "./map.js";
+import { direction, hue, progress, share } from "./map.js";
 
 const RATE_FRAMES = 6; // frames over which a member's rate is taken: it reports each half second
+/** `3 of 100 Mbit/s`: a unit that both have is said once. */
+function of(one, all) {
+  if (!all) return one;
+  const [[value, unit], [, other]] = [one.split(" "), all.split(" ")];
+  return `${unit === other ? value : one} of ${all}`;
+}
 const MOST_EVENTS = 200;
 
 /** A bar with its value in words. */
@@ -99,21 +105,25 @@ export class LinksView {
       const [a, b] = link.ends;
       return [[a, b], [b, a]].map(([near, far]) => ({ link, near, far, name: `${near[0]} → ${far[0]}`, key: `${near}>${far}` }));
     });
-    this.table = new Table("Links, the fullest first", [
+    this.table = new Table("Links, those down and the fullest first", [
       ["Link", (row) => row.name, true],
-      ["Load", (row) => this.bars.show(`${row.key} load`, "", row.load, `${rate(row.sent)}${row.link.rate ? ` of ${rate(row.link.rate)}` : ""}`), true],
+      ["State", (row) => (row.up ? "up" : "✕ down"), true],
+      ["Load", (row) => this.bars.show(`${row.key} load`, "", row.load, of(rate(row.sent), row.link.rate && rate(row.link.rate))), true],
       ["Queue", (row) => this.bars.show(`${row.key} queue`, "queue", row.waiting / row.link.queue, `${row.waiting} of ${row.link.queue}`), true],
+      ["Delay", (row) => nanoseconds(row.link.delay_ns)],
+      ["Loss", (row) => share(row.link.loss)],
       ["Dropped", (row) => number(row.dropped)],
     ]);
     this.element = this.table.element;
+    this.element.classList.add("links");
   }
 
   update(frame) {
     const rows = this.sides.map((side) => {
-      const now = direction(frame, side, this.switches);
-      return { ...side, ...now, load: side.link.rate ? now.sent / side.link.rate : 0 };
+      const now = direction(frame, side, this.switches, side.link);
+      return { ...side, ...now, load: now.link.rate ? now.sent / now.link.rate : 0 };
     });
-    const weight = (row) => row.waiting / row.link.queue + row.load;
+    const weight = (row) => (row.up ? 0 : 10) + row.waiting / row.link.queue + row.load;
     rows.sort((one, other) => Math.round(10 * (weight(other) - weight(one))));
     this.table.update(rows.slice(0, 60), (row) => row.key);
   }

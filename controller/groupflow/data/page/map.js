@@ -2,7 +2,7 @@
 // sessions lit below the links, switches by state. A state is a shape and a word, a load is a width: colour only adds.
 
 import { layout } from "./layout.js";
-import { rate, s, say, set } from "./format.js";
+import { nanoseconds, rate, s, say, set } from "./format.js";
 
 const HALF = 20; // pixels from a switch's middle to where its queue stands
 const QUIET = 20_000; // bit/s: less, or less than a hundredth of the link, is the talk of agents
@@ -17,24 +17,28 @@ export class NetworkMap {
     this.switches = new Set(topology.switches);
     this.svg = s("svg", { role: "group", "aria-label": "Map: arrow keys go from node to node, Enter shows a switch" });
     this.canvas.append(this.svg);
-    this.layers = ["trees", "links", "nodes"].map((name) => s("g", { class: name }));
+    this.layers = ["trees", "links", "nodes", "labels"].map((name) => s("g", { class: name }));
     this.svg.append(...this.layers);
     this.nodes = new Map();
     this.links = topology.links.map((link) => this.#link(link));
+    beside(this.links);
     for (const name of topology.switches) this.#node(name, "switch");
     for (const host of topology.hosts) this.#node(host.name, host.agent ? "agent" : "host");
     this.nodes.values().next().value?.element.setAttribute("tabindex", "0");
     this.place();
     new ResizeObserver(() => this.place()).observe(canvas);
+    window.addEventListener("resize", () => this.place());
   }
 
   /** Lays the network out for the room there is. */
   place() {
     const room = Math.max(300, this.canvas.clientWidth);
-    if (room === this.room && this.zoom === this.zoomed) return;
-    [this.room, this.zoomed] = [room, this.zoom];
-    const { places, width, height } = layout(this.topology, room / this.zoom);
-    this.places = places;
+    const beside = window.innerWidth >= 1100; // else the figures are below, and are to be seen too
+    const tall = Math.max(280, beside ? window.innerHeight - this.canvas.getBoundingClientRect().top - window.scrollY - 70 : window.innerHeight * 0.5);
+    if (room === this.room && this.zoom === this.zoomed && tall === this.tall) return;
+    [this.room, this.zoomed, this.tall] = [room, this.zoom, tall];
+    const { places, width, height } = layout(this.topology, room / this.zoom, tall / this.zoom);
+    [this.places, this.wide] = [places, width];
     set(this.svg, { viewBox: `0 0 ${width} ${height}`, width: width * this.zoom, height: height * this.zoom });
     for (const [name, { element }] of this.nodes) {
       const { x, y } = places.get(name);
@@ -92,12 +96,13 @@ export class NetworkMap {
     }));
     const title = s("title");
     const base = s("line", { class: "base" });
-    this.layers[1].append(s("g", { class: "link" }, title, base, ...sides.flatMap((side) => [side.half, side.queue, side.text, side.depth])));
+    this.layers[1].append(s("g", { class: "link" }, title, base, ...sides.flatMap((side) => [side.half, side.queue])));
+    this.layers[3].append(...sides.flatMap((side) => [side.text, side.depth]));
     return { link, sides, base, title };
   }
 
-  #aim({ sides, base }) {
-    const [one, other] = sides.map((side) => this.places.get(side.near[0]));
+  #aim({ sides, base, shift }) {
+    const [one, other] = shifted(sides.map((side) => this.places.get(side.near[0])), shift);
     set(base, { x1: one.x, y1: one.y, x2: other.x, y2: other.y });
     const length = Math.hypot(other.x - one.x, other.y - one.y) || 1;
     sides.forEach((side, place) => {
@@ -109,9 +114,10 @@ export class NetworkMap {
       const at = start + 10;
       const [nx, ny] = [from.x + ux * at - uy * 9, from.y + uy * at + ux * 9];
       set(side.queue, { transform: `translate(${nx} ${ny})` });
-      set(side.depth, { x: nx + ux * 13 - uy * 9, y: ny + uy * 13 + ux * 9 + 4 });
-      const third = length * 0.3 + 6;
-      set(side.text, { x: from.x + ux * third + uy * 13, y: from.y + uy * third - ux * 13 + 4 });
+      side.deep = { x: nx + ux * 13 - uy * 9, y: ny + uy * 13 + ux * 9, nx: 0, ny: 0 };
+      side.box = box(nx, ny, 8, 22);
+      side.spots = [0.3, 0.4, 0.22].flatMap((part) => [1, -1].map((turn) => (
+        { x: from.x + ux * length * part, y: from.y + uy * length * part, nx: uy * turn, ny: -ux * turn })));
     });
   }
 
@@ -119,30 +125,59 @@ export class NetworkMap {
   update(frame, session) {
     this.frame = frame;
     this.session = session;
-    for (const { link, sides, title } of this.links) {
-      const told = sides.map((side) => this.#side(link, side, frame));
-      say(title, told.join("\n"));
-    }
     for (const name of this.topology.switches) this.#state(name, frame.switches[name]);
+    const told = new Map(this.links.map(({ link, sides }) => [link, sides.map((side) => direction(frame, side, this.switches, link))]));
+    const queues = this.links.flatMap(({ link, sides }) => sides.filter((_, place) => told.get(link)[place].waiting).map((side) => side.box));
+    const taken = [...this.#nodeBoxes(), ...queues];
+    for (const { link, sides, base, title } of this.links) {
+      const now = told.get(link);
+      const down = now.some((each) => each.up === false);
+      set(base, { class: down ? "base down" : "base" });
+      say(title, sides.map((side, place) => this.#side(side, now[place], down, place, taken)).join("\n"));
+    }
     this.#trees(frame, session);
     this.#rings(frame, session);
   }
 
-  #side(link, side, frame) {
-    const { sent, waiting, dropped } = direction(frame, side, this.switches);
+  /** The room that nodes take with their names, in which no label is to stand. */
+  #nodeBoxes() {
+    return [...this.nodes].flatMap(([name, { kind, mark }]) => {
+      const { x, y } = this.places.get(name);
+      if (kind === "switch") return [box(x, y, 44, 30), ...(mark.textContent ? [box(x, y - 21, width(mark.textContent), 14)] : [])];
+      return [box(x, y, 26, 26), box(x, y + 17, width(name), 14)];
+    });
+  }
+
+  /** Shows a label at the first of its spots, beside the line there, where nothing else is; or not at all. */
+  #label(text, what, spots, taken) {
+    const wide = width(what);
+    const boxes = spots.map(({ x, y, nx, ny }) => {
+      const off = Math.abs(nx) * (wide / 2 + 5) + Math.abs(ny) * 12;
+      return box(x + nx * off, y + ny * off, wide, 13);
+    });
+    const free = what && boxes.find((each) => each.x0 >= 0 && each.x1 <= this.wide && !taken.some((other) => meet(other, each)));
+    say(text, free ? what : "");
+    if (!free) return;
+    set(text, { x: (free.x0 + free.x1) / 2, y: free.y1 - 2.5 });
+    taken.push(free);
+  }
+
+  #side(side, now, down, place, taken) {
+    const { sent, waiting, dropped, link } = now;
     const busy = sent >= Math.max(QUIET, (link.rate ?? 0) / 100);
     const load = link.rate ? Math.min(1, sent / link.rate) : Math.min(1, sent / 1e9);
-    set(side.half, { "stroke-width": (1.5 + 8 * Math.sqrt(load)).toFixed(1), class: busy ? "half" : "half idle" });
+    set(side.half, { "stroke-width": (1.5 + 8 * Math.sqrt(load)).toFixed(1), class: down ? "half down" : busy ? "half" : "half idle" });
     const level = Math.min(1, waiting / (link.queue || 200));
     set(side.queue, { class: waiting ? (level > 0.9 ? "queue full" : "queue") : "queue empty" });
     const height = waiting ? Math.max(2, 22 * level) : 0;
     set(side.queue.lastChild, { height, y: 11 - height });
-    say(side.depth, waiting && side.length > 62 ? String(waiting) : "");
     const lost = dropped > side.dropped && side.known ? ` ✕${dropped - side.dropped}` : "";
     [side.dropped, side.known] = [dropped, true];
-    say(side.text, busy && side.length > 130 ? rate(sent) + lost : lost.trim());
+    const load_text = down ? (place ? "" : "✕ down") : busy && side.length > 130 ? rate(sent) + lost : lost.trim();
+    this.#label(side.text, load_text, side.spots, taken);
+    this.#label(side.depth, waiting && side.length > 62 ? String(waiting) : "", [side.deep], taken);
     const share = link.rate ? ` (${Math.round(load * 100)} % of ${rate(link.rate)})` : "";
-    return `${side.near[0]} to ${side.far[0]}: ${rate(sent)}${share}, ${waiting} packets wait, ${dropped} dropped`;
+    return `${side.near[0]} to ${side.far[0]}: ${down ? "down" : "up"}, ${rate(sent)}${share}, ${waiting} packets wait, ${dropped} dropped; ${settings(link)}`;
   }
 
   #state(name, state) {
@@ -189,6 +224,23 @@ export class NetworkMap {
   }
 }
 
+/** Links between the same nodes lie side by side: how far each is from the middle. */
+function beside(links) {
+  const pairs = new Map();
+  for (const each of links) {
+    const key = edge(...each.link.ends.map(([name]) => name));
+    pairs.set(key, [...(pairs.get(key) ?? []), each]);
+  }
+  for (const all of pairs.values()) all.forEach((each, place) => { each.shift = 24 * (place - (all.length - 1) / 2); });
+}
+
+/** Both ends of a line, moved across it: always to the same side, whichever end comes first. */
+function shifted([one, other], shift) {
+  const length = (Math.hypot(other.x - one.x, other.y - one.y) || 1) * (one.x - other.x || one.y - other.y > 0 ? 1 : -1);
+  const [x, y] = [(-(other.y - one.y) / length) * shift, ((other.x - one.x) / length) * shift];
+  return [one, other].map((end) => ({ x: end.x + x, y: end.y + y }));
+}
+
 const edge = (one, other) => (one < other ? `${one}\t${other}` : `${other}\t${one}`);
 export const hue = (id) => `hue-${id % 6}`;
 
@@ -199,15 +251,22 @@ export function progress(session, member) {
   return Math.min(1, member.next / sent);
 }
 
-/** Bits per second, waiting packets and drops of a link in one direction; the switch that has its queue tells. */
-export function direction(frame, { near, far }, switches) {
-  if (switches.has(near[0])) {
-    const port = frame.switches[near[0]]?.ports?.[near[1]];
-    return { sent: port?.out ?? 0, waiting: port?.queue ?? 0, dropped: port?.out_drops ?? 0 };
-  }
-  const port = frame.switches[far[0]]?.ports?.[far[1]];
-  return { sent: port?.in ?? 0, waiting: port?.in_queue ?? 0, dropped: port?.in_drops ?? 0 };
+/** A link in one direction: bits per second, waiting packets, drops, settings; the switch that has its queue tells.
+ * What it does not tell of the settings is of the topology. */
+export function direction(frame, { near, far }, switches, link) {
+  const [one, other] = [near, far].map(([name, port]) => frame.switches[name]?.ports?.[port]);
+  const now = (told) => (told ? { rate: told[0], delay_ns: told[1], loss: told[2], queue: told[3] } : link);
+  const up = one?.up !== false && other?.up !== false;
+  if (switches.has(near[0])) return { up, sent: one?.out ?? 0, waiting: one?.queue ?? 0, dropped: one?.out_drops ?? 0, link: now(one?.out_link) };
+  return { up, sent: other?.in ?? 0, waiting: other?.in_queue ?? 0, dropped: other?.in_drops ?? 0, link: now(other?.in_link) };
 }
+
+export const share = (loss) => `${Number((loss / 1e7).toPrecision(3))} %`;
+const settings = (link) => `${link.rate ? rate(link.rate) : "any rate"}, ${nanoseconds(link.delay_ns)}, loss ${share(link.loss)}, queue ${link.queue}`;
+
+const box = (x, y, wide, tall) => ({ x0: x - wide / 2, x1: x + wide / 2, y0: y - tall / 2, y1: y + tall / 2 });
+const meet = (one, other) => one.x0 < other.x1 && other.x0 < one.x1 && one.y0 < other.y1 && other.y0 < one.y1;
+const width = (text) => 7 * text.length + 2;
 
 function arc(share, radius) {
   if (share <= 0) return "";
