@@ -11,7 +11,7 @@ import pytest
 from groupflow.agents.api_token import headers
 from groupflow.control.live.frames import Meter, Stats
 from groupflow.control.live.sampler import HISTORY, MOST_VIEWERS, WAITING, Live
-from groupflow.control.live.sockets import SwitchSockets
+from groupflow.control.live.sockets import SwitchSockets, carries
 from tests.support.api import served
 from tests.support.world import world
 
@@ -164,3 +164,19 @@ async def test_a_switch_that_does_not_answer_holds_nobody_up(tmp_path: Path) -> 
         async with asyncio.timeout(5):
             assert await sockets.stats("s1") is None
         sockets.close()
+
+
+def test_a_frame_has_links_as_they_are(tmp_path: Path) -> None:
+    link = {"rate_bps": None, "delay_ns": 5, "loss_ppb": 7, "queue_packets": 9}
+    port = {"port": 2, "interface": "s1-eth2", "up": False}
+    side = {"bytes": 0, "drops": {}, "link": link}
+    stats = Stats.model_validate({"ports": [port | {"in": side, "out": side}]})
+    shown = Meter().switch("s1", stats, 0)["ports"][2]
+    assert shown["out_link"] == shown["in_link"] == [None, 5, 7, 9]
+    assert shown["up"] is False
+    for name, text in (("s1-eth1", "1\n"), ("s1-eth2", "0\n")):
+        (tmp_path / "sys/class/net" / name).mkdir(parents=True)
+        (tmp_path / "sys/class/net" / name / "carrier").write_text(text)
+    (tmp_path / "sys/class/net/s1-eth3/carrier").mkdir(parents=True)  # reading it fails
+    found = [carries(name, tmp_path) for name in ("s1-eth1", "s1-eth2", "s1-eth3", "eth9", None)]
+    assert found == [True, False, False, True, True]

@@ -22,6 +22,9 @@ class _Queue(BaseModel):
 
 
 class _Link(BaseModel):
+    rate_bps: int | None = None
+    delay_ns: int = 0
+    loss_ppb: int = 0
     queue_packets: int | None = None
 
 
@@ -41,6 +44,7 @@ class _Out(_Side):
 
 class _Port(BaseModel):
     port: int
+    interface: str | None = None
     up: bool = True
     inbound: _In = Field(alias="in")
     out: _Out
@@ -108,6 +112,9 @@ def _port_form(port: _Port, before: tuple[int, int] | None, passed_ns: int) -> F
         "out_drops": sum(port.out.drops.values()),
         "in_drops": sum(port.inbound.drops.values()),
     }
+    for name, link in (("out_link", port.out.link), ("in_link", port.inbound.link)):
+        if link is not None:
+            form[name] = [link.rate_bps, link.delay_ns, link.loss_ppb, link.queue_packets]
     return form if port.up else form | {"up": False}
 
 

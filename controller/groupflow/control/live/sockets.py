@@ -13,6 +13,17 @@ LONGEST = 8 << 20
 """bytes of an answer: a switch with 512 ports has 2 MB of statistics"""
 
 
+def carries(interface: str | None, root: Path = Path("/")) -> bool:
+    """Whether the kernel's link is up, at this end and at the other, as far as that is known here."""
+    state = root / "sys/class/net" / (interface or "") / "carrier"
+    try:
+        return state.read_text().strip() != "0"
+    except FileNotFoundError:  # of a switch in another namespace
+        return True
+    except OSError:  # of an interface that is down
+        return False
+
+
 class SwitchSockets:
     """The sockets `NAME.sock` in a folder. A connection is kept for the next question, one at a time."""
 
@@ -28,7 +39,10 @@ class SwitchSockets:
                     self._open[switch] = await self._connect(switch)
                 reader, writer = self._open[switch]
                 writer.write(b'{"op":"stats"}\n')
-                return Stats.model_validate_json(await reader.readline())
+                stats = Stats.model_validate_json(await reader.readline())
+                for port in stats.ports:
+                    port.up = port.up and carries(port.interface)
+                return stats
         except (OSError, ValidationError, ValueError):  # ValueError: the line is too long
             if switch in self._open:
                 self._open.pop(switch)[1].close()
