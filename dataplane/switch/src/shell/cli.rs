@@ -104,6 +104,8 @@ enum Command {
 
 /// The control sockets of a network that groupflow runs, visible within it.
 const NETWORK_FOLDER: &str = "/run/groupflow";
+/// The environment variable of the node at which a program runs.
+const NODE: &str = "GROUPFLOW_NAME";
 
 #[derive(Debug, Args)]
 struct RunningSwitch {
@@ -111,17 +113,22 @@ struct RunningSwitch {
     #[arg(long, value_name = "PATH", conflicts_with = "device_id")]
     socket: Option<PathBuf>,
     /// The switch's device id, if it has the default control socket or is one of a network of groupflow's,
-    /// within which this runs: groupflow net exec s1 gfswitch stats --device-id 1
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    device_id: u64,
+    /// within which this runs. Not needed in `groupflow net exec s1 gfswitch stats` [default: 0]
+    #[arg(long, value_name = "N")]
+    device_id: Option<u64>,
 }
 
 impl RunningSwitch {
     fn path(&self) -> PathBuf {
-        let own = || default_control_socket(self.device_id);
-        let of_network = || find_switch(Path::new(NETWORK_FOLDER), self.device_id);
+        let device_id = self.device_id.unwrap_or(0);
+        let own = || default_control_socket(device_id);
+        let of_network = || find_switch(Path::new(NETWORK_FOLDER), device_id);
+        // `groupflow net exec` names the node at which a program runs.
+        let named = std::env::var(NODE).map(|name| Path::new(NETWORK_FOLDER).join(format!("{name}.sock")));
+        let named = named.ok().filter(|path| self.device_id.is_none() && path.exists());
         self.socket
             .clone()
+            .or(named)
             .unwrap_or_else(|| if own().exists() { own() } else { of_network().unwrap_or(own()) })
     }
 }
