@@ -6,6 +6,7 @@ terminal is for this process to handle. The kernel ends them with this process.
 """
 
 import asyncio
+import json
 import logging
 import os
 import signal
@@ -127,7 +128,7 @@ class Daemon:
         assert self._process is not None
         how = how_it_ended(code := self._process.poll())
         # The last line of a killed process says nothing of its end.
-        last = "" if code == -signal.SIGKILL else self.last_line()
+        last = "" if code == -signal.SIGKILL else _cause(self.last_line())
         said = f": {last}" if last else f"; see {self._messages}"
         return f"{self.name} (pid {self.pid}) {how}{said}"
 
@@ -173,6 +174,13 @@ class Daemon:
         """Starts the process again after `kill`; the caller waits until it is ready."""
         assert not self.alive, f"{self.name} still runs"
         self.start()
+
+
+def _cause(line: str) -> str:
+    """The cause in an agent's last event, or the line itself."""
+    with suppress(ValueError, TypeError, KeyError):
+        return str(json.loads(line)["cause"])
+    return line
 
 
 @asynccontextmanager

@@ -120,7 +120,7 @@ class Scenario:
         count, digest = parameters.file_bytes, parameters.sha256
         topology = variants.with_loss(self.topology, loss)
         for link in topology.links if loss or len(self.options.losses) > 1 else ():
-            network.change(link, f"loss={units.format_loss(link.spec.loss)}")
+            network.links.change(link, f"loss={units.format_loss(link.spec.loss)}")
         self._say(f"with {units.format_loss(loss * 100)} % loss on every link:")
         outputs = {name: (self._files / f"{name}.bin").resolve() for name in self.receivers}
         for output in outputs.values():

@@ -76,14 +76,14 @@ async def test_a_link_goes_down_and_up_on_bmv2(tmp_path: Path) -> None:
         link = lab.topology.link_between("s1", "s2")
         if not kernel_link.is_offered():
             with pytest.raises(Error, match="no nft on PATH"):
-                lab.network.change(link, "down")
+                lab.network.links.change(link, "down")
             return
         for change, received in (("down", False), ("up", True)):
-            lab.network.change(link, change)
+            lab.network.links.change(link, change)
             done = lab.network.hosts["ma1"].run(["ping", "-c1", "-W2", str(lab.topology.hosts["mc1"].ip)])
             assert (done.returncode == 0) is received, change
         with pytest.raises(Error, match="rate=5mbit: only loss, down and up are emulated here"):
-            lab.network.change(link, "rate=5mbit")
+            lab.network.links.change(link, "rate=5mbit")
 
 
 async def test_a_tcp_session_on_bmv2(tmp_path: Path) -> None:

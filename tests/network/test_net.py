@@ -179,10 +179,94 @@ def test_the_prompt_has_mininets_commands_and_ours(folder: Path) -> None:
         *("2 of 2 switches up", "100% packet loss", " 0% packet loss"),
     ):
         assert expected in done.stdout + done.stderr
-    assert "no link between s1 and s9" in done.stderr
+    assert "no link s1-s9; links are h1-s1, " in done.stderr
     assert "iperf3: h1 does not reach h2" in done.stderr
     for name in ("h2", "h3"):
         assert (folder / f"out/net/hall/{name}-f.bin").read_bytes() == (folder / "f.bin").read_bytes()
+
+
+MISTAKES = (
+    *("source nosuch", "x h9", "h1 ( asdf", 'h1 echo "a', "h1 cat <<E", "h1 exit", "h1 kill -9 $$", "h1 cat"),
+    *("h1 exec true", "s1 exit", "h1 bash", "py exit()", "px import sys; sys.exit(3)", "switch s1 start"),
+    *(
+        "dpctl dump-flows",
+        "time source nosuch",
+        "noecho h1 cat",
+        "sh cat",
+        "link s1 h1 rate=0",
+        "send h1 /tmp",
+    ),
+    *('send h1 "a b', "trace s9", "groupflow 'a", "pingall 1 2 3", "h1 sleep 100 &", "EOF_", "'", "\udcff"),
+)
+
+
+def test_no_mistake_at_the_prompt_ends_or_stops_the_network(folder: Path) -> None:
+    (folder / "a b.txt").write_text("some bytes\n")
+    (folder / "more").write_text("h2 exit\nh2 cat\n")
+    lines = [line for number, each in enumerate(MISTAKES) for line in (each, f"sh echo mark {number}")]
+    lines += ["source more", 'send h1 "a b.txt" h2', "h1 hostname -I", "exit"]
+    done = subprocess.run(
+        [*COMMAND, "up", "hall.yaml", "--cli"],
+        input="\n".join(lines).encode(errors="surrogateescape"),
+        capture_output=True,
+        timeout=120,
+        check=False,
+    )
+    told = done.stdout.decode() + done.stderr.decode()
+    assert done.returncode == 0, told
+    assert told.count("mark ") == len(MISTAKES)
+    assert "Traceback" not in told
+    assert "11 bytes to h2" in told and (folder / "out/net/hall/h2-a b.txt").exists()
+    assert "10.0.1.1" in told.splitlines()[-1] or "10.0.1.1 " in told, "the host is as it was"
+
+
+def test_links_are_changed_and_shown_from_outside(folder: Path) -> None:
+    with up("hall.yaml"):
+        told = net("set", "s1-eth2", "rate=1mbit", "delay=7ms", "loss=2%", "down")
+        assert told.splitlines()[1].split()[:6] == ["s1-s2", "down", "1mbit", "7ms", "0.02", "200"]
+        shown = [line.split() for line in (net("set") + net("show")).splitlines()]
+        assert shown.count(told.splitlines()[1].split()) == 2
+        net("exec", "h2", "ip", "link", "set", "h2-eth0", "down")
+        assert [row["link"] for row in json.loads(net("set", "--json")) if row["state"] != "up"] == [
+            "s1-s2",
+            "h2-s2",
+        ]
+        net("set", "s1-s2", "up", "loss=0")
+        assert " up " in net("set", "s1-s2")
+        assert "no link s1-s9" in net("set", "s1-s9", "down", code=INVALID)
+
+
+def test_programs_know_where_they_run(folder: Path) -> None:
+    text = HALL.replace("h1: {", "h1: {tcp: reno, ").replace("name: hall", "name: hall\ntcp: cubic")
+    (folder / "hall.yaml").write_text(text)
+    with up("hall.yaml"):
+        assert " 0% packet loss" in net("exec", "h1", "ping", "-c1", "-W3", "h2")
+        assert net("exec", "s2", "getent", "hosts", "h3").split() == ["10.0.3.1", "h3"]
+        assert net("exec", "h3", "sh", "-c", 'echo "$PS1$GROUPFLOW_NAME"') == "(h3) # h3\n"
+        shell = ["script", "-qec", f"{' '.join(COMMAND)} exec h2 bash", "/dev/null"]
+        assert (
+            "(h2) "
+            in subprocess.run(shell, input=b"exit\n", capture_output=True, check=False).stdout.decode()
+        )
+        assert net("exec", "s2", GFSWITCH, "stats").startswith("device 2 ")
+        assert net("exec", "s1", GFSWITCH, "stats").startswith("device 1 ")
+        tcp = json.loads(net("show", "--json"))["tcp"]
+        assert tcp == {"h1": "reno", "h2": "cubic", "h3": "cubic", "c1": "cubic"}
+    (folder / "hall.yaml").write_text(HALL.replace("h1: {", "h1: {tcp: nosuch, "))
+    assert "tcp: nosuch is none of the kernel's: " in net("up", "hall.yaml", code=FAILED)
+
+
+def test_a_packet_is_followed_through_all_switches(folder: Path) -> None:
+    command = (*COMMAND[:-1], "switch", "trace", "--match", "ipv4.dst=10.0.2.1", "--json")
+    with up("hall.yaml"), subprocess.Popen([*COMMAND, "exec", "h1", "ping", "-q", "-i0.1", "h2"]) as pinging:
+        told = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
+        assert [json.loads(line)["switch"] for line in told.splitlines()] == ["s1", "s2"]
+        net("set", "s1-s2", "down")
+        dropped = subprocess.run(
+            [*command, "--dropped"], capture_output=True, text=True, timeout=60, check=True
+        )
+        assert json.loads(dropped.stdout)["switch"] == "s1"
+        pinging.terminate()
 
 
 def test_a_packets_way_is_traced(folder: Path) -> None:

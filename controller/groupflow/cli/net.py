@@ -5,18 +5,20 @@ import os
 import sys
 import warnings
 from dataclasses import asdict, replace
+from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, Never, TypeAlias
 
 from groupflow.cli.common import Common, check_folder, check_output, on_stop, print_table
-from groupflow.cli.rest import Row, listed, print_json
+from groupflow.cli.rest import Row, call, listed, print_json
 from groupflow.errors import Error, InvalidError, UsageError, reason
 from groupflow.model import ports
 from groupflow.model.fields import Help
 from groupflow.model.values import ListenAddress
 
 if TYPE_CHECKING:
+    from groupflow.lab.links import Links
     from groupflow.lab.named import Running
     from groupflow.lab.registry import Claim, Entry
     from groupflow.model.topology import Topology
@@ -201,6 +203,7 @@ def show(
     """Show a running network, or a topology's file with all that groupflow chose."""
     from groupflow.cli import status
     from groupflow.data import TOPOLOGIES
+    from groupflow.lab.links import COLUMNS
     from groupflow.lab.registry import running_networks
 
     # The list of networks is root's; a file needs no root.
@@ -215,15 +218,68 @@ def show(
         print(render(load(network), whole=True), end="")
         return
     entry = _find(_one(network, common.net))
-    if not common.json:
-        print(f"{entry.name}: {entry.topology}, switches {', '.join(entry.switches)} ({entry.switch})\n")
-        hosts = [{"host": host, "address": address} for host, address in entry.addresses.items()]
-        print_table(hosts, ("host", "address"))
-        print(end="\n" if entry.api else "")
-    elif entry.api is None:
-        print_json(asdict(entry))
+    common = replace(common, net=entry.name)
+    links = links_of(entry).rows()
+    if common.json:
+        of_controller = {part: call(common, "GET", path) for part, path in status.PATHS.items() if entry.api}
+        print_json((of_controller or asdict(entry)) | {"links": links, "tcp": _tcp(entry)})
+        return
+    print(f"{entry.name}: {entry.topology}, switches {', '.join(entry.switches)} ({entry.switch})\n")
+    hosts = zip(entry.addresses.items(), _tcp(entry).values(), strict=True)
+    print_table(
+        [{"host": host, "address": address, "tcp": tcp} for (host, address), tcp in hosts],
+        ("host", "address", "tcp"),
+    )
+    print()
+    print_table(links, COLUMNS)
     if entry.api is not None:
-        status.show(replace(common, net=entry.name))
+        print()
+        status.show(common)
+
+
+def _tcp(entry: "Entry") -> dict[str, str | None]:
+    from groupflow.lab.host import tcp
+
+    return {name: tcp(launcher(entry, name)) for name in entry.hosts}
+
+
+def links_of(entry: "Entry") -> "Links":
+    """The links of a network that another process runs."""
+    from groupflow.data import RUN_FOLDER
+    from groupflow.files.topology import load
+    from groupflow.lab.controller_process import TOPOLOGY
+    from groupflow.lab.links import RECORD, Links
+
+    folder, root = Path(entry.folder), Path(f"/proc/{entry.pid}/root")
+    sockets = root / RUN_FOLDER.relative_to("/")
+    topology = load(folder / TOPOLOGY)
+    return Links(topology, entry.switch, folder / RECORD, sockets, root, partial(launcher, entry))
+
+
+def launcher(entry: "Entry", node: str) -> tuple[str, ...]:
+    """Words before a command that run it at a node of a network that another process runs."""
+    return ("mnexec", "-a", str(entry.hosts.get(node, entry.pid)))
+
+
+def change(
+    common: Common,
+    link: Annotated[
+        tuple[str, ...],
+        Help("a link, s1-s2 or an interface of it, and its changes: rate=, delay=, loss=, queue=, up, down",
+             "LINK CHANGE"),
+    ] = (),
+) -> None:  # fmt: skip
+    """Change a link of a running network, or, without words, show all of them."""
+    from groupflow.lab.links import COLUMNS, asked
+
+    links = links_of(_find(common.net))
+    chosen = links.topology.links
+    if link:
+        chosen, wanted = asked(links.topology, link)
+        for each in chosen if wanted else ():
+            links.change(each, wanted)
+    named = {f"{each.a.interface} {each.b.interface}" for each in chosen}
+    listed(common, [row for row in links.rows() if row["interfaces"] in named], COLUMNS)
 
 
 def execute(
@@ -232,17 +288,18 @@ def execute(
     program: Annotated[tuple[str, ...], Help("the program and its arguments", "COMMAND")] = (),
 ) -> None:
     """Run a program in a host, or beside the switches."""
+    from groupflow.lab.host import environment
+
     entry = _find(common.net)
     if not program:
         raise UsageError("no program; write: groupflow net exec h1 ping -c 3 10.0.2.1")
     if node not in entry.hosts and node not in entry.switches:
         known = ", ".join((*entry.hosts, *entry.switches))
         raise InvalidError(f"no node {node} in {entry.name}; nodes are {known}")
-    os.environ["GROUPFLOW_NAME"] = node
-    launcher = ("mnexec", "-a", str(entry.hosts.get(node, entry.pid)))
     if os.geteuid() != 0:
         raise Error("root is needed to enter a host; use sudo")
-    os.execvp(launcher[0], [*launcher, *program])
+    command = [*launcher(entry, node), *program]
+    os.execvpe(command[0], command, os.environ | environment(node))
 
 
 def down(common: Common, name: Name = None) -> None:

@@ -34,6 +34,7 @@ NOUNS = (
         Verb("down", "net:down", "fig5", ("net",)),
         Verb("list", "net:list_all", ""),
         Verb("show", "net:show", "fig5\nhall.yaml\nAbilene.graphml > abilene.yaml", ("json", "net")),
+        Verb("set", "net:change", "s1-s2 rate=10mbit delay=5ms loss=1%\ns1-eth3 down", ("json", "net")),
         Verb("exec", "net:execute", "h1 ping -c 3 10.0.2.1", ("net",)),
         Verb("play", "net:play", "lecture.rec", ()),
     )),

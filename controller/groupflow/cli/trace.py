@@ -1,13 +1,18 @@
 """`groupflow switch trace`: the way of packets through a switch of a running network, step by step."""
 
+import json
 import os
+import sys
 from dataclasses import dataclass
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from groupflow.cli.common import Common
 from groupflow.errors import InvalidError
 from groupflow.model.fields import Help, Range
 from groupflow.model.values import SessionId
+
+if TYPE_CHECKING:
+    from groupflow.lab.registry import Entry
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,19 +38,27 @@ class Packets:
 
 
 def trace(
-    common: Common, switch: Annotated[str, Help("name of the switch", "SWITCH")], *, packets: Packets
+    common: Common,
+    switch: Annotated[
+        str | None, Help("name of the switch (default: all, each packet followed)", "SWITCH")
+    ] = None,
+    *,
+    packets: Packets,
 ) -> None:
-    """Show the way of packets through a switch: headers, tables, queues, and the reason of a drop (root)."""
+    """Show the way of packets through switches: headers, tables, queues, and the reason of a drop (root)."""
     from groupflow.agents.agent_process import find_program
     from groupflow.data import RUN_FOLDER
     from groupflow.lab.registry import find
 
     entry = find(common.net)
-    if switch not in entry.switches:
+    if switch is not None and switch not in entry.switches:
         known = ", ".join(entry.switches)
         raise InvalidError(f"no switch {switch} in {entry.name}; there are {known}")
     if entry.switch != "gfswitch":
         raise InvalidError(f"{entry.name} runs {entry.switch}, which has no traces; use gfswitch")
+    if switch is None:
+        _follow(common, entry, packets)
+        return
     command = [str(find_program("gfswitch")), "trace", "--socket", str(RUN_FOLDER / f"{switch}.sock")]
     chosen = {"port": packets.port, "session": packets.session, "next": packets.next}
     for option, value in chosen.items():
@@ -55,3 +68,18 @@ def trace(
     command += [word for text in packets.match for word in ("--match", text)]
     launcher = ("mnexec", "-a", str(entry.pid))
     os.execvp(launcher[0], [*launcher, *command, *(("--dropped",) if packets.dropped else ())])
+
+
+def _follow(common: Common, entry: "Entry", packets: Packets) -> None:
+    from groupflow.cli.net import links_of
+    from groupflow.lab.tracing import follow
+    from groupflow.switch import explain
+
+    links = links_of(entry)
+
+    def show(trace: dict[str, Any]) -> None:
+        print(json.dumps(trace) if common.json else explain(trace), flush=True)
+
+    print(f"asking {', '.join(links.topology.switches)} for packets; Ctrl-C ends", file=sys.stderr)
+    for line in follow(links.topology, links.sockets, packets.request, show):
+        print(line, file=sys.stderr)

@@ -130,7 +130,7 @@ def build(form: NetworkForm, folder: Path = Path()) -> Topology:
     if files.p4info and not files.program:
         refuse("p4info", _LONE_P4INFO)
     switches = {name: _switch(name, at, ends[name], files, folder) for name, at in form.switches.items()}
-    hosts = {name: _host(name, host, ends[name][0], switches) for name, host in form.hosts.items()}
+    hosts = {name: _host(name, host, ends[name][0], switches, files.tcp) for name, host in form.hosts.items()}
     return Topology(
         form.name,
         form.description,
@@ -262,7 +262,9 @@ def host_mac(ip: IPv4Address) -> str:
     return "02:00:" + ip.packed.hex(":")
 
 
-def _host(name: str, settings: HostSettings, uplink: End, switches: Mapping[str, Switch]) -> Host:
+def _host(
+    name: str, settings: HostSettings, uplink: End, switches: Mapping[str, Switch], tcp: str | None
+) -> Host:
     address = _address(settings)
     real = settings if isinstance(settings, RealHostSettings) else RealHostSettings()
     if real.gateway is None:
@@ -287,4 +289,5 @@ def _host(name: str, settings: HostSettings, uplink: End, switches: Mapping[str,
         fixed_gateway=real.gateway_mac is not None,
         commands=real.commands,
         programs=real.programs,
+        tcp=real.tcp or tcp,
     )

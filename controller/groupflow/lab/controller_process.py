@@ -17,6 +17,8 @@ from groupflow.lab import bmv2
 from groupflow.lab.network import Network
 from groupflow.processes import Daemon
 
+TOPOLOGY = "topology.yaml"
+"""file of the network as it was read, in the folder of logs"""
 _READY_SECONDS = 20.0
 
 
@@ -49,7 +51,7 @@ class ControllerProcess:
         self._record = record
         self._sockets = tuple(sockets)
         folder.mkdir(parents=True, exist_ok=True)
-        topology = folder / "topology.yaml"
+        topology = folder / TOPOLOGY
         topology.write_text(variants.render(network.topology), encoding="utf-8")
         self.url = f"http://127.0.0.1:{port or free_port()}"
         command = [

@@ -14,18 +14,6 @@ PROGRAM = "nft"
 ABSENT = f"no {PROGRAM} on PATH, which loses frames for BMv2; install nftables"
 
 
-def loss_of(change: str, usual: int) -> int:
-    """The loss, in parts per `units.PARTS`, that a change of a link means: `down`, `up` with its usual loss,
-    or `loss=0.01`. Raises ValueError."""
-    key, _, value = change.partition("=")
-    if key == "loss":
-        return units.parse_loss(value)
-    known = {"down": units.PARTS, "up": usual}
-    if change not in known:
-        raise ValueError(f"{change}: only loss, down and up are emulated here; use --switch gfswitch")
-    return known[change]
-
-
 def loss_script(interface: str, loss: int) -> str:
     """Shell commands that lose this share of the frames that an interface sends."""
     table = f"netdev {_table(interface)}"

@@ -3,11 +3,12 @@
 import logging
 import os
 import signal
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -15,10 +16,12 @@ from typing import Never
 
 from groupflow.agents.agent_process import find_program
 from groupflow.agents.options import CacheOptions
+from groupflow.data import RUN_FOLDER
 from groupflow.errors import Error
 from groupflow.files import variants
 from groupflow.lab import own_program, split
-from groupflow.lab.controller_process import ControllerProcess
+from groupflow.lab.console import Left
+from groupflow.lab.controller_process import TOPOLOGY, ControllerProcess
 from groupflow.lab.network import Network, SwitchKind, hand_over, make_folder, processes_in, running
 from groupflow.lab.registry import Claim, Entry
 from groupflow.model import ports
@@ -59,6 +62,39 @@ class Running:
     network: Network
     controller: ControllerProcess | None
     entry: Entry
+    claims: tuple[Claim, ...] = ()
+    """the network's name, outside and within its namespaces"""
+    entries: dict[str, own_program.Work] = field(default_factory=dict)
+    """of switches with programs of one's own: what they hold when they are started again"""
+
+    def publish(self) -> None:
+        """Makes the network known to other processes, with its hosts' processes as they are."""
+        outside, within = self.claims
+        entry = replace(self.entry, hosts=_pids(self.network))
+        outside.tell(entry)
+        within.tell(replace(entry, api=self.controller and self.controller.url))
+
+    def stop_switch(self, name: str) -> str:
+        """Ends a switch, and keeps what a program of one's own holds. What was done, for people."""
+        switch = self.network.switches[name]
+        if self.controller is None and (work := own_program.held(switch.spec)) is not None:
+            self.entries[name] = work
+        switch.stop()
+        return f"{name}: stopped{self._kept(name, 'are kept for its start')}"
+
+    def start_switch(self, name: str) -> str:
+        """Starts a switch that was stopped or died. What was done, for people. Raises Error."""
+        self.network.restart(name)
+        if name in self.entries:
+            own_program.write([self.entries[name]])
+        return f"{name}: started{self._kept(name, 'are written again')}"
+
+    def _kept(self, name: str, what: str) -> str:
+        if self.controller is not None:
+            return "; the controller has its entries"
+        if name in self.entries:
+            return f"; {len(self.entries[name].updates)} entries {what}, no registers"
+        return "; its tables are empty" if self.network.switches[name].spec.program else ""
 
 
 @contextmanager
@@ -88,10 +124,12 @@ def _built(options: NamedOptions, claim: Claim) -> Generator[Running]:
     (folder / "store.sqlite").unlink(missing_ok=True)  # the sessions of a network that is gone
     topology, entries = own_program.prepare(options.topology, folder / "p4")
     controlled = options.controller and _is_ours(topology)
+    _name_hosts(topology)
     try:
         with running(topology, folder, options.switch, options.pcap) as network, ExitStack() as stack:
             own_program.write(entries)
             own_program.carry_out_commands(topology)
+            (folder / TOPOLOGY).write_text(variants.render(network.topology), encoding="utf-8")
             controller = None
             if controlled:
                 controller = ControllerProcess(
@@ -104,20 +142,31 @@ def _built(options: NamedOptions, claim: Claim) -> Generator[Running]:
                 topology=options.file,
                 switch=options.switch,
                 pid=os.getpid(),
-                hosts={name: int(host.pid or 0) for name, host in network.hosts.items()},
+                hosts=_pids(network),
                 addresses={name: f"{host.ip}/{host.prefix}" for name, host in network.topology.hosts.items()},
                 switches=tuple(network.switches),
                 api=options.api if controlled else None,
                 folder=str(folder.resolve()),
             )
-            claim.tell(entry)
+            claims = (claim, stack.enter_context(Claim(options.name)))
+            up = Running(network, controller, entry, claims, {work.switch.name: work for work in entries})
+            up.publish()
             hand_over(folder, started)
             stack.enter_context(scheduled(network))
-            yield Running(network, controller, entry)
+            yield up
     finally:
         for made in (folder, options.pcap):
             if made is not None:
                 hand_over(made, started)
+
+
+def _name_hosts(topology: Topology) -> None:
+    """Makes the names of hosts resolve in this network's namespaces, and so in those of its hosts."""
+    named = RUN_FOLDER / "hosts"
+    known = Path("/etc/hosts")
+    lines = [f"{host.ip}\t{name}\n" for name, host in topology.hosts.items()]
+    named.write_text("".join((known.read_text() if known.exists() else "", "\n", *lines)))
+    subprocess.run(["mount", "--bind", str(named), str(known)], check=False, capture_output=True)
 
 
 def _is_ours(topology: Topology) -> bool:
@@ -132,9 +181,13 @@ def _is_ours(topology: Topology) -> bool:
     return True
 
 
+def _pids(network: Network) -> dict[str, int]:
+    return {name: int(host.pid or 0) for name, host in network.hosts.items()}
+
+
 class Supervision:
     """Tells, once each, of processes of a network that died, and starts the controller again, which has its
-    sessions in its store."""
+    sessions in its store, and the shells of hosts."""
 
     def __init__(self, up: Running, tell: Callable[[str], None]) -> None:
         self._up = up
@@ -171,15 +224,24 @@ class Supervision:
         self.has_restarted |= restarted
         return restarted
 
+    def is_news(self, line: str) -> bool:
+        """Whether a line was not told before; it counts as told from now on."""
+        before = len(self._told)
+        self._told.add(line)
+        return len(self._told) > before
+
     def _look(self) -> bool:
         restarted = False
+        if ended := [node.name for node in self._up.network.nodes if node.renew()]:
+            self._up.publish()
+            self._tell(f"{', '.join(ended)}: its shell ended; started again")
         for daemon in self._up.network.processes:
             try:
                 daemon.check()
             except DaemonError as error:
-                if (line := str(error)) in self._told:
+                line = str(error)
+                if not self.is_news(line):
                     continue
-                self._told.add(line)
                 controller = self._up.controller
                 if controller is None or daemon is not controller.daemon:
                     self._tell(line)
@@ -210,7 +272,7 @@ def wait_for_end() -> None:
 
 
 def _leave(_number: int, _frame: FrameType | None) -> Never:
-    raise SystemExit(0)
+    raise Left(0)
 
 
 def end(entry: Entry, seconds: float, alive: Callable[[], bool]) -> bool:
@@ -252,7 +314,7 @@ def scheduled(network: Network) -> Generator[None]:
             if ended.wait(max(0, started + step.at_ns - time.monotonic_ns()) / _ONE_SECOND_NS):
                 return
             try:
-                network.change(link, step.change)
+                network.links.change(link, step.change)
             except ControlError as error:  # of a switch that died: the next change may find it again
                 log.warning("link=%s change=%s failed: %s", link.name, step.change, error)
 

@@ -23,10 +23,10 @@ from groupflow.errors import Error
 from groupflow.lab import kernel_link
 from groupflow.lab.bmv2 import Bmv2Switch, tick_interfaces
 from groupflow.lab.gfswitch import GfSwitch
-from groupflow.lab.host import GroupHost
+from groupflow.lab.host import GroupHost, LastingShell
 from groupflow.lab.leftovers import Reservation, delete_interfaces
+from groupflow.lab.links import RECORD, Links
 from groupflow.lab.p4switch import P4Switch
-from groupflow.model.topology import Link as TopologyLink
 from groupflow.model.topology import Topology
 from groupflow.processes import Daemon
 
@@ -48,7 +48,10 @@ KINDS: dict[str, type[P4Switch]] = {"gfswitch": GfSwitch, "bmv2": Bmv2Switch}
 class Network:
     """A running network. Made by `running`."""
 
-    def __init__(self, topology: Topology, mininet: Any, reservation: Reservation, kind: SwitchKind) -> None:
+    def __init__(
+        self, topology: Topology, mininet: Any, reservation: Reservation, kind: SwitchKind, folder: Path
+    ) -> None:
+        """Logs and the record of its links go to `folder`."""
         self.topology = topology
         self.mininet = mininet
         """the Mininet object, for Mininet's own tools, e.g. `mininet.cli.CLI(network.mininet)`"""
@@ -57,6 +60,11 @@ class Network:
         self.daemons: list[Daemon] = []
         self._reservation = reservation
         self.kind: SwitchKind = kind
+        (record := folder / RECORD).unlink(missing_ok=True)
+        self.links = Links(topology, kind, record, RUN_FOLDER, Path("/"), self._launcher)
+
+    def _launcher(self, node: str) -> tuple[str, ...]:
+        return self.hosts[node].launcher() if node in self.hosts else ()
 
     def gfswitch(self, name: str) -> GfSwitch:
         switch = self.switches[name]
@@ -64,12 +72,21 @@ class Network:
             raise Error(f"{name} is {switch.kind}: only gfswitch emulates links; use --switch gfswitch")
         return switch
 
+    def forget_daemon(self, daemon: Daemon) -> None:
+        """Ends a process, of which nothing is told any more."""
+        self.daemons.remove(daemon)
+        daemon.stop()
+
     def start_daemon(self, daemon: Daemon) -> Daemon:
         """Starts a process in the root namespace that ends with this network, such as the controller."""
         self.daemons.append(daemon)
         daemon.start()
         self._reservation.add_process(daemon.pid)
         return daemon
+
+    @property
+    def nodes(self) -> tuple[LastingShell, ...]:
+        return (*self.hosts.values(), *self.switches.values())
 
     @property
     def processes(self) -> tuple[Daemon, ...]:
@@ -82,39 +99,14 @@ class Network:
             daemon.check()
 
     def restart(self, name: str) -> None:
-        """Starts a killed switch again."""
+        """Starts a switch again that was stopped or killed, with its links as they are now."""
         self.switches[name].launch()
         self._reservation.add_process(self.switches[name].daemon.pid)
+        self.links.restore(name)
 
     def change_link(self, one: str, other: str, change: str) -> None:
         """Changes the link between two nodes: `down`, `up`, `rate=1mbit`. Raises KeyError where none is."""
-        self.change(self.topology.link_between(one, other), change)
-
-    def change(self, link: TopologyLink, change: str) -> None:
-        """Changes a link at each switch that emulates it, or else in the kernel. Raises Error,
-        ControlError."""
-        if self.kind == "bmv2":
-            self._change_in_kernel(link, change)
-            return
-        between = self.switches.keys() >= {link.a.node, link.b.node} and "dir=" not in change
-        for end in (link.a, link.b):
-            if end.node in self.switches:  # between two, each emulates the frames that it sends
-                self.gfswitch(end.node).link(end.port, f"{change},dir=out" if between else change)
-
-    def _change_in_kernel(self, link: TopologyLink, change: str) -> None:
-        try:
-            loss = kernel_link.loss_of(change, link.spec.loss)
-        except ValueError as error:
-            raise Error(str(error)) from None
-        if not kernel_link.is_offered():
-            raise Error(kernel_link.ABSENT)
-        for end in (link.a, link.b):
-            if switch := self.switches.get(end.node):
-                interface = switch.spec.interface(end.port)
-                switch.run_script(kernel_link.loss_script(interface, loss), change)
-            else:
-                host = self.hosts[end.node]
-                host.run_script(kernel_link.loss_script(host.spec.interface, loss))
+        self.links.change(self.topology.link_between(one, other), change)
 
     def build(self, folder: Path, kind: type[P4Switch], pcap: Path) -> None:
         for name, host in self.topology.hosts.items():
@@ -135,7 +127,7 @@ class Network:
             self._reservation.add_process(switch.daemon.pid)
         for link in self.topology.links:
             if self.kind == "bmv2" and link.spec.loss and kernel_link.is_offered():
-                self.change(link, f"loss={units.format_loss(link.spec.loss)}")
+                self.links.change(link, f"loss={units.format_loss(link.spec.loss)}")
 
     def start_programs(self, folder: Path) -> None:
         """Starts the programs that the topology has for its hosts; their output goes to `folder`."""
@@ -186,7 +178,7 @@ def running(
         shutil.copyfile(DISSECTOR, captures / DISSECTOR.name)
     with Reservation(interfaces(topology, kind)) as reservation:
         mininet = Mininet(controller=None, build=False)
-        network = Network(topology, mininet, reservation, kind)
+        network = Network(topology, mininet, reservation, kind, folder)
         try:
             network.build(folder, KINDS[kind], captures)
             log.info("network started name=%s switch=%s", topology.name, kind)

@@ -100,6 +100,24 @@ def is_groupflows(switches: Mapping[str, Switch]) -> bool:
     return True
 
 
+def held(switch: Switch) -> Work | None:
+    """What a running switch holds, to be written when it runs again; None: it cannot be known. Raises
+    TopologyError."""
+    if switch.program is None or switch.p4info is None:
+        return None
+    from groupflow.p4rt.connection import ConnectionFailedError
+    from groupflow.p4rt.program import Program
+    from groupflow.p4rt.runtime_file import read_entries
+
+    with _refusing():
+        program = Program.of(switch.p4info, switch.program)
+    try:
+        updates = asyncio.run(read_entries(switch.grpc, switch.device_id, program))
+    except ConnectionFailedError:
+        return None
+    return Work(switch, program, updates)
+
+
 def write(work: Sequence[Work]) -> None:
     """Writes entries to running switches. Raises TopologyError."""
     if not work:
@@ -113,7 +131,7 @@ def write(work: Sequence[Work]) -> None:
             try:
                 await write_entries(switch.grpc, switch.device_id, program, updates)
             except (ProgramError, ConnectionFailedError) as error:
-                raise TopologyError(f"{switch.name}: {switch.entries}: {error}") from None
+                raise TopologyError(f"{switch.name}: {switch.entries or 'entries'}: {error}") from None
 
     asyncio.run(write_all())
 

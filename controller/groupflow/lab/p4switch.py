@@ -12,7 +12,7 @@ from typing import Any
 
 from mininet.node import Switch as MininetSwitch
 
-from groupflow.lab.host import interface_script
+from groupflow.lab.host import LastingShell, interface_script
 from groupflow.model.topology import Switch, Topology, TopologyError
 from groupflow.processes import Daemon, DaemonError
 
@@ -20,7 +20,7 @@ PRIORITY = -15
 """nice value; a host that waits for a CPU delays itself only, a waiting switch delays all hosts"""
 
 
-class P4Switch(MininetSwitch):
+class P4Switch(LastingShell, MininetSwitch):
     """A switch process attached to the switch's interfaces, without a program: the controller sets one."""
 
     kind = ""
@@ -33,6 +33,7 @@ class P4Switch(MininetSwitch):
         self.spec: Switch = topology.switches[name]
         self.folder = folder
         self.pcap = pcap if name in topology.pcap else None
+        self._launches = 0
         self.daemon = Daemon(f"{name} ({self.kind})", self.command(), folder / f"{name}.log", nice=PRIORITY)
         params["inNamespace"] = False  # the controller reaches its P4Runtime server
         super().__init__(name, dpid=f"{self.spec.device_id:x}", **params)
@@ -67,12 +68,18 @@ class P4Switch(MininetSwitch):
         super().stop(deleteIntfs)
 
     def launch(self) -> None:
-        """Starts the process: at first, and as empty again when it was killed."""
+        """Starts the process: at first, and as empty again when it was killed. Frames captured before are
+        kept beside those that follow."""
         _, port = address = self.spec.grpc_address
         if accepts(*address):
             raise DaemonError(
                 f"{self.name}: port {port} is in use; free it, or change `grpc` in the topology"
             )
+        if self._launches and self.pcap:
+            for file in self.pcap.glob(f"{self.name}-eth*.pcap*"):
+                if "." not in file.stem:
+                    file.rename(file.with_stem(f"{file.stem}.{self._launches}"))
+        self._launches += 1
         self.daemon.start()
         try:
             self.daemon.wait_ready(self.ready)

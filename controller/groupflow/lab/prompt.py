@@ -15,30 +15,29 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from mininet.cli import CLI
-from mininet.node import Node
-
 from groupflow import needs, units
 from groupflow.agents.agent_process import AgentProcess, find_program
 from groupflow.agents.events import Event
 from groupflow.agents.options import RecvOptions, SendOptions
-from groupflow.errors import Error
+from groupflow.errors import Error, InvalidError, UsageError
 from groupflow.files import variants
+from groupflow.lab import links
+from groupflow.lab.console import Console
 from groupflow.lab.controller_process import ControllerProcess, SessionAccess
-from groupflow.lab.gfswitch import GfSwitch
 from groupflow.lab.host import GroupHost
 from groupflow.lab.named import Running, Supervision, joined
 from groupflow.model.topology import Topology
 from groupflow.processes import Daemon, DaemonError
 
 IPERF_SECONDS = 3
+_DPCTL = ("stats", "link", "queue", "port", "depose")
 
 _NO_CONTROLLER = (
     "groupflow's controller does not run here; leave out --no-controller, and programs of your own (--p4)"
 )
 
 
-class Prompt(CLI):
+class Prompt(Console):
     """Reads commands until `exit`."""
 
     prompt = "groupflow> "
@@ -51,6 +50,8 @@ class Prompt(CLI):
         self._folder = folder
         self._receiving: dict[int, dict[str, Daemon]] = {}
         """receivers by session and host"""
+        self._received = 0
+        self._up = up
         super().__init__(up.network.mininet)
 
     def precmd(self, line: str) -> str:
@@ -62,69 +63,58 @@ class Prompt(CLI):
                 self._controller.wait_answering()
         return super().precmd(line)
 
-    def waitForNode(self, node: Node) -> None:  # noqa: N802 (Mininet's name)
-        """Prints a command's output until it ends. The next lines of a file of commands are not its input."""
-        if self.isatty():
-            super().waitForNode(node)
-            return
-        while node.waiting:
-            print(node.monitor(), end="", flush=True)
-
-    def do_xterm(self, line: str, term: str = "xterm") -> None:
-        """xterm HOST ...: a terminal at each host, where there is a display"""
-        if os.environ.get("DISPLAY"):
-            super().do_xterm(line, term)
-        else:
-            self._refuse("no display: log in with ssh -X, or write commands after a host's name: h1 ip addr")
-
     def do_link(self, line: str) -> None:
-        """link NODE NODE CHANGE: change a link while it runs: down, up, rate=1mbit, delay=20ms, loss=0.01"""
-        words = line.split()
-        if len(words) != 3:
-            self._refuse("write: link s1 s2 down")
-            return
-        try:
-            self._network.change_link(*words)
-        except (KeyError, Error) as error:
-            known = f"no link between {words[0]} and {words[1]}; `links` lists them"
-            self._refuse(known if isinstance(error, KeyError) else str(error))
+        """link NODE NODE CHANGE ... or link LINK CHANGE ...: change links while they run: down, up,
+        rate=1mbit, delay=20ms, loss=0.01, queue=100; a LINK is s1-s2, or one of several by its interface"""
+        chosen, change = links.asked(self._network.topology, self.words(line))
+        for link in chosen:
+            self._network.links.change(link, change)
+
+    def do_links(self, _: str) -> None:
+        """links: show each link as it is now"""
+        self._groupflow("net", "set")
+
+    def do_switch(self, line: str) -> None:
+        """switch SWITCH start|stop: end a switch's process, or start it again with its program and entries"""
+        name, command = words if len(words := self.words(line)) == 2 else ("", "")
+        switch = self._network.switches.get(name)
+        if switch is None or command not in ("start", "stop"):
+            raise UsageError(
+                f"write: switch s1 stop, or start; switches are {', '.join(self._network.switches)}"
+            )
+        if (command == "start") is switch.daemon.alive:
+            raise InvalidError(f"{name} {'runs' if switch.daemon.alive else 'does not run'} already")
+        print(self._up.stop_switch(name) if command == "stop" else self._up.start_switch(name))
+
+    def do_dpctl(self, line: str) -> None:
+        """dpctl COMMAND: run one of gfswitch's commands at each switch: stats, link, queue, port, depose"""
+        if line.split()[:1] not in [[each] for each in _DPCTL]:
+            raise UsageError(f"write one of: dpctl {', dpctl '.join(_DPCTL)}")
+        super().do_dpctl(line)
 
     def do_send(self, line: str) -> None:
         """send HOST FILE [HOST ... | SESSION]: send a file from a host to others (to all when none is named),
         or to a session that hosts have joined"""
-        try:
-            print(self._send(*transfer(line, self._network.topology)))
-        except Error as error:
-            self._refuse(str(error))
+        print(self._send(*transfer(self.words(line), self._network.topology)))
 
     def do_recv(self, line: str) -> None:
         """recv SESSION HOST [HOST ...]: let hosts join a session, and receive while the prompt goes on"""
-        try:
-            number, hosts = receivers(line, self._network.topology)
-            self._receive(self._controlled().access(number), hosts, f"session{number}")
-            print(f"{' '.join(hosts)}: joined; files are {self._folder}/HOST-session{number}")
-        except Error as error:
-            self._refuse(str(error))
+        number, hosts = receivers(self.words(line), self._network.topology)
+        self._receive(self._controlled().access(number), hosts, f"session{number}")
+        print(f"{' '.join(hosts)}: joined; files are {self._folder}/HOST-session{number}")
 
     def do_trace(self, line: str) -> None:
-        """trace SWITCH [OPTION ...]: show the way of packets, until Ctrl-C; options are those of
-        `groupflow switch trace`: --dropped, --next 3, --match ipv4.dst=10.0.2.1"""
-        name, *options = line.split() or [""]
-        switch = self._network.switches.get(name)
-        if not isinstance(switch, GfSwitch):
-            self._refuse(f"write: trace s1; gfswitches are {', '.join(self._network.switches)}")
-            return
-        with suppress(KeyboardInterrupt):
-            command = [str(find_program("gfswitch")), "trace", "--socket", str(switch.socket_path), *options]
-            subprocess.run(command, check=False)
+        """trace [SWITCH] [OPTION ...]: show the way of packets through a switch, or through all; options are
+        those of `groupflow switch trace`: --dropped, --next 3, --match ipv4.dst=10.0.2.1"""
+        self._groupflow("switch", "trace", *self.words(line))
 
     def do_iperf(self, line: str) -> None:
         """iperf [HOST HOST]: throughput of TCP from one host to another, over some seconds"""
-        self._iperf("TCP", line.split())
+        self._iperf("TCP", self.words(line))
 
     def do_iperfudp(self, line: str) -> None:
         """iperfudp [RATE HOST HOST]: throughput of UDP that is sent at a rate like 10M, over some seconds"""
-        words = line.split() or ["10M"]
+        words = self.words(line) or ["10M"]
         self._iperf("UDP", words[1:], "-u", "-b", words[0])
 
     def _iperf(self, protocol: str, words: list[str], *options: str) -> None:
@@ -133,13 +123,8 @@ class Prompt(CLI):
         one, other = words if len(words) == 2 else (ends[0], ends[-1])
         if len(words) not in (0, 2) or not {one, other} <= hosts.keys():
             write = "iperf h1 h2" if protocol == "TCP" else "iperfudp 10M h1 h2"
-            self._refuse(f"write: {write}; hosts are {', '.join(hosts)}")
-            return
-        try:
-            rate = iperf(hosts[one], hosts[other], *options)
-        except Error as error:
-            self._refuse(str(error))
-            return
+            raise UsageError(f"write: {write}; hosts are {', '.join(hosts)}")
+        rate = iperf(hosts[one], hosts[other], *options)
         print(f"{protocol} from {one} to {other}: {units.show_rate(rate)}")
 
     def do_sessions(self, _: str) -> None:
@@ -147,32 +132,36 @@ class Prompt(CLI):
         self._groupflow("session", "list")
 
     def do_status(self, _: str) -> None:
-        """status: the controller's view of the network, on one page"""
-        self._groupflow("controller", "show")
+        """status: the network, its links and the controller's view of it, on one page"""
+        self._groupflow("net", "show")
 
     def do_groupflow(self, line: str) -> None:
         """groupflow COMMAND: run a command for this network, e.g. groupflow switch list"""
-        self._groupflow(*line.split())
+        self._groupflow(*self.words(line))
 
     def _groupflow(self, *words: str) -> None:
-        if self._controller is None:
-            self._refuse(_NO_CONTROLLER)
-            return
-        command = (sys.executable, "-m", "groupflow.cli.main", "--api", self._controller.url)
-        subprocess.run([*command, *words], check=False)
+        environment = dict(os.environ)
+        if self._controller is not None:
+            environment["GROUPFLOW_API"] = self._controller.url
+        elif words[:1] != ("net",) and words[:2] != ("switch", "trace"):
+            raise Error(_NO_CONTROLLER)
+        self.run_program([sys.executable, "-m", "groupflow.cli.main", *words], env=environment)
 
-    def _refuse(self, text: str) -> None:
-        print(f"groupflow: {text}", file=sys.stderr)
+    def refuse(self, text: str) -> None:
+        """Tells of an error, unless the supervision told of the same end."""
+        if self._supervision.is_news(text) or " (pid " not in text:
+            super().refuse(text)
 
     def _receive(self, session: SessionAccess, hosts: Sequence[str], name: str) -> None:
         """Lets hosts join a session, which then receive into files HOST-NAME."""
         program = str(find_program("gfagent"))
         for host in hosts:
+            self._received += 1  # a log that others write to would give their reasons for this one's end
             options = RecvOptions(session=session.id, name=host, output=self._folder / f"{host}-{name}")
             receiver = Daemon(
                 f"{host} (gfagent recv)",
                 [*self._network.hosts[host].launcher(), program, *options.arguments()],
-                self._folder / f"{host}-recv.log",
+                self._folder / f"{host}-recv{self._received}.log",
                 environment={"GROUPFLOW_TOKEN": session.token},
                 may_end=True,
             )
@@ -191,6 +180,8 @@ class Prompt(CLI):
             if known is None:
                 controller.delete(f"/sessions/{session.id}")
             receiving = self._receiving.pop(session.id, {})
+            for receiver in receiving.values():
+                self._network.forget_daemon(receiver)
         rate = units.show_rate(complete.measured("goodput_bps"))
         return (
             f"session {session.id}: {complete.integer('bytes')} bytes to {' '.join(receiving)} "
@@ -240,31 +231,37 @@ def iperf(client: GroupHost, server: GroupHost, *options: str) -> float:
             raise Error(f"iperf3: {client.name} does not reach {server.name}") from None
 
 
-def transfer(line: str, topology: Topology) -> tuple[str, Path, tuple[str, ...]]:
+def transfer(words: Sequence[str], topology: Topology) -> tuple[str, Path, tuple[str, ...]]:
     """Sender, file, and receivers or session of a `send` command. Raises Error."""
-    words = line.split()
     if len(words) < 2:
-        raise Error("write: send h1 FILE, or send h1 FILE h2 h3")
+        raise UsageError("write: send h1 FILE, or send h1 FILE h2 h3")
     sender, path, *receivers = words
-    file = Path(path)
+    file = Path(path).expanduser()
+    if file.is_dir():
+        raise InvalidError(f"{path}: it is a folder; name a file to send, such as a tar archive of it")
     if not file.is_file():
-        raise Error(f"{path}: no such file; name a file to send")
+        raise InvalidError(f"{path}: no such file; name a file to send")
     agents = variants.agents(topology)
     if len(receivers) == 1 and receivers[0].isdecimal() and sender in topology.hosts:
         return sender, file.resolve(), (receivers[0],)
     receivers = receivers or [each for each in topology.hosts if each != sender and each not in agents]
-    if unknown := [each for each in (sender, *receivers) if each not in topology.hosts]:
-        raise Error(f"no host {unknown[0]}; hosts are {', '.join(topology.hosts)}")
-    if sender in receivers or len({*receivers}) < len(receivers):
-        raise Error("a host is named twice; name each once")
+    if not receivers:
+        raise InvalidError(f"{topology.name} has no host that could receive; name one")
+    _check_hosts((sender, *receivers), topology)
     return sender, file.resolve(), tuple(receivers)
 
 
-def receivers(line: str, topology: Topology) -> tuple[int, tuple[str, ...]]:
+def receivers(words: Sequence[str], topology: Topology) -> tuple[int, tuple[str, ...]]:
     """Session and hosts of a `recv` command. Raises Error."""
-    session, *hosts = line.split() or [""]
+    session, *hosts = words or [""]
     if not session.isdecimal() or not hosts:
-        raise Error("write: recv 7 h2 h3; `groupflow session create 7` makes session 7")
-    if unknown := [name for name in hosts if name not in topology.hosts]:
-        raise Error(f"no host {unknown[0]}; hosts are {', '.join(topology.hosts)}")
+        raise UsageError("write: recv 7 h2 h3; `groupflow session create 7` makes session 7")
+    _check_hosts(hosts, topology)
     return int(session), tuple(hosts)
+
+
+def _check_hosts(names: Sequence[str], topology: Topology) -> None:
+    if unknown := [name for name in names if name not in topology.hosts]:
+        raise InvalidError(f"no host {unknown[0]}; hosts are {', '.join(topology.hosts)}")
+    if len({*names}) < len(names):
+        raise InvalidError("a host is named twice; name each once")

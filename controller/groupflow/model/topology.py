@@ -104,6 +104,12 @@ def _mac(value: object) -> str:
     return bytes.fromhex(re.sub("[:-]", "", digits)).hex(":")
 
 
+def _tcp(value: object) -> str:
+    if not isinstance(value, str) or not re.fullmatch(_TCP, value):
+        raise ValueError(f"{value!r} is no congestion control; write one of the kernel's, as in `tcp: cubic`")
+    return value
+
+
 def _path_of(what: str) -> Written:
     cure = f"the path of {what}"
 
@@ -148,8 +154,11 @@ _MAC = Written(
     text_like(r"(([0-9a-fA-F]{2}|\{[0-9]+\.\.[0-9]+\})[:-]?){5}.*"),
 )
 _FLAG_OR_NAMES = {"anyOf": [{"type": "boolean"}, {"type": "array", "items": {"type": "string"}}]}
+_TCP = "[a-z0-9_-]{1,15}"
 _GRPC = number_or(1, 65535, f".+:[0-9]{{1,5}}|{_REPEATED}")
 Name: TypeAlias = Annotated[str, Written(_name, "the name of a node", _PATTERN)]
+Tcp: TypeAlias = Annotated[str | None, Written(_tcp, "a congestion control: tcp: cubic", text_like(_TCP))]
+"""the congestion control of a host's TCP; None: the machine's"""
 _Commands: TypeAlias = Annotated[tuple[str, ...], InFile(cure="`- a shell's command` for each")]
 
 
@@ -251,6 +260,8 @@ class NetworkFiles(ProgramFiles):
         tuple[str, ...] | None, Written(_named, "true, or names of switches: [s1, s2]", _FLAG_OR_NAMES)
     ] = ()
     """switches whose frames are captured; None: all"""
+    tcp: Tcp = None
+    """of hosts that name none"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -304,6 +315,7 @@ class RealHostSettings(HostSettings):
     """run to their end when the host is set up"""
     programs: _Commands = ()
     """run beside the network"""
+    tcp: Tcp = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -303,6 +303,10 @@ class ControlError(UnavailableError):
     """A running gfswitch refused a request or did not answer. One line."""
 
 
+class NotRunningError(ControlError):
+    """Nobody answers at a gfswitch's socket."""
+
+
 def ask(path: Path, question: dict[str, object]) -> dict[str, object]:
     """Sends one request to a running switch. Raises ControlError."""
     try:
@@ -313,7 +317,7 @@ def ask(path: Path, question: dict[str, object]) -> dict[str, object]:
             with connection.makefile("rb") as replies:
                 reply = cast(object, json.loads(replies.readline()))
     except (OSError, ValueError) as error:
-        raise ControlError(f"gfswitch does not answer: {error}") from None
+        raise NotRunningError(f"gfswitch does not answer: {error}") from None
     if not isinstance(reply, dict):
         raise ControlError(f"gfswitch answered {reply!r}")
     answer = cast(dict[str, object], reply)

@@ -7,6 +7,7 @@ import pytest
 from groupflow.data import TOPOLOGIES
 from groupflow.files import topology
 from groupflow.files.topology import parse
+from groupflow.files.variants import render
 from groupflow.model.topology import TopologyError
 from groupflow.units import (
     UnitError,
@@ -124,7 +125,7 @@ ERRORS = [
         "name: small",
         "nam: small",
         "nam: unknown key; known are name, description, defaults, switches, hosts, links, agents, program,"
-        " p4info, pcap",
+        " p4info, pcap, tcp",
     ),
     (
         "[h1, s1]",
@@ -174,7 +175,7 @@ ERRORS = [
         "links:\n",
         "links: 3\nx:\n",
         "x: unknown key; known are name, description, defaults, switches, hosts, links, agents, program,"
-        " p4info, pcap",
+        " p4info, pcap, tcp",
     ),
 ]
 
@@ -320,3 +321,11 @@ def test_bad_rates(text: object) -> None:
 def test_bad_losses(text: object) -> None:
     with pytest.raises(UnitError):
         parse_loss(text)
+
+
+def test_a_network_has_one_tcp_and_a_host_its_own() -> None:
+    read = parse("{tcp: cubic, switches: {s1: }, hosts: {h1: {tcp: reno}, h2: }, links: [[h1, s1], [h2, s1]]}")
+    assert [host.tcp for host in read.hosts.values()] == ["reno", "cubic"]
+    assert [host.tcp for host in parse(render(read)).hosts.values()] == ["reno", "cubic"]
+    with pytest.raises(TopologyError, match=r"hosts\.h1\.tcp: 'a b' is no congestion control; write"):
+        parse("{switches: {s1: }, hosts: {h1: {tcp: a b}}, links: [[h1, s1]]}")

@@ -1,5 +1,6 @@
 """The prompt's `send` command is read before anything starts."""
 
+import shlex
 from pathlib import Path
 
 import pytest
@@ -19,8 +20,8 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_all_hosts_but_agents_receive(file: Path) -> None:
-    assert transfer(f"ma1 {file}", FIG5) == ("ma1", file, ("mb1", "mc1", "md1"))
-    assert transfer(f"mb1 {file} md1 sa1", FIG5) == ("mb1", file, ("md1", "sa1"))
+    assert transfer(["ma1", str(file)], FIG5) == ("ma1", file, ("mb1", "mc1", "md1"))
+    assert transfer(["mb1", str(file), "md1", "sa1"], FIG5) == ("mb1", file, ("md1", "sa1"))
 
 
 @pytest.mark.parametrize(
@@ -29,6 +30,7 @@ def test_all_hosts_but_agents_receive(file: Path) -> None:
         ("", "write: send h1 FILE"),
         ("ma1", "write: send h1 FILE"),
         ("ma1 /no/such", "/no/such: no such file"),
+        ("ma1 /tmp", "/tmp: it is a folder"),
         ("h9 FILE", "no host h9; hosts are ma1, mb1"),
         ("ma1 FILE mb1 s1", "no host s1"),
         ("ma1 FILE ma1", "a host is named twice"),
@@ -37,4 +39,4 @@ def test_all_hosts_but_agents_receive(file: Path) -> None:
 )
 def test_a_mistake_is_told(file: Path, line: str, error: str) -> None:
     with pytest.raises(Error, match=error):
-        transfer(line.replace("FILE", str(file)), FIG5)
+        transfer(shlex.split(line.replace("FILE", str(file))), FIG5)

@@ -11,6 +11,7 @@ from groupflow.errors import InvalidError
 from groupflow.lab import registry
 from groupflow.lab.registry import Claim, Entry, find, running_networks
 
+TOPOLOGY = "{switches: {s1: }, hosts: [h1], links: [[h1, s1]]}"
 HALL = Entry(
     name="hall",
     topology="hall.yaml",
@@ -41,14 +42,22 @@ def test_a_network_is_found_by_its_name_or_alone(tmp_path: Path) -> None:
 
 
 def test_a_network_without_controller_is_shown_and_named_as_the_cure(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(registry, "running_networks", lambda: [HALL])
-    monkeypatch.setattr(registry, "find", {"hall": HALL}.get)
+    (tmp_path / "topology.yaml").write_text(TOPOLOGY)
+    hall = replace(HALL, folder=str(tmp_path))
+    monkeypatch.setattr(registry, "running_networks", lambda: [hall])
+    monkeypatch.setattr(registry, "find", {"hall": hall}.get)
     assert main(["switch", "list", "--net", "hall"]) == 1
     assert "`groupflow net show hall` shows what it has" in capsys.readouterr().err
     assert main(["net", "show", "hall"]) == 0
-    assert capsys.readouterr().out.splitlines()[2:] == ["HOST  ADDRESS", "h1    10.0.1.1/24"]
+    assert capsys.readouterr().out.splitlines()[2:] == [
+        "HOST  ADDRESS      TCP",
+        "h1    10.0.1.1/24  -",
+        "",
+        "LINK   STATE  RATE  DELAY  LOSS  QUEUE  INTERFACES",
+        "h1-s1  -      -     -      -     -      h1-eth0 s1-eth1",
+    ], "nothing is known of a network whose processes are gone"
     assert main(["net", "show", "hall", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["addresses"] == {"h1": "10.0.1.1/24"}
 

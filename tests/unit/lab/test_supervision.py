@@ -19,7 +19,7 @@ def test_a_controller_that_dies_at_once_is_started_five_times(tmp_path: Path) ->
     controller = SimpleNamespace(
         daemon=daemon, begin_again=daemon.restart, refuse=lambda: refused.append(True)
     )
-    network = SimpleNamespace(processes=[daemon, agent])
+    network = SimpleNamespace(processes=[daemon, agent], nodes=[])
     told: list[str] = []
     supervision = Supervision(
         cast(Running, SimpleNamespace(network=network, controller=controller)), told.append
@@ -42,7 +42,7 @@ def test_a_controller_that_dies_at_once_is_started_five_times(tmp_path: Path) ->
 def test_it_looks_while_the_main_thread_waits(tmp_path: Path) -> None:
     daemon = dying("controller", tmp_path)
     controller = SimpleNamespace(daemon=daemon, begin_again=daemon.restart, refuse=lambda: None)
-    network = SimpleNamespace(processes=[daemon])
+    network = SimpleNamespace(processes=[daemon], nodes=[])
     told: list[str] = []
     supervision = Supervision(
         cast(Running, SimpleNamespace(network=network, controller=controller)), told.append
@@ -61,7 +61,7 @@ def test_a_process_that_is_being_stopped_has_not_died(tmp_path: Path) -> None:
     daemon = Daemon(
         "switch", ["sh", "-c", "trap 'sleep 0.5; exit 1' TERM; while :; do sleep 0.1; done"], tmp_path / "log"
     )
-    network = SimpleNamespace(processes=[daemon])
+    network = SimpleNamespace(processes=[daemon], nodes=[])
     told: list[str] = []
     running = cast(Running, SimpleNamespace(network=network, controller=None))
     daemon.start()
