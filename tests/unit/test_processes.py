@@ -102,3 +102,13 @@ def test_it_does_not_outlive_a_killed_owner(tmp_path: Path) -> None:
 
 def _path() -> dict[str, str]:
     return {"PYTHONPATH": os.pathsep.join(sys.path)}
+
+
+def test_the_reason_of_an_agents_end_is_the_cause_in_its_last_event(tmp_path: Path) -> None:
+    event = '{"event":"error","cause":"no sender for 30 s"}'
+    with Daemon("h2 (gfagent recv)", ["sh", "-c", f"echo '{event}'; exit 3"], tmp_path / "log") as daemon:
+        wait_until(lambda: not daemon.alive)
+        assert daemon.death().endswith("exited with status 3: no sender for 30 s")
+    with Daemon("other", ["sh", "-c", "echo '{\"a\": 1}'; exit 3"], tmp_path / "other") as daemon:
+        wait_until(lambda: not daemon.alive)
+        assert daemon.death().endswith('exited with status 3: {"a": 1}')

@@ -90,7 +90,9 @@ def up(
     with claim, forgotten(token, os.environ.get(VARIABLE, "")), named(options, claim) as running:
         print(_started(running), flush=True)
         supervision = Supervision(
-            running, lambda line: print(f"groupflow: {line}", file=sys.stderr, flush=True)
+            # Written at once, since it may come in the middle of another line's print.
+            running,
+            lambda line: os.write(sys.stderr.fileno(), f"groupflow: {line}\n".encode()),
         )
         with supervision.always():
             if cli:

@@ -1,18 +1,15 @@
 """`groupflow switch trace`: the way of packets through a switch of a running network, step by step."""
 
 import json
-import os
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from threading import Timer
+from typing import Annotated, Any
 
 from groupflow.cli.common import Common
 from groupflow.errors import InvalidError
 from groupflow.model.fields import Help, Range
 from groupflow.model.values import SessionId
-
-if TYPE_CHECKING:
-    from groupflow.lab.registry import Entry
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,9 +43,10 @@ def trace(
     packets: Packets,
 ) -> None:
     """Show the way of packets through switches: headers, tables, queues, and the reason of a drop (root)."""
-    from groupflow.agents.agent_process import find_program
-    from groupflow.data import RUN_FOLDER
+    from groupflow.cli.net import links_of
     from groupflow.lab.registry import find
+    from groupflow.lab.tracing import FOLLOW_SECONDS, follow
+    from groupflow.switch import explain
 
     entry = find(common.net)
     if switch is not None and switch not in entry.switches:
@@ -56,30 +54,17 @@ def trace(
         raise InvalidError(f"no switch {switch} in {entry.name}; there are {known}")
     if entry.switch != "gfswitch":
         raise InvalidError(f"{entry.name} runs {entry.switch}, which has no traces; use gfswitch")
-    if switch is None:
-        _follow(common, entry, packets)
-        return
-    command = [str(find_program("gfswitch")), "trace", "--socket", str(RUN_FOLDER / f"{switch}.sock")]
-    chosen = {"port": packets.port, "session": packets.session, "next": packets.next}
-    for option, value in chosen.items():
-        if value is not None:
-            command += [f"--{option}", str(value)]
-    command += ["--json"] if common.json else []
-    command += [word for text in packets.match for word in ("--match", text)]
-    launcher = ("mnexec", "-a", str(entry.pid))
-    os.execvp(launcher[0], [*launcher, *command, *(("--dropped",) if packets.dropped else ())])
-
-
-def _follow(common: Common, entry: "Entry", packets: Packets) -> None:
-    from groupflow.cli.net import links_of
-    from groupflow.lab.tracing import follow
-    from groupflow.switch import explain
-
     links = links_of(entry)
 
     def show(trace: dict[str, Any]) -> None:
+        notice.cancel()
         print(json.dumps(trace) if common.json else explain(trace), flush=True)
 
-    print(f"asking {', '.join(links.topology.switches)} for packets; Ctrl-C ends", file=sys.stderr)
-    for line in follow(links.topology, links.sockets, packets.request, show):
-        print(line, file=sys.stderr)
+    text = f"groupflow: waiting for such packets at {switch or ', '.join(entry.switches)}; Ctrl-C ends"
+    notice = Timer(FOLLOW_SECONDS, print, [text], {"file": sys.stderr})
+    notice.start()
+    try:
+        for line in follow(links.topology, links.sockets, switch, packets.request, show):
+            print(f"groupflow: {line}", file=sys.stderr)
+    finally:
+        notice.cancel()

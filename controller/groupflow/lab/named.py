@@ -189,7 +189,7 @@ class Supervision:
     """Tells, once each, of processes of a network that died, and starts the controller again, which has its
     sessions in its store, and the shells of hosts."""
 
-    def __init__(self, up: Running, tell: Callable[[str], None]) -> None:
+    def __init__(self, up: Running, tell: Callable[[str], object]) -> None:
         self._up = up
         self._tell = tell
         self._told = set[str]()

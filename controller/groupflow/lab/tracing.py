@@ -5,15 +5,14 @@ import socket
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from selectors import EVENT_READ, DefaultSelector
 from typing import Any, TypeAlias, cast
 
-from groupflow.errors import Error
+from groupflow.errors import Error, UnavailableError, reason
 from groupflow.model.topology import Topology
-from groupflow.p4rt.connection import ControlError
 
 Trace: TypeAlias = dict[str, Any]
 FOLLOW_SECONDS = 2.0
@@ -107,29 +106,35 @@ def _belongs(copy: _Copy, switch: str, trace: Trace) -> bool:
 
 
 def follow(
-    topology: Topology, sockets: Path, wanted: Mapping[str, Any], show: Callable[[Trace], None]
+    topology: Topology,
+    sockets: Path,
+    switch: str | None,
+    wanted: Mapping[str, Any],
+    show: Callable[[Trace], None],
 ) -> list[str]:
-    """Shows the traces of the next packets in the order in which switches give them; a trace's `switch` is a
-    name. Returns a line for each copy that was lost on a link. Raises Error."""
-    apart = bool(wanted.get("dropped"))
+    """Shows the traces of the next packets through one switch, or through all, in the order in which they
+    come; a trace's `switch` is a name. Returns a line for each copy that was lost on a link. Raises Error."""
+    apart = switch is not None or bool(wanted.get("dropped"))
     follower = Follower(topology, wanted["next"], port=wanted.get("port"), apart=apart)
-    lost: list[str] = []
     question = {key: value for key, value in wanted.items() if key != "port" or apart}
-    question |= {"op": "trace", "next": _EVERY}
-    with _asked(topology, sockets, question) as selector:
-        while not follower.is_done and selector.get_map():
+    question |= {"op": "trace", "next": wanted["next"] if switch else _EVERY}
+    lost: list[str] = []
+    with ExitStack() as stack:
+        selector = stack.enter_context(DefaultSelector())
+        for name in [switch] if switch else topology.switches:
+            connection = stack.enter_context(socket.socket(socket.AF_UNIX))
+            try:
+                connection.connect(str(sockets / f"{name}.sock"))
+                connection.sendall(json.dumps(question).encode() + b"\n")
+            except OSError as error:
+                raise UnavailableError(f"{name}: gfswitch does not answer: {reason(error)}") from None
+            selector.register(connection, EVENT_READ, (name, bytearray()))
+        while not follower.is_done:
             for key, _ in selector.select(FOLLOW_SECONDS / 10):
                 name, unread = cast(tuple[str, bytearray], key.data)
-                data = cast(socket.socket, key.fileobj).recv(1 << 16)
-                if not data:
-                    selector.unregister(key.fileobj)
-                *lines, rest = (unread + data).split(b"\n")
-                unread[:] = rest
-                for trace in cast(list[Trace], map(json.loads, lines)):
-                    if "error" in trace:
-                        raise Error(f"{name}: {trace['error']}")
-                    for switch, wanted_trace in follower.take(name, trace, time.monotonic()):
-                        show(wanted_trace | {"switch": switch})
+                for trace in _read(name, cast(socket.socket, key.fileobj), unread):
+                    for at, each in follower.take(name, trace, time.monotonic()):
+                        show(each | {"switch": at})
             lost += [
                 f"from {copy.sender} to {copy.switch}: lost on the link, or not traced there"
                 for copy in follower.lost(time.monotonic())
@@ -137,17 +142,15 @@ def follow(
     return lost
 
 
-@contextmanager
-def _asked(topology: Topology, sockets: Path, question: Mapping[str, Any]) -> Generator[DefaultSelector]:
-    """Connections to all switches, which have been asked. Raises ControlError."""
-    with ExitStack() as stack:
-        selector = stack.enter_context(DefaultSelector())
-        for name in topology.switches:
-            connection = stack.enter_context(socket.socket(socket.AF_UNIX))
-            try:
-                connection.connect(str(sockets / f"{name}.sock"))
-                connection.sendall(json.dumps(question).encode() + b"\n")
-            except OSError as error:
-                raise ControlError(f"{name}: gfswitch does not answer: {error}") from None
-            selector.register(connection, EVENT_READ, (name, bytearray()))
-        yield selector
+def _read(name: str, connection: socket.socket, unread: bytearray) -> list[Trace]:
+    """The traces that have come; `unread`: the beginning of the next. Raises Error."""
+    data = connection.recv(1 << 16)
+    if not data:
+        raise UnavailableError(f"{name}: the switch ended")
+    *lines, rest = (unread + data).split(b"\n")
+    unread[:] = rest
+    traces = cast(list[Trace], list(map(json.loads, lines)))
+    for trace in traces:
+        if "error" in trace:
+            raise Error(f"{name}: {trace['error']}")
+    return traces

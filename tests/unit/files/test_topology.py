@@ -324,7 +324,9 @@ def test_bad_losses(text: object) -> None:
 
 
 def test_a_network_has_one_tcp_and_a_host_its_own() -> None:
-    read = parse("{tcp: cubic, switches: {s1: }, hosts: {h1: {tcp: reno}, h2: }, links: [[h1, s1], [h2, s1]]}")
+    read = parse(
+        "{tcp: cubic, switches: {s1: }, hosts: {h1: {tcp: reno}, h2: }, links: [[h1, s1], [h2, s1]]}"
+    )
     assert [host.tcp for host in read.hosts.values()] == ["reno", "cubic"]
     assert [host.tcp for host in parse(render(read)).hosts.values()] == ["reno", "cubic"]
     with pytest.raises(TopologyError, match=r"hosts\.h1\.tcp: 'a b' is no congestion control; write"):

@@ -68,3 +68,24 @@ def test_a_process_that_is_being_stopped_has_not_died(tmp_path: Path) -> None:
     with Supervision(running, told.append).always():
         daemon.stop()
     assert told == []
+
+
+def test_a_line_is_news_once() -> None:
+    """An error of a command may be the end of a process, of which the supervision tells as well."""
+    network = SimpleNamespace(processes=[], nodes=[])
+    supervision = Supervision(cast(Running, SimpleNamespace(network=network, controller=None)), print)
+    assert [supervision.is_news(line) for line in ("h2 ended", "h2 ended", "h3 ended")] == [True, False, True]
+
+
+def test_a_shell_that_ended_is_started_again_and_told() -> None:
+    published: list[bool] = []
+    told: list[str] = []
+    nodes = [SimpleNamespace(name=name, renew=lambda name=name: name == "h2") for name in ("h1", "h2")]
+    up = SimpleNamespace(
+        network=SimpleNamespace(processes=[], nodes=nodes),
+        controller=None,
+        publish=lambda: published.append(True),
+    )
+    assert Supervision(cast(Running, up), told.append).look() is False
+    assert told == ["h2: its shell ended; started again"]
+    assert published == [True], "others find the host by its new process"

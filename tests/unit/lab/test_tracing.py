@@ -93,7 +93,7 @@ def test_all_switches_are_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     threads = [serve(tmp_path, name, each, heard) for name, each in answers.items()]
     shown: list[str] = []
     wanted = {"port": None, "match": ["ipv4.dst=10.0.2.1"], "dropped": False, "next": 1}
-    lost = follow(TOPOLOGY, tmp_path, wanted, lambda each: shown.append(each["switch"]))
+    lost = follow(TOPOLOGY, tmp_path, None, wanted, lambda each: shown.append(each["switch"]))
     for thread in threads:
         thread.join()
     assert shown[0] == "s1" and set(shown) <= {"s1", "s2"}
@@ -105,5 +105,5 @@ def test_a_refusal_is_told(tmp_path: Path) -> None:
     thread = serve(tmp_path, "s1", [{"error": "no such field"}], {})
     topology = parse("{switches: {s1: }, hosts: [h1], links: [[h1, s1]]}")
     with pytest.raises(Error, match="s1: no such field"):
-        follow(topology, tmp_path, {"next": 1, "match": ["x.y=1"]}, lambda _: None)
+        follow(topology, tmp_path, "s1", {"next": 1, "match": ["x.y=1"]}, lambda _: None)
     thread.join()

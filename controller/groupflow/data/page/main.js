@@ -8,7 +8,7 @@ import { Player } from "./player.js";
 import { SwitchView } from "./switch.js";
 
 const find = (id) => document.getElementById(id);
-const KEY = "Width: load. Box: queue. Arc: progress of a member. ✕: packets dropped. Square: switch, diamond: cache agent.";
+const KEY = "Width: load. Dashed: down. Box: queue. Arc: progress of a member. ✕: packets dropped. Square: switch, diamond: cache agent.";
 
 class Page {
   constructor(topology) {
