@@ -91,6 +91,12 @@ def test_an_exercise_runs_its_own_program_with_its_entries(folder: Path) -> None
 
 def test_a_switch_that_starts_again_has_its_entries_and_its_captures(folder: Path) -> None:
     words = ("topo/topology.json", "--p4", "build/basic.json", "--pcap", "caps")
+    file = folder / "topo/s1-runtime.json"
+    groups = {
+        "multicast_group_entries": [{"multicast_group_id": 5, "replicas": [{"egress_port": 1}]}],
+        "clone_session_entries": [{"clone_session_id": 9, "replicas": [{"egress_port": 2}]}],
+    }
+    file.write_text(json.dumps(json.loads(file.read_text()) | groups))
     told = prompt(
         *words,
         commands=(
@@ -105,8 +111,8 @@ def test_a_switch_that_starts_again_has_its_entries_and_its_captures(folder: Pat
             *("py s1.daemon.kill()", "switch s1 start", "pingall", "switch s1 start"),
         ),
     )
-    assert "s1: stopped; 4 entries are kept for its start" in told
-    assert told.count("s1: started; 4 entries are written again") == 2, "also when it was killed"
+    assert "s1: stopped; 6 entries are kept for its start" in told
+    assert told.count("s1: started; 6 entries are written again") == 2, "also when it was killed"
     assert "groupflow: s1 does not run; it gets the change when it starts" in told
     assert re.search(r"s1-s2 +down +\S+ +\S+ +0.005 ", told)
     assert "100% packet loss" in told

@@ -37,10 +37,6 @@ class GfSwitch(P4Switch):
         """Counters, queues and lateness; `reset` starts new lateness figures."""
         return self.request({"op": "stats", "reset": reset})
 
-    def link(self, port: int, spec: str) -> None:
-        """Changes the emulated link of a port, e.g. `rate=10mbit`, `down`, `up`."""
-        self.request({"op": "link", "port": port, "spec": spec})
-
     def request(self, question: dict[str, object]) -> dict[str, object]:
         """Sends one request to the control socket of the running switch. Raises ControlError."""
         try:

@@ -77,7 +77,8 @@ class Running:
     def stop_switch(self, name: str) -> str:
         """Ends a switch, and keeps what a program of one's own holds. What was done, for people."""
         switch = self.network.switches[name]
-        if self.controller is None and (work := own_program.held(switch.spec)) is not None:
+        work = own_program.held(switch.spec, self.entries.get(name)) if self.controller is None else None
+        if work is not None:
             self.entries[name] = work
         switch.stop()
         return f"{name}: stopped{self._kept(name, 'are kept for its start')}"
@@ -93,7 +94,7 @@ class Running:
         if self.controller is not None:
             return "; the controller has its entries"
         if name in self.entries:
-            return f"; {len(self.entries[name].updates)} entries {what}, no registers"
+            return f"; {len(self.entries[name].updates)} entries {what}"
         return "; its tables are empty" if self.network.switches[name].spec.program else ""
 
 

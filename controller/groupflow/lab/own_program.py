@@ -100,9 +100,9 @@ def is_groupflows(switches: Mapping[str, Switch]) -> bool:
     return True
 
 
-def held(switch: Switch) -> Work | None:
-    """What a running switch holds, to be written when it runs again; None: it cannot be known. Raises
-    TopologyError."""
+def held(switch: Switch, first: Work | None) -> Work | None:
+    """What a running switch holds, to be written when it runs again, with the registers that were written
+    at `first`; None: it cannot be known. Raises TopologyError."""
     if switch.program is None or switch.p4info is None:
         return None
     from groupflow.p4rt.connection import ConnectionFailedError
@@ -115,7 +115,8 @@ def held(switch: Switch) -> Work | None:
         updates = asyncio.run(read_entries(switch.grpc, switch.device_id, program))
     except ConnectionFailedError:
         return None
-    return Work(switch, program, updates)
+    registers = [each for each in first.updates if each.entity.HasField("register_entry")] if first else []
+    return Work(switch, program, [*updates, *registers])
 
 
 def write(work: Sequence[Work]) -> None:

@@ -30,6 +30,8 @@ from groupflow.model.topology import Topology
 from groupflow.processes import Daemon, DaemonError
 
 IPERF_SECONDS = 3
+_PATIENCE = 60
+"""seconds for which a trace waits for a packet where nobody could press Ctrl-C"""
 _DPCTL = ("stats", "link", "queue", "port", "depose")
 
 _NO_CONTROLLER = (
@@ -106,7 +108,12 @@ class Prompt(Console):
     def do_trace(self, line: str) -> None:
         """trace [SWITCH] [OPTION ...]: show the way of packets through a switch, or through all; options are
         those of `groupflow switch trace`: --dropped, --next 3, --match ipv4.dst=10.0.2.1"""
-        self._groupflow("switch", "trace", *self.words(line))
+        try:
+            self._groupflow(
+                "switch", "trace", *self.words(line), seconds=None if self.isatty() else _PATIENCE
+            )
+        except subprocess.TimeoutExpired:
+            raise Error(f"no such packet came within {_PATIENCE} s") from None
 
     def do_iperf(self, line: str) -> None:
         """iperf [HOST HOST]: throughput of TCP from one host to another, over some seconds"""
@@ -139,13 +146,15 @@ class Prompt(Console):
         """groupflow COMMAND: run a command for this network, e.g. groupflow switch list"""
         self._groupflow(*self.words(line))
 
-    def _groupflow(self, *words: str) -> None:
+    def _groupflow(self, *words: str, seconds: float | None = None) -> None:
         environment = dict(os.environ)
         if self._controller is not None:
             environment["GROUPFLOW_API"] = self._controller.url
         elif words[:1] != ("net",) and words[:2] != ("switch", "trace"):
             raise Error(_NO_CONTROLLER)
-        self.run_program([sys.executable, "-m", "groupflow.cli.main", *words], env=environment)
+        self.run_program(
+            [sys.executable, "-m", "groupflow.cli.main", *words], env=environment, timeout=seconds
+        )
 
     def refuse(self, text: str) -> None:
         """Tells of an error, unless the supervision told of the same end."""
