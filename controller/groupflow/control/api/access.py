@@ -66,7 +66,7 @@ class Guard:
             else:
                 log.warning("dropped a request whose client has left path=%s", scope["path"])
         finally:
-            request.end.cancel()
+            request.close()
 
     def _refusal(self, scope: Scope) -> Response | None:
         """The answer to a request that is not let in; also that which gives a browser its cookie."""
@@ -127,17 +127,25 @@ class _Request:
 
     def __init__(self, body: deque[Message], receive: Receive) -> None:
         self._body = body
-        self.end = asyncio.ensure_future(receive())
+        self._receive = receive
+        self._end: asyncio.Future[Message] | None = None
         """what comes behind the body: the end of the connection"""
 
     async def receive(self) -> Message:
-        return self._body.popleft() if self._body else await asyncio.shield(self.end)
+        if self._body:
+            return self._body.popleft()
+        return await (self._receive() if self._end is None else asyncio.shield(self._end))
 
     async def has_left(self) -> bool:
         """Whether the client hung up, as while no controller ran: what it asked for is not wanted."""
+        self._end = asyncio.ensure_future(self._receive())
         for _ in range(_LOOKS):
             await asyncio.sleep(0)
-        return self.end.done()
+        return self._end.done()
+
+    def close(self) -> None:
+        if self._end is not None:
+            self._end.cancel()
 
 
 async def _bounded(receive: Receive) -> _Request | None:
