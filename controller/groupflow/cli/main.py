@@ -63,7 +63,7 @@ def _main(argv: Sequence[str] | None) -> int:
         return Kind.INTERRUPTED.exit_code
     except Exception as error:
         gone = isinstance(error, BrokenPipeError) and _reader_gone()
-        if gone or isinstance(error, OSError) and error.errno == errno.ENOSPC:
+        if gone or (isinstance(error, OSError) and error.errno == errno.ENOSPC):
             raise  # the output may be what fails
         known = foreseen(error)
         if known is None:
