@@ -61,6 +61,9 @@ def run(
     workers = min(jobs or os.cpu_count() or 1, len(read))
     work = _Work(out, record, plots, packets.request if trace else None, switch)
     display = _Lines() if common.json else _Bars(bars=sys.stderr.isatty(), quiet=common.quiet)
+    # Before the threads begin: finsy cannot be imported by two of them at once.
+    import groupflow.control.live.recording  # noqa: F401  # pyright: ignore[reportUnusedImport]
+
     failures: list[Exception] = []
     stopped = Event()
     with display, ThreadPoolExecutor(workers) as pool:
