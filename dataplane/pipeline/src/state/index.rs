@@ -37,7 +37,7 @@ pub(crate) struct Masked {
 impl Masked {
     fn new(masks: &[u64]) -> Masked {
         let used = masks.iter().copied().enumerate().filter(|(_, mask)| *mask != 0).collect();
-        Masked { masks: masks.to_vec(), used, most: 0, rows: Slots::default() }
+        Masked { masks: masks.to_vec(), used, most: 0, rows: Slots::new() }
     }
 
     /// The hash of the words that count.
@@ -74,7 +74,7 @@ impl Index {
         match (shape.ordered, shape.prefixed) {
             (true, _) => Index::Ordered(Vec::new(), u32::MAX),
             (_, true) => Index::Lpm(Vec::new(), Box::default()),
-            _ => Index::Exact(Slots::default()),
+            _ => Index::Exact(Slots::new()),
         }
     }
 
@@ -173,7 +173,7 @@ impl Index {
                 **recent = Recent::default();
                 let at = prefixes.partition_point(|prefix| prefix.length > length);
                 if prefixes.get(at).map(|prefix| prefix.length) != Some(length) {
-                    let (masks, rows) = (shape.prefix_masks(length), Slots::default());
+                    let (masks, rows) = (shape.prefix_masks(length), Slots::new());
                     prefixes.insert(at, Prefixes { length, masks, rows });
                 }
                 prefixes[at].rows.insert(hash(values.iter().copied()), row);

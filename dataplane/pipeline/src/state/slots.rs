@@ -1,10 +1,14 @@
 //! A hash table from keys, which the rows themselves hold, to row numbers.
 
-use hashbrown::HashTable;
-
-/// The rows of keys, each with the hash of its key.
-#[derive(Debug, Default)]
-pub(crate) struct Slots(HashTable<(u32, u32)>);
+/// Open addressing with linear probing. A slot is 0 where it is empty; otherwise the hash of the row's key,
+/// and the row's number.
+#[derive(Debug)]
+pub(crate) struct Slots {
+    slots: Vec<u64>,
+    /// Slots, a power of two, less one.
+    mask: usize,
+    used: usize,
+}
 
 /// A key's hash. Only the control plane adds keys, so packets cannot provoke long chains.
 #[inline(always)]
@@ -36,8 +40,12 @@ impl<'a> Keys<'a> {
 }
 
 impl Slots {
+    pub fn new() -> Slots {
+        Slots { slots: vec![0; 8], mask: 7, used: 0 }
+    }
+
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.used == 0
     }
 
     /// The row of a key, or 0.
@@ -51,30 +59,67 @@ impl Slots {
         })
     }
 
-    /// A row whose key has this hash, and that is wanted, or 0.
+    /// The first row whose key has this hash, and that is wanted, or 0.
     #[inline(always)]
     pub fn find(&self, hash: u32, mut wanted: impl FnMut(u32) -> bool) -> u32 {
-        let found = self.0.find(spread(hash), |&(_, row)| wanted(row));
-        found.map_or(0, |&(_, row)| row)
+        let mut at = hash as usize & self.mask;
+        loop {
+            let slot = self.slots[at];
+            if slot == 0 || (slot >> 32) as u32 == hash && wanted(slot as u32) {
+                return slot as u32;
+            }
+            at = (at + 1) & self.mask;
+        }
     }
 
     /// Adds a row, whose number is not 0.
     pub fn insert(&mut self, hash: u32, row: u32) {
-        self.0.insert_unique(spread(hash), (hash, row), |&(hash, _)| spread(hash));
-    }
-
-    /// Removes a row, if it is there.
-    pub fn remove(&mut self, hash: u32, row: u32) {
-        if let Ok(entry) = self.0.find_entry(spread(hash), |&slot| slot == (hash, row)) {
-            entry.remove();
+        // At most half full, so that chains stay short and always end.
+        if 2 * (self.used + 1) > self.mask + 1 {
+            let capacity = 2 * (self.mask + 1);
+            let old = std::mem::replace(&mut self.slots, vec![0; capacity]);
+            self.mask = capacity - 1;
+            old.into_iter().filter(|slot| *slot != 0).for_each(|slot| self.put(slot));
         }
+        self.used += 1;
+        self.put(u64::from(hash) << 32 | u64::from(row));
     }
-}
 
-/// The hash for the table, which takes a slot by the lowest bits and a tag by the highest.
-#[inline(always)]
-fn spread(hash: u32) -> u64 {
-    u64::from(hash) << 32 | u64::from(hash)
+    fn put(&mut self, slot: u64) {
+        let mut at = self.home(slot);
+        while self.slots[at] != 0 {
+            at = (at + 1) & self.mask;
+        }
+        self.slots[at] = slot;
+    }
+
+    fn home(&self, slot: u64) -> usize {
+        (slot >> 32) as usize & self.mask
+    }
+
+    /// Removes a row that is there, and closes the gap: later slots of the chain move up.
+    pub fn remove(&mut self, hash: u32, row: u32) {
+        let slot = u64::from(hash) << 32 | u64::from(row);
+        let mut gap = self.home(slot);
+        while self.slots[gap] != slot {
+            if self.slots[gap] == 0 {
+                return;
+            }
+            gap = (gap + 1) & self.mask;
+        }
+        self.used -= 1;
+        let mut at = (gap + 1) & self.mask;
+        while self.slots[at] != 0 {
+            // The entry may move to the gap unless that is before its home.
+            let home = self.home(self.slots[at]);
+            if at.wrapping_sub(home) & self.mask >= at.wrapping_sub(gap) & self.mask {
+                self.slots[gap] = self.slots[at];
+                gap = at;
+            }
+            at = (at + 1) & self.mask;
+        }
+        self.slots[gap] = 0;
+    }
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ proptest! {
 
     #[test]
     fn it_behaves_as_a_map(steps in prop::collection::vec((any::<bool>(), 0u64..40, 0u64..3), 0..300)) {
-        let (mut slots, mut map) = (Slots::default(), HashMap::new());
+        let (mut slots, mut map) = (Slots::new(), HashMap::new());
         let mut rows = vec![0; 3];
         for (number, (add, a, b)) in (1u32..).zip(steps) {
             let key = [a << 40, b];
