@@ -121,15 +121,16 @@ struct RunningSwitch {
 impl RunningSwitch {
     fn path(&self) -> PathBuf {
         let device_id = self.device_id.unwrap_or(0);
-        let own = || default_control_socket(device_id);
-        let of_network = || find_switch(Path::new(NETWORK_FOLDER), device_id);
         // `groupflow net exec` names the node at which a program runs.
-        let named = std::env::var(NODE).map(|name| Path::new(NETWORK_FOLDER).join(format!("{name}.sock")));
-        let named = named.ok().filter(|path| self.device_id.is_none() && path.exists());
+        let of_node = || std::env::var(NODE).ok().map(|name| format!("{NETWORK_FOLDER}/{name}.sock").into());
+        let named = if self.device_id.is_none() { of_node() } else { None };
+        let own = default_control_socket(device_id);
         self.socket
             .clone()
-            .or(named)
-            .unwrap_or_else(|| if own().exists() { own() } else { of_network().unwrap_or(own()) })
+            .or(named.filter(|path: &PathBuf| path.exists()))
+            .or_else(|| Some(own.clone()).filter(|path| path.exists()))
+            .or_else(|| find_switch(Path::new(NETWORK_FOLDER), device_id))
+            .unwrap_or(own)
     }
 }
 
