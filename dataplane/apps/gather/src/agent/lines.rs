@@ -37,11 +37,20 @@ pub struct EventWriter {
     name: String,
     waiting: VecDeque<u8>,
     dropped: u64,
+    /// The first failure to write an event, if the reader is not just gone.
+    unwritten: Option<Errno>,
 }
 
 impl EventWriter {
     pub fn new(json: bool, role: &'static str, name: &str) -> EventWriter {
-        EventWriter { json, role, name: name.to_owned(), waiting: VecDeque::new(), dropped: 0 }
+        EventWriter {
+            json,
+            role,
+            name: name.to_owned(),
+            waiting: VecDeque::new(),
+            dropped: 0,
+            unwritten: None,
+        }
     }
 
     /// Reports an event, whose `fields` are an object; `human` is its text for people, if it has one.
@@ -81,7 +90,10 @@ impl EventWriter {
                 Ok(count) => drop(self.waiting.drain(..count)),
                 Err(Errno::EINTR | Errno::EAGAIN) => break,
                 // The process that started this one has stopped reading: that is no reason to stop.
-                Err(_) => self.waiting.clear(),
+                Err(error) => {
+                    self.unwritten = self.unwritten.or(Some(error)).filter(|error| *error != Errno::EPIPE);
+                    self.waiting.clear();
+                }
             }
         }
         if self.waiting.is_empty() && self.waiting.capacity() > KEPT {
@@ -90,13 +102,15 @@ impl EventWriter {
         !self.waiting.is_empty()
     }
 
-    /// Writes the waiting lines before the process ends, for at most so many milliseconds.
-    pub fn finish(&mut self, patience_ms: u16) {
+    /// Writes the waiting lines before the process ends, for at most so many milliseconds. Fails where some
+    /// could not be written, as to a full disk.
+    pub fn finish(&mut self, patience_ms: u16) -> io::Result<()> {
         let stdout = io::stdout();
         while self.flush() {
             if !is_ready(stdout.as_fd(), PollFlags::POLLOUT, PollTimeout::from(patience_ms)) {
-                return;
+                break;
             }
         }
+        self.unwritten.map_or(Ok(()), |error| Err(error.into()))
     }
 }

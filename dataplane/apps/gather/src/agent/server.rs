@@ -142,8 +142,7 @@ impl Server {
             self.report_delivered();
             self.expire();
         }
-        self.events.finish(1000);
-        Ok(())
+        self.events.finish(1000)
     }
 
     fn timeout(&self) -> Duration {
