@@ -46,6 +46,8 @@ class TreeDispatchers:
     has_ended: bool
     attached: int
     """hosts that have a parent, and the source"""
+    missing: str
+    """hosts that lack bytes of the stream, for the source: a JSON object"""
     def __init__(self, policy: str, token: str, source: str, seed: int, now: int) -> None: ...
     @staticmethod
     def resume(policy: str, token: str, stored: list[str], seed: int, now: int) -> TreeDispatchers:

@@ -1,13 +1,15 @@
 """A connection of a host or an asking program to the dispatchers: one JSON object per line.
 
 A host's first line is
-`{"hello": {"join": …, "key": …, "source": bool, "delay_ms": …, "root": …}}`; `delay_ms` is a source's bound
-on the delay of its stream, or null; `root` is the tree that the host is in, if it is in one. Once there is a
-source, the answer is `{"welcome": {"root": …, "identity": …, "alive_ms": …}}`. Every `alive_ms` the host gets
-`{"alive": true}`, so that it does not wait for a process that has stopped. After the welcome both sides send
+`{"hello": {"join": …, "key": …, "source": bool, "delay_ms": …, "waits": bool, "root": …}}`; `delay_ms` is a
+source's bound on the delay of its stream, or null; `waits`: whether the source waits for hosts that are away;
+`root` is the tree that the host is in, if it is in one. Once there is a source, the answer is
+`{"welcome": {"root": …, "identity": …, "alive_ms": …}}`. Every `alive_ms` the host gets `{"alive": true}`, so
+that it does not wait for a process that has stopped. After the welcome both sides send
 `{"cluster": …, "joins": …, "say": …, "what": …}`: messages between a host and a cluster's dispatcher
 (dataplane/apps/tree/src/machine/dialogue.rs). `joins` is how often the host has joined a cluster: messages to
-it with an older number do not count. The source is sent the number of hosts in the tree: `{"hosts": …}`.
+it with an older number do not count. The source is sent the number of hosts in the tree, `{"hosts": …}`, and
+those that lack bytes of the stream: `{"missing": {"receiving": …, "names": […], "lost": {…}}}`.
 `{"refused": {"code": …, "text": …}}` is the last line. Programs that are not hosts begin with
 `{"ask": …}` instead (groupflow.tree.questions).
 """
@@ -74,8 +76,8 @@ class Connection:
     is_refused: bool = False
     dropped: bool = False
     """the connection no longer counts, and its loss does not mean that of the host, which connects again"""
-    counted: int | None = None
-    """number of hosts in the tree, as last sent to the peer"""
+    counted: tuple[int, str] | None = None
+    """number of hosts in the tree, and those that lack bytes, as last sent to the peer"""
 
     def send(self, line: dict[str, Any]) -> None:
         if self.is_refused or self.writer.is_closing():  # with TLS it may have no buffer any more

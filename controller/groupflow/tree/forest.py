@@ -2,7 +2,7 @@
 
 | key, below `trees/NAME/` | value |
 |---|---|
-| `source` | `{"host": …, "root": …, "delay_ms": …}`, once there is a source |
+| `source` | `{"host": …, "root": …, "delay_ms": …, "waits": …}`, once there is a source |
 | `clusters/CLUSTER` | the dispatcher as it was when it last sent a message |
 | `hosts/HOST` | the key with which a host proves its name |
 | `identity` | the tree's certificate and key |
@@ -37,6 +37,8 @@ class TreeSource:
     """the root's cluster"""
     delay_ms: float | None = None
     """the bound on the delay of its stream"""
+    waits: bool = False
+    """it waits for hosts that are away"""
 
 
 class Forest:
@@ -93,8 +95,9 @@ class Forest:
             self._source = TreeSource(**json.loads(stored))
             states = list((await self._store.items(self._prefix + "clusters/")).values())
             options = replace(self._options, delay_ms=self._source.delay_ms)
+            policy = options.policy(waits=self._source.waits)
             self._dispatchers = TreeDispatchers.resume(
-                options.policy(), options.token, states, secrets.randbits(64), self._clock()
+                policy, options.token, states, secrets.randbits(64), self._clock()
             )
 
     async def _write(self, writes: Writes) -> None:
@@ -128,6 +131,11 @@ class Forest:
         """Hosts that have a parent."""
         return max(0, self._dispatchers.attached - 1) if self._dispatchers else 0
 
+    @property
+    def missing(self) -> str:
+        """The hosts that lack bytes of the stream, JSON."""
+        return self._dispatchers.missing if self._dispatchers else "{}"
+
     async def knows(self, host: str, key: str) -> bool:
         """Whether `key` is the host's key; the first key that a host shows becomes it."""
         where, shown = f"{self._prefix}hosts/{host}", json.dumps(key)
@@ -136,14 +144,16 @@ class Forest:
         known = await self._store.get(where) or ""
         return secrets.compare_digest(known.encode(), shown.encode())
 
-    async def begin(self, join: dict[str, Any], delay_ms: float | None = None) -> None:
+    async def begin(
+        self, join: dict[str, Any], delay_ms: float | None = None, *, waits: bool = False
+    ) -> None:
         """Begins a tree with this source. Raises ValueError. `delay_ms`: the bound on the delay of its
-        stream; None: that of the options."""
+        stream; None: that of the options. `waits`: the source waits for hosts that are away."""
         options = self._options if delay_ms is None else replace(self._options, delay_ms=delay_ms)
         made = TreeDispatchers(
-            options.policy(), options.token, json.dumps(join), secrets.randbits(64), self._clock()
+            options.policy(waits=waits), options.token, json.dumps(join), secrets.randbits(64), self._clock()
         )
-        source = TreeSource(join["peer"]["host"], made.root, options.delay_ms)
+        source = TreeSource(join["peer"]["host"], made.root, options.delay_ms, waits)
         await self._write({self._prefix + "source": json.dumps(asdict(source))} | self._changed(made))
         self._dispatchers, self._source = made, source
 

@@ -15,11 +15,16 @@ class Hosts(dict[str, Connection]):
             host.send({"alive": True})
 
     def send_count(self, forest: Forest) -> None:
-        """Sends the source the number of hosts in the tree when it has changed."""
+        """Sends the source the number of hosts in the tree, and those that lack bytes, after a change."""
         source = self.get(forest.source or "")
-        if source is not None and source.welcome and source.counted != forest.attached:
-            source.counted = forest.attached
-            source.send({"hosts": source.counted})
+        if source is None or not source.welcome:
+            return
+        before, now = source.counted or (None, None), (forest.attached, forest.missing)
+        source.counted = now
+        if before[0] != now[0]:
+            source.send({"hosts": now[0]})
+        if before[1] != now[1]:
+            source.send({"missing": json.loads(now[1])})
 
     def addressed(self, messages: HostMessages) -> list[tuple[Connection, dict[str, Any]]]:
         """Messages with the connections of their hosts, if connected. To be called before the next event."""

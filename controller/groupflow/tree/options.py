@@ -13,6 +13,8 @@ from groupflow.tree.members import DELAY_BOUND
 
 TOKEN_RULE = "it must be 1 to 255 hexadecimal digits; make one with `openssl rand -hex 16`"
 _MOST = 65_535
+ABSENCE = 15.0
+"""s; how long a silent host is waited for, as long as a reader that reads nothing"""
 Demotion: TypeAlias = Literal["slowest", "largest_latency", "never"]
 PLAIN = Help("do not encrypt: token and data can be read on the way")
 
@@ -80,14 +82,15 @@ class DispatchOptions:
         """Seconds of silence after which a host is gone."""
         return 3.0 if self.patience_ms is None else self.patience_ms / 1000
 
-    def policy(self) -> str:
-        """The policy as the dispatchers read it, JSON."""
+    def policy(self, *, waits: bool = False) -> str:
+        """The policy as the dispatchers read it, JSON. `waits`: the source waits for hosts that are away."""
         given = {
             "threshold": _nanos(self.threshold_ms),
             "max_members": self.max_members,
             "max_children": self.max_children,
             "demotion": self.demotion,
             "patience": _nanos(self.patience_ms),
+            "absence": _nanos(1000 * ABSENCE) if waits else None,
             "delay_bound": _nanos(self.delay_ms),
             "review": None if self.review_s is None else _nanos(1000 * self.review_s),
         }

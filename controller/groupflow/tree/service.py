@@ -200,7 +200,7 @@ class Dispatch:
             host.refuse("wrong_key", f"another host has the name {name}")
         elif hello.get("root") not in (None, self.forest.root):
             host.refuse("no_tree" if hello["source"] else "ended", _ENDED)
-        elif hello["source"] and (source := await self._begin(join, hello.get("delay_ms"))) != name:
+        elif hello["source"] and (source := await self._begin(join, hello)) != name:
             host.refuse("has_source", f"the tree {self.options.name} has a source: {source}")
         else:
             self._silent.pop(host, None)
@@ -215,14 +215,15 @@ class Dispatch:
         self._on_event("refused", {"host": name, "text": "not let in"})
         return False
 
-    async def _begin(self, join: dict[str, Any], delay_ms: object) -> str | None:
+    async def _begin(self, join: dict[str, Any], hello: dict[str, Any]) -> str | None:
         """The name of the tree's source: the joining host, if there was no source. Raises ValueError for
         a bound that is no time."""
+        delay_ms = hello.get("delay_ms")
         bound = None if delay_ms is None else float(str(delay_ms))
         check_time("--delay", bound)
         async with self._turn:
             if self.forest.source is None:
-                await self.forest.begin(join, bound)
+                await self.forest.begin(join, bound, waits=hello.get("waits") is True)
                 self._begun.set()
             return self.forest.source
 

@@ -99,6 +99,12 @@ impl TreeDispatchers {
         members.filter(|(_, member)| member.attached).count()
     }
 
+    /// The hosts that lack bytes of the stream, as a JSON object for the source.
+    #[getter]
+    fn missing(&self) -> PyResult<String> {
+        text(&self.0.missing())
+    }
+
     /// Handles a host's message to a cluster's dispatcher. Raises a ValueError that names the wrong field.
     fn on_host(&mut self, now: u64, cluster: &str, host: &str, message: &str) -> PyResult<HostMessages> {
         let (cluster, host) = (name("cluster", cluster)?, name("host", host)?);

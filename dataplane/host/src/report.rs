@@ -175,3 +175,11 @@ impl ProgressMeter {
         Some(ProgressSample { elapsed: now - running.began, rate })
     }
 }
+
+/// The end of a line for people that names the members that lack data.
+pub fn lost_text(lost: &[String]) -> String {
+    match lost {
+        [] => String::new(),
+        lost => format!("; lost on the way: {}", lost.join(", ")),
+    }
+}

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use groupflow_base::{BitRate, Nanos};
 use groupflow_host::error::{exit, AgentError};
 use groupflow_host::files::{FileBytes, Input};
-use groupflow_host::report::{goodput, seconds, ProgressMeter, Reporter, Weight};
+use groupflow_host::report::{goodput, lost_text, seconds, ProgressMeter, Reporter, Weight};
 use groupflow_host::shell::{Interest, Shell};
 use groupflow_host::socket::GroupSocket;
 use groupflow_host::subcommand::{check_name, Subcommand};
@@ -185,13 +185,6 @@ impl SendProgress {
         let human =
             format!("sent {} bytes in {:.3} s{}", stats.acked_bytes, seconds(took), lost_text(&summary.lost));
         reporter.event("complete", Weight::Lasting, fields, Some(human));
-    }
-}
-
-fn lost_text(lost: &[String]) -> String {
-    match lost {
-        [] => String::new(),
-        lost => format!("; lost on the way: {}", lost.join(", ")),
     }
 }
 

@@ -13,6 +13,8 @@ use crate::machine::{HostId, NodeConfig, Slow, StartAt};
 
 /// Children beyond those offered, which no other host can serve.
 const IN_NEED: usize = 16;
+/// With `--slow wait`: how long bytes are kept for a departed child, unless dispatchers say more.
+const KEEP: Nanos = Nanos::from_millis(20_000);
 /// Bounds on the delay in milliseconds are below this.
 const MOST_DELAY_MS: f64 = 65_535.0;
 
@@ -154,6 +156,8 @@ impl TreeArgs {
             slow_after: base.slow_after.min(self.cache / 4).max(1),
             sockets: self.parallel,
             max_children: usize::from(self.children) + IN_NEED,
+            // Longer than dispatchers wait for a host that is away, and less than a child may be stuck.
+            keep: if slow == Slow::Wait { KEEP } else { base.keep },
             datagrams: (self.edges == EdgesArg::Datagrams).then(|| Nanos::from_millis(self.reorder_ms)),
             ..base
         }

@@ -118,6 +118,11 @@ impl DispatcherLink {
         self.open.as_ref().map_or(Nanos::ZERO, |open| open.link.least_round_trip())
     }
 
+    /// Whether there is a connection.
+    pub fn is_made(&self) -> bool {
+        self.open.is_some()
+    }
+
     /// Whether there is a connection, or one is being made.
     pub fn is_open(&self) -> bool {
         self.open.is_some() || self.dial.is_some()

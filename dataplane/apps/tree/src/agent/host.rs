@@ -98,6 +98,7 @@ impl<'a> TreeHost<'a> {
             self.dialogue.link.keep(now, &mut self.drive.poller, HostPollKey::Dispatchers)?;
             self.hear()?;
         }
+        self.drive.node.on_dispatchers(self.drive.nanos(), self.dialogue.is_connected());
         self.take_quic();
         for conn in self.edges.keep(&mut self.drive)? {
             self.close(conn);

@@ -4,10 +4,10 @@ use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use groupflow_base::Nanos;
-use groupflow_host::error::AgentError;
+use groupflow_host::error::{exit, AgentError};
 use groupflow_host::files::{Input, Output};
 use groupflow_host::process::raise_descriptors;
-use groupflow_host::report::{goodput, seconds, Reporter, Weight};
+use groupflow_host::report::{goodput, lost_text, seconds, Reporter, Weight};
 use groupflow_host::subcommand::{check_name, Subcommand};
 use serde_json::{json, Value};
 
@@ -20,8 +20,12 @@ use crate::machine::{HostId, ReadItem, TreeNode};
 const PROGRESS: Duration = Duration::from_millis(200);
 /// Batches of input before other work has its turn: a source that never waits could write for ever.
 const TURNS: usize = 16;
-/// How long a leaving host waits for its children to find parents.
+/// How long a leaving host waits for its children to find parents, and a source for absent dispatchers.
 const FAREWELL: Duration = Duration::from_secs(3);
+/// How long a host that has all of the stream waits for dispatchers that are away, to tell them.
+const LAST_WORD: Duration = Duration::from_secs(10);
+/// How long the source, whose cache no host needs any more, waits for hosts to put away their last bytes.
+const PUT_AWAY: Duration = Duration::from_secs(30);
 
 impl Subcommand for TreeSendArgs {
     fn reporter(&self) -> Reporter {
@@ -80,6 +84,9 @@ fn send(command: &TreeSendArgs, reporter: &mut Reporter) -> Result<u8, AgentErro
                     None => break,
                 }
             }
+            if run.bytes == 0 {
+                host.dialogue.begin_stream();
+            }
             let taken = host.write(&pending);
             pending.drain(..taken);
             run.bytes += taken as u64;
@@ -91,7 +98,7 @@ fn send(command: &TreeSendArgs, reporter: &mut Reporter) -> Result<u8, AgentErro
         if finished && host.drive.node.is_complete() {
             break;
         }
-        if host.dialogue.ended && !finished {
+        if host.dialogue.ended {
             let cure = "start it again to be in a new tree";
             return Err(AgentError::new("ended", "the dispatchers say that the tree has ended", cure));
         }
@@ -102,9 +109,10 @@ fn send(command: &TreeSendArgs, reporter: &mut Reporter) -> Result<u8, AgentErro
         let more = turns == TURNS || may_begin && !finished && pending.is_empty() && !watched;
         host.wait(Some(if more { Instant::now() } else { run.next() }))?;
     }
-    run.complete(&host, reporter, "sent");
+    let lost = wait_for_hosts(&mut host)?;
+    run.complete(&host, reporter, "sent", Some(&lost));
     leave(&mut host)?;
-    Ok(0)
+    Ok(if lost.is_empty() { 0 } else { exit::LOST })
 }
 
 /// Runs `tree-recv`: receives the whole stream, and serves the host's children until they have it. Returns the
@@ -136,7 +144,8 @@ fn recv(command: &TreeRecvArgs, reporter: &mut Reporter) -> Result<u8, AgentErro
         if unwritten.ended && unwritten.bytes.is_empty() && !complete {
             output.finish()?;
             complete = true;
-            run.complete(&host, reporter, "received");
+            host.drive.node.on_stored(host.drive.nanos());
+            run.complete(&host, reporter, "received", None);
         }
         host.pump()?;
         if complete && (host.drive.poller.stopped || host.drive.node.is_complete()) {
@@ -189,18 +198,41 @@ impl Unwritten {
     }
 }
 
+/// Waits until the dispatchers know of each host whether it has all bytes. Returns the names of those that have
+/// not. If no dispatcher is reached, all hosts that were served have said themselves that they have all.
+fn wait_for_hosts(host: &mut TreeHost<'_>) -> Result<Vec<String>, AgentError> {
+    let (began, mut reached) = (Instant::now(), None);
+    loop {
+        host.pump()?;
+        let now = Instant::now();
+        let is_connected = host.dialogue.is_connected();
+        reached = if is_connected { Some(now) } else { reached };
+        let is_away = now >= reached.unwrap_or(began) + FAREWELL;
+        if is_connected && host.dialogue.receiving() == 0 || is_away && reached.is_none() {
+            return Ok(host.dialogue.lost());
+        }
+        if is_away || host.dialogue.ended || now >= began + PUT_AWAY || host.drive.poller.stopped {
+            return Ok(host.dialogue.lost_or_receiving());
+        }
+        host.wait(Some(now + PROGRESS))?;
+    }
+}
+
 /// Leaves the tree, after other hosts have taken over this one's children.
 fn leave(host: &mut TreeHost<'_>) -> Result<(), AgentError> {
-    let until = Instant::now() + FAREWELL;
+    let began = Instant::now();
     host.drive.node.leave(host.drive.nanos());
     loop {
         host.pump()?;
+        let is_unheard = host.drive.node.has_all_read() && !host.dialogue.is_connected();
+        let until = began + if is_unheard { LAST_WORD } else { FAREWELL };
         if host.dialogue.ended || host.drive.node.is_over() || Instant::now() >= until {
             break;
         }
         host.wait(Some(until))?;
     }
     host.hang_up();
+    let until = began + FAREWELL;
     loop {
         host.pump()?;
         if host.is_silent() || Instant::now() >= until {
@@ -288,7 +320,7 @@ impl TransferEvents {
         }
     }
 
-    fn complete(&self, host: &TreeHost<'_>, reporter: &mut Reporter, what: &str) {
+    fn complete(&self, host: &TreeHost<'_>, reporter: &mut Reporter, what: &str, lost: Option<&[String]>) {
         let measured = self.began.and_then(|(began, first)| {
             let took = Nanos(began.elapsed().as_nanos() as u64);
             Some((seconds(took), goodput(self.bytes - first, took)?))
@@ -296,7 +328,11 @@ impl TransferEvents {
         let (took, goodput) = measured.unzip();
         let mut fields = json!({"bytes": self.bytes, "seconds": took, "goodput_bps": goodput});
         add_quic(&mut fields, host);
-        let human = format!("{} bytes {what} in {:.3} s", self.bytes, took.unwrap_or_default());
+        let mut human = format!("{} bytes {what} in {:.3} s", self.bytes, took.unwrap_or_default());
+        if let Some(lost) = lost {
+            fields["lost"] = json!(lost);
+            human += &lost_text(lost);
+        }
         reporter.event("complete", Weight::Lasting, fields, Some(human));
     }
 }

@@ -10,6 +10,7 @@ use groupflow_base::Nanos;
 use serde::{Deserialize, Serialize};
 
 use super::dispatcher::Review;
+use super::message::TreeJoin;
 use super::names::{ClusterId, HostId, Peer, RouterId};
 
 /// The parent that a host was ordered to have.
@@ -24,9 +25,27 @@ pub enum ParentOrder {
     Host(HostId),
 }
 
+/// How much of the stream a host has.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Progress {
+    /// Nothing: it was connected to no parent yet.
+    #[default]
+    Joining,
+    /// A part of it.
+    Receiving,
+    /// All.
+    Complete,
+}
+
 /// A host of the cluster.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ClusterHost {
+    /// Its name, for people.
+    #[serde(default)]
+    pub name: String,
+    /// How much of the stream it has.
+    #[serde(default)]
+    pub progress: Progress,
     /// The host and its address.
     pub peer: Peer,
     /// The host's router, if the host knows it.
@@ -64,11 +83,13 @@ pub struct ClusterHost {
 
 impl ClusterHost {
     /// A host that has no place yet.
-    pub(super) fn new(peer: Peer, router: Option<RouterId>, capacity: u16, now: Nanos) -> ClusterHost {
+    pub(super) fn new(join: &TreeJoin, now: Nanos) -> ClusterHost {
         ClusterHost {
-            peer,
-            router,
-            capacity,
+            name: join.name.clone(),
+            progress: Progress::Joining,
+            peer: join.peer,
+            router: join.router,
+            capacity: join.capacity,
             place: ParentOrder::Nothing,
             outside: None,
             latency: Nanos::ZERO,
@@ -121,6 +142,14 @@ pub(super) struct Hold {
     pub(super) parent: HostId,
 }
 
+/// A host that is away: silent, or on its way to another cluster. The bytes that it needs are kept here.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Awaited {
+    until: Nanos,
+    /// The name of a host that lacks bytes of the stream.
+    lacking: Option<String>,
+}
+
 /// The members of a cluster, at most as many as the policy allows.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Cluster {
@@ -133,8 +162,9 @@ pub struct Cluster {
     released: Vec<(HostId, HostId)>,
     /// Bytes that are kept for the heads of other clusters.
     holds: Vec<Hold>,
-    /// Hosts that were sent to another cluster, and until when the bytes that they need are kept here.
-    redirected: BTreeMap<HostId, Nanos>,
+    /// Hosts that are away.
+    #[serde(default)]
+    awaited: BTreeMap<HostId, Awaited>,
 }
 
 impl Cluster {
@@ -199,7 +229,7 @@ impl Cluster {
     /// Forgets departed hosts to which no member can be connected, and whose bytes no member needs.
     fn forget_departed(&mut self) {
         let of_members = self.members.values().flat_map(|member| &member.former);
-        let of_others = self.holds.iter().map(|hold| &hold.parent).chain(self.redirected.keys());
+        let of_others = self.holds.iter().map(|hold| &hold.parent).chain(self.awaited.keys());
         let (mut named, mut next) =
             (BTreeSet::new(), of_members.chain(of_others).copied().collect::<Vec<_>>());
         while let Some(name) = next.pop() {
@@ -256,26 +286,60 @@ impl Cluster {
             || self.may_need(host, parent)
     }
 
-    /// Notes that a member is sent to another cluster: bytes that it and the hosts below it need are kept
-    /// here until it has a place there.
-    pub(super) fn note_redirected(&mut self, host: HostId, until: Nanos) {
-        self.redirected.insert(host, until);
+    /// Notes that a member is away, which is then removed: bytes that it and the hosts below it need are kept
+    /// here until it has a place again.
+    pub(super) fn note_away(&mut self, host: HostId, until: Nanos) {
+        if self.members.contains_key(&host) {
+            let before = self.awaited.remove(&host).and_then(|awaited| awaited.lacking);
+            let lacking = self.lacking(host).or(before);
+            self.awaited.insert(host, Awaited { until, lacking });
+        }
     }
 
-    /// The earliest time until which a host that was sent away is waited for.
+    /// The name of a member that lacks bytes of the stream.
+    pub(super) fn lacking(&self, host: HostId) -> Option<String> {
+        let member = self.get(host).filter(|member| member.progress == Progress::Receiving);
+        member.map(|member| member.name.clone())
+    }
+
+    /// The names of all hosts, here or away, that lack bytes of the stream.
+    pub(super) fn all_lacking(&self) -> impl Iterator<Item = &str> {
+        let here = self.members.values().filter(|member| member.progress == Progress::Receiving);
+        let away = self.awaited.values().filter_map(|awaited| awaited.lacking.as_deref());
+        here.map(|member| &*member.name).chain(away)
+    }
+
+    /// Notes that a member has all of the stream.
+    pub(super) fn complete(&mut self, host: HostId) {
+        if let Some(member) = self.members.get_mut(&host) {
+            member.progress = Progress::Complete;
+        }
+    }
+
+    pub(super) fn awaits(&self, host: HostId) -> bool {
+        self.awaited.contains_key(&host)
+    }
+
+    /// The earliest time until which a host that is away is waited for.
     pub(super) fn waits_until(&self) -> Option<Nanos> {
-        self.redirected.values().min().copied()
+        self.awaited.values().map(|awaited| awaited.until).min()
     }
 
-    /// Shortens all waits for hosts that were sent away.
-    pub(super) fn wait_at_most(&mut self, until: Nanos) {
-        self.redirected.values_mut().for_each(|due| *due = (*due).min(until));
+    /// Changes until when hosts that are away are waited for.
+    pub(super) fn change_waits(&mut self, change: impl Fn(HostId, Nanos) -> Nanos) {
+        self.awaited.iter_mut().for_each(|(&host, awaited)| awaited.until = change(host, awaited.until));
     }
 
-    /// Ends the waits for hosts that have a place by now, or are gone.
-    pub(super) fn wait_no_longer(&mut self, is_over: impl Fn(HostId, Nanos) -> bool) {
-        self.redirected.retain(|&host, until| !is_over(host, *until));
+    /// Ends the waits for hosts that have a place by now, or are gone; returns those that lacked bytes.
+    pub(super) fn wait_no_longer(
+        &mut self, is_over: impl Fn(HostId, Nanos) -> bool,
+    ) -> Vec<(HostId, String)> {
+        let (over, awaited) =
+            std::mem::take(&mut self.awaited).into_iter().partition(|(host, a)| is_over(*host, a.until));
+        self.awaited = awaited;
         self.forget_departed();
+        let over: BTreeMap<HostId, Awaited> = over;
+        over.into_iter().filter_map(|(host, awaited)| Some((host, awaited.lacking?))).collect()
     }
 
     /// The direct children of a host.
@@ -385,7 +449,9 @@ impl Cluster {
             self.members.get_mut(&host).filter(|m| m.order == order && m.place != ParentOrder::Nothing)?;
         member.attached = true;
         member.behind = false;
-        self.redirected.remove(&host);
+        if member.progress == Progress::Joining {
+            member.progress = Progress::Receiving;
+        }
         let mut former = std::mem::take(&mut member.former);
         former.retain(|&host| member.place != ParentOrder::Host(host) && member.outside != Some(host));
         self.forget_departed();

@@ -5,6 +5,7 @@
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
+use super::dispatcher::Missing;
 use super::message::{FromHost, ToHost, TreeJoin};
 use super::names::ClusterId;
 
@@ -30,6 +31,9 @@ pub struct HostHello {
     pub source: bool,
     /// The source's bound on the delay of its stream.
     pub delay_ms: Option<f64>,
+    /// Whether the source waits for hosts that are away.
+    #[serde(default)]
+    pub waits: bool,
     /// The tree that the host is in.
     pub root: Option<ClusterId>,
 }
@@ -69,6 +73,8 @@ pub enum ServiceLine {
     },
     /// The number of hosts in the tree, for the source.
     Hosts(usize),
+    /// The hosts that lack bytes of the stream, for the source.
+    Missing(Missing),
     /// A sign of life.
     Alive(bool),
     /// A message of a cluster's dispatcher.

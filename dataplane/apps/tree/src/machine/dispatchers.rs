@@ -32,7 +32,7 @@ pub struct Dispatchers {
     pub(super) root: ClusterId,
     pub(super) policy: Policy,
     pub(super) token: Token,
-    now: Nanos,
+    pub(super) now: Nanos,
     /// Pairs of clusters: hosts of the second may keep bytes for hosts of the first.
     pub(super) keepers: BTreeSet<(ClusterId, ClusterId)>,
     /// The messages of the present step.
@@ -124,6 +124,12 @@ impl Dispatchers {
         &mut self, now: Nanos, cluster: ClusterId, from: HostId, message: FromHost,
     ) -> Vec<HostMessage> {
         self.now = now;
+        // The host may be a member of no cluster at the moment.
+        match message {
+            FromHost::Complete => self.find_again(from),
+            FromHost::Leave => self.let_go(from),
+            _ => {}
+        }
         match self.find(cluster) {
             Some(mut dispatcher) => dispatcher.on_host(from, message),
             None => self.notify(cluster, from, ended()),

@@ -20,6 +20,9 @@ pub struct TreeJoin {
     pub capacity: u16,
     /// The session's token.
     pub token: Token,
+    /// The host's name, for people.
+    #[serde(default)]
+    pub name: String,
 }
 
 /// A message from a host to its dispatcher.
@@ -63,6 +66,8 @@ pub enum FromHost {
         /// Whether the host is connected to the parent that the order named.
         attached: bool,
     },
+    /// The host has the whole stream, and its reader, too. It says this again after it has another parent.
+    Complete,
     /// The host leaves the tree.
     Leave,
 }

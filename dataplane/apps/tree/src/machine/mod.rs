@@ -52,8 +52,8 @@ pub mod names;
 pub mod node;
 pub mod policy;
 
-pub use cluster::{Cluster, ClusterHost, ParentOrder};
-pub use dispatcher::{Below, Dispatcher};
+pub use cluster::{Cluster, ClusterHost, ParentOrder, Progress};
+pub use dispatcher::{Below, Dispatcher, Missing};
 pub use dispatchers::{Dispatchers, HostMessage};
 pub use frame::{Hello, Reason, StartAt, TreeFrame};
 pub use message::{FromHost, RefusalCode, ToHost, TreeJoin};

@@ -38,6 +38,9 @@ pub struct Policy {
     pub patience: Nanos,
     /// The child that is moved down.
     pub demotion: Demotion,
+    /// How long a silent host is waited for, with the bytes that it needs; from `patience` on, its children
+    /// have other parents. Zero: it is not waited for.
+    pub absence: Nanos,
     /// Time after a demotion below a host during which no other follows; the moved host takes no children
     /// meanwhile.
     pub settling: Nanos,
@@ -53,6 +56,19 @@ pub struct Policy {
     pub margin: Nanos,
 }
 
+impl Policy {
+    /// How long a host is waited for that is on its way to another cluster.
+    pub(super) fn way(&self) -> Nanos {
+        self.patience.max(self.absence)
+    }
+
+    /// How long a host is waited for whose connection to the dispatchers is lost: if it lives, it comes back
+    /// soon.
+    pub(super) fn grace(&self) -> Nanos {
+        Nanos(self.patience.0 / 3).min(self.absence)
+    }
+}
+
 impl Default for Policy {
     fn default() -> Policy {
         Policy {
@@ -64,6 +80,7 @@ impl Default for Policy {
             max_joins: 256,
             patience: Nanos::from_millis(3000),
             demotion: Demotion::Slowest,
+            absence: Nanos::ZERO,
             settling: Nanos::from_millis(2000),
             slow_for: Nanos::from_millis(30_000),
             takes_over: true,

@@ -119,7 +119,7 @@ fn join_message(host: HostId, router: Option<usize>, capacity: u16) -> TreeJoin 
     let number = u32::try_from(host.0).unwrap_or(u32::MAX);
     let address = SocketAddr::from((Ipv4Addr::from(number), 1));
     let router = router.map(|router| RouterId(router as u64));
-    TreeJoin { peer: Peer { host, address }, router, capacity, token: token() }
+    TreeJoin { peer: Peer { host, address }, router, capacity, token: token(), name: String::new() }
 }
 
 impl StreamTree {

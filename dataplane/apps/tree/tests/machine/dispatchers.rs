@@ -19,7 +19,7 @@ pub fn peer(host: HostId) -> Peer {
 }
 
 pub fn join(host: HostId, capacity: u16) -> TreeJoin {
-    TreeJoin { peer: peer(host), router: None, capacity, token: token() }
+    TreeJoin { peer: peer(host), router: None, capacity, token: token(), name: String::new() }
 }
 
 pub fn policy() -> Policy {

@@ -74,7 +74,8 @@ fn peer(host: HostId) -> Peer {
 
 impl Forest {
     pub fn new(policy: Policy, capacity: u16) -> Forest {
-        let join = TreeJoin { peer: peer(SOURCE), router: None, capacity, token: token() };
+        let join =
+            TreeJoin { peer: peer(SOURCE), router: None, capacity, token: token(), name: String::new() };
         let dispatchers = Dispatchers::new(policy, token(), &join, 1, Nanos::ZERO);
         let root = dispatchers.root();
         let host = |place| ForestHost {
@@ -143,7 +144,13 @@ impl Forest {
         let joining = self.hosts.get_mut(&host).expect("a host");
         (joining.joins, joining.refused) = (joining.joins + 1, None);
         let ForestHost { router, capacity, cluster, joins, .. } = *joining;
-        let join = FromHost::Join(TreeJoin { peer: peer(host), router, capacity, token: token() });
+        let join = FromHost::Join(TreeJoin {
+            peer: peer(host),
+            router,
+            capacity,
+            token: token(),
+            name: String::new(),
+        });
         self.send(Who::Host(host), Who::Cluster(cluster), TreeMessage::Up(join, joins));
     }
 

@@ -7,6 +7,7 @@ mod delays;
 mod dialogue;
 mod dispatchers;
 mod edges;
+mod ends;
 mod forest;
 mod grove;
 mod handover;

@@ -1,5 +1,6 @@
 //! The dialogue of a host with the dispatchers: how it joins, what it tells them, and their messages.
 
+use std::collections::BTreeSet;
 use std::net::{SocketAddr, SocketAddrV4};
 use std::time::{Duration, Instant};
 
@@ -7,11 +8,11 @@ use groupflow_base::Nanos;
 use groupflow_host::error::{exit, AgentError};
 
 use super::drive::Drive;
-use crate::agent::args::TreeArgs;
+use crate::agent::args::{SlowArg, TreeArgs};
 use crate::agent::dispatcher_link::DispatcherLink;
 use crate::agent::router;
 use crate::machine::dialogue::{CertifiedKey, ClusterLine, HostHello, HostLine, ServiceLine, ServiceRefusal};
-use crate::machine::{ClusterId, FromHost, HostId, Peer, RefusalCode, ToHost, TreeJoin};
+use crate::machine::{ClusterId, FromHost, HostId, Missing, Peer, RefusalCode, ToHost, TreeJoin};
 
 /// Pause before a refused host tries again, and its number of attempts.
 const AGAIN: Duration = Duration::from_millis(300);
@@ -40,6 +41,8 @@ pub struct Dialogue {
     is_source: bool,
     /// The source's bound on the delay of its stream.
     pub(in crate::agent) delay_bound_ms: Option<f64>,
+    /// Whether the source waits for hosts that are away.
+    waits: bool,
     root: Option<ClusterId>,
     cluster: Option<ClusterId>,
     joins: u32,
@@ -50,6 +53,12 @@ pub struct Dialogue {
     attached: bool,
     /// The number of hosts in the tree, as the dispatchers tell the source.
     pub hosts: usize,
+    /// The hosts that lack bytes, as the dispatchers tell the source.
+    missing: Missing,
+    /// Hosts that were lost before the stream began.
+    lost_before: BTreeSet<HostId>,
+    /// Whether the dispatchers have welcomed the host on the present connection.
+    is_welcome: bool,
     /// The delay from the source and the tree's bound, as told when it came to be beyond it, or within again.
     pub delay: Option<(Nanos, Nanos)>,
     /// Whether the source has left: there are no dispatchers any more.
@@ -66,7 +75,8 @@ impl Dialogue {
         let patience = Duration::from_secs(args.patience);
         Ok(Dialogue {
             link: DispatcherLink::new(args.to, trust, patience, now),
-            card: TreeJoin { peer, router: None, capacity: args.children, token },
+            card: TreeJoin { peer, router: None, capacity: args.children, token, name: args.name.clone() },
+            waits: args.slow == SlowArg::Wait,
             key: rand::random(),
             is_source,
             delay_bound_ms: None,
@@ -78,6 +88,9 @@ impl Dialogue {
             order: 0,
             attached: false,
             hosts: 0,
+            missing: Missing::default(),
+            lost_before: BTreeSet::new(),
+            is_welcome: false,
             delay: None,
             ended: false,
         })
@@ -90,6 +103,35 @@ impl Dialogue {
     /// Whether the host has a parent, or is the source and was let in.
     pub fn is_in(&self) -> bool {
         self.attached || self.is_source && self.root.is_some()
+    }
+
+    /// Whether the dispatchers can be reached, as far as is known.
+    pub fn is_connected(&self) -> bool {
+        self.is_welcome && self.link.is_made()
+    }
+
+    /// Notes that the stream begins: hosts that were lost earlier were promised nothing.
+    pub fn begin_stream(&mut self) {
+        self.lost_before = self.missing.lost.keys().copied().collect();
+    }
+
+    /// How many hosts are not known to have all bytes, and are not lost either.
+    pub fn receiving(&self) -> usize {
+        self.missing.receiving
+    }
+
+    /// The names of the lost hosts.
+    pub fn lost(&self) -> Vec<String> {
+        let lost = self.missing.lost.iter().filter(|(host, _)| !self.lost_before.contains(host));
+        lost.map(|(_, name)| name.clone()).collect()
+    }
+
+    /// The names of the hosts that are lost, or may have all bytes but did not say so.
+    pub fn lost_or_receiving(&self) -> Vec<String> {
+        let Missing { receiving, names, .. } = &self.missing;
+        let unnamed = receiving.saturating_sub(names.len());
+        let others = (unnamed > 0).then(|| format!("{unnamed} others"));
+        [self.lost(), names.clone()].concat().into_iter().chain(others).collect()
     }
 
     /// When a refused host joins again, or the connection has work to do.
@@ -152,11 +194,13 @@ impl Dialogue {
 
     /// Introduces the host to dispatchers that it has just connected to.
     pub(super) fn greet(&mut self) {
+        self.is_welcome = false;
         let hello = HostHello {
             join: self.card(),
             key: format!("{:032x}", self.key),
             source: self.is_source,
             delay_ms: self.delay_bound_ms,
+            waits: self.waits,
             root: self.root,
         };
         self.link.send(&HostLine::Hello(hello));
@@ -186,6 +230,11 @@ impl Dialogue {
                 self.hosts = hosts;
                 Ok(DispatcherWord::Nothing)
             }
+            ServiceLine::Missing(missing) => {
+                self.lost_before.retain(|host| missing.lost.contains_key(host));
+                self.missing = missing;
+                Ok(DispatcherWord::Nothing)
+            }
             ServiceLine::Alive(_) | ServiceLine::Other(_) => Ok(DispatcherWord::Nothing),
         }
     }
@@ -209,6 +258,7 @@ impl Dialogue {
     fn on_welcome(
         &mut self, drive: &mut Drive, root: ClusterId, alive_ms: Option<u64>, is_dialling: bool,
     ) -> Result<(), AgentError> {
+        self.is_welcome = true;
         self.link.is_welcome();
         drive.node.conns.on_dispatchers(self.link.round_trip());
         self.link.expect_signs(alive_ms.map(|every| SIGNS_MISSED * Duration::from_millis(every)));
@@ -219,6 +269,10 @@ impl Dialogue {
         if self.is_source {
             self.cluster = Some(root);
             self.report(FromHost::Back { order: 0, attached: true });
+        }
+        // These dispatchers may not have heard it before.
+        if drive.node.has_all_read() {
+            self.report(FromHost::Complete);
         }
         if drive.node.is_leaving() {
             self.report(FromHost::Leave);

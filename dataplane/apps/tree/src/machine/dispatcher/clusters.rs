@@ -195,10 +195,10 @@ impl DispatcherMut<'_> {
 
     /// Ends this cluster, which no host can serve: its hosts begin again.
     fn dissolve(&mut self) {
-        let (root, until) = (self.all.root, self.now + self.policy.patience);
+        let (root, until) = (self.all.root, self.now + self.policy.way());
         for host in self.tree.hosts() {
             self.notify(host, ToHost::Redirect(root));
-            self.tree.note_redirected(host, until);
+            self.tree.note_away(host, until);
             self.tree.remove(host);
         }
         self.end();

@@ -48,9 +48,9 @@ impl DispatcherMut<'_> {
     /// Sends a host to another cluster. Bytes that it needs are kept here for as long as finding a place
     /// there may take.
     pub(super) fn redirect(&mut self, host: HostId, to: ClusterId) {
-        let until = self.now + self.policy.patience;
+        let until = self.now + self.policy.way();
         self.notify(host, ToHost::Redirect(to));
-        self.tree.note_redirected(host, until);
+        self.tree.note_away(host, until);
         self.remove(host);
     }
 

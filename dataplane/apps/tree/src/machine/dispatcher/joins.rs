@@ -62,10 +62,11 @@ impl DispatcherMut<'_> {
         join.capacity = join.capacity.min(self.policy.max_children);
         // A host that is a member already has begun again, and still needs its next bytes.
         if self.tree.get(from).is_some() {
-            let until = self.now + self.policy.patience;
-            self.tree.note_redirected(from, until);
+            let until = self.now + self.policy.way();
+            self.tree.note_away(from, until);
             self.remove(from);
         }
+        self.all.wait_longer(from);
         self.joins.remove(&from);
         if self.ended {
             return self.notify(from, ended());
@@ -191,7 +192,7 @@ impl DispatcherMut<'_> {
             self.rank(parent, latency, !self.tree.is_behind(parent, join.router))
         });
         let best = ranked.min();
-        let mut member = ClusterHost::new(join.peer, join.router, join.capacity, self.now);
+        let mut member = ClusterHost::new(&join, self.now);
         member.measured = measured;
         if self.tree.len() >= self.policy.max_members {
             return self.refuse(host, RefusalCode::Busy, format!("{} has become full", self.id));
@@ -231,7 +232,7 @@ impl DispatcherMut<'_> {
 
     /// Takes in the first host of a cluster as its head.
     fn take_head(&mut self, join: &TreeJoin) {
-        let member = ClusterHost::new(join.peer, join.router, join.capacity, self.now);
+        let member = ClusterHost::new(join, self.now);
         self.tree.add(member);
         self.order(join.peer.host, ParentOrder::Outside, Nanos::ZERO);
         if let Above::Asked(_) = self.above {

@@ -9,6 +9,7 @@
 //! | [`behind`] | hosts that need bytes which the hosts around them no longer have |
 //! | [`delays`] | delays from the source, their bound, and moves to parents that have become nearer |
 //! | [`debts`] | bytes kept for departed hosts of other clusters |
+//! | [`missing`] | hosts that lack bytes of the stream, and hosts that are away |
 
 mod behind;
 mod clusters;
@@ -16,6 +17,7 @@ mod debts;
 mod delays;
 mod heads;
 mod joins;
+mod missing;
 mod moves;
 
 use std::collections::BTreeMap;
@@ -26,7 +28,7 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use super::cluster::{Cluster, ClusterHost, Hold, ParentOrder};
-use super::dispatchers::{ended, DispatcherMut};
+use super::dispatchers::{ended, DispatcherMut, Dispatchers};
 use super::message::{FromHost, RefusalCode, ToHost, TreeJoin};
 use super::names::{ClusterId, HostId, Peer, RouterId, Ticket};
 use super::policy::{Demotion, Policy};
@@ -34,6 +36,7 @@ use super::policy::{Demotion, Policy};
 pub use clusters::Below;
 pub(super) use delays::Review;
 use joins::Joining;
+pub use missing::Missing;
 use moves::Rank;
 
 /// The host above to which the head of a cluster is connected.
@@ -73,6 +76,9 @@ pub struct Dispatcher {
     /// The host above that lacks the head's next bytes.
     tried_above: Option<HostId>,
     rng: ChaCha8Rng,
+    /// In the root cluster: the names of hosts that left or died before they had all of the stream.
+    #[serde(default)]
+    lost: BTreeMap<HostId, String>,
     /// The cluster's hosts are gone, and the clusters below are handed over.
     ended: bool,
 }
@@ -83,8 +89,8 @@ impl Dispatcher {
         id: ClusterId, policy: Policy, source: &TreeJoin, seed: u64, now: Nanos,
     ) -> Dispatcher {
         let mut dispatcher = Dispatcher::new(id, policy, Above::Root, seed);
-        let capacity = source.capacity.min(policy.max_children);
-        let mut head = ClusterHost::new(source.peer, source.router, capacity, now);
+        let mut head = ClusterHost::new(source, now);
+        head.capacity = head.capacity.min(policy.max_children);
         (head.place, head.attached) = (ParentOrder::Outside, true);
         dispatcher.tree.add(head);
         dispatcher
@@ -115,6 +121,7 @@ impl Dispatcher {
             settled: false,
             tried_above: None,
             rng: ChaCha8Rng::seed_from_u64(seed),
+            lost: BTreeMap::new(),
             ended: false,
         }
     }
@@ -178,7 +185,7 @@ impl Dispatcher {
             }
         }
         // The clock may be a different one than before.
-        self.tree.wait_at_most(now + policy.patience);
+        self.tree.change_waits(|_, until| until.min(now + policy.way()));
         self.joins.clear();
         self.settling.clear();
         self.founder = self.founder.map(|(host, _)| (host, now + policy.patience));
@@ -229,7 +236,9 @@ impl DispatcherMut<'_> {
             FromHost::Backlog { child } => self.on_backlog(from, child),
             FromHost::Alive => {}
             FromHost::Back { order, attached } => self.on_back(from, order, attached),
+            FromHost::Complete => self.tree.complete(from),
             FromHost::Leave => {
+                self.lose(from);
                 self.remove(from);
                 self.notify(from, ToHost::Released);
             }
@@ -249,17 +258,19 @@ impl DispatcherMut<'_> {
 
     /// Handles the loss of the connection to a host, which counts as a failure.
     pub(super) fn on_gone(&mut self, host: HostId) {
-        self.tree.wait_no_longer(|sent, _| sent == host);
-        match self.ended {
-            false => self.remove(host),
-            true => self.settle_debts(),
+        let until = self.now + self.policy.grace();
+        self.all.wait_at_most(host, until);
+        if !self.ended {
+            self.remove_absent(host, until);
         }
     }
 
     /// Gives up hosts that were silent for too long.
     pub(super) fn on_time(&mut self) {
         let (now, patience) = (self.now, self.policy.patience);
-        self.tree.wait_no_longer(|_, until| until <= now);
+        for (host, name) in self.tree.wait_no_longer(|_, until| until <= now) {
+            self.all.lose(host, name);
+        }
         if self.ended {
             return self.settle_debts();
         }
@@ -267,11 +278,11 @@ impl DispatcherMut<'_> {
         let late = |since: Nanos| since <= before && now >= patience;
         self.joins.retain(|_, joining| !(joining.is_asked() && late(joining.since)));
         let silent = self.tree.iter().filter(|(_, m)| !self.is_source(m) && late(m.heard));
-        let silent: Vec<HostId> = silent.map(|(host, _)| host).collect();
-        for host in silent {
+        let silent: Vec<(HostId, Nanos)> = silent.map(|(host, member)| (host, member.heard)).collect();
+        for (host, heard) in silent {
             // A waiting host that lives is also silent: it begins again.
             self.refuse(host, RefusalCode::Ended, format!("nothing was heard of {host}"));
-            self.remove(host);
+            self.remove_absent(host, heard + self.policy.absence);
         }
         if self.founder.is_some_and(|(_, until)| until <= now) {
             self.founder = None;

@@ -135,6 +135,7 @@ impl DispatcherMut<'_> {
 
     pub(super) fn on_attached(&mut self, host: HostId, order: u32, latency: Nanos) {
         let Some(former) = self.tree.confirm(host, order) else { return };
+        self.all.find_again(host);
         // The time to connect is longer than the way, which the host may have measured.
         let parent = self.tree.get(host).and_then(|member| member.parent().or(member.outside));
         let measured = parent.and_then(|parent| self.tree.measured(host, parent));

@@ -34,6 +34,8 @@ pub(super) struct Children {
     /// Children without connections, and until when bytes that they did not say to have are kept for them and
     /// for the hosts below them.
     departed: BTreeMap<HostId, (Child, Nanos)>,
+    /// A child that may lack bytes is served no longer.
+    pub(super) gave_up: bool,
 }
 
 impl Children {
@@ -136,6 +138,7 @@ impl Children {
         let Some(lost) = self.present.remove(&host) else { return };
         self.release(host, stream);
         if lost.needs_nothing(stream) || self.departed.len() >= MAX_DEPARTED {
+            self.gave_up |= !lost.leaves && !stream.complete(lost.branch);
             stream.remove_branch(lost.branch);
         } else {
             self.departed.insert(host, (lost, until));
@@ -162,6 +165,7 @@ impl Children {
         self.wait_no_longer(|expected| expected.until.is_some_and(|until| until <= now));
         let expired = self.departed.iter().filter(|(_, &(_, until))| until <= now).map(|(&host, _)| host);
         for host in expired.collect::<Vec<_>>() {
+            self.gave_up = true;
             self.release(host, stream);
         }
     }
@@ -183,6 +187,7 @@ impl Children {
     /// Tells a child why it is served no longer. Nothing is kept for it.
     pub(super) fn refuse(&mut self, host: HostId, reason: Reason, stream: &mut Fanout, conns: &mut Conns) {
         if let Some(gone) = self.present.remove(&host) {
+            self.gave_up |= !stream.complete(gone.branch);
             stream.remove_branch(gone.branch);
             gone.conns.iter().for_each(|&conn| conns.send_last(conn, &TreeFrame::Refused(reason)));
         }
@@ -197,6 +202,7 @@ impl Children {
             stream.remove_branch(gone.branch);
         }
         self.expected.clear();
+        self.gave_up = false;
     }
 
     /// Lets a child go on at a later offset of the stream.

@@ -37,6 +37,8 @@
 //! | a connection ends, fails, or cannot be made | [`TreeNode::on_closed`] |
 //! | [`TreeNode::deadline`] has come | [`TreeNode::on_time`] |
 //! | the application reads or writes | [`TreeNode::read`], or [`TreeNode::write`] and [`TreeNode::finish`] |
+//! | the application has put away all that it read, to the end | [`TreeNode::on_stored`] |
+//! | the dispatchers can be reached | [`TreeNode::on_dispatchers`] |
 //! | the host is to leave | [`TreeNode::leave`]; it is free to go when [`TreeNode::is_over`] |
 //!
 //! After each of these calls the owner takes [`NodeAction`]s from [`Conns::poll`] until there is none, and
@@ -92,7 +94,7 @@ pub use datagrams::DatagramRelay;
 use datagrams::Datagrams;
 use held::HeldBytes;
 use parents::Parents;
-use presence::{LeaveProgress, Presence};
+use presence::Presence;
 use reader::OwnReader;
 pub use reader::ReadItem;
 use receipts::Receipts;
@@ -151,7 +153,7 @@ impl TreeNode {
             receipts: Receipts::at(at),
             children: Children::default(),
             conns: Conns::new(&config),
-            presence: Presence { sign: None, departure: LeaveProgress::No },
+            presence: Presence::new(),
             datagrams: Datagrams::at(&config, begin),
         }
     }
@@ -194,7 +196,28 @@ impl TreeNode {
 
     /// Whether the whole stream came, and the node's reader and all hosts below have it.
     pub fn is_complete(&self) -> bool {
-        self.stream.finished()
+        self.stream.finished() && !self.presence.is_unsure()
+    }
+
+    /// Whether this host counts as complete: its reader has all of the stream, or, unless the slow are waited
+    /// for, its cache has.
+    pub fn has_all_read(&self) -> bool {
+        !self.source && self.reader.has_all
+    }
+
+    /// The owner has put all of the stream away, whose end it read.
+    pub fn on_stored(&mut self, now: Nanos) {
+        self.reader.note_all();
+        self.update(now);
+    }
+
+    /// Notes whether the dispatchers can be reached. They know what became of children that were given up.
+    pub fn on_dispatchers(&mut self, now: Nanos, are_reached: bool) {
+        let was_unsure = self.presence.is_unsure();
+        self.presence.unreached = (!are_reached).then(|| self.presence.unreached.unwrap_or(now));
+        if was_unsure && are_reached {
+            self.update(now);
+        }
     }
 
     /// Bytes of the stream that did not come, or came too late, and were skipped.

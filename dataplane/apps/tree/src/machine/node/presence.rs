@@ -2,6 +2,9 @@
 
 use groupflow_base::Nanos;
 
+/// The time after which dispatchers know what became of a host that is gone.
+const NOTICED: Nanos = Nanos::from_millis(5000);
+
 /// The progress of a host that leaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LeaveProgress {
@@ -19,9 +22,22 @@ pub(super) struct Presence {
     /// When the dispatcher gets the next sign of life; `None`: the node has no place.
     pub(super) sign: Option<Nanos>,
     pub(super) departure: LeaveProgress,
+    /// When the dispatchers were reached last; `None`: they are reached now.
+    pub(super) unreached: Option<Nanos>,
+    /// When a child that may lack bytes was given up last.
+    pub(super) gave_up: Option<Nanos>,
 }
 
 impl Presence {
+    pub(super) fn new() -> Presence {
+        Presence { sign: None, departure: LeaveProgress::No, unreached: None, gave_up: None }
+    }
+
+    /// Whether only dispatchers that are away can tell what became of a child.
+    pub(super) fn is_unsure(&self) -> bool {
+        self.unreached.zip(self.gave_up).is_some_and(|(reached, gave_up)| gave_up + NOTICED > reached)
+    }
+
     /// Ends the presence in one cluster; a host that was to leave is free to go.
     pub(super) fn end(&mut self) {
         self.sign = None;

@@ -39,6 +39,8 @@ pub(super) struct OwnReader {
     pub(super) stuck: Option<Nanos>,
     /// Whether the reader has read the end: bytes that another parent sends again are not for it.
     finished: bool,
+    /// Whether the reader has all of the stream, and the owner has put it away.
+    pub(super) has_all: bool,
     /// The offset at which the stream is broken off.
     pub(super) failed: Option<u64>,
 }
@@ -48,12 +50,22 @@ impl OwnReader {
         // A branch may always begin with a byte that is cached, or that comes next.
         let begin = BranchStart::Offset(from.clamp(stream.base(), stream.received()));
         let branch = stream.add_branch(begin).unwrap_or(BranchId(0));
-        OwnReader { branch, reads, from, skipped: None, stuck: None, finished: false, failed: None }
+        OwnReader {
+            branch,
+            reads,
+            from,
+            skipped: None,
+            stuck: None,
+            finished: false,
+            has_all: false,
+            failed: None,
+        }
     }
 
     pub(super) fn begin_at(&mut self, stream: &mut Fanout, to: u64) {
         *self = OwnReader {
             finished: self.finished,
+            has_all: self.has_all,
             failed: self.failed,
             ..OwnReader::at(stream, to, self.reads)
         };
@@ -73,7 +85,13 @@ impl OwnReader {
     /// Reads no more; the host only passes the stream on from now on.
     pub(super) fn stop(&mut self, stream: &mut Fanout) {
         stream.remove_branch(self.branch);
-        *self = OwnReader { failed: self.failed, ..OwnReader::at(stream, stream.received(), false) };
+        let (failed, has_all) = (self.failed, self.has_all);
+        *self = OwnReader { failed, has_all, ..OwnReader::at(stream, stream.received(), false) };
+    }
+
+    /// Notes that the reader has all of the stream, or will get it from the cache, for which nobody waits.
+    pub(super) fn note_all(&mut self) {
+        self.has_all |= self.reads && self.failed.is_none();
     }
 
     pub(super) fn cut_off(&mut self, stream: &mut Fanout) {

@@ -18,11 +18,19 @@ pub(super) struct Receipts {
     /// Hosts above were told that no host here needs bytes before this offset.
     pub(super) promised: u64,
     pub(super) completed: bool,
+    /// The dispatchers were told that this host has all of the stream.
+    pub(super) reported_all: bool,
 }
 
 impl Receipts {
     pub(super) fn at(offset: u64) -> Receipts {
-        Receipts { reported: (offset, offset), unreported: None, promised: offset, completed: false }
+        Receipts {
+            reported: (offset, offset),
+            unreported: None,
+            promised: offset,
+            completed: false,
+            reported_all: false,
+        }
     }
 
     /// Goes on with a stream that begins anew at the offset.
@@ -32,7 +40,7 @@ impl Receipts {
 
     /// Tells the parent everything again: the connection that carried it is lost, or the parent is a new one.
     pub(super) fn repeat(&mut self) {
-        (self.reported, self.completed) = ((0, 0), false);
+        (self.reported, self.completed, self.reported_all) = ((0, 0), false, false);
     }
 
     /// When the parent is to be told offsets that were held back.

@@ -25,6 +25,10 @@ impl TreeNode {
         self.children.update(now, &mut self.stream);
         self.handle_slow(now);
         self.held.discard_below(self.stream.base());
+        if std::mem::take(&mut self.children.gave_up) {
+            self.presence.gave_up = Some(now);
+        }
+        self.report_all();
         self.report_to_parent(now);
         self.go_if_released();
     }
@@ -106,6 +110,16 @@ impl TreeNode {
         self.config.slow.next_record(base + (received - base) / 2)
     }
 
+    /// Tells the dispatchers that this host has all of the stream; with [`Slow::Wait`] its reader, too.
+    fn report_all(&mut self) {
+        if self.stream.ended() && self.config.slow != Slow::Wait {
+            self.reader.note_all();
+        }
+        if self.has_all_read() && !std::mem::replace(&mut self.receipts.reported_all, true) {
+            self.conns.report(FromHost::Complete);
+        }
+    }
+
     /// Tells the parent which bytes are taken and which are still needed, and the end.
     fn report_to_parent(&mut self, now: Nanos) {
         let conn = self.parents.edge().and_then(|edge| self.conns.accepted(edge));
@@ -118,7 +132,8 @@ impl TreeNode {
         if let Some(frame) = self.receipts.taken(now, new, step, self.held.is_complete()) {
             self.conns.send(conn, &frame);
         }
-        let ended = self.stream.ended() && self.children.have_all(&self.stream);
+        let ended = self.stream.ended() && self.reader.has_all && !self.presence.is_unsure();
+        let ended = ended && self.children.have_all(&self.stream);
         if ended && !std::mem::replace(&mut self.receipts.completed, true) {
             self.conns.send(conn, &TreeFrame::Complete);
         }

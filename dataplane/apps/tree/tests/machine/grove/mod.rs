@@ -11,6 +11,7 @@ use groupflow_tree::machine::{
 
 use super::forest::{token, SOURCE};
 
+mod absence;
 mod checks;
 mod wires;
 
@@ -47,6 +48,8 @@ pub struct NodeReader {
     pub refused: bool,
     /// When the host joins again.
     again: Option<Nanos>,
+    /// Since when the host is away, and whether it does nothing meanwhile.
+    pub away: Option<(Nanos, bool)>,
 }
 
 /// A message of a host to a cluster's dispatcher, and the number of the host's joins; `None`: the host's
@@ -86,6 +89,8 @@ pub struct Grove {
     /// Every other connection carries no datagrams, as where UDP is blocked.
     pub blocks_datagrams: bool,
     pub dispatchers: Dispatchers,
+    /// Whether the dispatchers run.
+    pub are_present: bool,
     /// Hosts that were sent from one cluster to another.
     pub redirected: usize,
     /// How often the dispatchers were replaced.
@@ -99,6 +104,8 @@ pub struct Grove {
     /// After how many joins of a host the dispatchers heard of it last.
     heard: BTreeMap<HostId, u32>,
     air: Vec<Flying>,
+    /// Ends of connections that are lost, of hosts that are away.
+    lost_ends: Vec<(HostId, ConnId)>,
     config: NodeConfig,
     next: u64,
 }
@@ -129,12 +136,30 @@ fn reader(node: TreeNode, cluster: ClusterId, place: u64, capacity: u16) -> Node
         placed: false,
         refused: false,
         again: None,
+        away: None,
     }
+}
+
+fn is_away(nodes: &BTreeMap<HostId, NodeReader>, host: HostId) -> bool {
+    nodes.get(&host).is_some_and(|found| found.away.is_some())
+}
+
+/// Takes so many items of a queue that may be taken.
+fn take_of<T>(queue: &mut VecDeque<T>, most: usize, may: impl Fn(&T) -> bool) -> Vec<T> {
+    let mut taken = Vec::new();
+    for item in std::mem::take(queue) {
+        match taken.len() < most && may(&item) {
+            true => taken.push(item),
+            false => queue.push_back(item),
+        }
+    }
+    taken
 }
 
 impl Grove {
     pub fn new(config: NodeConfig, policy: Policy, capacity: u16) -> Grove {
-        let join = TreeJoin { peer: peer(SOURCE), router: None, capacity, token: token() };
+        let join =
+            TreeJoin { peer: peer(SOURCE), router: None, capacity, token: token(), name: String::new() };
         let source = TreeNode::source(NodeConfig { host: SOURCE, ..config });
         let dispatchers = Dispatchers::new(policy, token(), &join, 1, Nanos::ZERO);
         let source = reader(source, dispatchers.root(), MIDDLE, capacity);
@@ -144,6 +169,7 @@ impl Grove {
             written: 0,
             blocks_datagrams: false,
             dispatchers,
+            are_present: true,
             redirected: 0,
             replaced: 0,
             policy,
@@ -152,6 +178,7 @@ impl Grove {
             orders: VecDeque::new(),
             heard: BTreeMap::new(),
             air: Vec::new(),
+            lost_ends: Vec::new(),
             config,
             next: 1,
         }
@@ -188,7 +215,13 @@ impl Grove {
         if let Some(found) = self.nodes.get_mut(&host) {
             (found.cluster, found.order, found.attached, found.again) = (cluster, 0, false, None);
             found.joins += 1;
-            let join = TreeJoin { peer: peer(host), router: None, capacity: found.capacity, token: token() };
+            let join = TreeJoin {
+                peer: peer(host),
+                router: None,
+                capacity: found.capacity,
+                token: token(),
+                name: host.to_string(),
+            };
             self.tell(host, FromHost::Join(join));
         }
     }
@@ -208,14 +241,17 @@ impl Grove {
 
     /// Delivers this many messages each way; those of one host always in order.
     pub fn deliver(&mut self, most: usize) -> bool {
-        let (told, orders) = (self.told.len().min(most), self.orders.len().min(most));
-        for up in self.told.drain(..told).collect::<Vec<_>>() {
+        let may_tell = |up: &Upward| !is_away(&self.nodes, up.host) || up.message.is_none();
+        let told = take_of(&mut self.told, most, |up| self.are_present && may_tell(up));
+        let orders = take_of(&mut self.orders, most, |down| !is_away(&self.nodes, down.told.host));
+        let some = !told.is_empty() || !orders.is_empty();
+        for up in told {
             self.hear(up);
         }
-        for down in self.orders.drain(..orders).collect::<Vec<_>>() {
+        for down in orders {
             self.obey(down);
         }
-        told + orders > 0
+        some
     }
 
     /// Delivers one host's next messages before all others.
@@ -281,20 +317,28 @@ impl Grove {
         let root = self.dispatchers.root();
         self.tell(SOURCE, FromHost::Back { order: 0, attached: true });
         for host in self.nodes.keys().copied().filter(|&host| host != SOURCE).collect::<Vec<_>>() {
-            let NodeReader { order, attached, ref node, .. } = self.nodes[&host];
-            let parent = node.parent();
-            if node.is_leaving() {
-                self.tell(host, FromHost::Leave);
-                continue;
+            if !is_away(&self.nodes, host) {
+                self.introduce(host, root);
             }
-            if order == 0 {
-                self.ask(host, root);
-                continue;
-            }
-            self.tell(host, FromHost::Back { order, attached });
-            if parent.is_none() {
-                self.tell(host, FromHost::Lost { order, gone: false });
-            }
+        }
+    }
+
+    /// A host has a new connection to the dispatchers.
+    fn introduce(&mut self, host: HostId, root: ClusterId) {
+        let NodeReader { order, attached, ref node, .. } = self.nodes[&host];
+        let (parent, is_leaving) = (node.parent(), node.is_leaving());
+        if node.has_all_read() {
+            self.tell(host, FromHost::Complete);
+        }
+        if is_leaving {
+            return self.tell(host, FromHost::Leave);
+        }
+        if order == 0 {
+            return self.ask(host, root);
+        }
+        self.tell(host, FromHost::Back { order, attached });
+        if parent.is_none() {
+            self.tell(host, FromHost::Lost { order, gone: false });
         }
     }
 
@@ -419,6 +463,7 @@ impl Grove {
             }
             Some(ReadItem::End) => {
                 assert!(!std::mem::replace(&mut found.ended, true), "{host} ends twice");
+                found.node.on_stored(now);
             }
             Some(ReadItem::Broken { .. }) => return !std::mem::replace(&mut found.broken, true),
             None => {}
@@ -431,17 +476,21 @@ impl Grove {
         self.now += time;
         let now = self.now;
         for host in self.nodes.keys().copied().collect::<Vec<_>>() {
-            if let Some(found) = self.nodes.get_mut(&host).filter(|found| found.node.deadline() <= now) {
+            let found = self.nodes.get_mut(&host).filter(|found| !found.is_frozen());
+            if let Some(found) = found.filter(|found| found.node.deadline() <= now) {
                 found.node.on_time(now);
                 self.act(host);
             }
         }
-        if self.dispatchers.deadline() <= now {
+        self.keep_dialogues();
+        if self.dispatchers.deadline() <= now && self.are_present {
             let told = self.dispatchers.on_time(now);
             self.collect(told);
         }
         let root = self.dispatchers.root();
-        let due = |f: &NodeReader| !f.node.is_leaving() && f.again.is_some_and(|again| again <= now);
+        let due = |f: &NodeReader| {
+            !f.node.is_leaving() && f.away.is_none() && f.again.is_some_and(|again| again <= now)
+        };
         for host in self.nodes.iter().filter(|(_, f)| due(f)).map(|(&host, _)| host).collect::<Vec<_>>() {
             self.ask(host, root);
         }
@@ -449,7 +498,7 @@ impl Grove {
         let over = self
             .nodes
             .iter()
-            .filter(|(_, found)| found.node.is_over() && found.node.failed().is_none())
+            .filter(|(_, found)| !found.is_frozen() && found.node.is_over() && found.node.failed().is_none())
             .map(|(&host, _)| host);
         for host in over.collect::<Vec<_>>() {
             self.kill(host);

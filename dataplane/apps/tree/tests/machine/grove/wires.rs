@@ -41,7 +41,9 @@ impl Grove {
 
     pub(super) fn connect(&mut self, host: HostId, conn: ConnId, to: HostId) {
         let now = self.now;
-        let accepted = self.nodes.get_mut(&to).and_then(|found| found.node.conns.on_accepted(now));
+        let is_away = is_away(&self.nodes, host) || is_away(&self.nodes, to);
+        let accepted =
+            self.nodes.get_mut(&to).filter(|_| !is_away).and_then(|found| found.node.conns.on_accepted(now));
         let node = &mut self.nodes.get_mut(&host).expect("who connects").node;
         if !self.blocks_datagrams || conn.0 % 2 == 0 {
             node.offer(conn, DEADLINE);
@@ -67,7 +69,9 @@ impl Grove {
         let wire = self.wires.swap_remove(at);
         for (host, conn) in wire.ends {
             let now = self.now;
-            if let Some(found) = self.nodes.get_mut(&host) {
+            if is_away(&self.nodes, host) {
+                self.lost_ends.push((host, conn));
+            } else if let Some(found) = self.nodes.get_mut(&host) {
                 found.node.on_closed(now, conn);
                 self.act(host);
             }
@@ -92,6 +96,9 @@ impl Grove {
         }
         let at = n % count;
         let (from, to) = (self.wires[at].ends[side], self.wires[at].ends[1 - side]);
+        if is_away(&self.nodes, from.0) || is_away(&self.nodes, to.0) {
+            return self.close_alone(at);
+        }
         let room = SOCKET.saturating_sub(self.wires[at].bytes[side].len());
         let mut filled = Vec::new();
         if let Some(found) = self.nodes.get_mut(&from.0).filter(|_| room > 0) {
