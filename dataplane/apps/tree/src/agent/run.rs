@@ -95,7 +95,7 @@ fn send(command: &TreeSendArgs, reporter: &mut Reporter) -> Result<u8, AgentErro
             }
         }
         host.pump()?;
-        if finished && host.drive.node.is_complete() {
+        if finished && host.drive.node.is_complete() && !host.drive.node.is_unsure() {
             break;
         }
         if host.dialogue.ended {

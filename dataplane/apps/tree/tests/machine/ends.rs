@@ -247,7 +247,8 @@ impl Run {
         if is_connected && has_ended && self.idle.is_none() {
             return self.end_with(End::Failed);
         }
-        if !self.grove.nodes[&SOURCE].node.is_complete() {
+        let node = &self.grove.nodes[&SOURCE].node;
+        if !node.is_complete() || node.is_unsure() {
             return;
         }
         let idle = *self.idle.get_or_insert(now);

@@ -196,7 +196,12 @@ impl TreeNode {
 
     /// Whether the whole stream came, and the node's reader and all hosts below have it.
     pub fn is_complete(&self) -> bool {
-        self.stream.finished() && !self.presence.is_unsure()
+        self.stream.finished()
+    }
+
+    /// Whether only dispatchers that are away can tell what became of a child that may lack bytes.
+    pub fn is_unsure(&self) -> bool {
+        self.presence.is_unsure()
     }
 
     /// Whether this host counts as complete: its reader has all of the stream, or, unless the slow are waited

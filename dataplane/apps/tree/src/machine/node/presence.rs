@@ -33,7 +33,6 @@ impl Presence {
         Presence { sign: None, departure: LeaveProgress::No, unreached: None, gave_up: None }
     }
 
-    /// Whether only dispatchers that are away can tell what became of a child.
     pub(super) fn is_unsure(&self) -> bool {
         self.unreached.zip(self.gave_up).is_some_and(|(reached, gave_up)| gave_up + NOTICED > reached)
     }
