@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 from groupflow.agents.bone.options import HUB_HTTP, HubOptions, RimOptions
 from groupflow.cli.common import Common, check_folder, log_to_stderr, on_stop
 from groupflow.cli.transfer import ended
-from groupflow.errors import Error
+from groupflow.errors import Error, Kind
 from groupflow.model.fields import Help
 
 if TYPE_CHECKING:
@@ -89,7 +89,8 @@ def describe(event: "Event") -> str | None:
         return f"{event.text('file')}: not sent: {why}"
     size = event.integer("size") * event.integer("copies")
     again = f"{100 * (event.integer('sent_bytes') / size - 1):.0f} % again, " if size else ""
-    who = f"{event.integer('complete')} rims complete, {event.integer('lost')} lost"
+    who = f"{event.integer('complete')} rims complete"
+    who += "".join(f", without {rim}" for rim in event.texts("without"))
     seconds = event.number("seconds")
     return f"{event.text('file')}: sent in {seconds:.1f} s, {again}{who}"
 
@@ -99,7 +100,7 @@ def send(
     name: Annotated[str, Help("name of the file in the hub's folder")],
     *,
     to: To = HUB_HTTP,
-    wait: Annotated[bool, Help("wait until the file is sent; exit 1 if that fails")] = False,
+    wait: Annotated[bool, Help("wait until the file is sent; exit 3 if a rim is lost")] = False,
 ) -> None:
     """Have a hub send a file of its folder."""
     from groupflow.agents.bone.orders import send_file
@@ -113,6 +114,8 @@ def send(
         print(f"bone: {view.name}: {view.state}", file=sys.stderr)
     if view.state == "failed":
         raise Error(f"{view.name}: {view.error or 'not sent'}; see the hub's messages")
+    if wait and view.error:
+        raise Error(f"{view.name}: complete {view.error}: lost on the way", Kind.LOST)
 
 
 def _watch(at: str, view: "FileView") -> "FileView":

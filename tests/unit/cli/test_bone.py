@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from groupflow.agents.bone import orders
 from groupflow.agents.events import Event
 from groupflow.cli.bone import describe
 from groupflow.cli.main import main
@@ -46,5 +47,16 @@ def test_the_program_has_the_same_default() -> None:
 def test_the_share_that_was_sent_again_is_of_all_copies(
     size: int, sent: int, copies: int, words: str
 ) -> None:
-    fields = {"file": "a", "size": size, "sent_bytes": sent, "copies": copies, "complete": 2, "lost": 0}
+    fields = {"file": "a", "size": size, "sent_bytes": sent, "copies": copies, "complete": 2, "without": []}
     assert words in (describe(Event("sent", 0.0, fields | {"seconds": 1.0})) or "")
+
+
+def test_a_file_that_a_rim_lacks_ends_with_its_name(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sending = orders.FileView("a", 5, None, "sending")
+    sent = orders.FileView("a", 5, None, "sent", error="without rim 00000065")
+    monkeypatch.setattr(orders, "send_file", lambda _at, _name: sending)
+    monkeypatch.setattr(orders, "show_file", lambda _at, _name: sent)
+    assert main(["bone", "send", "a", "--wait"]) == 3
+    assert "a: complete without rim 00000065: lost on the way" in capsys.readouterr().err

@@ -32,6 +32,8 @@ pub enum FileState {
     /// The file is being sent.
     Sending,
     Sent,
+    /// The file was sent, but not to all rims; the text names the others.
+    SentWithout(String),
     /// The file was not sent; one line says why.
     Failed(String),
 }

@@ -170,6 +170,7 @@ fn form(name: &FileName, file: &Listed) -> Value {
         FileState::Queued => ("queued", None),
         FileState::Sending => ("sending", None),
         FileState::Sent => ("sent", None),
+        FileState::SentWithout(rims) => ("sent", Some(rims.as_str())),
         FileState::Failed(why) => ("failed", Some(why.as_str())),
     };
     let digest = file.digest.map(|digest| digest.to_string());

@@ -57,7 +57,10 @@ impl HubDriver {
             match event {
                 HubEvent::Ended(report) => {
                     let state = match &report.outcome {
-                        TransferOutcome::Done => FileState::Sent,
+                        TransferOutcome::Done if report.without.is_empty() => FileState::Sent,
+                        TransferOutcome::Done => {
+                            FileState::SentWithout(format!("without {}", report.without.join(", ")))
+                        }
                         TransferOutcome::Nobody => {
                             FileState::Failed("no rim took part, or each has the file already".to_owned())
                         }
@@ -134,6 +137,7 @@ fn ended(report: &TransferReport) -> Note {
         "file": report.name.as_str(), "outcome": outcome, "why": why, "size": report.size, "seconds": took,
         "sent_bytes": report.sent, "copies": report.copies, "packets": report.packets, "rounds": report.rounds,
         "answers": report.answers, "complete": report.complete, "lost": report.lost,
+        "without": report.without,
     });
     let human = match why {
         Some(why) => format!("{}: not sent: {why}", report.name),

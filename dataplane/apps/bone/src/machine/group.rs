@@ -155,6 +155,11 @@ impl RimGroup {
         any.then(|| std::mem::take(&mut self.asked_late))
     }
 
+    /// The rims that were dropped and have not answered since.
+    pub fn let_go(&self) -> Vec<String> {
+        self.let_go.iter().map(RimId::to_string).collect()
+    }
+
     /// The rims that have neither answered nor said that they are complete, as a POLL names them.
     pub fn awaited(&self) -> Vec<RimId> {
         let open = self.members.iter().filter(|(_, member)| member.is_awaited()).map(|(&rim, _)| rim);

@@ -344,6 +344,7 @@ impl Hub {
         let Some(mut job) = self.job.take() else { return };
         if self.config.method != Method::Unicast {
             job.report.complete = self.group.complete();
+            job.report.without = self.group.let_go();
         }
         (job.report.ended, job.report.outcome) = (now, outcome);
         self.events.push_back(HubEvent::Ended(job.report));

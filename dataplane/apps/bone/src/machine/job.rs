@@ -52,6 +52,7 @@ impl Job {
             answers: 0,
             complete: 0,
             lost: 0,
+            without: Vec::new(),
         };
         Job {
             report,
@@ -214,6 +215,8 @@ pub struct TransferReport {
     pub answers: u64,
     /// Rims that reported that they are complete.
     pub complete: usize,
-    /// Rims that were dropped.
+    /// How often a rim was dropped.
     pub lost: usize,
+    /// The rims that were dropped and did not answer since, or (unicast) their addresses.
+    pub without: Vec<String>,
 }

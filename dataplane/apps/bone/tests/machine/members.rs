@@ -178,6 +178,8 @@ fn a_rim_that_leaves_or_dies_does_not_keep_the_others() {
     assert_eq!(world.lost, [RimId(101)]);
     let complete: Vec<usize> = world.reports.iter().map(|report| report.complete).collect();
     assert_eq!(complete, [1, 2], "it may take part in the next");
+    let without: Vec<&[String]> = world.reports.iter().map(|report| &*report.without).collect();
+    assert_eq!(without, [&[RimId(101).to_string()] as &[String], &[]], "the end names it");
     assert_eq!(world.rims[2].completed, 2);
     assert_eq!(world.rims[0].abandoned, 0, "it left");
 }

@@ -76,6 +76,7 @@ impl Hub {
             Method::Unicast if job.declined => self.next_target(now),
             Method::Unicast if job.silent >= patience => {
                 job.report.lost += 1;
+                job.report.without.extend(self.config.targets.get(job.target).map(|at| at.to_string()));
                 self.next_target(now);
             }
             Method::Scheduled if self.group.is_empty() => self.end(now, TransferOutcome::Nobody),
