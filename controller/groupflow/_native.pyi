@@ -44,10 +44,8 @@ class TreeDispatchers:
 
     root: str
     has_ended: bool
-    attached: int
-    """hosts that have a parent, and the source"""
-    missing: str
-    """hosts that lack bytes of the stream, for the source: a JSON object"""
+    members: str
+    """how many hosts have a parent, and which of them lack bytes, for the source: a JSON object"""
     def __init__(self, policy: str, token: str, source: str, seed: int, now: int) -> None: ...
     @staticmethod
     def resume(policy: str, token: str, stored: list[str], seed: int, now: int) -> TreeDispatchers:

@@ -8,8 +8,8 @@ source's bound on the delay of its stream, or null; `waits`: whether the source 
 that it does not wait for a process that has stopped. After the welcome both sides send
 `{"cluster": …, "joins": …, "say": …, "what": …}`: messages between a host and a cluster's dispatcher
 (dataplane/apps/tree/src/machine/dialogue.rs). `joins` is how often the host has joined a cluster: messages to
-it with an older number do not count. The source is sent the number of hosts in the tree, `{"hosts": …}`, and
-those that lack bytes of the stream: `{"missing": {"receiving": …, "names": […], "lost": {…}}}`.
+it with an older number do not count. The source is sent the number of hosts in the tree, and which lack bytes
+of the stream: `{"members": {"hosts": …, "receiving": …, "names": […], "lost": {…}}}`.
 `{"refused": {"code": …, "text": …}}` is the last line. Programs that are not hosts begin with
 `{"ask": …}` instead (groupflow.tree.questions).
 """
@@ -76,8 +76,8 @@ class Connection:
     is_refused: bool = False
     dropped: bool = False
     """the connection no longer counts, and its loss does not mean that of the host, which connects again"""
-    counted: tuple[int, str] | None = None
-    """number of hosts in the tree, and those that lack bytes, as last sent to the peer"""
+    members: str = ""
+    """the hosts of the tree as last sent to the peer, JSON"""
 
     def send(self, line: dict[str, Any]) -> None:
         if self.is_refused or self.writer.is_closing():  # with TLS it may have no buffer any more

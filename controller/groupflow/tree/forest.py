@@ -129,12 +129,12 @@ class Forest:
     @property
     def attached(self) -> int:
         """Hosts that have a parent."""
-        return max(0, self._dispatchers.attached - 1) if self._dispatchers else 0
+        return json.loads(self.members)["hosts"] if self._dispatchers else 0
 
     @property
-    def missing(self) -> str:
-        """The hosts that lack bytes of the stream, JSON."""
-        return self._dispatchers.missing if self._dispatchers else "{}"
+    def members(self) -> str:
+        """The hosts of the tree, and which of them lack bytes of the stream, JSON."""
+        return self._dispatchers.members if self._dispatchers else ""
 
     async def knows(self, host: str, key: str) -> bool:
         """Whether `key` is the host's key; the first key that a host shows becomes it."""

@@ -14,17 +14,12 @@ class Hosts(dict[str, Connection]):
         for host in tuple(self.values()):
             host.send({"alive": True})
 
-    def send_count(self, forest: Forest) -> None:
-        """Sends the source the number of hosts in the tree, and those that lack bytes, after a change."""
+    def send_members(self, forest: Forest) -> None:
+        """Tells the source after a change how many hosts are in the tree, and which lack bytes."""
         source = self.get(forest.source or "")
-        if source is None or not source.welcome:
-            return
-        before, now = source.counted or (None, None), (forest.attached, forest.missing)
-        source.counted = now
-        if before[0] != now[0]:
-            source.send({"hosts": now[0]})
-        if before[1] != now[1]:
-            source.send({"missing": json.loads(now[1])})
+        if source is not None and source.welcome and source.members != forest.members:
+            source.members = forest.members
+            source.send({"members": json.loads(source.members)})
 
     def addressed(self, messages: HostMessages) -> list[tuple[Connection, dict[str, Any]]]:
         """Messages with the connections of their hosts, if connected. To be called before the next event."""

@@ -233,7 +233,7 @@ class Dispatch:
         alive_ms = round(self._pulse.every * 1000)
         host.send({"welcome": {"root": forest.root, "identity": shared, "alive_ms": alive_ms}})
         host.welcome = True
-        self._hosts.send_count(self.forest)
+        self._hosts.send_members(self.forest)
 
     async def _enqueue(self, host: Connection, line: Line) -> None:
         async def event() -> HostMessages:
@@ -309,7 +309,7 @@ class Dispatch:
         await self.forest.save()
         for host, line in lines:
             host.send(line)
-        self._hosts.send_count(self.forest)
+        self._hosts.send_members(self.forest)
         if has_ended:
             self._end()
         if self.forest.root:

@@ -92,17 +92,10 @@ impl TreeDispatchers {
         self.0.has_ended()
     }
 
-    /// The hosts that have a parent, and the source.
+    /// The hosts of the tree, and which of them lack bytes, as a JSON object for the source.
     #[getter]
-    fn attached(&self) -> usize {
-        let members = self.0.iter().flat_map(|dispatcher| dispatcher.tree().iter());
-        members.filter(|(_, member)| member.attached).count()
-    }
-
-    /// The hosts that lack bytes of the stream, as a JSON object for the source.
-    #[getter]
-    fn missing(&self) -> PyResult<String> {
-        text(&self.0.missing())
+    fn members(&self) -> PyResult<String> {
+        text(&self.0.members())
     }
 
     /// Handles a host's message to a cluster's dispatcher. Raises a ValueError that names the wrong field.

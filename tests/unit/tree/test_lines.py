@@ -37,7 +37,7 @@ async def test_the_service_writes_lines_of_these_forms() -> None:
             await until(lambda: all({"alive": True} in host.told for host in hosts))
             written.append(await Host(9).connect(service.port))
             hosts[1].say("leave")
-            await until(lambda: any(line["missing"]["lost"] for line in hosts[0].told if "missing" in line))
+            await until(lambda: any(line["members"]["lost"] for line in hosts[0].told if "members" in line))
             hosts[0].say("leave")
             await until(lambda: "refused" in hosts[1].told[-1])
         written += [line for host in hosts for line in host.told]

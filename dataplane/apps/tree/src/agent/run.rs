@@ -66,7 +66,7 @@ fn send(command: &TreeSendArgs, reporter: &mut Reporter) -> Result<u8, AgentErro
     loop {
         host.pump()?;
         run.report(&host, reporter);
-        let may_begin = host.dialogue.hosts >= command.members || run.bytes > 0;
+        let may_begin = host.dialogue.members.hosts >= command.members || run.bytes > 0;
         let mut turns = 0;
         while may_begin && !finished && turns < TURNS {
             turns += 1;
@@ -208,7 +208,7 @@ fn wait_for_hosts(host: &mut TreeHost<'_>) -> Result<Vec<String>, AgentError> {
         let is_connected = host.dialogue.is_connected();
         reached = if is_connected { Some(now) } else { reached };
         let is_away = now >= reached.unwrap_or(began) + FAREWELL;
-        if is_connected && host.dialogue.receiving() == 0 || is_away && reached.is_none() {
+        if is_connected && host.dialogue.members.receiving == 0 || is_away && reached.is_none() {
             return Ok(host.dialogue.lost());
         }
         if is_away || host.dialogue.ended || now >= began + PUT_AWAY || host.drive.poller.stopped {
@@ -313,7 +313,7 @@ impl TransferEvents {
             let children: Vec<HostId> = host.drive.node.children().collect();
             let mut fields = json!({
                 "bytes": self.bytes, "parent": host.drive.node.parent(), "children": children,
-                "hosts": host.dialogue.hosts,
+                "hosts": host.dialogue.members.hosts,
             });
             add_quic(&mut fields, host);
             reporter.event("progress", Weight::Passing, fields, None);

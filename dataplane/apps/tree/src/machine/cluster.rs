@@ -309,13 +309,6 @@ impl Cluster {
         here.map(|member| &*member.name).chain(away)
     }
 
-    /// Notes that a member has all of the stream.
-    pub(super) fn complete(&mut self, host: HostId) {
-        if let Some(member) = self.members.get_mut(&host) {
-            member.progress = Progress::Complete;
-        }
-    }
-
     pub(super) fn awaits(&self, host: HostId) -> bool {
         self.awaited.contains_key(&host)
     }

@@ -5,7 +5,7 @@
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
-use super::dispatcher::Missing;
+use super::dispatcher::Members;
 use super::message::{FromHost, ToHost, TreeJoin};
 use super::names::ClusterId;
 
@@ -71,10 +71,8 @@ pub enum ServiceLine {
         #[serde(default)]
         text: String,
     },
-    /// The number of hosts in the tree, for the source.
-    Hosts(usize),
-    /// The hosts that lack bytes of the stream, for the source.
-    Missing(Missing),
+    /// The hosts in the tree, and those that lack bytes of the stream, for the source.
+    Members(Members),
     /// A sign of life.
     Alive(bool),
     /// A message of a cluster's dispatcher.

@@ -53,7 +53,7 @@ pub mod node;
 pub mod policy;
 
 pub use cluster::{Cluster, ClusterHost, ParentOrder, Progress};
-pub use dispatcher::{Below, Dispatcher, Missing};
+pub use dispatcher::{Below, Dispatcher, Members};
 pub use dispatchers::{Dispatchers, HostMessage};
 pub use frame::{Hello, Reason, StartAt, TreeFrame};
 pub use message::{FromHost, RefusalCode, ToHost, TreeJoin};

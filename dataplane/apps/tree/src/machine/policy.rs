@@ -61,12 +61,6 @@ impl Policy {
     pub(super) fn way(&self) -> Nanos {
         self.patience.max(self.absence)
     }
-
-    /// How long a host is waited for whose connection to the dispatchers is lost: if it lives, it comes back
-    /// soon.
-    pub(super) fn grace(&self) -> Nanos {
-        Nanos(self.patience.0 / 3).min(self.absence)
-    }
 }
 
 impl Default for Policy {

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use groupflow_base::Nanos;
-use groupflow_tree::machine::{HostId, Missing, NodeConfig, Policy, Slow};
+use groupflow_tree::machine::{HostId, Members, NodeConfig, Policy, Slow};
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -83,7 +83,7 @@ struct Run {
     /// Those that could tell the dispatchers so.
     told: BTreeSet<HostId>,
     /// What the source was told last.
-    missing: Missing,
+    heard: Members,
     end: Option<End>,
     /// Since when the source's cache is needed by nobody, and when the dispatchers were reached last since then.
     idle: Option<Nanos>,
@@ -115,7 +115,7 @@ impl Run {
             grove.deliver_all();
         }
         let members: BTreeSet<HostId> = grove.nodes.keys().copied().filter(|&host| host != SOURCE).collect();
-        while grove.dispatchers.missing().receiving < members.len() {
+        while grove.dispatchers.members().receiving < members.len() {
             assert!(grove.now < LIMIT, "a host finds no place: {}", grove.show());
             grove.deliver_all();
             let wires = grove.wires();
@@ -127,7 +127,7 @@ impl Run {
             members,
             whole: BTreeSet::new(),
             told: BTreeSet::new(),
-            missing: Missing::default(),
+            heard: Members::default(),
             end: None,
             idle: None,
             reached: None,
@@ -242,7 +242,7 @@ impl Run {
         let is_connected = self.grove.are_present && away == Nanos::ZERO;
         let has_ended = self.grove.dispatchers.has_ended();
         if is_connected && !has_ended {
-            self.missing = self.grove.dispatchers.missing();
+            self.heard = self.grove.dispatchers.members();
         }
         if is_connected && has_ended && self.idle.is_none() {
             return self.end_with(End::Failed);
@@ -254,7 +254,7 @@ impl Run {
         let idle = *self.idle.get_or_insert(now);
         self.reached = if is_connected { Some(now) } else { self.reached };
         let is_away = now >= self.reached.unwrap_or(idle) + FAREWELL;
-        let Missing { receiving, names, lost } = self.missing.clone();
+        let Members { receiving, names, lost, .. } = self.heard.clone();
         let lost: Vec<String> = lost.into_values().collect();
         if is_connected && !has_ended && receiving == 0 || is_away && self.reached.is_none() {
             self.end_with(End::Complete(lost));

@@ -12,7 +12,7 @@ use crate::agent::args::{SlowArg, TreeArgs};
 use crate::agent::dispatcher_link::DispatcherLink;
 use crate::agent::router;
 use crate::machine::dialogue::{CertifiedKey, ClusterLine, HostHello, HostLine, ServiceLine, ServiceRefusal};
-use crate::machine::{ClusterId, FromHost, HostId, Missing, Peer, RefusalCode, ToHost, TreeJoin};
+use crate::machine::{ClusterId, FromHost, HostId, Members, Peer, RefusalCode, ToHost, TreeJoin};
 
 /// Pause before a refused host tries again, and its number of attempts.
 const AGAIN: Duration = Duration::from_millis(300);
@@ -51,10 +51,8 @@ pub struct Dialogue {
     attempts: u32,
     order: u32,
     attached: bool,
-    /// The number of hosts in the tree, as the dispatchers tell the source.
-    pub hosts: usize,
-    /// The hosts that lack bytes, as the dispatchers tell the source.
-    missing: Missing,
+    /// The hosts of the tree, as the dispatchers tell the source.
+    pub members: Members,
     /// Hosts that were lost before the stream began.
     lost_before: BTreeSet<HostId>,
     /// Whether the dispatchers have welcomed the host on the present connection.
@@ -87,8 +85,7 @@ impl Dialogue {
             attempts: 0,
             order: 0,
             attached: false,
-            hosts: 0,
-            missing: Missing::default(),
+            members: Members::default(),
             lost_before: BTreeSet::new(),
             is_welcome: false,
             delay: None,
@@ -112,23 +109,18 @@ impl Dialogue {
 
     /// Notes that the stream begins: hosts that were lost earlier were promised nothing.
     pub fn begin_stream(&mut self) {
-        self.lost_before = self.missing.lost.keys().copied().collect();
-    }
-
-    /// How many hosts are not known to have all bytes, and are not lost either.
-    pub fn receiving(&self) -> usize {
-        self.missing.receiving
+        self.lost_before = self.members.lost.keys().copied().collect();
     }
 
     /// The names of the lost hosts.
     pub fn lost(&self) -> Vec<String> {
-        let lost = self.missing.lost.iter().filter(|(host, _)| !self.lost_before.contains(host));
+        let lost = self.members.lost.iter().filter(|(host, _)| !self.lost_before.contains(host));
         lost.map(|(_, name)| name.clone()).collect()
     }
 
     /// The names of the hosts that are lost, or may have all bytes but did not say so.
     pub fn lost_or_receiving(&self) -> Vec<String> {
-        let Missing { receiving, names, .. } = &self.missing;
+        let Members { receiving, names, .. } = &self.members;
         let unnamed = receiving.saturating_sub(names.len());
         let others = (unnamed > 0).then(|| format!("{unnamed} others"));
         [self.lost(), names.clone()].concat().into_iter().chain(others).collect()
@@ -226,13 +218,9 @@ impl Dialogue {
                 }
                 Ok(DispatcherWord::Order(order))
             }
-            ServiceLine::Hosts(hosts) => {
-                self.hosts = hosts;
-                Ok(DispatcherWord::Nothing)
-            }
-            ServiceLine::Missing(missing) => {
-                self.lost_before.retain(|host| missing.lost.contains_key(host));
-                self.missing = missing;
+            ServiceLine::Members(members) => {
+                self.lost_before.retain(|host| members.lost.contains_key(host));
+                self.members = members;
                 Ok(DispatcherWord::Nothing)
             }
             ServiceLine::Alive(_) | ServiceLine::Other(_) => Ok(DispatcherWord::Nothing),

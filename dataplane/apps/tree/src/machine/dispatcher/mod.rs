@@ -9,7 +9,7 @@
 //! | [`behind`] | hosts that need bytes which the hosts around them no longer have |
 //! | [`delays`] | delays from the source, their bound, and moves to parents that have become nearer |
 //! | [`debts`] | bytes kept for departed hosts of other clusters |
-//! | [`missing`] | hosts that lack bytes of the stream, and hosts that are away |
+//! | [`members`] | hosts that lack bytes of the stream, and hosts that are away |
 
 mod behind;
 mod clusters;
@@ -17,7 +17,7 @@ mod debts;
 mod delays;
 mod heads;
 mod joins;
-mod missing;
+mod members;
 mod moves;
 
 use std::collections::BTreeMap;
@@ -27,7 +27,7 @@ use rand::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::cluster::{Cluster, ClusterHost, Hold, ParentOrder};
+use super::cluster::{Cluster, ClusterHost, Hold, ParentOrder, Progress};
 use super::dispatchers::{ended, DispatcherMut, Dispatchers};
 use super::message::{FromHost, RefusalCode, ToHost, TreeJoin};
 use super::names::{ClusterId, HostId, Peer, RouterId, Ticket};
@@ -36,7 +36,7 @@ use super::policy::{Demotion, Policy};
 pub use clusters::Below;
 pub(super) use delays::Review;
 use joins::Joining;
-pub use missing::Missing;
+pub use members::Members;
 use moves::Rank;
 
 /// The host above to which the head of a cluster is connected.
@@ -236,7 +236,10 @@ impl DispatcherMut<'_> {
             FromHost::Backlog { child } => self.on_backlog(from, child),
             FromHost::Alive => {}
             FromHost::Back { order, attached } => self.on_back(from, order, attached),
-            FromHost::Complete => self.tree.complete(from),
+            FromHost::Complete => {
+                let member = self.tree.get_mut(from);
+                member.into_iter().for_each(|member| member.progress = Progress::Complete);
+            }
             FromHost::Leave => {
                 self.lose(from);
                 self.remove(from);
@@ -258,7 +261,8 @@ impl DispatcherMut<'_> {
 
     /// Handles the loss of the connection to a host, which counts as a failure.
     pub(super) fn on_gone(&mut self, host: HostId) {
-        let until = self.now + self.policy.grace();
+        // A host that lives comes back soon.
+        let until = self.now + Nanos(self.policy.patience.0 / 3).min(self.policy.absence);
         self.all.wait_at_most(host, until);
         if !self.ended {
             self.remove_absent(host, until);

@@ -153,7 +153,7 @@ impl TreeNode {
             receipts: Receipts::at(at),
             children: Children::default(),
             conns: Conns::new(&config),
-            presence: Presence::new(),
+            presence: Presence::default(),
             datagrams: Datagrams::at(&config, begin),
         }
     }

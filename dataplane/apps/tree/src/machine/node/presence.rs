@@ -6,9 +6,10 @@ use groupflow_base::Nanos;
 const NOTICED: Nanos = Nanos::from_millis(5000);
 
 /// The progress of a host that leaves.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum LeaveProgress {
     /// The host stays.
+    #[default]
     No,
     /// The host told the dispatcher that it leaves.
     Asked,
@@ -17,7 +18,7 @@ pub(super) enum LeaveProgress {
 }
 
 /// The host's presence.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Presence {
     /// When the dispatcher gets the next sign of life; `None`: the node has no place.
     pub(super) sign: Option<Nanos>,
@@ -29,10 +30,6 @@ pub(super) struct Presence {
 }
 
 impl Presence {
-    pub(super) fn new() -> Presence {
-        Presence { sign: None, departure: LeaveProgress::No, unreached: None, gave_up: None }
-    }
-
     pub(super) fn is_unsure(&self) -> bool {
         self.unreached.zip(self.gave_up).is_some_and(|(reached, gave_up)| gave_up + NOTICED > reached)
     }

@@ -8,7 +8,7 @@ use crate::machine::frame::TreeFrame;
 const TELL_AFTER: Nanos = Nanos::from_millis(20);
 
 /// The last offsets that the parent was told, and the next.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Receipts {
     /// The offsets that this parent was last told: everything before the first is taken, nothing before the
     /// second is needed.
@@ -24,13 +24,7 @@ pub(super) struct Receipts {
 
 impl Receipts {
     pub(super) fn at(offset: u64) -> Receipts {
-        Receipts {
-            reported: (offset, offset),
-            unreported: None,
-            promised: offset,
-            completed: false,
-            reported_all: false,
-        }
+        Receipts { reported: (offset, offset), promised: offset, ..Receipts::default() }
     }
 
     /// Goes on with a stream that begins anew at the offset.

@@ -10,9 +10,11 @@ const NAMES: usize = 16;
 /// The most lost hosts whose names are known.
 const MOST_LOST: usize = 1024;
 
-/// The hosts that lack bytes of the stream, as the source is told.
+/// The hosts of the tree, as the source is told.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Missing {
+pub struct Members {
+    /// How many hosts have a parent.
+    pub hosts: usize,
     /// How many hosts lack bytes, here or away.
     pub receiving: usize,
     /// The names of some of these.
@@ -22,12 +24,15 @@ pub struct Missing {
 }
 
 impl Dispatchers {
-    /// The hosts that lack bytes of the stream.
-    pub fn missing(&self) -> Missing {
+    /// The hosts of the tree, and which of them lack bytes of the stream.
+    pub fn members(&self) -> Members {
+        let attached = self.iter().flat_map(|dispatcher| dispatcher.tree.iter()).filter(|(_, m)| m.attached);
+        // The source has no parent.
+        let hosts = attached.count().saturating_sub(1);
         let names = || self.iter().flat_map(|dispatcher| dispatcher.tree.all_lacking());
         let lost = self.get(self.root).map(|root| root.lost.clone()).unwrap_or_default();
         let some = names().take(NAMES).map(str::to_owned).collect();
-        Missing { receiving: names().count(), names: some, lost }
+        Members { hosts, receiving: names().count(), names: some, lost }
     }
 
     /// Notes that a host lacks bytes for good, unless it comes back.
