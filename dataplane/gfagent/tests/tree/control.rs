@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use groupflow_host::poller::Poller;
 use groupflow_tree::agent::dispatcher_link::{DispatcherLink, LinkEvent};
 use groupflow_tree::machine::dialogue::ServiceLine;
+use groupflow_tree::machine::Members;
 use serde_json::{json, Value};
 
 use super::programs::{HostOptions, Receiver};
@@ -70,8 +71,8 @@ fn silent_dispatchers_are_given_up_and_tried_again() {
     let mut open = line.reach(&silent);
     assert_eq!(line.control.deadline(), Some(line.now + Duration::from_secs(5)));
     line.now += Duration::from_millis(10);
-    open.write_all(b"{\"hosts\": 1}\n").expect("written");
-    assert_eq!(line.hear(1), [LinkEvent::Line(ServiceLine::Hosts(1))]);
+    open.write_all(b"{\"alive\": true}\n").expect("written");
+    assert_eq!(line.hear(1), [LinkEvent::Line(ServiceLine::Alive(true))]);
     line.control.expect_signs(Some(Duration::from_secs(2)));
     assert_eq!(line.control.deadline(), Some(line.now + Duration::from_secs(2)));
     line.now += SILENT;
@@ -106,10 +107,14 @@ fn what_comes_with_the_end_of_a_connection_is_heard() {
     let (here, at) = listener();
     let mut line = ControlLine::to(at);
     let mut open = line.reach(&here);
-    open.write_all(b"{\"alive\": true}\n{\"hosts\": 3}\n").expect("written");
+    open.write_all(
+        b"{\"alive\": true}\n{\"members\": {\"hosts\": 3, \"receiving\": 0, \"names\": [], \"lost\": {}}}\n",
+    )
+    .expect("written");
     drop(open);
     let said = line.hear(3);
-    let lines = [ServiceLine::Alive(true), ServiceLine::Hosts(3)].map(LinkEvent::Line);
+    let three = Members { hosts: 3, ..Members::default() };
+    let lines = [ServiceLine::Alive(true), ServiceLine::Members(three)].map(LinkEvent::Line);
     assert_eq!(said[..2], lines);
     assert_eq!(said[2..], [LinkEvent::Lost]);
 }

@@ -17,7 +17,9 @@ use groupflow_host::tls::Identity;
 use groupflow_tree::machine::dialogue::{
     CertifiedKey, ClusterLine, HostHello, HostLine, ServiceLine, ServiceRefusal,
 };
-use groupflow_tree::machine::{ClusterId, Demotion, Dispatchers, FromHost, HostId, HostMessage, Policy};
+use groupflow_tree::machine::{
+    ClusterId, Demotion, Dispatchers, FromHost, HostId, HostMessage, Members, Policy,
+};
 use rustls::{ServerConnection, StreamOwned};
 
 use super::programs::HostOptions;
@@ -44,7 +46,7 @@ struct DispatchState {
     tree: Option<Dispatchers>,
     source: Option<HostId>,
     hosts: BTreeMap<HostId, Known>,
-    counted: usize,
+    members: Members,
     identity: Option<CertifiedKey>,
 }
 
@@ -69,7 +71,7 @@ impl Dispatch {
             tree: None,
             source: None,
             hosts: BTreeMap::new(),
-            counted: 0,
+            members: Members::default(),
             identity: shared,
         };
         let (state, over) = (Arc::new(Mutex::new(state)), Arc::new(AtomicBool::new(false)));
@@ -237,11 +239,10 @@ impl DispatchState {
             self.hosts.keys().for_each(|&host| self.say(host, line.clone()));
             return;
         }
-        let attached = tree.iter().flat_map(|each| each.tree().iter()).filter(|(_, member)| member.attached);
-        let hosts = attached.count().saturating_sub(1);
-        if let (Some(source), true) = (self.source, hosts != self.counted) {
-            self.counted = hosts;
-            self.say(source, ServiceLine::Hosts(hosts));
+        let members = tree.members();
+        if let (Some(source), true) = (self.source, members != self.members) {
+            self.members = members.clone();
+            self.say(source, ServiceLine::Members(members));
         }
     }
 

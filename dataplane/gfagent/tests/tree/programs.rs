@@ -149,6 +149,16 @@ impl Source {
         program.finish()
     }
 
+    /// Ends the stream, which one host does not get.
+    pub fn finish_without_one(self) {
+        let Source { program, data } = self;
+        let events = program.events.clone();
+        drop(data);
+        program.finish().expect_err("a host is lost");
+        let lost = events.last("complete").map(|complete| complete["lost"].clone());
+        assert!(lost.is_some_and(|lost| lost.as_array().is_some_and(|names| names.len() == 1)));
+    }
+
     /// Leaves the tree before the stream ends.
     pub fn leave(self) -> Result<u64, Value> {
         let Source { program, data } = self;
