@@ -42,7 +42,7 @@ class Measures:
 
 
 BOUNDS = Measures(
-    lines=117_000, words=44_500, page_words=2_000, mean_sentence=14, long_sentences=0.02, options=300
+    lines=119_000, words=45_000, page_words=2_000, mean_sentence=14, long_sentences=0.02, options=300
 )
 
 _SOURCE = re.compile(r"\.(rs|py|p4)$")

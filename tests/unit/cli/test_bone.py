@@ -47,7 +47,13 @@ def test_the_program_has_the_same_default() -> None:
 def test_the_share_that_was_sent_again_is_of_all_copies(
     size: int, sent: int, copies: int, words: str
 ) -> None:
-    fields = {"file": "a", "size": size, "sent_bytes": sent, "copies": copies, "complete": 2, "without": []}
+    fields: dict[str, object] = {
+        "file": "a",
+        "size": size,
+        "sent_bytes": sent,
+        "copies": copies,
+        "complete": 2,
+    }
     assert words in (describe(Event("sent", 0.0, fields | {"seconds": 1.0})) or "")
 
 
@@ -56,7 +62,14 @@ def test_a_file_that_a_rim_lacks_ends_with_its_name(
 ) -> None:
     sending = orders.FileView("a", 5, None, "sending")
     sent = orders.FileView("a", 5, None, "sent", error="without rim 00000065")
-    monkeypatch.setattr(orders, "send_file", lambda _at, _name: sending)
-    monkeypatch.setattr(orders, "show_file", lambda _at, _name: sent)
+
+    def send(*_: object) -> orders.FileView:
+        return sending
+
+    def show(*_: object) -> orders.FileView:
+        return sent
+
+    monkeypatch.setattr(orders, "send_file", send)
+    monkeypatch.setattr(orders, "show_file", show)
     assert main(["bone", "send", "a", "--wait"]) == 3
     assert "a: complete without rim 00000065: lost on the way" in capsys.readouterr().err

@@ -399,16 +399,16 @@ fn an_entry_is_read_as_it_was_written() {
     let mut bed = Testbed::new(&[]);
     let entry = bed.entry(DESTINATIONS, &[exact(1, 3)], "forward", &[3, 0]);
     bed.apply(Type::Insert, entry.clone()).unwrap();
-    assert_eq!(read(&bed, entry.clone()), [entry.clone()]);
+    assert_eq!(read(&bed, entry.clone()), std::slice::from_ref(&entry));
     let default = TableEntry {
         is_default_action: true,
         metadata: b"m".to_vec(),
         ..bed.entry(DESTINATIONS, &[], "forward", &[3, 0])
     };
     bed.apply(Type::Modify, default.clone()).unwrap();
-    assert_eq!(read(&bed, default.clone()), [default.clone()]);
+    assert_eq!(read(&bed, default.clone()), std::slice::from_ref(&default));
     let unset = TableEntry { action: Some(TableAction::default()), ..default.clone() };
-    assert_eq!(read(&bed, unset), [default.clone()]);
+    assert_eq!(read(&bed, unset), std::slice::from_ref(&default));
     let other = Some(bed.action(DESTINATIONS, "multicast", &[7]));
     assert_eq!(read(&bed, TableEntry { action: other.clone(), ..default.clone() }), []);
     assert_eq!(read(&bed, TableEntry { action: other, ..entry }), []);
