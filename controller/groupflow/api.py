@@ -19,7 +19,8 @@ from groupflow.agents.api_token import headers, trusted
 from groupflow.agents.arguments import ArgumentError, check
 from groupflow.errors import Error, Kind, UnavailableError, reason
 from groupflow.model import ports
-from groupflow.model.session import NewSession
+from groupflow.model.fields import by_keys
+from groupflow.model.session import NewSession, NewTcp
 from groupflow.model.values import URL
 
 if TYPE_CHECKING:
@@ -64,12 +65,16 @@ class Client:
         return answer.json() if answer.content else None
 
     def create_session(self, id: int | None = None, **settings: Any) -> "schemas.CreatedSession":
-        """A new session; `settings`: mode, policy, window, lifetime (seconds), tcp."""
+        """A new session; `settings`: mode, policy, window, lifetime (seconds), and tcp, a `NewTcp` or a mapping."""
         hints = get_type_hints(NewSession, include_extras=True)
         if unknown := settings.keys() - hints.keys():
             raise ArgumentError(f"{min(unknown)}: unknown; settings are {', '.join(sorted(hints))}")
-        given = {"id": id, **settings}
-        body = {name: check(name, hints[name], value) for name, value in given.items() if value is not None}
+        body: dict[str, Any] = {}
+        for name, value in ({"id": id} | settings).items():
+            if isinstance(value, NewTcp):
+                value = {key: each for key, each in by_keys(NewTcp, value).items() if each is not None}
+            if value is not None:  # the controller checks what a mapping has
+                body[name] = value if isinstance(value, Mapping) else check(name, hints[name], value)
         return _read("CreatedSession", self.request("POST", "/sessions", body))
 
     def sessions(self) -> "list[schemas.SessionView]":

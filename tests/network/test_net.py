@@ -320,7 +320,7 @@ def test_without_a_controller_switches_have_no_program(folder: Path) -> None:
         (("up", "nothing.yaml"), INVALID, "nothing.yaml: no such file"),
         (("up", "hall.yaml", "--name", "a/b"), INVALID, "--name 'a/b': write letters"),
         # fails within the network's namespaces
-        (("up", "hall.yaml", "--out", "hall.yaml"), FAILED, "hall.yaml"),
+        (("up", "hall.yaml", "--out", "hall.yaml"), INVALID, "hall.yaml"),
         (("up", "hall.yaml", "--listen", "192.0.2.1:80"), FAILED, "cannot serve at 192.0.2.1:80"),
         (("up", "hall.yaml", "--listen", "0.0.0.0:0"), USAGE, "the API is not encrypted; write 127.0.0.1:"),
         (("down",), INVALID, "no network runs; start one: groupflow net up FILE.yaml"),

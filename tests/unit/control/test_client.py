@@ -1,12 +1,14 @@
 """`groupflow.api`: a controller's sessions, tokens, members and events, for programs."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
 from groupflow import api
 from groupflow.agents.arguments import ArgumentError
 from groupflow.errors import Error, Kind, UnavailableError
+from groupflow.model.session import NewTcp
 from tests.support.api import served
 
 
@@ -31,6 +33,20 @@ async def test_sessions_are_made_listed_and_deleted_with_their_tokens() -> None:
                 assert controller.request("GET", "/links")
 
         await asyncio.to_thread(work)
+
+
+@pytest.mark.parametrize("tcp", [NewTcp(ports=(5000,)), {"ports": [5000]}])
+def test_settings_of_tcp_are_a_model_or_a_mapping(tcp: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[Any] = []
+
+    def refuse(_self: object, _method: str, _path: str, body: object) -> None:
+        sent.append(body)
+        raise Error("enough")
+
+    monkeypatch.setattr(api.Client, "request", refuse)
+    with api.Client("http://127.0.0.1:1") as controller, pytest.raises(Error, match="enough"):
+        controller.create_session(tcp=tcp)
+    assert list(sent[0]["tcp"]["ports"]) == [5000] and None not in sent[0]["tcp"].values()
 
 
 @pytest.mark.parametrize(
