@@ -7,12 +7,13 @@ ternary match too (value, mask), and the priority of an entry that has one comes
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
+from finsy.p4schema import P4MatchField, P4MatchType
 from finsy.proto import p4r
 
 from groupflow.errors import UnavailableError
 from groupflow.p4rt import externs
 from groupflow.p4rt.externs import GENERATORS, QUEUE_SETTINGS, Generator, QueueSettings
-from groupflow.p4rt.program import CounterInfo, Field, Program
+from groupflow.p4rt.program import CounterInfo, Program, has_priority
 
 Query: TypeAlias = Callable[[Sequence[p4r.Entity]], Awaitable[list[p4r.Entity]]]
 
@@ -94,9 +95,9 @@ def encode(program: Program, change: Change) -> p4r.Update:
 def wildcards(program: Program) -> list[p4r.Entity]:
     """The entities to read for every entry of our tables, and every group."""
     entities = [
-        p4r.Entity(table_entry=p4r.TableEntry(table_id=program.tables[name].id))
+        p4r.Entity(table_entry=p4r.TableEntry(table_id=table.id))
         for name in TABLE_ORDER
-        if name in program.tables
+        if (table := program.tables.get(name))
     ]
     replication = p4r.PacketReplicationEngineEntry(multicast_group_entry=p4r.MulticastGroupEntry())
     meters = p4r.MeterEntry(meter_id=program.meters[PUNT_METER])
@@ -109,17 +110,16 @@ def wildcards(program: Program) -> list[p4r.Entity]:
 
 def decode(program: Program, entities: Iterable[p4r.Entity]) -> Entries:
     """The entries in a switch's answer. Raises UnavailableError."""
-    actions = {action.id: action for action in program.actions.values()}
     found: Entries = {}
     for entity in entities:
         if entity.HasField("table_entry"):
             entry = entity.table_entry
-            known = actions.get(entry.action.action.action_id)
+            known = program.actions.get(entry.action.action.action_id)
             if known is None:
                 raise UnavailableError(f"table entry with action id {entry.action.action.action_id}")
             key = key_of(program, entry)
             values = {param.param_id: _number(param.value) for param in entry.action.action.params}
-            found[key] = Action(known.name, {param.name: values[param.id] for param in known.params})
+            found[key] = Action(known.alias, {param.name: values[param.id] for param in known.params})
         elif entity.HasField("packet_replication_engine_entry"):
             group = entity.packet_replication_engine_entry.multicast_group_entry
             copies = frozenset((_replica_port(replica), replica.instance) for replica in group.replicas)
@@ -138,11 +138,11 @@ def decode(program: Program, entities: Iterable[p4r.Entity]) -> Entries:
 
 def key_of(program: Program, entry: p4r.TableEntry) -> Key:
     """The table and match values of an entry. Raises UnavailableError."""
-    table = program.tables_by_id.get(entry.table_id)
-    if table is None or (len(entry.match) != len(table.match) and not table.has_priority):
+    table = program.tables.get(entry.table_id)
+    if table is None or (len(entry.match) != len(table.match_fields) and not has_priority(table)):
         raise UnavailableError(f"table entry of table id {entry.table_id}")
-    priority = (entry.priority,) if table.has_priority else ()
-    return Key(table.name, (*_decode_match(table.match, entry), *priority))
+    priority = (entry.priority,) if has_priority(table) else ()
+    return Key(table.alias, (*_decode_match(table.match_fields, entry), *priority))
 
 
 def _meter(program: Program, key: Key, value: Value | None) -> p4r.Entity:
@@ -165,8 +165,8 @@ def _entity(program: Program, key: Key, value: Value | None) -> p4r.Entity:
     table = program.tables[key.table]
     entry = p4r.TableEntry(table_id=table.id)
     values = iter(key.match)
-    for field in table.match:
-        if field.is_ternary:
+    for field in table.match_fields:
+        if field.match_type == P4MatchType.TERNARY:
             number, mask = next(values), next(values)
             if mask:  # a field that matches any value is left out
                 entry.match.add(field_id=field.id).ternary.CopyFrom(
@@ -174,11 +174,11 @@ def _entity(program: Program, key: Key, value: Value | None) -> p4r.Entity:
                 )
             continue
         match = entry.match.add(field_id=field.id)
-        if field.is_lpm:
+        if field.match_type == P4MatchType.LPM:
             match.lpm.value, match.lpm.prefix_len = _bytes(next(values)), next(values)
         else:
             match.exact.value = _bytes(next(values))
-    if table.has_priority:
+    if has_priority(table):
         entry.priority = next(values)
     if isinstance(value, Action):
         known = program.actions[value.name]
@@ -188,16 +188,16 @@ def _entity(program: Program, key: Key, value: Value | None) -> p4r.Entity:
     return p4r.Entity(table_entry=entry)
 
 
-def _decode_match(fields: tuple[Field, ...], entry: p4r.TableEntry) -> tuple[int, ...]:
+def _decode_match(fields: Iterable[P4MatchField], entry: p4r.TableEntry) -> tuple[int, ...]:
     matches = {match.field_id: match for match in entry.match}
     numbers: list[int] = []
     for field in fields:
-        if field.is_ternary:
+        if field.match_type == P4MatchType.TERNARY:
             given = matches[field.id].ternary if field.id in matches else None
             numbers += (_number(given.value), _number(given.mask)) if given else (0, 0)
             continue
         match = matches[field.id]
-        if field.is_lpm:
+        if field.match_type == P4MatchType.LPM:
             numbers += (_number(match.lpm.value), match.lpm.prefix_len)
         else:
             numbers.append(_number(match.exact.value))

@@ -3,11 +3,12 @@
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from pathlib import Path
 from typing import cast
 
 from finsy import P4Schema
+from finsy.p4schema import P4Action, P4CPMetadata, P4EntityMap, P4MatchType, P4Table
 from finsy.proto import p4i
 from google.protobuf import text_format
 
@@ -18,36 +19,6 @@ _Json = Mapping[str, object]
 
 class ProgramError(InvalidError):
     """A program that cannot be used: one line naming the file, what is wrong, and the cure."""
-
-
-@dataclass(frozen=True)
-class Field:
-    """A match field or an action parameter."""
-
-    id: int
-    name: str
-    bitwidth: int
-    is_lpm: bool = False
-    is_ternary: bool = False
-
-
-@dataclass(frozen=True)
-class ActionInfo:
-    id: int
-    name: str
-    params: tuple[Field, ...]
-
-
-@dataclass(frozen=True)
-class TableInfo:
-    id: int
-    name: str
-    match: tuple[Field, ...]
-
-    @property
-    def has_priority(self) -> bool:
-        """Whether entries have a priority: P4Runtime requires one where a field is ternary."""
-        return any(field.is_ternary for field in self.match)
 
 
 @dataclass(frozen=True)
@@ -68,18 +39,14 @@ class Program:
     blob: bytes
     cookie: int
     """identifies the program, to see whether a switch already runs it"""
-    tables: Mapping[str, TableInfo]
-    actions: Mapping[str, ActionInfo]
+    tables: P4EntityMap[P4Table]
+    actions: P4EntityMap[P4Action]
     counters: Mapping[str, CounterInfo]
     registers: Mapping[str, int]
     meters: Mapping[str, int]
     """ids by name, as of the registers"""
-    packet_in: Mapping[str, Field]
-    packet_out: Mapping[str, Field]
-
-    @cached_property
-    def tables_by_id(self) -> Mapping[int, TableInfo]:
-        return {table.id: table for table in self.tables.values()}
+    packet_in: Mapping[str, P4CPMetadata]
+    packet_out: Mapping[str, P4CPMetadata]
 
     @staticmethod
     def load(p4info: Path, blob: Path) -> "Program":
@@ -117,6 +84,11 @@ _NEEDED_ACTIONS: Mapping[str, str] = {
 """The parameters of each action."""
 
 
+def has_priority(table: P4Table) -> bool:
+    """Whether entries have a priority: P4Runtime requires one where a field is ternary."""
+    return any(field.match_type == P4MatchType.TERNARY for field in table.match_fields)
+
+
 def _read(path: Path) -> bytes:
     try:
         return path.read_bytes()
@@ -141,12 +113,11 @@ def _parse_p4info(path: Path, content: bytes) -> p4i.P4Info:
 
 
 def _index(info: p4i.P4Info, blob: bytes) -> Program:
-    lpm, ternary = p4i.MatchField.MatchType.LPM, p4i.MatchField.MatchType.TERNARY
-    headers = {header.preamble.alias: header for header in info.controller_packet_metadata}
+    schema = P4Schema(info, _Blob(blob))
 
-    def metadata(name: str) -> dict[str, Field]:
-        fields = headers[name].metadata if name in headers else ()
-        return {field.name: Field(field.id, field.name, field.bitwidth) for field in fields}
+    def metadata(name: str) -> dict[str, P4CPMetadata]:
+        header = schema.controller_packet_metadata.get(name)
+        return {field.name: field for field in header.metadata} if header else {}
 
     counters = [
         CounterInfo(item.preamble.id, item.preamble.alias, 0, _reasons(item.preamble.annotations))
@@ -159,26 +130,9 @@ def _index(info: p4i.P4Info, blob: bytes) -> Program:
     return Program(
         p4info=info,
         blob=blob,
-        cookie=P4Schema(info, _Blob(blob)).p4cookie,
-        tables={
-            table.preamble.alias: TableInfo(
-                table.preamble.id,
-                table.preamble.alias,
-                tuple(
-                    Field(f.id, f.name, f.bitwidth, f.match_type == lpm, f.match_type == ternary)
-                    for f in table.match_fields
-                ),
-            )
-            for table in info.tables
-        },
-        actions={
-            action.preamble.alias: ActionInfo(
-                action.preamble.id,
-                action.preamble.alias,
-                tuple(Field(p.id, p.name, p.bitwidth) for p in action.params),
-            )
-            for action in info.actions
-        },
+        cookie=schema.p4cookie,
+        tables=schema.tables,
+        actions=schema.actions,
         counters={counter.name: counter for counter in counters},
         registers={register.preamble.alias: register.preamble.id for register in info.registers},
         meters={meter.preamble.alias: meter.preamble.id for meter in info.meters},
@@ -208,7 +162,8 @@ def _check_names(program: Program, path: Path) -> None:
     """Refuses P4Info of another program or version, naming the first name that is missing from it."""
     cure = "name the P4Info of groupflow's program, or run `make p4`"
     for name, keys in _NEEDED_TABLES.items():
-        if name not in program.tables or len(program.tables[name].match) != keys:
+        table = program.tables.get(name)
+        if table is None or len(table.match_fields) != keys:
             raise ProgramError(f"{path}: no table '{name}' with {keys} match fields; {cure}")
     for name, params in _NEEDED_ACTIONS.items():
         found = program.actions.get(name)

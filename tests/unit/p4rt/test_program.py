@@ -13,7 +13,7 @@ from tests.support.world import JSON, P4INFO
 def test_our_program_loads() -> None:
     program = Program.load(P4INFO, JSON)
     assert program.cookie
-    assert [field.name for field in program.tables["branches"].match][2:] == ["ingress_port", "member"]
+    assert [field.name for field in program.tables["branches"].match_fields][2:] == ["ingress_port", "member"]
     assert program.counters["drops"].table_id == 0
     assert program.counters["stream_counter"].table_id == program.tables["streams"].id
 

@@ -4,6 +4,8 @@ from dataclasses import asdict
 from ipaddress import IPv4Address
 from typing import Any
 
+from finsy.p4schema import P4ActionParam, P4MatchField, P4MatchType
+
 from groupflow import units
 from groupflow.control.api import schemas
 from groupflow.control.controller import Controller
@@ -13,7 +15,7 @@ from groupflow.control.sessions.numbers import Stream
 from groupflow.control.sessions.replication import Node, lowest_rate
 from groupflow.model.topology import Link
 from groupflow.p4rt.entries import GROUPS, Action, Entries, Key, Replicas, Value
-from groupflow.p4rt.program import Field, Program
+from groupflow.p4rt.program import Program, has_priority
 
 
 def session_view(session: Session) -> schemas.SessionView:
@@ -143,15 +145,17 @@ def _entry_view(program: Program, key: Key, value: Value) -> schemas.EntryView:
         )
     numbers = iter(key.match)
     match: dict[str, int | str] = {}
-    for field in program.tables[key.table].match:
+    table = program.tables[key.table]
+    for field in table.match_fields:
         shown = _show(field, next(numbers))
-        if field.is_ternary:
+        if field.match_type == P4MatchType.TERNARY:
             mask = next(numbers)
             if mask:
                 match[field.name] = f"{shown}&{mask:#x}"
         else:
-            match[field.name] = f"{shown}/{next(numbers)}" if field.is_lpm else shown
-    if program.tables[key.table].has_priority:
+            is_prefix = field.match_type == P4MatchType.LPM
+            match[field.name] = f"{shown}/{next(numbers)}" if is_prefix else shown
+    if has_priority(table):
         match["priority"] = next(numbers)
     return schemas.EntryView(
         table=key.table,
@@ -163,7 +167,7 @@ def _entry_view(program: Program, key: Key, value: Value) -> schemas.EntryView:
     )
 
 
-def _show(field: Field, number: int) -> int | str:
+def _show(field: P4MatchField | P4ActionParam, number: int) -> int | str:
     """A field's value as text where the field is an address, else the number."""
     if field.bitwidth == 48:
         return number.to_bytes(6, "big").hex(":")
