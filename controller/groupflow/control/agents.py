@@ -5,21 +5,18 @@ have registrations of their own (caching, split, gathering); a cache agent's bou
 """
 
 import asyncio
-import time
-from collections.abc import Callable
 from typing import Annotated, Literal, NamedTuple, TypeAlias, cast
 
 from pydantic import Field, TypeAdapter
 
 from groupflow.agents.controller_link import BOUND_OF, ReportingKind
 from groupflow.control.bodies import New, Request
-from groupflow.control.caching import Caching
-from groupflow.control.events import Events
 from groupflow.control.sessions.model import Codec, RefusalError
 from groupflow.control.sessions.presence import Presence
+from groupflow.control.shared import Service, Shared
 from groupflow.model.agent import MOST_BYTES, AgentBounds
 from groupflow.model.fields import by_keys
-from groupflow.store.interface import Store, Transaction
+from groupflow.store.interface import Transaction
 
 Kind: TypeAlias = ReportingKind | Literal["cache", "split", "gather"]
 NAME = r"^[^\x00-\x1f\x7f]{1,255}$"
@@ -67,27 +64,16 @@ NO_BOUNDS = AgentBounds()
 BOUNDS: Codec[AgentBounds] = Codec("agent-bounds", TypeAdapter(Annotated[AgentBounds, New()]))
 
 
-class Agents:
+class Agents(Service):
     """The processes that report, and the bounds that were set; a bound is in the store before it is told."""
 
-    def __init__(
-        self,
-        store: Store,
-        events: Events,
-        caching: Caching,
-        timeout: float,
-        *,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        """`timeout`: seconds of silence after which a process is no longer registered."""
+    def __init__(self, shared: Shared) -> None:
+        super().__init__(shared)
         self.reports: dict[AgentId, Report] = {}
         self.ordered: dict[AgentId, AgentBounds] = {}
         """bounds that were set, also of processes that are away"""
-        self.presence: Presence[AgentId] = Presence(clock)
-        self._store = store
-        self._events = events
-        self._caching = caching
-        self._timeout = timeout
+        self.presence: Presence[AgentId] = Presence(shared.clock)
+        self._timeout = shared.options.member_timeout
         self._lock = asyncio.Lock()
 
     async def restore(self) -> None:

@@ -20,6 +20,7 @@ from groupflow.control.sessions.packet_in import ControlPlane
 from groupflow.control.sessions.post import Post
 from groupflow.control.sessions.requests import Options
 from groupflow.control.sessions.watchdog import Watchdog
+from groupflow.control.shared import Shared
 from groupflow.control.split.service import SplitOptions, Splitting
 from groupflow.model.topology import Switch, Topology
 from groupflow.p4rt.connection import Connection, connect, election_id, sequence_of
@@ -65,27 +66,15 @@ class Controller:
         self.fabric = Fabric(topology, self.devices, options.tcp_prefix)
         post = Post(self.fabric)
         self.caching = Caching(topology, post, options.cache_bytes)
-        self.manager = SessionManager(
-            self.fabric, store, post, self.caching, self.events, secret, options, clock=clock, wall=wall
-        )
-        self.watchdog = Watchdog(
-            self.manager, self.fabric, store, post, self.caching, self.events, clock=clock, wall=wall
-        )
-        self.diffusion = Diffusion(self.fabric, self.devices, self.manager, program, store, self.events)
+        shared = Shared(self.fabric, store, post, self.caching, self.events, options, clock, wall)
+        self.manager = SessionManager(shared, secret)
+        self.watchdog = Watchdog(shared, self.manager)
+        self.diffusion = Diffusion(shared, self.devices, self.manager, program)
         self.gathering = Gathering(store, self.events, policies, clock=clock)
-        self.sharing = Sharing(self.fabric, self.manager, self.caching, self.gathering)
-        self.agents = Agents(store, self.events, self.caching, options.member_timeout, clock=clock)
-        self.splitting = Splitting(
-            self.fabric,
-            self.manager,
-            post,
-            store,
-            self.events,
-            split or SplitOptions(),
-            clock=clock,
-            wall=wall,
-        )
-        self.control = ControlPlane(topology, self.manager, self.watchdog, self.caching, post, clock=clock)
+        self.sharing = Sharing(shared, self.manager, self.gathering)
+        self.agents = Agents(shared)
+        self.splitting = Splitting(shared, self.manager, split or SplitOptions())
+        self.control = ControlPlane(shared, self.manager, self.watchdog)
 
     @staticmethod
     async def open(

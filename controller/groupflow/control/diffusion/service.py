@@ -11,18 +11,16 @@ from groupflow.control.diffusion.coefficients import Coefficient, diffusion_coef
 from groupflow.control.diffusion.probing import Prober
 from groupflow.control.diffusion.readings import Reading, read_part
 from groupflow.control.diffusion.routes import Waypoint, flow_places, link_places, stream_places
-from groupflow.control.events import Events
-from groupflow.control.sessions.fabric import Fabric
 from groupflow.control.sessions.manager import SessionManager
 from groupflow.control.sessions.model import Codec
 from groupflow.control.sessions.numbers import Stream
+from groupflow.control.shared import Service, Shared
 from groupflow.errors import Error, InvalidError, Kind
 from groupflow.model.flow import FlowRequest
-from groupflow.model.topology import Topology
 from groupflow.p4rt.device import Device
 from groupflow.p4rt.entries import Entries
 from groupflow.p4rt.program import Program
-from groupflow.store.interface import Store, StoreError, Transaction
+from groupflow.store.interface import StoreError, Transaction
 
 MAX_BRANCHES = 16
 APPLY_SECONDS = 5.0
@@ -67,30 +65,21 @@ class ControlledFlow:
         return Stream(request.session or 0, request.source or 0) if request.kind == "session" else None
 
 
-class Diffusion:
+class Diffusion(Service):
     """Made by the controller, beside its sessions."""
 
     def __init__(
-        self,
-        fabric: Fabric,
-        devices: Mapping[str, Device],
-        manager: SessionManager,
-        program: Program,
-        store: Store,
-        events: Events,
+        self, shared: Shared, devices: Mapping[str, Device], manager: SessionManager, program: Program
     ) -> None:
+        super().__init__(shared)
         self.flows: dict[int, ControlledFlow] = {}
         self.measured: dict[str, int] = {}
         """link delays in ns, by `link_key`"""
         self.prober = Prober(devices)
-        self._topology: Topology = fabric.topology
-        self._fabric = fabric
         self._devices = devices
         self._manager = manager
         self._program = program
-        self._store = store
-        self._events = events
-        fabric.observers.append(self._stream_changed)
+        shared.fabric.observers.append(self._stream_changed)
 
     def get(self, flow: int) -> ControlledFlow:
         """A controlled flow by its number. Raises Error."""

@@ -13,18 +13,18 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from groupflow.control.caching import Caching, Receiver, Share
+from groupflow.control.caching import Receiver, Share
 from groupflow.control.gather.buffers import rate_of, window_for
 from groupflow.control.gather.clients import check_client
 from groupflow.control.gather.gathering import Gathering
 from groupflow.control.gather.model import ROUND_S, Client, Limits, Reading, Setting, Settings
 from groupflow.control.gather.policies import Rounds
 from groupflow.control.sessions.admission import PAYLOAD, USABLE, check_targets, link_rate
-from groupflow.control.sessions.fabric import Fabric
 from groupflow.control.sessions.manager import SessionManager
 from groupflow.control.sessions.model import Member, RefusalError
 from groupflow.control.sessions.numbers import Stream
 from groupflow.control.sessions.presence import Heard
+from groupflow.control.shared import Service, Shared
 from groupflow.files.forms import refuse
 
 log = logging.getLogger(__name__)
@@ -40,18 +40,15 @@ MOST_BYTES = 2**32 - 1
 """of a share, on the wire"""
 
 
-class Sharing:
-    def __init__(
-        self, fabric: Fabric, manager: SessionManager, caching: Caching, gathering: Gathering
-    ) -> None:
+class Sharing(Service):
+    def __init__(self, shared: Shared, manager: SessionManager, gathering: Gathering) -> None:
+        super().__init__(shared)
         self.rates: dict[Receiver, float] = {}
         """measured, bit/s of payload"""
         self.problem: str | None = None
         """why the policy's shares are not in effect"""
-        self._topology = fabric.topology
-        self._trees = fabric.trees
+        self._trees = shared.fabric.trees
         self._manager = manager
-        self._caching = caching
         self._gathering = gathering
         self._samples: dict[Receiver, Heard] = {}
         self._links: dict[str, tuple[Rounds, Settings]] = {}

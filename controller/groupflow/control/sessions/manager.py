@@ -5,17 +5,13 @@ two requests never see half of each other. Then it is stored, and the switches a
 """
 
 import asyncio
-import time
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from groupflow.control.caching import Caching
-from groupflow.control.events import Events
 from groupflow.control.sessions import admission
 from groupflow.control.sessions.admission import new_salt, token
-from groupflow.control.sessions.fabric import Fabric, Followers, Installation
+from groupflow.control.sessions.fabric import Followers, Installation
 from groupflow.control.sessions.model import (
     MEMBERS,
     SESSIONS,
@@ -27,42 +23,25 @@ from groupflow.control.sessions.model import (
     Tcp,
 )
 from groupflow.control.sessions.numbers import Stream
-from groupflow.control.sessions.post import Post
 from groupflow.control.sessions.presence import Presence
 from groupflow.control.sessions.replication import stream_tree
-from groupflow.control.sessions.requests import JoinAnswer, JoinRequest, Options, checked, lowest_free
+from groupflow.control.sessions.requests import JoinAnswer, JoinRequest, checked, lowest_free
+from groupflow.control.shared import Service, Shared
 from groupflow.model.session import LAST_SESSION, NewSession, NewTcp
 from groupflow.p4rt.device import ApplyError
 from groupflow.p4rt.messages import NoticeKind
-from groupflow.store.interface import Store, StoreError, Transaction
+from groupflow.store.interface import StoreError, Transaction
 
 
-class SessionManager:
-    def __init__(
-        self,
-        fabric: Fabric,
-        store: Store,
-        post: Post,
-        caching: Caching,
-        events: Events,
-        secret: str,
-        options: Options,
-        *,
-        clock: Callable[[], float] = time.monotonic,
-        wall: Callable[[], float] = time.time,
-    ) -> None:
+class SessionManager(Service):
+    def __init__(self, shared: Shared, secret: str) -> None:
+        super().__init__(shared)
         self.sessions: dict[int, Session] = {}
-        self.presence: Presence[tuple[int, int]] = Presence(clock)
+        self.presence: Presence[tuple[int, int]] = Presence(shared.clock)
         """by session and member"""
-        self.options = options
+        self.options = shared.options
         self.secret = secret
-        self.followers = Followers(fabric)
-        self._fabric = fabric
-        self._store = store
-        self._post = post
-        self._caching = caching
-        self._events = events
-        self._wall = wall
+        self.followers = Followers(shared.fabric)
         self._last_session = 0
         self._unsaved: dict[str, str | None] = {}
         """writes that the store refused"""
@@ -158,7 +137,7 @@ class SessionManager:
         """Takes a member in, also one that was a member before. Raises RefusalError, ApplyError."""
         before = self.get(ask.session)
         now = self._wall()
-        admission.check(before, ask, self.secret, self._fabric.topology, now)
+        admission.check(before, ask, self.secret, self._topology, now)
         member, emptied = admission.place(before, ask, now)
         after = emptied.with_member(member)
         if member.id not in before.members and member.id != ask.former:
@@ -210,12 +189,12 @@ class SessionManager:
     async def register(self, session: int, host: str, port: int, name: str, start: Start) -> Member:
         """Makes a listening program a member until it is removed or fails. Raises as `join` does."""
         record = self.get(session).record
-        if host not in self._fabric.topology.hosts:
+        if host not in self._topology.hosts:
             raise RefusalError("bad_request", f"no host {host!r}; name one of the topology")
         ask = JoinRequest(
             session=session,
             role="listener",
-            host=self._fabric.topology.hosts[host],
+            host=self._topology.hosts[host],
             udp_port=0,
             name=name or host,
             token=token(self.secret, record, "receiver"),
@@ -298,7 +277,7 @@ class SessionManager:
         """Puts a session into the desired state of switches. Raises RefusalError, then changing nothing."""
         agents = self._caching.neighbours
         trees = {
-            Stream(session.id, source): stream_tree(self._fabric.topology, session, source, agents)
+            Stream(session.id, source): stream_tree(self._topology, session, source, agents)
             for source in session.sources
         }
         for stream, tree in trees.items():
@@ -369,7 +348,7 @@ class SessionManager:
 
     def _with_agents(self) -> set[str]:
         """The switches that have a cache agent."""
-        return {name for name, switch in self._fabric.topology.switches.items() if switch.agent}
+        return {name for name, switch in self._topology.switches.items() if switch.agent}
 
     def _free_session(self) -> int:
         if len(self.sessions) >= LAST_SESSION:

@@ -2,19 +2,17 @@
 
 import asyncio
 import logging
-import time
 from collections import OrderedDict
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from typing import Any, NamedTuple
 
-from groupflow.control.caching import Caching
 from groupflow.control.sessions.manager import SessionManager
 from groupflow.control.sessions.model import Member, RefusalError, Role
 from groupflow.control.sessions.numbers import Stream
-from groupflow.control.sessions.post import Post
 from groupflow.control.sessions.requests import JoinRequest
 from groupflow.control.sessions.watchdog import Watchdog
-from groupflow.model.topology import Host, Topology
+from groupflow.control.shared import Service, Shared
+from groupflow.model.topology import Host
 from groupflow.p4rt.device import ApplyError
 from groupflow.p4rt.messages import Alive, Control, Joined, Left, Refused, Reply, Unknown, parse_control
 from groupflow.store.interface import StoreError
@@ -44,27 +42,15 @@ class _Answer(NamedTuple):
     at: float
 
 
-class ControlPlane:
+class ControlPlane(Service):
     """Handles packet-ins. No packet of a host can end it."""
 
-    def __init__(
-        self,
-        topology: Topology,
-        manager: SessionManager,
-        watchdog: Watchdog,
-        caching: Caching,
-        post: Post,
-        *,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, shared: Shared, manager: SessionManager, watchdog: Watchdog) -> None:
+        super().__init__(shared)
         self.refused_packets = 0
         """packet-ins that were not valid requests"""
-        self._topology = topology
         self._manager = manager
         self._watchdog = watchdog
-        self._caching = caching
-        self._post = post
-        self._clock = clock
         self._in_work: set[_Asked] = set()
         self._answered: OrderedDict[_Asked, _Answer] = OrderedDict()
         """the oldest first"""

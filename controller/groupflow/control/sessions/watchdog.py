@@ -3,22 +3,19 @@
 import asyncio
 import hmac
 import logging
-import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 
-from groupflow.control.caching import AGENTS, Agent, Caching
-from groupflow.control.events import Events
-from groupflow.control.sessions.fabric import Fabric
+from groupflow.control.caching import AGENTS, Agent
 from groupflow.control.sessions.manager import SessionManager
 from groupflow.control.sessions.model import MEMBERS, SESSIONS, Member, RefusalError, Session
-from groupflow.control.sessions.post import Post
 from groupflow.control.sessions.presence import Presence
+from groupflow.control.shared import Service, Shared
 from groupflow.model.topology import Host
 from groupflow.p4rt.device import ApplyError, State
 from groupflow.p4rt.messages import Notice, NoticeKind
-from groupflow.store.interface import Store, StoreError
+from groupflow.store.interface import StoreError
 
 log = logging.getLogger(__name__)
 
@@ -29,33 +26,16 @@ PUT_OUT = 1024
 """Bound of the members that are known to have been put out."""
 
 
-class Watchdog:
-    def __init__(
-        self,
-        manager: SessionManager,
-        fabric: Fabric,
-        store: Store,
-        post: Post,
-        caching: Caching,
-        events: Events,
-        *,
-        clock: Callable[[], float] = time.monotonic,
-        wall: Callable[[], float] = time.time,
-    ) -> None:
-        self.agents: Presence[str] = Presence(clock)
+class Watchdog(Service):
+    def __init__(self, shared: Shared, manager: SessionManager) -> None:
+        super().__init__(shared)
+        self.agents: Presence[str] = Presence(shared.clock)
         """by switch"""
         self.put_out: OrderedDict[tuple[int, int], Notice] = OrderedDict()
         """the notice for each member that was put out and may not know it, by session and member"""
         self._manager = manager
-        self._fabric = fabric
-        self._store = store
-        self._post = post
-        self._caching = caching
-        self._events = events
-        self._clock = clock
-        self._wall = wall
-        self._options = manager.options
-        self._down_since = dict.fromkeys(fabric.devices, clock())
+        self._options = shared.options
+        self._down_since = dict.fromkeys(shared.fabric.devices, shared.clock())
         self._mourned: set[str] = set()
         """switches of whose loss members were told"""
         self._at_work: set[asyncio.Task[None]] = set()
@@ -76,7 +56,7 @@ class Watchdog:
         }
         for key, text in (await self._store.items(MEMBERS.key(""))).items():
             member = MEMBERS.load(key, text)
-            if member.session in sessions and member.host in self._fabric.topology.hosts:
+            if member.session in sessions and member.host in self._topology.hosts:
                 sessions[member.session] = sessions[member.session].with_member(member)
                 if member.udp_port:
                     self._manager.presence.excuse((member.session, member.id), grace)
@@ -107,7 +87,7 @@ class Watchdog:
             if member is None:  # it left while the loop waited for another
                 self._manager.presence.forget(who)
                 continue
-            switch = self._fabric.topology.hosts[member.host].switch
+            switch = self._topology.hosts[member.host].switch
             if self._is_excused(switch):
                 continue
             cause = f"switch {switch} is lost" if switch in self._down_since else f"silent for {timeout:g} s"
@@ -216,7 +196,7 @@ class Watchdog:
         isolated = frozenset(
             (source, member)
             for source, member in session.record.isolated
-            if self._fabric.topology.hosts[session.members[member].host].switch != switch
+            if self._topology.hosts[session.members[member].host].switch != switch
         )
         return replace(session, record=replace(session.record, isolated=isolated))
 
@@ -226,13 +206,13 @@ class Watchdog:
         return since is not None and self._clock() - since < self._options.switch_grace
 
     def _is_placed(self, switch: str, host: str) -> bool:
-        placed = self._fabric.topology.switches.get(switch)
+        placed = self._topology.switches.get(switch)
         return placed is not None and placed.agent == host
 
     def _members_behind(self, switch: str) -> Iterable[tuple[int, int]]:
         for session in self._manager.sessions.values():
             for member in session.members.values():
-                if member.udp_port and self._fabric.topology.hosts[member.host].switch == switch:
+                if member.udp_port and self._topology.hosts[member.host].switch == switch:
                     yield session.id, member.id
 
     def _sessions_at(self, switch: str) -> list[Session]:

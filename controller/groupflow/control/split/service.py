@@ -2,18 +2,16 @@
 
 import asyncio
 import logging
-import time
-from collections.abc import Callable, Collection, Coroutine, Mapping
+from collections.abc import Collection, Coroutine, Mapping
 from dataclasses import dataclass, field, replace
 from ipaddress import IPv4Network
 from pathlib import Path
 from typing import Any, cast
 
-from groupflow.control.events import Events
-from groupflow.control.sessions.fabric import Fabric, Installation
+from groupflow.control.sessions.fabric import Installation
 from groupflow.control.sessions.manager import SessionManager
 from groupflow.control.sessions.model import RefusalError, Session
-from groupflow.control.sessions.post import Post
+from groupflow.control.shared import Service, Shared
 from groupflow.control.split import overlay
 from groupflow.control.split.agent import AgentState, SplitAgent
 from groupflow.control.split.control_socket import ControlAddress, Form
@@ -23,7 +21,7 @@ from groupflow.data import RUN_FOLDER
 from groupflow.errors import InvalidError
 from groupflow.model.topology import Topology
 from groupflow.p4rt.device import ApplyError
-from groupflow.store.interface import Store, StoreError, Transaction
+from groupflow.store.interface import StoreError, Transaction
 
 log = logging.getLogger(__name__)
 
@@ -48,24 +46,14 @@ class SplitOptions:
         return self.places.get(host) or ControlAddress(self.folder / f"{host}.split.sock")
 
 
-class Splitting:
+class Splitting(Service):
     """Follows the session manager: passes each change on to agents and switches."""
 
-    def __init__(
-        self,
-        fabric: Fabric,
-        manager: SessionManager,
-        post: Post,
-        store: Store,
-        events: Events,
-        options: SplitOptions,
-        *,
-        clock: Callable[[], float] = time.monotonic,
-        wall: Callable[[], float] = time.time,
-    ) -> None:
+    def __init__(self, shared: Shared, manager: SessionManager, options: SplitOptions) -> None:
         """Raises InvalidError for options that do not fit the network."""
-        prefix = manager.options.tcp_prefix
-        check(fabric.topology, prefix, options)
+        super().__init__(shared)
+        prefix = shared.options.tcp_prefix
+        check(self._topology, prefix, options)
         self.stories: dict[int, Stories] = {}
         """by session"""
         self.agents = {
@@ -76,22 +64,16 @@ class Splitting:
                 on_state=self._agent_changed,
                 on_event=self._event,
             )
-            for name, switch in fabric.topology.switches.items()
+            for name, switch in self._topology.switches.items()
             if switch.agent
         }
         """by switch"""
-        self._fabric = fabric
         self._manager = manager
-        self._post = post
-        self._store = store
-        self._events = events
-        self._clock = clock
-        self._wall = wall
         self._lost: dict[str, float] = {}
         """times when lost agents were lost, by switch"""
         self._tasks: set[asyncio.Task[None]] = set()
         manager.followers.append(self)
-        for device in fabric.devices.values():
+        for device in shared.fabric.devices.values():
             device.desired.replace("refusal", overlay.refusal(prefix))
 
     async def restore(self) -> None:
@@ -151,15 +133,14 @@ class Splitting:
         members = session.members.values() if session else ()
         listeners = [member.host for member in members if member.role == "listener"]
         running = [switch for switch, agent in self.agents.items() if agent.state == "up"]
-        topology = self._fabric.topology
         # In a thread: seconds of work in a large network must not stop the controller.
-        return await asyncio.to_thread(place, topology, running, budget, listeners, keep=keep)
+        return await asyncio.to_thread(place, self._topology, running, budget, listeners, keep=keep)
 
     def changed(self, number: int) -> Installation:
         """Tells switches and agents of a session that is new, changed, or gone."""
         session = self._manager.sessions.get(number)
         settings = session.record.tcp if session else None
-        topology = self._fabric.topology
+        topology = self._topology
         serving = self.serving(session) if session else []
         forms: dict[str, Form] = {}
         if session and settings:
