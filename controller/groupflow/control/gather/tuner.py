@@ -5,7 +5,10 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from time import perf_counter
-from typing import Any, NamedTuple, cast
+from typing import Annotated, Any, NamedTuple, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
 
 from groupflow.agents.events import Event, EventError
 from groupflow.agents.gather.service import Message
@@ -132,72 +135,52 @@ class Tuner:
         return [{"client": name, "token_sha256": each.token_sha256} for name, each in self.registered.items()]
 
 
-_NAME: frozenset[type] = frozenset({str})
-_NUMBER: frozenset[type] = frozenset({int, float})
-_NUMBER_OR_NULL = _NUMBER | {type(None)}
-_KINDS = {
-    "client": _NAME,
-    "throughput_bps": _NUMBER,
-    "rtt_ms": _NUMBER_OR_NULL,
-    "server_rtt_ms": _NUMBER_OR_NULL,
-    "rto_ms": _NUMBER_OR_NULL,
-    "window": _NUMBER_OR_NULL,
-    "connections": _NUMBER,
-    "loss_ratio": _NUMBER_OR_NULL,
-}
-"""types of the fields read of each client; exact types, because a bool is an int, too"""
+_Amount: TypeAlias = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+class _Row(BaseModel):
+    """The fields read of each client."""
+
+    model_config = ConfigDict(strict=True)
+    client: str
+    throughput_bps: _Amount
+    connections: _Amount
+    rtt_ms: _Amount | None = None
+    server_rtt_ms: _Amount | None = None
+    rto_ms: _Amount | None = None
+    window: _Amount | None = None
+    loss_ratio: _Amount | None = None
+
+    def reading(self) -> Reading:
+        """For the policy, from gfagent's units: bit/s, ms, bytes."""
+        rtt_ms = self.rtt_ms or self.server_rtt_ms
+        return Reading(
+            self.throughput_bps,
+            rtt_ms / 1000 if rtt_ms else None,
+            None if self.window is None else int(self.window),
+            int(self.connections),
+            min(1.0, self.loss_ratio or 0.0),
+            self.rto_ms / 1000 if self.rto_ms else None,
+        )
+
+
+_ROWS = TypeAdapter(list[_Row])  # all at once: a thousand clients are checked with a call
 
 
 def measurements(event: Event) -> Sequence[Measured]:
     """The clients of a `round` event; none of `ready`. Raises EventError naming the field."""
-    clients: object = event.fields.get("clients") if event.name == "round" else []
-    if not isinstance(clients, list):
-        raise EventError(f"round.clients: {clients!r} is no list")
-    rows = cast(list[dict[str, Any]], clients)
-    for number, row in enumerate(rows):
-        if type(row) is not dict:
-            raise EventError(f"round.clients[{number}]: {row!r} is no object")
-    # Field by field, not client by client: a thousand clients are checked with a few calls.
-    names, *columns = (_column(rows, field) for field in _KINDS)
-    readings = map(_reading, *columns)
-    return [Measured(*each) for each in zip(names, readings, rows, strict=True)]
+    clients: Any = event.fields.get("clients") if event.name == "round" else []
+    try:
+        rows = _ROWS.validate_python(clients)
+    except ValidationError as error:
+        raise EventError(_problem(error.errors()[0])) from None
+    return [Measured(row.client, row.reading(), form) for row, form in zip(rows, clients, strict=True)]
 
 
-def _column(rows: Sequence[Mapping[str, Any]], field: str) -> Sequence[Any]:
-    """One field of all clients, checked. Raises EventError."""
-    kinds = _KINDS[field]
-    column = [row.get(field) for row in rows]
-    right = kinds.issuperset(map(type, column))
-    if not (right and (kinds is _NAME or min(filter(None, column), default=0) >= 0)):
-        for number, value in enumerate(column):
-            _check(f"round.clients[{number}].{field}", value, kinds)
-    return column
-
-
-def _check(path: str, value: Any, kinds: frozenset[type]) -> None:
-    if kinds is _NAME:
-        if type(value) is not str:
-            raise EventError(f"{path}: {value!r} is no name")
-    elif type(value) not in kinds or (value is not None and value < 0):
-        raise EventError(f"{path}: {value!r} is no number of 0 or more")
-
-
-def _reading(
-    throughput: float,
-    rtt: float | None,
-    server_rtt: float | None,
-    timeout: float | None,
-    window: float | None,
-    connections: float,
-    loss: float | None,
-) -> Reading:
-    """A reading for the policy, from gfagent's units: bit/s, ms, bytes."""
-    rtt = rtt or server_rtt
-    return Reading(
-        float(throughput),
-        rtt / 1000 if rtt else None,
-        None if window is None else int(window),
-        int(connections),
-        min(1.0, float(loss or 0)),
-        timeout / 1000 if timeout else None,
-    )
+def _problem(first: ErrorDetails) -> str:
+    place, value = first["loc"], None if first["type"] == "missing" else first["input"]
+    if len(place) < 2:
+        where = f"[{place[0]}]" if place else ""
+        return f"round.clients{where}: {value!r} is no {'object' if place else 'list'}"
+    kind = "name" if place[1] == "client" else "number of 0 or more"
+    return f"round.clients[{place[0]}].{place[1]}: {value!r} is no {kind}"

@@ -1,6 +1,7 @@
 """From a round to the message to the server."""
 
 import json
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -42,6 +43,7 @@ def test_a_round_is_read_as_gfagent_writes_it() -> None:
         ({"loss_ratio": "few"}, "round.clients[0].loss_ratio: 'few' is no number"),
         ({"window": -1}, "round.clients[0].window: -1 is no number of 0 or more"),
         ({"client": 7}, "round.clients[0].client: 7 is no name"),
+        ({"window": math.nan}, "round.clients[0].window: nan is no number of 0 or more"),
     ],
 )
 def test_what_is_no_round_is_named(change: dict[str, Any], said: str) -> None:
