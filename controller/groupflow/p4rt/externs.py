@@ -44,12 +44,10 @@ def encode(
     """The update that makes, changes or removes a setting; a removed queue setting becomes the default."""
     if table == QUEUE_SETTINGS:
         settings = value if isinstance(value, QueueSettings) else default_queue(match[1])
-        fields = {"port": match[0], "queue": match[1], "level": settings.level, "weight": settings.weight}
+        fields = {"port": match[0], "queue": match[1], **settings._asdict()}
         return p4r.Update(type=_UPDATE.MODIFY, entity=_entity(QUEUE_SETTINGS, fields))
-    fields: dict[str, str | float | bool | None] = {"id": match[0]}
-    if isinstance(value, Generator):
-        fields |= {"period_ns": value.period_ns, "first_ns": value.first_ns, "port": value.port}
-        fields |= {"frame": value.frame.hex()}
+    frame = {"frame": value.frame.hex()} if isinstance(value, Generator) else {}
+    fields = {"id": match[0], **(value._asdict() if value else {}), **frame}
     return p4r.Update(type=kind, entity=_entity(GENERATORS, fields))
 
 

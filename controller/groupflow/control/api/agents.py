@@ -137,17 +137,8 @@ def _reporting(controller: Controller) -> Iterator[AgentView]:
         ordered = agents.ordered.get(who, NO_BOUNDS)
         report = agents.reports.get(who)
         if report is not None:
-            yield AgentView(
-                kind=report.kind,
-                name=report.name,
-                at=report.at,
-                state="up",
-                heard=agents.presence.age(who),
-                holds=report.holds,
-                bounds=report.bounds,
-                ordered=ordered,
-                problem=report.problem,
-            )
+            heard = agents.presence.age(who)
+            yield AgentView(**dict(report), state="up", heard=heard, ordered=ordered)
         elif who.kind != "cache" or who.name not in caches:
             bounds = Obeyed(**by_keys(AgentBounds, ordered))
             yield AgentView(

@@ -94,7 +94,7 @@ def round_routes(gathering: Gathering) -> APIRouter:
 def gather_view(gathering: Gathering) -> gather_schemas.GatherView:
     tuner, settings = gathering.tuner, gathering.settings
     return gather_schemas.GatherView(
-        policy=settings.policy,
+        **vars(settings),
         policies=list(gathering.policies),
         server=gathering.server,
         problem=tuner.problem,
@@ -102,9 +102,7 @@ def gather_view(gathering: Gathering) -> gather_schemas.GatherView:
         tuning_ms=round(tuner.seconds * 1000, 3),
         clients=len(tuner.registered),
         sending=len(tuner.measured) if gathering.server == "up" else 0,
-        buffer=settings.buffer,
         windows=sum(setting.window or 0 for setting in tuner.settings.values()),
-        connections=settings.connections,
         link_bps=settings.link,
     )
 

@@ -21,17 +21,11 @@ from groupflow.p4rt.program import Program, has_priority
 def session_view(session: Session) -> schemas.SessionView:
     record = session.record
     return schemas.SessionView(
-        id=record.id,
-        mode=record.mode,
-        policy=record.policy,
-        window=record.window,
-        created=record.created,
-        expires=record.expires,
+        **vars(record),
         senders=len(session.sources),
         receivers=len(session.receivers),
         listeners=len(session.listeners),
         address=record.tcp.address if record.tcp else None,
-        tcp=record.tcp,
     )
 
 

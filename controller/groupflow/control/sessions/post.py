@@ -39,8 +39,7 @@ class Post:
         request_id: int = 0,
     ) -> None:
         to = Address(host.gateway_mac, host.mac, str(host.gateway), str(host.ip), udp_port)
-        frame = reply_frame(to, reply, session=session, source=source, member=member, request_id=request_id)
-        self._fabric.send(host, frame)
+        self._fabric.send(host, reply_frame(to, session, source, member, request_id, reply))
 
     def notify(
         self, session: Session, to: Iterable[Member], what: NoticeKind, name: str, *, about: int = 0

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable
-from typing import Literal, TypeAlias, cast
+from typing import Literal, TypeAlias
 
 from groupflow.control.split import control_socket
 from groupflow.errors import InvalidError, UnavailableError
@@ -101,7 +101,11 @@ class SplitAgent:
     async def _synchronise(self, link: control_socket.ControlSocket) -> None:
         await link.request("watch")
         listed = await link.request("list")
-        self._told = {number: form for form in _forms(listed) if isinstance(number := form.get("id"), int)}
+        self._told = {
+            number: form
+            for form in control_socket.forms(listed, "sessions")
+            if isinstance(number := form.get("id"), int)
+        }
         self.refused.clear()
         while True:
             self._changed.clear()
@@ -150,9 +154,3 @@ class SplitAgent:
             self._on_state(self.switch, "down")
         async with self._settled:
             self._settled.notify_all()
-
-
-def _forms(listed: control_socket.Form) -> list[control_socket.Form]:
-    sessions = listed.get("sessions")
-    items = cast(list[object], sessions) if isinstance(sessions, list) else []
-    return [cast(control_socket.Form, item) for item in items if isinstance(item, dict)]

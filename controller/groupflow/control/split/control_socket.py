@@ -133,3 +133,10 @@ def _reason(answer: Form) -> str:
     error = answer.get("error")
     text = cast(Form, error).get("text") if isinstance(error, dict) else error
     return str(text or "refused without a reason").splitlines()[0][:300]
+
+
+def forms(value: Form | None, key: str) -> list[Form]:
+    """The objects of a list within an object."""
+    found = value.get(key) if value else None
+    items = cast(list[object], found) if isinstance(found, list) else []
+    return [cast(Form, item) for item in items if isinstance(item, dict)]

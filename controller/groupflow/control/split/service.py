@@ -6,7 +6,7 @@ from collections.abc import Collection, Coroutine, Mapping
 from dataclasses import dataclass, field, replace
 from ipaddress import IPv4Network
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from groupflow.control.sessions.fabric import Installation
 from groupflow.control.sessions.manager import SessionManager
@@ -14,7 +14,7 @@ from groupflow.control.sessions.model import RefusalError, Session
 from groupflow.control.shared import Service, Shared
 from groupflow.control.split import overlay
 from groupflow.control.split.agent import AgentState, SplitAgent
-from groupflow.control.split.control_socket import ControlAddress, Form
+from groupflow.control.split.control_socket import ControlAddress, Form, forms
 from groupflow.control.split.placing import place
 from groupflow.control.split.receipts import Receipt, Stories
 from groupflow.data import RUN_FOLDER
@@ -142,12 +142,12 @@ class Splitting(Service):
         settings = session.record.tcp if session else None
         topology = self._topology
         serving = self.serving(session) if session else []
-        forms: dict[str, Form] = {}
+        parts: dict[str, Form] = {}
         if session and settings:
             for switch, part in overlay.parts(topology, session, serving).items():
-                forms[switch] = overlay.form(topology, session, settings, part)
+                parts[switch] = overlay.form(topology, session, settings, part)
         for switch, agent in self.agents.items():
-            agent.want(number, forms.get(switch))
+            agent.want(number, parts.get(switch))
         routes = {
             switch: overlay.route(topology, switch, settings.address, serving) if settings else {}
             for switch in self._fabric.devices
@@ -261,16 +261,16 @@ class Splitting(Service):
     async def _recall(self, switch: str) -> None:
         """Asks a reconnected agent for its latest streams, whose events may have been lost."""
         stats = await self.agents[switch].stats()
-        for form in _forms(stats, "sessions"):
+        for form in forms(stats, "sessions"):
             session = self._manager.sessions.get(_integer(form, "id"))
-            for told in (*_forms(form, "closed"), *_forms(form, "streams")) if session else ():
+            for told in (*forms(form, "closed"), *forms(form, "streams")) if session else ():
                 assert session is not None
                 stream = str(told.get("stream", ""))
                 story = self.stories.setdefault(session.id, Stories()).of(stream)
                 if told.get("from") != "agent":
                     story.peer, story.agent = str(told.get("peer", "")), switch
                     story.outcome = story.outcome or (_outcome(told) if "outcome" in told else "")
-                for receipt in _forms(told, "receipts"):
+                for receipt in forms(told, "receipts"):
                     self._receipt(session, stream, _integer(receipt, "member"), _integer(receipt, "bytes"))
 
     def _put_out(self, session: Session, number: int, text: str) -> None:
@@ -324,13 +324,6 @@ def check(topology: Topology, prefix: IPv4Network, options: SplitOptions) -> Non
 def _outcome(told: Form) -> str:
     text = str(told.get("text", ""))[:300]
     return str(told.get("outcome", "closed")) + (f": {text}" if text else "")
-
-
-def _forms(value: Form | None, key: str) -> list[Form]:
-    """The objects of a list within an object."""
-    found = value.get(key) if value else None
-    items = cast(list[object], found) if isinstance(found, list) else []
-    return [cast(Form, item) for item in items if isinstance(item, dict)]
 
 
 def _integer(event: Form, field_name: str) -> int:
