@@ -53,6 +53,10 @@ def action(name: str, /, **params: int) -> Action:
     return Action(name, params)
 
 
+def mac_number(mac: str) -> int:
+    return int(mac.replace(":", ""), 16)
+
+
 class Replicas(NamedTuple):
     """Copies that a multicast group makes: (port, instance)."""
 

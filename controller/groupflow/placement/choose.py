@@ -50,13 +50,15 @@ class NamedConnection:
 class Placement:
     """Switches of the agents, the connections between them, and the cost of one transfer (see `costs`)."""
 
+    __pydantic_config__ = {"use_attribute_docstrings": True}  # noqa: RUF012 (of the REST API)
     agents: tuple[str, ...]
     """switches, by name; the fewest at that cost, none where unicast is as good"""
     connections: tuple[NamedConnection, ...]
     """ordered, each after the connection that feeds it"""
     link_bytes: int
+    """bytes on all links together, for one transfer of each sender"""
     seconds: float
-    """completion time, E2E"""
+    """time until the last member has the last byte, end-to-end"""
 
 
 def choose(

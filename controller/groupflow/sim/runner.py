@@ -232,12 +232,12 @@ def _program(scenario: Scenario) -> "Program":
 def _route_encoder(scenario: Scenario) -> "Callable[[str], list[p4r.Update]]":
     """The entries that the controller installs at start, plus those for neighbours without P4."""
     from groupflow.control.sessions.desired import unicast_entries
-    from groupflow.p4rt.entries import INSERT, TABLE_ORDER, Change, Key, action, encode
+    from groupflow.p4rt.entries import INSERT, TABLE_ORDER, Change, Key, action, encode, mac_number
 
     program = _program(scenario)
     # Such nodes keep Ethernet addresses: a frame for one of them goes on under that node's address.
     plain = [s.mac for s in scenario.topology.switches.values() if scenario.kind(s.name) != "p4"]
-    stations = {Key("l3_admit", (int(mac.replace(":", ""), 16),)): action("admit_to_l3") for mac in plain}
+    stations = {Key("l3_admit", (mac_number(mac),)): action("admit_to_l3") for mac in plain}
 
     def updates(switch: str) -> "list[p4r.Update]":
         entries = unicast_entries(scenario.topology, switch) | stations

@@ -13,7 +13,17 @@ from groupflow.control.sessions.numbers import NodeNumbers, Stream
 from groupflow.control.sessions.replication import Neighbour, Node
 from groupflow.model.session import Mode, Policy
 from groupflow.model.topology import Topology
-from groupflow.p4rt.entries import GROUPS, PUNT_METER, Action, Entries, Key, Rate, Replicas, action
+from groupflow.p4rt.entries import (
+    GROUPS,
+    PUNT_METER,
+    Action,
+    Entries,
+    Key,
+    Rate,
+    Replicas,
+    action,
+    mac_number,
+)
 
 _ALONE, _WITH_AGENT = 0x2000, 0x4000
 REQUESTS, KEEPALIVES = Rate(200, 400), Rate(400, 400)
@@ -23,7 +33,7 @@ REQUESTS, KEEPALIVES = Rate(200, 400), Rate(400, 400)
 def unicast_entries(topology: Topology, switch: str) -> Entries:
     """Entries for routing and proxy ARP: ping, TCP and the like work wherever sessions do."""
     here = topology.switches[switch]
-    mac = _mac(here.mac)
+    mac = mac_number(here.mac)
     entries: Entries = {Key("l3_admit", (mac,)): action("admit_to_l3")}
     for host in topology.hosts.values():
         path = topology.path(switch, host.switch)
@@ -36,7 +46,7 @@ def unicast_entries(topology: Topology, switch: str) -> Entries:
         else:
             port, destination = topology.port_to(switch, path[1]), topology.switches[path[1]].mac
         entries[Key("ipv4_route", (int(host.ip), 32))] = action(
-            "route", port=port, src=mac, dst=_mac(destination)
+            "route", port=port, src=mac, dst=mac_number(destination)
         )
     return entries
 
@@ -53,7 +63,7 @@ def guard_entries(topology: Topology, switch: str, sessions: IPv4Network) -> Ent
         host = topology.host_at(switch, port)
         if host is None:
             continue
-        source = action("host", mac=_mac(host.mac), ip=int(host.ip))
+        source = action("host", mac=mac_number(host.mac), ip=int(host.ip))
         if host.name == topology.switches[switch].agent:
             first, mask = int(sessions.network_address), int(sessions.netmask)
             source = action("agent", **source.params, sessions=first, mask=mask)
@@ -125,12 +135,8 @@ def stream_entries(
 
 def _addressing(topology: Topology, switch: str, neighbour: Neighbour) -> Action:
     """The action that addresses a copy for a neighbour."""
-    here = _mac(topology.switches[switch].mac)
+    here = mac_number(topology.switches[switch].mac)
     if neighbour.node in topology.switches:
-        return action("to_switch", src=here, dst=_mac(topology.switches[neighbour.node].mac))
+        return action("to_switch", src=here, dst=mac_number(topology.switches[neighbour.node].mac))
     host = topology.hosts[neighbour.node]
-    return action("to_host", src=here, dst=_mac(host.mac), ip=int(host.ip), port=neighbour.udp_port)
-
-
-def _mac(text: str) -> int:
-    return int(text.replace(":", ""), 16)
+    return action("to_host", src=here, dst=mac_number(host.mac), ip=int(host.ip), port=neighbour.udp_port)

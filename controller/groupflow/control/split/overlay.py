@@ -13,7 +13,7 @@ from itertools import combinations, pairwise
 from groupflow.control.sessions.model import Session, Tcp
 from groupflow.model import ports
 from groupflow.model.topology import Topology
-from groupflow.p4rt.entries import Entries, Key, action
+from groupflow.p4rt.entries import Entries, Key, action, mac_number
 
 MAX_NAME = 64
 """Most bytes of a member's name that agents take."""
@@ -185,8 +185,6 @@ def route(topology: Topology, switch: str, address: str, agents: Collection[str]
         assert path is not None, "nearest agents are reached"
         port, mac = topology.port_to(switch, path[1]), topology.switches[path[1]].mac
     key = Key(_TABLE, (int(IPv4Address(address)), 32))
-    return {key: action("route", port=port, src=_number(topology.switches[switch].mac), dst=_number(mac))}
-
-
-def _number(mac: str) -> int:
-    return int(mac.replace(":", ""), 16)
+    return {
+        key: action("route", port=port, src=mac_number(topology.switches[switch].mac), dst=mac_number(mac))
+    }
