@@ -16,8 +16,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,44 +34,33 @@ _ROUNDS = 5
 _SECONDS = 1.0
 _WARM_UP_SECONDS = 0.5
 _PATIENCE_SECONDS = 20.0
+_RIVAL = "HAProxy, one to one"
 _MEMBERS = [f"127.90.0.{n}:9000" for n in range(1, 1 + _COPIES)]
 
 
-class _Contender(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class _Contender:
     """A program that relays a connection to `address` to so many members."""
 
     name: str
     command: Sequence[str]
     address: str
     copies: int
-    sessions: Sequence[dict[str, Any]] = ()
-    """for gfagent: the sessions to set over its control socket"""
     control: str = ""
+    """gfagent's control socket"""
+    session: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """to set over that"""
 
 
-class Result(NamedTuple):
-    """The medians of a contender's rounds."""
-
-    name: str
-    copies: int
-    gbps: float
-    """rate to all members together, by elapsed time"""
-    gbps_core: float
-    """rate to all members together, by processor time"""
-    ratio: float
-    """processor time per byte sent, over HAProxy's in the same round (0: HAProxy is not installed)"""
-
-
-def _ask(control: str, *requests: dict[str, Any]) -> None:
+def _set_session(contender: _Contender) -> None:
     with socket.socket(socket.AF_UNIX) as client:
         client.settimeout(_PATIENCE_SECONDS)
-        client.connect(control)
+        client.connect(contender.control)
         with client.makefile("rw") as lines:
-            for request in requests:
-                lines.write(json.dumps(request) + "\n")
-                lines.flush()
-                if not (answer := json.loads(lines.readline()))["ok"]:
-                    raise RunFailedError(f"gfagent refused: {answer['error']}")
+            lines.write(json.dumps({"op": "set_session", "session": contender.session}) + "\n")
+            lines.flush()
+            if not (answer := json.loads(lines.readline()))["ok"]:
+                raise RunFailedError(f"gfagent refused: {answer['error']}")
 
 
 def _tool() -> Path:
@@ -107,7 +97,7 @@ def _agent(name: str, number: int, folder: Path, copies: int) -> _Contender:
     session = {"id": 1, "address": address, "ports": [5000], "branches": branches}
     command = [str(find_program("gfagent")), "split", "--name", "bench", "--json"]
     command += ["--addr", f"127.91.{number}.2", "--control", control]
-    return _Contender(name, command, f"{address}:5000", copies, [session], control)
+    return _Contender(name, command, f"{address}:5000", copies, control, session)
 
 
 def _contenders(folder: Path) -> list[_Contender]:
@@ -119,9 +109,7 @@ def _contenders(folder: Path) -> list[_Contender]:
             "  timeout client 1h\n  timeout server 1h\n"
             f"listen bench\n  bind 127.91.3.1:5000\n  server m {_MEMBERS[0]}\n"
         )
-        found.append(
-            _Contender("HAProxy, one to one", [haproxy, "-db", "-f", str(config)], "127.91.3.1:5000", 1)
-        )
+        found.append(_Contender(_RIVAL, [haproxy, "-db", "-f", str(config)], "127.91.3.1:5000", 1))
     return found
 
 
@@ -130,13 +118,13 @@ class _Round(NamedTuple):
     ns_per_byte: float
 
 
-def _measure(contender: _Contender, pid: int, seconds: float) -> _Round:
+def _measure(contender: _Contender, pid: int) -> _Round:
     members = _MEMBERS[: contender.copies]
     source = [*on(_CPUS[:1]), str(_tool()), "source", contender.address]
     with Daemon("the source", source, Path(os.devnull)):
         time.sleep(_WARM_UP_SECONDS)
         before, start, cpu = _received(members), time.perf_counter(), cpu_ns(pid)
-        time.sleep(seconds)
+        time.sleep(_SECONDS)
         after, end, cpu = _received(members), time.perf_counter(), cpu_ns(pid) - cpu
     count = after - before
     if count <= 0:
@@ -154,53 +142,46 @@ def _wait_until_idle(members: Sequence[str]) -> None:
         time.sleep(0.02)
 
 
-def compare(rounds: int, seconds: float) -> list[Result]:
+def _rounds() -> dict[_Contender, list[_Round]]:
     """Measures all contenders in turns."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         _started(stack, folder, "the sink", [*on(_CPUS[:1]), str(_tool()), "sink", *_MEMBERS])
-        running: list[tuple[_Contender, int]] = []
+        running: dict[_Contender, int] = {}
         for contender in _contenders(folder):
             command = [*on(_CPUS[1:2]), *contender.command]
-            if contender.name.startswith("HAProxy"):
+            if contender.name == _RIVAL:
                 process = stack.enter_context(Daemon(contender.name, command, Path(os.devnull)))
                 host, port = contender.address.split(":")
                 process.wait_ready(lambda host=host, port=int(port): accepts(host, port))
             else:
                 process = _started(stack, folder, contender.name, command)
-            if contender.control:
-                _ask(contender.control, *({"op": "set_session", "session": s} for s in contender.sessions))
-            running.append((contender, process.pid))
+                _set_session(contender)
+            running[contender] = process.pid
         _wait_until_idle(_MEMBERS)
-        measured: dict[str, list[_Round]] = {contender.name: [] for contender, _ in running}
-        for _ in range(rounds):
-            for contender, pid in running:
-                measured[contender.name].append(_measure(contender, pid, seconds))
-    haproxy = measured.get("HAProxy, one to one", [])
-    results: list[Result] = []
-    for contender, _ in running:
-        turns = measured[contender.name]
-        cost = statistics.median(turn.ns_per_byte for turn in turns)
-        ratios = [turn.ns_per_byte / other.ns_per_byte for turn, other in zip(turns, haproxy, strict=False)]
-        ratio = statistics.median(ratios) if ratios else 0.0
-        gbps = statistics.median(turn.gbps for turn in turns)
-        results.append(Result(contender.name, contender.copies, gbps, 8 / cost, ratio))
-    return results
+        measured: dict[_Contender, list[_Round]] = {contender: [] for contender in running}
+        for _ in range(_ROUNDS):
+            for contender, pid in running.items():
+                measured[contender].append(_measure(contender, pid))
+    return measured
 
 
-def _note(result: Result) -> str:
-    note = f"{result.gbps_core:.1f} Gb/s out in a second of one processor"
-    if result.ratio:
-        note += f"; processor time a byte sent {result.ratio:.2f} of HAProxy's one to one"
-    return note
+def _figure(contender: _Contender, turns: Sequence[_Round], rival: Sequence[_Round]) -> Figure:
+    """The rate to all members together; each figure is that of the median round. The ratio is of processor
+    times per byte sent, over HAProxy's in the same round, where it is installed."""
+    gbps = statistics.median(turn.gbps for turn in turns)
+    cost = statistics.median(turn.ns_per_byte for turn in turns)
+    note = f"{8 / cost:.1f} Gb/s out in a second of one processor"
+    if rival:
+        ratio = statistics.median(a.ns_per_byte / b.ns_per_byte for a, b in zip(turns, rival, strict=True))
+        note += f"; processor time a byte sent {ratio:.2f} of HAProxy's one to one"
+    return Figure(f"{contender.name}, 1 in {contender.copies} out", round(gbps, 1), "Gb/s out", note)
 
 
 def figures() -> list[Figure]:
     """Rates of all contenders. Needs no root."""
-    results = compare(_ROUNDS, _SECONDS)
-    found = [
-        Figure(f"{r.name}, 1 in {r.copies} out", round(r.gbps, 1), "Gb/s out", _note(r)) for r in results
-    ]
-    if not any(r.name.startswith("HAProxy") for r in results):
+    measured = _rounds()
+    rival = next((turns for contender, turns in measured.items() if contender.name == _RIVAL), list[_Round]())
+    if not rival:
         print("bench: haproxy is not installed: nothing to compare split agents with", file=sys.stderr)
-    return found
+    return [_figure(contender, turns, rival) for contender, turns in measured.items()]

@@ -36,8 +36,9 @@ from groupflow.units import parse_address
 
 _ROOT = Path(__file__).parents[2]
 _BARE, _BMV2 = "bare forwarder", "simple_switch_grpc"
-_COPIES = (1, 4)
-_PORTS = range(1, 2 + max(_COPIES))
+_LOADS = {1: "veth, unicast", 4: "veth, 4-way multicast"}
+"""by the number of copies of each packet"""
+_PORTS = range(1, 2 + max(_LOADS))
 _HOSTS = "hosts"  # the network namespace behind the ports
 _ROUNDS = 7
 _SECONDS = 1.0
@@ -47,20 +48,6 @@ _STARVED = 0.2  # a sender that waits longer does not saturate a contender
 _FIRST_GRPC_PORT = 9600
 _DEVICE_ID = 1
 _CPUS = sorted(os.sched_getaffinity(0))
-
-
-class Result(NamedTuple):
-    """Packets a second that arrived at the hosts, all copies together, in the median round."""
-
-    contender: str
-    copies: int
-    received: float
-    ratio: float
-    """median ratio to the bare forwarder in the same round"""
-    cost_ns: float
-    """processor time of the contender, with the kernel's part, for a packet that arrived; the median"""
-    starved: float
-    """share of the time that the sender waited for a processor; the median"""
 
 
 class _Contender:
@@ -180,10 +167,10 @@ def _waited_ns(pid: int) -> int:
 class _Round(NamedTuple):
     received: float
     """packets/s at the hosts"""
-    offered: float
-    """packets/s of the sender"""
     cost_ns: float
+    """processor time of the contender, with the kernel's part, for a packet that arrived"""
     starved: float
+    """share of the time that the sender waited for a processor"""
 
 
 def _measure(contender: _Contender, copies: int) -> _Round:
@@ -199,8 +186,7 @@ def _measure(contender: _Contender, copies: int) -> _Round:
     contender.check()
     hosts = [contender.host(port) for port in ports]
     received = sum(after[host][1] - before[host][1] for host in hosts)
-    offered = after[contender.host(1)][9] - before[contender.host(1)][9]
-    return _Round(received / (end - start), offered / (end - start), cpu / max(received, 1), starved)
+    return _Round(received / (end - start), cpu / max(received, 1), starved)
 
 
 def _prepare() -> None:
@@ -223,7 +209,7 @@ def _apart() -> Any:
     return json.loads(done.stdout)
 
 
-def _inside() -> list[Result]:
+def _inside() -> list[Figure]:
     """The measurement, in namespaces of its own."""
     _prepare()
     gfswitch = str(find_program("gfswitch"))
@@ -232,10 +218,10 @@ def _inside() -> list[Result]:
         contenders.append(_Switch(_BMV2, 2, program))
     for contender in contenders:
         _wire(contender)
-    return [result for copies in _COPIES for result in _compare(contenders, copies)]
+    return [figure for copies in _LOADS for figure in _compare(contenders, copies)]
 
 
-def _compare(contenders: Sequence[_Contender], copies: int) -> list[Result]:
+def _compare(contenders: Sequence[_Contender], copies: int) -> list[Figure]:
     rounds: dict[str, list[_Round]] = {contender.name: [] for contender in contenders}
     with ExitStack() as stack:
         for contender in contenders:
@@ -244,39 +230,25 @@ def _compare(contenders: Sequence[_Contender], copies: int) -> list[Result]:
         for _ in range(_ROUNDS):
             for contender in contenders:
                 rounds[contender.name].append(_measure(contender, copies))
-    bare = [measured.received for measured in rounds[_BARE]]
-    return [
-        Result(
-            name,
-            copies,
-            statistics.median(measured.received for measured in turns),
-            statistics.median(measured.received / rate for measured, rate in zip(turns, bare, strict=True)),
-            statistics.median(measured.cost_ns for measured in turns),
-            statistics.median(measured.starved for measured in turns),
-        )
-        for name, turns in rounds.items()
-    ]
+    return [_figure(name, copies, turns, rounds[_BARE]) for name, turns in rounds.items()]
 
 
-def _note(result: Result) -> str:
-    note = f"{result.ratio:.2f} of the bare forwarder; {result.cost_ns:,.0f} ns of a processor each"
-    if result.starved > _STARVED:
-        note += f"; the sender waited {result.starved:.0%} of the time for a processor: about this machine"
-    return note
+def _figure(contender: str, copies: int, turns: Sequence[_Round], bare: Sequence[_Round]) -> Figure:
+    """Packets a second that arrived at the hosts, all copies together; each figure is that of the median
+    round, the ratio that to the bare forwarder in the same round."""
+    received = statistics.median(turn.received for turn in turns)
+    ratio = statistics.median(turn.received / same.received for turn, same in zip(turns, bare, strict=True))
+    cost_ns = statistics.median(turn.cost_ns for turn in turns)
+    starved = statistics.median(turn.starved for turn in turns)
+    note = f"{ratio:.2f} of the bare forwarder; {cost_ns:,.0f} ns of a processor each"
+    if starved > _STARVED:
+        note += f"; the sender waited {starved:.0%} of the time for a processor: about this machine"
+    return Figure(f"{_LOADS[copies]}: {Path(contender).name}", round(received), "packets/s out", note)
 
 
 def figures() -> list[Figure]:
     """Both figures of gfswitch, and of BMv2 where it is installed. Needs root."""
-    names = {1: "veth, unicast", 4: "veth, 4-way multicast"}
-    return [
-        Figure(
-            f"{names[result.copies]}: {Path(result.contender).name}",
-            round(result.received),
-            "packets/s out",
-            _note(result),
-        )
-        for result in (Result(*each) for each in _apart())
-    ]
+    return [Figure(*each) for each in _apart()]
 
 
 if __name__ == "__main__":
