@@ -9,6 +9,7 @@ from groupflow.agents.events import Event
 from groupflow.control.gather.model import Setting
 from groupflow.control.gather.tuner import measurements
 from groupflow.sim.gather import Round
+from groupflow.study.experiment import grouped
 from papers.sakajiri.outcome import Outcome
 from papers.sakajiri.paper import MEGABIT
 
@@ -62,11 +63,8 @@ class Recorder:
 
     def delivered_mbps(self, start: float) -> dict[str, float]:
         """Throughput in order of each client: the mean over the rounds in which it sent."""
-        rates: dict[str, list[float]] = {}
-        for end, name, rate in self._delivered:
-            if end > start:
-                rates.setdefault(name, []).append(rate)
-        return {name: fmean(found) for name, found in rates.items()}
+        counted = grouped((each for each in self._delivered if each[0] > start), lambda each: each[1])
+        return {name: fmean(rate for _, _, rate in found) for name, found in counted.items()}
 
 
 def total_mbps(rounds: Sequence[Round], since_s: float, until_s: float) -> float:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from groupflow.study.drawing import marked, save, subplots
+from groupflow.study.drawing import marked, panel
 from papers.icn2011.outcome import Indices, Points
 from papers.icn2011.paper import BEYOND, DELAYS_MS, MEMBERS, METHODS, NAMES, SPLIT, Case, Method
 
@@ -102,22 +102,20 @@ FIGURES = (
 
 def draw(figure: Figure, path: Path, points: Points) -> None:
     """Draws one figure."""
-    drawing, axis = subplots(figsize=(5.6, 4.0))
-    for line in figure.lines:
-        cases = (case for case in points if case == replace(line.case, load=case.load))
-        found = [(case.load, points[case]) for case in sorted(cases, key=lambda case: case.load)]
-        axis.errorbar(
-            [load for load, _ in found],
-            [figure.index(point.mean) for _, point in found],
-            yerr=[figure.index(point.spread) for _, point in found],
-            label=line.label,
-            linestyle="--" if line.dashed else "-",
-            markerfacecolor="white" if line.dashed else None,
-            **marked(LOOKS[line.case.method]),
-            linewidth=1.1,
-            capsize=2,
-        )
-    axis.set(xlabel="Traffic load", ylabel=figure.ylabel, xlim=(0.05, 1.05), ylim=figure.limits)
-    axis.set_title(f"Fig. {figure.number}: {figure.title}")
-    axis.legend()
-    save(drawing, path)
+    with panel(path, (5.6, 4.0)) as axis:
+        for line in figure.lines:
+            cases = (case for case in points if case == replace(line.case, load=case.load))
+            found = [(case.load, points[case]) for case in sorted(cases, key=lambda case: case.load)]
+            axis.errorbar(
+                [load for load, _ in found],
+                [figure.index(point.mean) for _, point in found],
+                yerr=[figure.index(point.spread) for _, point in found],
+                label=line.label,
+                linestyle="--" if line.dashed else "-",
+                markerfacecolor="white" if line.dashed else None,
+                **marked(LOOKS[line.case.method]),
+                linewidth=1.1,
+                capsize=2,
+            )
+        axis.set(xlabel="Traffic load", ylabel=figure.ylabel, xlim=(0.05, 1.05), ylim=figure.limits)
+        axis.set_title(f"Fig. {figure.number}: {figure.title}")

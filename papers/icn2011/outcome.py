@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from groupflow import sim
 from groupflow.sim.results import FlowResult
-from groupflow.study.experiment import Simulation, seeded
+from groupflow.study.experiment import Simulation, by_case, seeded
 from groupflow.study.files import Row
 from groupflow.study.pool import end_when_told
 from papers.icn2011 import network
@@ -194,16 +194,13 @@ def _first_hops(case: Case, source: str) -> list[str]:
 
 def points(outcomes: Iterable[Outcome]) -> dict[Case, Point]:
     """Mean and spread of each case over its seeds."""
-    by_case: dict[Case, list[Indices]] = {}
-    for outcome in outcomes:
-        by_case.setdefault(outcome.run.case, []).append(outcome.indices)
-    return {case: Point(_each(found, fmean), _each(found, pstdev)) for case, found in by_case.items()}
+    cases: dict[Case, list[Outcome]] = by_case(outcomes)
+    return {case: Point(_each(found, fmean), _each(found, pstdev)) for case, found in cases.items()}
 
 
-def _each(found: list[Indices], statistic: Callable[[Iterable[float]], float]) -> Indices:
-    return Indices(
-        **{f.name: statistic([float(getattr(each, f.name)) for each in found]) for f in fields(Indices)}
-    )
+def _each(found: list[Outcome], statistic: Callable[[Iterable[float]], float]) -> Indices:
+    columns = {f.name: [float(getattr(each.indices, f.name)) for each in found] for f in fields(Indices)}
+    return Indices(**{name: statistic(column) for name, column in columns.items()})
 
 
 def row(outcome: Outcome) -> Row:

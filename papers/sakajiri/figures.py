@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from statistics import fmean
 
-from groupflow.study.drawing import COLOURS, PALE, Axes, bar, save, subplots
+from groupflow.study.drawing import COLOURS, PALE, Axes, bar, panel, save, subplots
 from groupflow.study.drawing import line as look
 from papers.sakajiri.claims import MODEL_1, MODEL_2, over
 from papers.sakajiri.outcome import Outcome, Outcomes
@@ -47,26 +47,22 @@ def targets(axis: Axes, outcome: Outcome) -> None:
 
 def _by_group(cases: Mapping[str, Case], title: str, path: Path, found: Outcomes) -> None:
     """Draws averages of high and of low priority clients."""
-    drawing, axis = subplots(figsize=(6.4, 3.8))
-    for number, (name, case) in enumerate(cases.items()):
-        colour = COLOURS[number]
-        line(axis, found[case][0], HIGH, f"{name}, high priority", color=colour)
-        line(axis, found[case][0], LOW, f"{name}, low priority", color=colour, linestyle="--")
-    targets(axis, next(iter(found.values()))[0])
-    axis.set_title(title)
-    axis.legend(ncols=2)
-    save(drawing, path)
+    with panel(path, (6.4, 3.8), ncols=2) as axis:
+        for number, (name, case) in enumerate(cases.items()):
+            colour = COLOURS[number]
+            line(axis, found[case][0], HIGH, f"{name}, high priority", color=colour)
+            line(axis, found[case][0], LOW, f"{name}, low priority", color=colour, linestyle="--")
+        targets(axis, next(iter(found.values()))[0])
+        axis.set_title(title)
 
 
 def _by_terminal(case: Case, title: str, path: Path, found: Outcomes) -> None:
     """Draws Terminals 0 and 1 of low, 3 and 4 of high priority."""
-    drawing, axis = subplots(figsize=(6.4, 3.8))
-    for number, name in enumerate(SHOWN):
-        line(axis, found[case][0], (name,), f"Terminal {name[1]}", **look(number))
-    targets(axis, found[case][0])
-    axis.set_title(title)
-    axis.legend(ncols=2)
-    save(drawing, path)
+    with panel(path, (6.4, 3.8), ncols=2) as axis:
+        for number, name in enumerate(SHOWN):
+            line(axis, found[case][0], (name,), f"Terminal {name[1]}", **look(number))
+        targets(axis, found[case][0])
+        axis.set_title(title)
 
 
 def _table(title: str, path: Path, found: Outcomes) -> None:

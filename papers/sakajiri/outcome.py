@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from groupflow.sim import gather
 from groupflow.sim.gather import Round
-from groupflow.study.experiment import Simulation, by_case, seeded
+from groupflow.study.experiment import Simulation, by_case, grouped, seeded
 from groupflow.study.files import Row
 from groupflow.study.pool import end_when_told
 from papers.sakajiri import network
@@ -88,10 +88,7 @@ Outcomes: TypeAlias = Mapping[Case, Sequence[Outcome]]
 
 def measure(run: Run, rounds: Sequence[Round], packet_hops: int, wall_s: float) -> Outcome:
     """The outcome of a run, with the rounds as series by client."""
-    by_client: dict[str, list[Round]] = {}
-    for each in rounds:
-        if each.end_s > 0:
-            by_client.setdefault(each.client, []).append(each)
+    by_client = grouped((each for each in rounds if each.end_s > 0), lambda each: each.client)
     series = {
         client: Series(
             ends_s=tuple(each.end_s for each in found),

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from groupflow.study.claims import Claim
-from groupflow.study.drawing import marked, save, subplots
+from groupflow.study.drawing import marked, panel
 from groupflow.study.experiment import Simulation, always
 from papers.takano.paper import CASES, MEGABIT, PACKET_BYTES
 
@@ -89,17 +89,15 @@ def _within(value: float, bounds: tuple[int, int]) -> bool:
 
 
 def draw(path: Path, points: Points) -> None:
-    figure, axis = subplots(figsize=(6, 4))
-    speeds = [bps / MEGABIT for bps in points]
-    axis.loglog(speeds, [p.hosts for p in points.values()], label="control by hosts", **marked(0))
-    axis.loglog(speeds, [p.nodes for p in points.values()], label="control by nodes", **marked(1))
-    axis.set(
-        title="Fig. 2: packets sent while a control is under way",
-        xlabel="network speed (Mb/s)",
-        ylabel="packets influenced",
-    )
-    axis.legend()
-    save(figure, path)
+    with panel(path, (6, 4)) as axis:
+        speeds = [bps / MEGABIT for bps in points]
+        axis.loglog(speeds, [p.hosts for p in points.values()], label="control by hosts", **marked(0))
+        axis.loglog(speeds, [p.nodes for p in points.values()], label="control by nodes", **marked(1))
+        axis.set(
+            title="Fig. 2: packets sent while a control is under way",
+            xlabel="network speed (Mb/s)",
+            ylabel="packets influenced",
+        )
 
 
 def _rows(point: Influenced) -> Iterator[dict[str, float]]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from groupflow import sim
 from groupflow.sim import Results
-from groupflow.study.experiment import Simulation
+from groupflow.study.experiment import Simulation, grouped
 from groupflow.study.files import Row
 from groupflow.study.pool import end_when_told
 from papers.takano import network, routers
@@ -179,10 +179,7 @@ Outcomes: TypeAlias = Mapping[str, Sequence[Outcome]]
 
 
 def by_label(outcomes: Iterable[Outcome]) -> Outcomes:
-    found: dict[str, list[Outcome]] = {}
-    for outcome in outcomes:
-        found.setdefault(outcome.run.label, []).append(outcome)
-    return found
+    return grouped(outcomes, lambda outcome: outcome.run.label)
 
 
 def run_one(run: Run, folder: Path) -> Outcome:

@@ -4,7 +4,8 @@ All figures have one look: the colours of Okabe and Ito, which people of any col
 each with a dash, a marker and a hatch of its own; text of at least 9 pixels where the page is `PAGE` wide.
 """
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
 from io import StringIO
 from pathlib import Path
@@ -55,6 +56,15 @@ def subplots(
     """A figure, and its axes in rows and columns; `shared`: further arguments for matplotlib."""
     figure = blank(figsize)
     return figure, figure.subplots(rows, columns, **shared)
+
+
+@contextmanager
+def panel(path: Path, figsize: tuple[float, float], **legend: Any) -> Generator[Axes]:
+    """Axes for the block to draw on; then they get a legend, and are saved."""
+    figure, axis = subplots(figsize=figsize)
+    yield axis
+    axis.legend(**legend)
+    save(figure, path)
 
 
 def blank(figsize: tuple[float, float], style: Mapping[str, Any] | None = None) -> Any:

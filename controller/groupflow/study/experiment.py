@@ -38,6 +38,8 @@ Case = TypeVar("Case")
 Run = TypeVar("Run")
 Measured = TypeVar("Measured", bound=Outcome)
 Done = TypeVar("Done")
+Item = TypeVar("Item")
+Key = TypeVar("Key")
 Grouped = TypeVar("Grouped")
 """the form of outcomes for a study's rules and figures, by the quantities that the study varies"""
 Runs: TypeAlias = Callable[[bool, int], list[Run]]
@@ -226,12 +228,17 @@ def seeded(
     return runs
 
 
+def grouped(items: Iterable[Item], by: Callable[[Item], Key]) -> dict[Key, list[Item]]:
+    """The items that have the same key, by keys; all in their order."""
+    found: dict[Key, list[Item]] = {}
+    for item in items:
+        found.setdefault(by(item), []).append(item)
+    return found
+
+
 def by_case(outcomes: Iterable[Any]) -> dict[Any, list[Any]]:
     """Outcomes of each case, in the order of the runs."""
-    found: dict[Any, list[Any]] = {}
-    for outcome in outcomes:
-        found.setdefault(outcome.run.case, []).append(outcome)
-    return found
+    return grouped(outcomes, lambda outcome: outcome.run.case)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from statistics import fmean
 from typing import TypeAlias
 
-from groupflow.study.experiment import Simulation, seeded
+from groupflow.study.experiment import Simulation, by_case, grouped, seeded
 from groupflow.study.files import Row
 from papers.cmt.sockets import paper
 from papers.cmt.sockets.infer import inferred
@@ -62,16 +62,15 @@ def run_one(run: paper.Run) -> Outcome:
 
 def by_choice(outcomes: Iterable[Outcome]) -> Outcomes:
     """Means over the seeds, by choice of the open parameters."""
-    seconds: dict[paper.Open, dict[tuple[int, int], list[float]]] = {}
-    paths: dict[paper.Open, Path] = {}
-    for outcome in outcomes:
-        case = outcome.run.case
-        paths[case.open] = outcome.path
-        cells = seconds.setdefault(case.open, {})
-        cells.setdefault((case.buffer, case.connections), []).append(outcome.seconds)
     return {
-        chosen: Found(paths[chosen], {cell: fmean(values) for cell, values in cells.items()})
-        for chosen, cells in seconds.items()
+        chosen: Found(
+            found[0].path,
+            {
+                (case.buffer, case.connections): fmean(each.seconds for each in runs)
+                for case, runs in by_case(found).items()
+            },
+        )
+        for chosen, found in grouped(outcomes, lambda outcome: outcome.run.case.open).items()
     }
 
 

@@ -7,6 +7,7 @@ from statistics import fmean
 from typing import Any, TypeAlias, TypeVar
 
 from groupflow._native import tree_study
+from groupflow.study.experiment import grouped
 
 SIZES = (100, 300, 1_000, 3_000, 10_000)
 QUICK_SIZES = (100, 300, 1_000)
@@ -137,10 +138,8 @@ def means(
     outcomes: Outcomes, of: Callable[[Outcome], float], by: Callable[[Run], float]
 ) -> dict[float, float]:
     """Means over the seeds of a figure of outcomes, by a parameter of runs."""
-    values: dict[float, list[float]] = {}
-    for outcome in outcomes:
-        values.setdefault(by(outcome.run), []).append(of(outcome))
-    return {key: fmean(found) for key, found in sorted(values.items())}
+    values = grouped(outcomes, lambda outcome: by(outcome.run))
+    return {key: fmean(map(of, found)) for key, found in sorted(values.items())}
 
 
 def rows(outcome: Outcome) -> Iterator[dict[str, Any]]:

@@ -8,10 +8,10 @@ payload takes nine tenths of it.
 from dataclasses import replace
 
 from groupflow.study.claims import Claim, finding
-from papers.sakajiri.claims import over, whole
+from papers.sakajiri.claims import over
 from papers.sakajiri.outcome import SIMULATION, Outcomes, runs
 from papers.sakajiri.paper import HIGH, LOW, NAMES, TARGETS, Case, Links
-from papers.sakajiri.studies.targets import CLIENTS, METHODS, listed, mean
+from papers.sakajiri.studies.targets import CLIENTS, METHODS, listed
 
 NAME = "narrow"
 NARROW_MBPS = 3.6
@@ -40,7 +40,7 @@ def divided(total: float) -> dict[str, float]:
 def _judge(outcomes: Outcomes) -> list[Claim]:
     claims: list[Claim] = []
     for case, found in outcomes.items():
-        rates = {client: mean(found, client, whole) for client in CLIENTS}
+        rates = {client: over(found, (client,)) for client in CLIENTS}
         total, name = sum(rates.values()), NAMES[case.method]
         said = divided(total)
         worst = max(abs(rates[client] / said[client] - 1) for client in CLIENTS)

@@ -7,11 +7,10 @@ joined, beside the interference; in `loss` over the whole run.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from statistics import fmean
 
 from groupflow.study.claims import Claim, finding
 from groupflow.study.experiment import Study
-from papers.sakajiri.claims import When, during, whole
+from papers.sakajiri.claims import When, during, over, whole
 from papers.sakajiri.outcome import SIMULATION, Outcome, Outcomes, Span, runs
 from papers.sakajiri.paper import (
     FAR_MS,
@@ -28,11 +27,6 @@ from papers.sakajiri.paper import (
 
 METHODS: tuple[Method, ...] = ("both", "buffer", "kernel-1", "kernel-4", "kernel-16")
 CLIENTS = tuple(TARGETS)
-
-
-def mean(outcomes: Sequence[Outcome], client: str, span: When) -> float:
-    """Mb/s of a client, the mean over the seeds."""
-    return fmean(outcome.series[client].mean(span(outcome)) for outcome in outcomes)
 
 
 def listed(values: Mapping[str, float]) -> str:
@@ -67,7 +61,7 @@ def _judged(
 ) -> Iterator[Claim]:
     """A finding for each method that every client has its target; the worst client's ratio is measured."""
     for case, found in outcomes.items():
-        of_target = {name: mean(found, name, span) / TARGETS[name] for name, span in spans.items()}
+        of_target = {name: over(found, (name,), span) / TARGETS[name] for name, span in spans.items()}
         worst = min(of_target.values())
         yield finding(
             study, f"{key}-{case.method}", f"{NAMES[case.method]}: every client has its target {when}",

@@ -13,6 +13,7 @@ from dataclasses import replace
 from functools import partial
 
 from groupflow.study.claims import Claim, finding
+from groupflow.study.experiment import grouped
 from papers.takano.claims import FAIR, HALF, NEAR
 from papers.takano.judge import Rule
 from papers.takano.outcome import Outcome
@@ -94,9 +95,7 @@ def _good(control: str, outcomes: Sequence[Outcome]) -> list[Claim]:
 
 
 def _some_threshold(outcomes: Sequence[Outcome]) -> list[Claim]:
-    by_threshold: dict[int, list[Outcome]] = {}
-    for outcome in outcomes:
-        by_threshold.setdefault(outcome.run.ecn or 0, []).append(outcome)
+    by_threshold = grouped(outcomes, lambda outcome: outcome.run.ecn or 0)
     fine = [threshold for threshold, runs in by_threshold.items() if all(map(good, runs))]
     note = f"thresholds good with all TCPs: {', '.join(map(str, fine)) or 'none'}; {GOOD}"
     return [

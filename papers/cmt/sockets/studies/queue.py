@@ -7,7 +7,7 @@ connections, hold with it.
 from pathlib import Path
 
 from groupflow.study.claims import Claim, restated
-from groupflow.study.drawing import PALE, save, subplots
+from groupflow.study.drawing import PALE, panel
 from papers.cmt.sockets import claims, figures, paper
 from papers.cmt.sockets.outcome import SIMULATION, Outcomes, runs
 
@@ -36,13 +36,11 @@ def _packets(chosen: paper.Open, outcomes: Outcomes) -> int:
 
 
 def _draw(path: Path, outcomes: Outcomes) -> None:
-    drawing, axis = subplots(figsize=(5.6, 3.6))
-    axis.axvspan(paper.BEST_FROM, paper.BEST_TO, color=PALE, alpha=0.4, label="the paper's shortest")
-    for number, (chosen, found) in enumerate(outcomes.items()):
-        figures.times(axis, found.row(paper.MIDDLE), f"{_packets(chosen, outcomes)} packets", number)
-    axis.set(xlabel="Connections, 32 KB each", ylabel="Time [s]", ylim=(0, HIGHEST_S))
-    axis.legend(title="queue")
-    save(drawing, path)
+    with panel(path, (5.6, 3.6), title="queue") as axis:
+        axis.axvspan(paper.BEST_FROM, paper.BEST_TO, color=PALE, alpha=0.4, label="the paper's shortest")
+        for number, (chosen, found) in enumerate(outcomes.items()):
+            figures.times(axis, found.row(paper.MIDDLE), f"{_packets(chosen, outcomes)} packets", number)
+        axis.set(xlabel="Connections, 32 KB each", ylabel="Time [s]", ylim=(0, HIGHEST_S))
 
 
 STUDY = SIMULATION.beyond(
