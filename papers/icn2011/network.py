@@ -84,7 +84,7 @@ def scenario(case: paper.Case, *, seconds: float = paper.SECONDS, seed: int = 1)
         )
         return replace(base, flows=flows)
     if case.method == "group":
-        return replace(base, sessions=tuple(_session(case, source) for source in case.sources))
+        return replace(base, sessions=tuple(session(case, source) for source in case.sources))
     mode = "e2e" if case.method == "e2e" else "n2n"
     splits = tuple(
         sim.SplitSession(
@@ -129,18 +129,13 @@ def flow_name(stream: str, member: str) -> str:
     return f"{stream}-{member}"
 
 
-def _session(case: paper.Case, source: str) -> sim.GroupSession:
+def session(case: paper.Case, source: str) -> sim.GroupSession:
     """A sender's group session."""
     messages = sim.Messages(paper.MESSAGE_BYTES, case.period_ns)
     id = paper.SENDERS.index(source) + 1
     return sim.GroupSession(
         id, source, case.receivers(source), size=0, sender_after_ns=JOIN_NS, messages=messages
     )
-
-
-def member_name(source: str, member: str) -> str:
-    """Name of a member in the group session of a sender."""
-    return f"session{paper.SENDERS.index(source) + 1}-{member}"
 
 
 def _link_delay_ns(case: paper.Case) -> int:

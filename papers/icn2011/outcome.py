@@ -12,7 +12,7 @@ from groupflow.study.experiment import Simulation, by_case, seeded
 from groupflow.study.files import Row
 from groupflow.study.pool import end_when_told
 from papers.icn2011 import network
-from papers.icn2011.network import AGENTS, MESSAGE, SWITCH_OF, flow_name, member_name
+from papers.icn2011.network import AGENTS, MESSAGE, SWITCH_OF, flow_name, session
 from papers.icn2011.paper import (
     BEYOND,
     FRAME_BYTES,
@@ -174,7 +174,7 @@ def last_hop(case: Case, source: str, member: str) -> str:
     if case.method == "unicast":
         return flow_name(source, member)
     if case.method == "group":
-        return member_name(source, member)
+        return session(case, source).member(member)
     if case.method == "members":
         return f"{source}-{case.overlay(source)[member]}-{member}"
     agent = "s1" if is_near(member) else "s2"
@@ -186,7 +186,7 @@ def _first_hops(case: Case, source: str) -> list[str]:
     if case.method == "unicast":
         return [flow_name(source, member) for member in case.receivers(source)]
     if case.method == "group":
-        return [member_name(source, source)]
+        return [session(case, source).member(source)]
     if case.method == "members":
         return [last_hop(case, source, to) for to, sender in case.overlay(source).items() if sender == source]
     return [f"{source}-{source}-{SWITCH_OF[source]}"]

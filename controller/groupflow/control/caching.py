@@ -158,8 +158,7 @@ class Caching:
         for branch in node.branches:
             if branch.isolated and (session.id, branch.member) in self.shares:
                 share, member = self.shares[session.id, branch.member], session.members[branch.member]
-                isolated = (s for s, who in session.record.isolated if who == member.id)
-                streams = max(1, len(set(isolated) - member.complete))
+                streams = max(1, len(session.isolated_from(member.id) - member.complete))
                 to = f"{self._topology.hosts[member.host].ip}:{member.udp_port}"
                 yield {"to": to, "rate": share.rate // streams, "bytes": share.bytes // streams}
 

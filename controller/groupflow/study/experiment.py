@@ -280,10 +280,8 @@ class Part:
             return
         self.measured[outcome.run] = outcome
         if self.complete:
-            name, rows = (
-                self.study.name,
-                [row for each in self.outcomes for row in self.simulation.rows(each)],
-            )
+            name = self.study.name
+            rows = [row for each in self.outcomes for row in self.simulation.rows(each)]
             write_rows(options.out / f"{name}.csv", rows)
             self.study.draw(options.out / f"{name}.png", self.simulation.group(self.outcomes))
 

@@ -1,12 +1,13 @@
 """The paper's claims about the tree, which are in words, against the measurements."""
 
 from collections.abc import Callable
+from operator import attrgetter
 from pathlib import Path
 from statistics import fmean
 from typing import TypeAlias
 
 from groupflow.study.claims import Claim, finding
-from groupflow.study.drawing import marked, save, subplots
+from groupflow.study.drawing import Axes, marked, save, subplots
 from groupflow.study.experiment import Simulation
 from papers.cmt.tree.runs import (
     CHURN_PERMILLE,
@@ -138,12 +139,14 @@ def _hosts(run: Run) -> float:
 def draw_sizes(path: Path, outcomes: Outcomes) -> None:
     """Draws four panels over the number of hosts: copies, delay, joins, churn."""
     drawing, ((copies, stretch), (joins, churn)) = subplots(2, 2, figsize=(9.6, 6.4))
+
+    def plot(panel: Axes, values: dict[float, float], label: str, number: int) -> None:
+        panel.plot(list(values), list(values.values()), label=label, **marked(number))
+
     for number, way in enumerate(WAYS):
-        values = means(outcomes, lambda o, way=way: o.ways[way].copies, lambda run: run.hosts)
-        copies.plot(list(values), list(values.values()), label=way, **marked(number))
+        plot(copies, _of(outcomes, way, lambda shape: shape.copies), way, number)
         if way != "multicast":
-            values = means(outcomes, lambda o, way=way: o.ways[way].stretch_mean, lambda run: run.hosts)
-            stretch.plot(list(values), list(values.values()), label=way, **marked(number))
+            plot(stretch, _of(outcomes, way, lambda shape: shape.stretch_mean), way, number)
     copies.set(xscale="log", yscale="log", xlabel="Hosts", ylabel="Copies of a packet on links")
     copies.legend()
     stretch.set(xscale="log", yscale="log", xlabel="Hosts", ylabel="Delay over unicast's, mean")
@@ -154,8 +157,7 @@ def draw_sizes(path: Path, outcomes: Outcomes) -> None:
         (messages, "messages_a_join", "messages", 2),
         (messages, "probes_a_join", "probes", 3),
     ):
-        values = means(outcomes, lambda o, name=name: getattr(o, name), lambda run: run.hosts)
-        panel.plot(list(values), list(values.values()), label=label, **marked(number))
+        plot(panel, means(outcomes, attrgetter(name), _hosts), label, number)
     joins.set(xscale="log", xlabel="Hosts", ylabel="Time to join [ms]", ylim=(0, 4500))
     messages.set(ylabel="Messages and probes a join", ylim=(0, 320))
     lines = [*joins.get_lines(), *messages.get_lines()]
@@ -164,12 +166,9 @@ def draw_sizes(path: Path, outcomes: Outcomes) -> None:
         ("repair_median_ms", "median", 0),
         ("repair_p95_ms", "one in twenty longer", 1),
     ):
-        values = means(
-            [o for o in outcomes if o.churn],
-            lambda o, name=name: getattr(o.churn, name),
-            lambda run: run.hosts,
+        plot(
+            churn, means([o for o in outcomes if o.churn], attrgetter(f"churn.{name}"), _hosts), label, number
         )
-        churn.plot(list(values), list(values.values()), label=label, **marked(number))
     churn.set(xscale="log", xlabel="Hosts", ylabel="Without a parent [ms]", ylim=(0, None))
     churn.legend(title="10 % of the hosts a minute")
     save(drawing, path)

@@ -59,7 +59,7 @@ def member_view(controller: Controller, session: Session, member: Member) -> sch
         switch=controller.topology.hosts[member.host].switch,
         next=heard.next if heard else 0,
         repairs=heard.repairs if heard else 0,
-        isolated=any(isolated == member.id for _, isolated in session.record.isolated),
+        isolated=bool(session.isolated_from(member.id)),
         target_bps=member.target,
         minimum_bps=member.minimum,
         share_bps=share.rate if share else None,

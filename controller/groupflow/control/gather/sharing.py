@@ -96,7 +96,7 @@ class Sharing(Service):
         links: dict[str, list[Member]] = {}
         for member in receivers:
             links.setdefault(member.host, []).append(member)
-            if self._is_isolated(member):
+            if self._manager.sessions[member.session].isolated_from(member.id):
                 agent = self._caching.agents[self._topology.hosts[member.host].switch]
                 links.setdefault(agent.host, []).append(member)
         shares: dict[Receiver, Share] = {}
@@ -172,10 +172,6 @@ class Sharing(Service):
                     self._caching.announce(session, stream, self._trees[stream])
         if self._round % REPEAT_ROUNDS == 0:
             self._caching.repeat()
-
-    def _is_isolated(self, member: Member) -> bool:
-        record = self._manager.sessions[member.session].record
-        return any(isolated == member.id for _, isolated in record.isolated)
 
 
 def _receiver(member: Member) -> Receiver:

@@ -118,6 +118,10 @@ class Session:
         isolated = frozenset(pair for pair in self.record.isolated if member not in pair)
         return Session(replace(self.record, isolated=isolated), members)
 
+    def isolated_from(self, member: int) -> set[int]:
+        """The sources for whose streams a receiver is too slow."""
+        return {source for source, isolated in self.record.isolated if isolated == member}
+
     def expired(self, now: float) -> bool:
         return self.record.expires is not None and now >= self.record.expires
 
