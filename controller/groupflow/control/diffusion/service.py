@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pydantic import TypeAdapter
 
 from groupflow.control.diffusion import bmv2_agent, plan, stability
-from groupflow.control.diffusion.coefficients import Coefficient, diffusion_coefficient
+from groupflow.control.diffusion.coefficients import Coefficient, alpha_coefficient, diffusion_coefficient
 from groupflow.control.diffusion.probing import Prober
 from groupflow.control.diffusion.readings import Reading, read_part
 from groupflow.control.diffusion.routes import Waypoint, flow_places, link_places, stream_places
@@ -161,10 +161,8 @@ class Diffusion(Service):
 
     def _complete(self, request: FlowRequest) -> FlowRequest:
         """The request with its defaults filled in. Raises Error if it cannot be granted at all."""
-        request_d, request_alpha = request.d_value, request.alpha_value
-        diffusion_coefficient(request_d, 10**6)
-        if not 1 <= request_alpha <= 2:
-            raise InvalidError(f"alpha {request.alpha} is out of range; give a number from 1 to 2")
+        diffusion_coefficient(request.d_value, 10**6)
+        alpha_coefficient(request.alpha_value)
         if any(flow.record.request == request for flow in self.flows.values()):
             raise Error(f"{request.name} is under control already; remove it first", Kind.CONFLICT)
         if request.kind != "session":

@@ -13,6 +13,7 @@ from groupflow.errors import UnavailableError, reason
 
 _VERSION_CALL = 0x80010001
 _REPLY = 2
+_SEQUENCE = 1
 _STOP, _I32, _I64, _TEXT = 0, 8, 10, 11
 _SECONDS = 5.0
 _LONGEST = 1 << 16
@@ -76,7 +77,7 @@ class ThriftClient:
         Raises UnavailableError.
         """
         try:
-            self._socket.sendall(b"".join(_message(method, 1, arguments) for method, arguments in calls))
+            self._socket.sendall(b"".join(_message(method, arguments) for method, arguments in calls))
             return [self._answer(method) for method, _ in calls]
         except (OSError, EOFError) as error:
             raise UnavailableError(f"BMv2 broke off: {error or 'connection closed'}") from None
@@ -115,9 +116,9 @@ class ThriftClient:
         return data
 
 
-def _message(method: str, sequence: int, arguments: tuple[Argument, ...]) -> bytes:
+def _message(method: str, arguments: tuple[Argument, ...]) -> bytes:
     name = method.encode()
-    data = struct.pack(">II", _VERSION_CALL, len(name)) + name + struct.pack(">i", sequence)
+    data = struct.pack(">II", _VERSION_CALL, len(name)) + name + struct.pack(">i", _SEQUENCE)
     for number, argument in enumerate(arguments, 1):
         if isinstance(argument, I32):
             data += struct.pack(">Bhi", _I32, number, argument.value)
