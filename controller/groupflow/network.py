@@ -21,14 +21,13 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 from groupflow.api import Client
-from groupflow.data import RUN_FOLDER
 from groupflow.errors import Error, InvalidError
 from groupflow.files import variants
 from groupflow.files.topology import load
 from groupflow.lab import registry
 from groupflow.model.topology import Host, Topology
 from groupflow.p4rt.connection import ask
-from groupflow.processes import Daemon, DaemonError
+from groupflow.processes import GROUPFLOW, Daemon, DaemonError
 
 if TYPE_CHECKING:
     from groupflow.lab.transfer import Transfer
@@ -135,7 +134,7 @@ class Network:
             if self._file is None:
                 (place / "topology.yaml").write_text(variants.render(self.topology))
             file = self._file or str(place / "topology.yaml")
-            command = [sys.executable, "-m", "groupflow.cli.main", "net", "up", file, *self._options]
+            command = [*GROUPFLOW, "net", "up", file, *self._options]
             daemon = Daemon(f"network {self.name}", command, place / "log")
             stack.callback(self._end, daemon)
             daemon.start()
@@ -213,31 +212,33 @@ class Network:
     def link(self, one: str, other: str, state: Literal["up", "down"] | None = None, **changes: str) -> None:
         """Changes the link between two nodes: `net.link("h1", "s1", rate="1mbit", delay="5ms", loss="1%")`,
         `net.link("s1", "s2", "down")`. Raises Error."""
+        from groupflow.lab.links import links_of
+
         try:
             link = self.topology.link_between(one, other)
         except KeyError:
             raise InvalidError(f"no link between {one} and {other}") from None
         change = ",".join(filter(None, (state, *(f"{key}={value}" for key, value in changes.items()))))
-        both = self.topology.switches.keys() >= {link.a.node, link.b.node}
-        for end in (link.a, link.b):
-            if end.node in self.topology.switches:  # between two, each emulates the frames that it sends
-                spec = f"{change},dir=out" if both else change
-                self._ask(end.node, {"op": "link", "port": end.port, "spec": spec})
+        links_of(self._up).change(link, change)
 
     def stats(self, switch: str) -> dict[str, Any]:
         """Counters, queues and drops of a switch, as `gfswitch stats --json` has them."""
-        return self._ask(switch, {"op": "stats", "reset": False})
+        from groupflow.lab.links import links_of
+
+        if self._up.switch != "gfswitch":
+            raise Error(f"{switch} is {self._up.switch}, which has no counters of its own")
+        return ask(links_of(self._up).sockets / f"{self[switch].name}.sock", {"op": "stats"})
 
     def check(self) -> None:
         """Raises Error if the network has ended."""
         if self._entry is not None and not Path(f"/proc/{self._entry.pid}").exists():
             raise Error(f"{self.name} has ended; see {self.folder}")
 
-    def _ask(self, switch: str, question: dict[str, object]) -> dict[str, Any]:
-        if self._entry is not None and self._entry.switch != "gfswitch":
-            raise Error(f"{switch} is {self._entry.switch}, which has neither links nor counters of its own")
-        socket = (RUN_FOLDER / f"{switch}.sock").relative_to("/")
-        return ask(Path("/proc", str(self[switch].pid), "root", socket), question)
+    @property
+    def _up(self) -> registry.Entry:
+        if self._entry is None:
+            raise InvalidError(f"{self.name} is not started")
+        return self._entry
 
     def _end(self, daemon: Daemon) -> None:
         from groupflow.lab.named import end

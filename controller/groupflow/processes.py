@@ -11,6 +11,7 @@ import logging
 import os
 import signal
 import subprocess
+import sys
 import time
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
@@ -22,6 +23,8 @@ from groupflow.errors import Error, reason
 
 log = logging.getLogger(__name__)
 
+GROUPFLOW = (sys.executable, "-m", "groupflow.cli.main")
+"""the command `groupflow`"""
 STOP_SECONDS = 3.0
 """from SIGTERM to SIGKILL; gfagent needs 0.3 s to leave its session"""
 _POLL_SECONDS = 0.01

@@ -5,7 +5,6 @@ import os
 import sys
 import warnings
 from dataclasses import asdict, replace
-from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, Never, TypeAlias
@@ -13,14 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Literal, Never, TypeAlias
 from groupflow.cli.common import Common, check_folder, check_output, on_stop, print_table
 from groupflow.cli.rest import Row, call, listed, print_json
 from groupflow.errors import Error, InvalidError, UsageError, reason
+from groupflow.lab.registry import FOLDER, Claim, Entry, find, running_networks
 from groupflow.model import ports
 from groupflow.model.fields import Help
 from groupflow.model.values import ListenAddress
 
 if TYPE_CHECKING:
-    from groupflow.lab.links import Links
     from groupflow.lab.named import Running
-    from groupflow.lab.registry import Claim, Entry
     from groupflow.model.topology import Topology
 
 DEFAULT_API = ("127.0.0.1", ports.API)
@@ -58,7 +56,6 @@ def up(
 ) -> None:
     """Start switches, controller, agents and hosts of a topology, until Ctrl-C or `net down`."""
     from groupflow.lab.network import UNSHARE, check_rights
-    from groupflow.lab.registry import Claim
 
     network = _asked(topology, p4, pcap)
     for folder, option in ((out, "--out"), (pcap, "--pcap")):
@@ -133,12 +130,11 @@ def _check_program(p4: Path) -> None:
         raise InvalidError(f"--p4 {p4}: no program; {wanted}")
 
 
-def _enter(claim: "Claim", asked: tuple[str, int] | None, *, controller: bool) -> Never:
+def _enter(claim: Claim, asked: tuple[str, int] | None, *, controller: bool) -> Never:
     """Takes the API's address, then goes on in namespaces of the network's own."""
     from groupflow.agents import api_token
     from groupflow.control.api.server import ApiError, listen
     from groupflow.lab.network import run_again
-    from groupflow.lab.registry import FOLDER
 
     # The network's own /run/groupflow hides the folders of names and of tokens.
     folder, claims = api_token.past_mounts(FOLDER)
@@ -184,13 +180,11 @@ def _started(up: "Running") -> str:
 
 def list_all(common: Common) -> None:
     """List the networks that run."""
-    from groupflow.lab.registry import running_networks
-
     rows = [asdict(each) if common.json else _row(each) for each in running_networks()]
     listed(common, rows, ("name", "topology", "switch", "switches", "hosts", "api", "pid"))
 
 
-def _row(entry: "Entry") -> Row:
+def _row(entry: Entry) -> Row:
     counts = {"switches": len(entry.switches), "hosts": len(entry.hosts)}
     return asdict(entry) | counts | {"api": entry.api or "-"}
 
@@ -205,8 +199,7 @@ def show(
     """Show a running network, or a topology's file with all that groupflow chose."""
     from groupflow.cli import status
     from groupflow.data import TOPOLOGIES
-    from groupflow.lab.links import COLUMNS
-    from groupflow.lab.registry import running_networks
+    from groupflow.lab.links import COLUMNS, links_of
 
     # The list of networks is root's; a file needs no root.
     is_file = bool({"/", "."} & set(network or "")) or (TOPOLOGIES / f"{network}.yaml").is_file()
@@ -219,7 +212,7 @@ def show(
             raise UsageError("--json: a topology is shown as YAML; leave it out")
         print(render(load(network), whole=True), end="")
         return
-    entry = _find(_one(network, common.net))
+    entry = find(_one(network, common.net))
     common = replace(common, net=entry.name)
     links = links_of(entry).rows()
     if common.json:
@@ -239,28 +232,10 @@ def show(
         status.show(common)
 
 
-def _tcp(entry: "Entry") -> dict[str, str | None]:
+def _tcp(entry: Entry) -> dict[str, str | None]:
     from groupflow.lab.host import tcp
 
-    return {name: tcp(launcher(entry, name)) for name in entry.hosts}
-
-
-def links_of(entry: "Entry") -> "Links":
-    """The links of a network that another process runs."""
-    from groupflow.data import RUN_FOLDER
-    from groupflow.files.topology import load
-    from groupflow.lab.controller_process import TOPOLOGY
-    from groupflow.lab.links import RECORD, Links
-
-    folder, root = Path(entry.folder), Path(f"/proc/{entry.pid}/root")
-    sockets = root / RUN_FOLDER.relative_to("/")
-    topology = load(folder / TOPOLOGY)
-    return Links(topology, entry.switch, folder / RECORD, sockets, root, partial(launcher, entry))
-
-
-def launcher(entry: "Entry", node: str) -> tuple[str, ...]:
-    """Words before a command that run it at a node of a network that another process runs."""
-    return ("mnexec", "-a", str(entry.hosts.get(node, entry.pid)))
+    return {name: tcp(entry.launcher(name)) for name in entry.hosts}
 
 
 def change(
@@ -272,9 +247,9 @@ def change(
     ] = (),
 ) -> None:  # fmt: skip
     """Change a link of a running network, or, without words, show all of them."""
-    from groupflow.lab.links import COLUMNS, asked
+    from groupflow.lab.links import COLUMNS, asked, links_of
 
-    links = links_of(_find(common.net))
+    links = links_of(find(common.net))
     chosen = links.topology.links
     if link:
         chosen, wanted = asked(links.topology, link)
@@ -292,7 +267,7 @@ def execute(
     """Run a program in a host, or beside the switches."""
     from groupflow.lab.host import environment
 
-    entry = _find(common.net)
+    entry = find(common.net)
     if not program:
         raise UsageError("no program; write: groupflow net exec h1 ping -c 3 10.0.2.1")
     if node not in entry.hosts and node not in entry.switches:
@@ -300,16 +275,15 @@ def execute(
         raise InvalidError(f"no node {node} in {entry.name}; nodes are {known}")
     if os.geteuid() != 0:
         raise Error("root is needed to enter a host; use sudo")
-    command = [*launcher(entry, node), *program]
+    command = [*entry.launcher(node), *program]
     os.execvpe(command[0], command, os.environ | environment(node))
 
 
 def down(common: Common, name: Name = None) -> None:
     """End a network."""
     from groupflow.lab.named import end
-    from groupflow.lab.registry import running_networks
 
-    entry = _find(_one(name, common.net))
+    entry = find(_one(name, common.net))
     gone = end(entry, _END_SECONDS, lambda: entry.name in {each.name for each in running_networks()})
     if not gone:
         raise Error(f"{entry.name} (pid {entry.pid}) does not end; see {entry.folder}")
@@ -319,12 +293,6 @@ def _one(name: str | None, net: str | None) -> str | None:
     if name and net:
         raise UsageError("--net: the network is named already; leave one out")
     return name or net
-
-
-def _find(name: str | None) -> "Entry":
-    from groupflow.lab.registry import find
-
-    return find(name)
 
 
 def play(

@@ -43,7 +43,7 @@ def trace(
     packets: Packets,
 ) -> None:
     """Show the way of packets through switches: headers, tables, queues, and the reason of a drop (root)."""
-    from groupflow.cli.net import links_of
+    from groupflow.lab.links import links_of
     from groupflow.lab.registry import find
     from groupflow.lab.tracing import FOLLOW_SECONDS, follow
     from groupflow.switch import explain

@@ -2,23 +2,21 @@
 
 import os
 import socket
-import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import Any, Self
 
 from groupflow.agents import api_token
 from groupflow.api import Client
 from groupflow.errors import Error
 from groupflow.files import variants
 from groupflow.lab import bmv2
+from groupflow.lab.links import TOPOLOGY
 from groupflow.lab.network import Network
-from groupflow.processes import Daemon
+from groupflow.processes import GROUPFLOW, Daemon
 
-TOPOLOGY = "topology.yaml"
-"""file of the network as it was read, in the folder of logs"""
 _READY_SECONDS = 20.0
 
 
@@ -54,15 +52,7 @@ class ControllerProcess:
         topology = folder / TOPOLOGY
         topology.write_text(variants.render(network.topology), encoding="utf-8")
         self.url = f"http://127.0.0.1:{port or free_port()}"
-        command = [
-            sys.executable,
-            "-m",
-            "groupflow.cli.main",
-            "controller",
-            "run",
-            "--topology",
-            str(topology),
-        ]
+        command = [*GROUPFLOW, "controller", "run", "--topology", str(topology)]
         command += ["--store", str(folder / "store.sqlite"), "--listen", self.url.removeprefix("http://")]
         for descriptor in sockets:
             command += ["--listen", f"fd:{descriptor}"]
@@ -93,11 +83,11 @@ class ControllerProcess:
 
     def wait_ready(self) -> None:
         """Returns when the API answers and every switch is reconciled. Raises DaemonError."""
-        self.daemon.wait_ready(self._switches_ready, _READY_SECONDS)
+        self.daemon.wait_ready(lambda: self._health() == "ok", _READY_SECONDS)
 
     def wait_answering(self) -> None:
         """Returns when the API answers, whatever the switches do. Raises DaemonError."""
-        self.daemon.wait_ready(self._answers, _READY_SECONDS)
+        self.daemon.wait_ready(lambda: self._health() is not None, _READY_SECONDS)
 
     def refuse(self) -> None:
         """Makes its addresses refuse connections, where no controller will answer any more."""
@@ -117,21 +107,16 @@ class ControllerProcess:
         return self.api.request("GET", path)
 
     def post(self, path: str, body: Mapping[str, object]) -> Mapping[str, object]:
-        return cast(Mapping[str, object], self.api.request("POST", path, body))
+        return self.api.request("POST", path, body)
 
     def delete(self, path: str) -> None:
         self.api.request("DELETE", path)
 
-    def _answers(self) -> bool:
+    def _health(self) -> str | None:
+        """The status of the switches; None: the API does not answer."""
         with suppress(Error):
-            self.get("/health")
-            return True
-        return False
-
-    def _switches_ready(self) -> bool:
-        with suppress(Error):
-            return self.api.request("GET", "/health")["status"] == "ok"
-        return False
+            return self.api.request("GET", "/health")["status"]
+        return None
 
 
 def free_port() -> int:
@@ -145,7 +130,8 @@ def start_rate_agents(network: Network, controller: ControllerProcess, logs: Pat
     for switch in network.topology.switches.values():
         words = ["switch", "bmv2-agent", switch.name, "--thrift", f"127.0.0.1:{bmv2.thrift_port(switch)}"]
         words += ["--iface", bmv2.tick_interfaces(switch)[1], "--api", controller.url]
-        command = [sys.executable, "-m", "groupflow.cli.main", *words]
-        daemon = Daemon(f"rate agent of {switch.name}", command, logs / f"agent-{switch.name}.log")
+        daemon = Daemon(
+            f"rate agent of {switch.name}", [*GROUPFLOW, *words], logs / f"agent-{switch.name}.log"
+        )
         network.start_daemon(daemon)
         daemon.wait_ready(lambda daemon=daemon: "ready" in daemon.output())

@@ -46,6 +46,24 @@ class LastingShell(Node):
         self.startShell()
         return True
 
+    def launcher(self) -> tuple[str, ...]:
+        """Words before a command that run it at this node; the command keeps the launcher's pid."""
+        return ("mnexec", "-a", str(self.pid)) if self.inNamespace else ()
+
+    def run(self, command: Sequence[str], timeout: float = 30.0) -> subprocess.CompletedProcess[str]:
+        """Runs a command at this node to its end."""
+        return subprocess.run(
+            [*self.launcher(), *command], capture_output=True, text=True, timeout=timeout, check=False
+        )
+
+    def run_script(self, script: str, what: str | None = None) -> None:
+        """Runs a shell's commands at this node to their end; an error calls them `what`. Raises
+        DaemonError."""
+        done = self.run(["sh", "-ec", script])
+        if done.returncode != 0:
+            why = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]
+            raise DaemonError(f"{self.name}: {what or script}: failed: {why}")
+
 
 class GroupHost(LastingShell, MininetHost):
     """A network namespace with the address, MAC and routes that the topology gives to the host."""
@@ -80,31 +98,13 @@ class GroupHost(LastingShell, MininetHost):
     def set_up(self) -> None:
         """Gives the interface its addresses and routes, and runs the topology's commands; call it when the
         host's link is made. Raises DaemonError."""
-        self.run_script(host_script(self.spec))
+        self.run_script(host_script(self.spec), "setting up its network")
         # Mininet's own commands (`pingall`, `iperf`, `h1 ping h2`) ask the interface for its address.
         interface: Any = self.intf(self.spec.interface)
         interface.ip, interface.prefixLen = str(self.spec.ip), str(self.spec.prefix)
         interface.mac = self.spec.mac
         for command in self.spec.commands:
             self.run_script(command)
-
-    def launcher(self) -> tuple[str, ...]:
-        """Words before a command that run it in this host; the command keeps the launcher's pid."""
-        return ("mnexec", "-a", str(self.pid))
-
-    def run(self, command: Sequence[str], timeout: float = 30.0) -> subprocess.CompletedProcess[str]:
-        """Runs a command in this host to its end."""
-        return subprocess.run(
-            [*self.launcher(), *command], capture_output=True, text=True, timeout=timeout, check=False
-        )
-
-    def run_script(self, script: str) -> None:
-        """Runs a shell's commands in this host to their end. Raises DaemonError."""
-        done = self.run(["sh", "-ec", script])
-        if done.returncode != 0:
-            what = script if script in self.spec.commands else "setting up its network"
-            why = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]
-            raise DaemonError(f"{self.name}: {what}: failed: {why}")
 
 
 def tcp(launcher: Sequence[str]) -> str | None:

@@ -17,14 +17,19 @@ from typing import Any, TypeAlias, cast
 
 from groupflow import units
 from groupflow.control.live.sockets import carries
+from groupflow.data import RUN_FOLDER
 from groupflow.errors import Error, InvalidError
+from groupflow.files.topology import load
 from groupflow.lab import kernel_link
+from groupflow.lab.registry import Entry
 from groupflow.model.topology import End, Link, Topology
 from groupflow.p4rt.connection import ControlError, NotRunningError, ask
 
 Row: TypeAlias = dict[str, object]
 RECORD = "links.json"
 """file of the changes, in the folder of logs"""
+TOPOLOGY = "topology.yaml"
+"""file of the network as it was read, in the folder of logs"""
 COLUMNS = ("link", "state", "rate", "delay", "loss", "queue", "interfaces")
 """of `Links.rows`"""
 _CHANGE = re.compile(r"(\w+)=(.*)|up|down")
@@ -196,6 +201,13 @@ class Links:
             if (after := json.dumps(changes)) != (before or "{}"):
                 file.truncate(0)
                 file.write(after)
+
+
+def links_of(entry: Entry) -> Links:
+    """The links of a network that another process runs."""
+    folder, root = Path(entry.folder), Path(f"/proc/{entry.pid}/root")
+    sockets = root / RUN_FOLDER.relative_to("/")
+    return Links(load(folder / TOPOLOGY), entry.switch, folder / RECORD, sockets, root, entry.launcher)
 
 
 def _kept(link: Link, changes: Mapping[str, str]) -> tuple[int, bool]:

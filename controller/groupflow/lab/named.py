@@ -21,7 +21,8 @@ from groupflow.errors import Error
 from groupflow.files import variants
 from groupflow.lab import own_program, split
 from groupflow.lab.console import Left
-from groupflow.lab.controller_process import TOPOLOGY, ControllerProcess
+from groupflow.lab.controller_process import ControllerProcess
+from groupflow.lab.links import TOPOLOGY
 from groupflow.lab.network import Network, SwitchKind, hand_over, make_folder, processes_in, running
 from groupflow.lab.registry import Claim, Entry
 from groupflow.model import ports

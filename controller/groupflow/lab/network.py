@@ -8,7 +8,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -28,7 +27,7 @@ from groupflow.lab.leftovers import Reservation, delete_interfaces
 from groupflow.lab.links import RECORD, Links
 from groupflow.lab.p4switch import P4Switch
 from groupflow.model.topology import Topology
-from groupflow.processes import Daemon
+from groupflow.processes import GROUPFLOW, Daemon
 
 log = logging.getLogger(__name__)
 
@@ -61,10 +60,9 @@ class Network:
         self._reservation = reservation
         self.kind: SwitchKind = kind
         (record := folder / RECORD).unlink(missing_ok=True)
-        self.links = Links(topology, kind, record, RUN_FOLDER, Path("/"), self._launcher)
-
-    def _launcher(self, node: str) -> tuple[str, ...]:
-        return self.hosts[node].launcher() if node in self.hosts else ()
+        self.links = Links(
+            topology, kind, record, RUN_FOLDER, Path("/"), lambda node: mininet[node].launcher()
+        )
 
     def gfswitch(self, name: str) -> GfSwitch:
         switch = self.switches[name]
@@ -247,8 +245,7 @@ def run_again(arguments: Sequence[str], environment: Mapping[str, str], keep: Se
     stay open. The pid stays."""
     for descriptor in keep:
         os.set_inheritable(descriptor, True)
-    again = [sys.executable, "-m", "groupflow.cli.main", *arguments]
-    command = [*UNSHARE, "sh", "-ec", _IN_NAMESPACES, "sh", *again]
+    command = [*UNSHARE, "sh", "-ec", _IN_NAMESPACES, "sh", *GROUPFLOW, *arguments]
     os.execvpe(command[0], command, {**os.environ, **environment})
 
 

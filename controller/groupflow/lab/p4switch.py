@@ -5,7 +5,6 @@
 # (Mininet has no types.)
 
 import socket
-import subprocess
 from abc import abstractmethod
 from pathlib import Path
 from typing import Any
@@ -56,12 +55,6 @@ class P4Switch(LastingShell, MininetSwitch):
         for port in self.spec.ports:
             self.run_script(interface_script(self.spec.interface(port)), f"setting up port {port}")
         self.launch()
-
-    def run_script(self, script: str, what: str) -> None:
-        """Runs a shell's commands in the switch's namespace to their end. Raises DaemonError."""
-        done = subprocess.run(["sh", "-ec", script], capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            raise DaemonError(f"{self.name}: {what} failed: {done.stderr.strip()}")
 
     def stop(self, deleteIntfs: bool = False) -> None:  # noqa: N803 (Mininet's name)
         self.daemon.stop()

@@ -8,7 +8,6 @@ import asyncio
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
@@ -27,7 +26,7 @@ from groupflow.lab.controller_process import ControllerProcess, SessionAccess
 from groupflow.lab.host import GroupHost
 from groupflow.lab.named import Running, Supervision, joined
 from groupflow.model.topology import Topology
-from groupflow.processes import Daemon, DaemonError
+from groupflow.processes import GROUPFLOW, Daemon, DaemonError
 
 IPERF_SECONDS = 3
 _PATIENCE = 60
@@ -152,9 +151,7 @@ class Prompt(Console):
             environment["GROUPFLOW_API"] = self._controller.url
         elif words[:1] != ("net",) and words[:2] != ("switch", "trace"):
             raise Error(_NO_CONTROLLER)
-        self.run_program(
-            [sys.executable, "-m", "groupflow.cli.main", *words], env=environment, timeout=seconds
-        )
+        self.run_program([*GROUPFLOW, *words], env=environment, timeout=seconds)
 
     def refuse(self, text: str) -> None:
         """Tells of an error, unless the supervision told of the same end."""

@@ -38,6 +38,10 @@ class Entry:
     folder: str
     """logs and the controller's store"""
 
+    def launcher(self, node: str) -> tuple[str, ...]:
+        """Words before a command that run it at a node."""
+        return ("mnexec", "-a", str(self.hosts.get(node, self.pid)))
+
 
 class Claim:
     """A name, held until this process or the block of `with` ends; its descriptors outlive an exec."""

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import random
-import sys
 import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -17,12 +16,11 @@ from groupflow.agents.errors import AgentError
 from groupflow.errors import Error
 from groupflow.lab.network import Network
 from groupflow.model import ports
-from groupflow.processes import program
+from groupflow.processes import GROUPFLOW, program
 from groupflow.tree.members import TreeRecvOptions
 
 PORT = ports.TREE
 """port of the dispatchers"""
-_TREE = (sys.executable, "-m", "groupflow.cli.main", "tree")
 _PATIENCE_S = 30.0
 
 
@@ -46,7 +44,7 @@ class Dispatchers:
         """Starts the process. Raises Error."""
         words = ["serve", "--token-file", str(self._token), "--listen", f"0.0.0.0:{PORT}", "--json"]
         words += ["--store", str(self._store), *(["--plain"] if plain else []), *self._words]
-        process = await stack.enter_async_context(program(self._launcher, [*_TREE, *words]))
+        process = await stack.enter_async_context(program(self._launcher, [*GROUPFLOW, "tree", *words]))
         assert process.stdout
         async with asyncio.timeout(_PATIENCE_S):
             line = (await process.stdout.readline()).decode()
@@ -61,7 +59,7 @@ class Dispatchers:
         """The tree as `groupflow tree show` has it. Raises Error."""
         known = ["--plain"] if self.pin is None else ["--tls-pin", self.pin]
         words = ["show", "--to", f"127.0.0.1:{PORT}", "--token-file", str(self._token), *known, "--json"]
-        async with program(self._launcher, [*_TREE, *words]) as process:
+        async with program(self._launcher, [*GROUPFLOW, "tree", *words]) as process:
             assert process.stdout
             async with asyncio.timeout(_PATIENCE_S):
                 text = await process.stdout.read()

@@ -19,7 +19,6 @@ from groupflow.cli.completion import whole
 from groupflow.cli.main import build_parser, main
 from groupflow.cli.table import commands
 from groupflow.errors import Error, InvalidError, Kind, UnavailableError
-from groupflow.lab import registry
 
 
 def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
@@ -299,7 +298,7 @@ def test_a_topology_is_shown_to_whoever_may_not_list_networks(
         raise Error("networks are root's; use sudo")
 
     monkeypatch.setattr("os.geteuid", lambda: 1000)
-    monkeypatch.setattr(registry, "running_networks", refused)
+    monkeypatch.setattr("groupflow.cli.net.running_networks", refused)
     assert main(["net", "show", "star"]) == 0 and "name: star" in capsys.readouterr().out
     assert main(["net", "show", "none.yaml"]) == 4 and "no such file" in capsys.readouterr().err
     assert main(["net", "show", "hall"]) == 1 and "networks are root's" in capsys.readouterr().err
