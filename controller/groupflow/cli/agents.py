@@ -3,9 +3,9 @@
 from typing import Annotated, Any, Literal
 
 from groupflow import units
-from groupflow.cli.common import Common, print_pairs
+from groupflow.cli.common import Common
 from groupflow.cli.frame import Given
-from groupflow.cli.rest import Row, call, listed, print_json
+from groupflow.cli.rest import Row, answered, call, listed
 from groupflow.errors import UsageError
 from groupflow.model.agent import AgentBounds
 from groupflow.model.fields import Help
@@ -33,10 +33,7 @@ def change(
         raise UsageError("nothing to set; give --bytes, --rate or --hosts")
     body = {"kind": kind, "name": name, "bounds": bounds}
     found = call(common, "PUT", "/agents/bounds", body=body)
-    if common.json:
-        print_json(found)
-    else:
-        print_pairs({"agent": f"{kind} {name}", "bound": _bound_text({"bounds": found})})
+    answered(common, found, {"agent": f"{kind} {name}", "bound": _bound_text({"bounds": found})})
 
 
 def row(agent: Row) -> Row:

@@ -8,8 +8,7 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 from groupflow.agents.bone.options import HUB_HTTP, HubOptions, RimOptions
-from groupflow.cli.common import Common, check_folder, log_to_stderr, on_stop
-from groupflow.cli.transfer import ended
+from groupflow.cli.common import Common, check_folder, log_to_stderr, on_stop, shown
 from groupflow.errors import Error, Kind
 from groupflow.model.fields import Help
 
@@ -22,38 +21,36 @@ _POLL_S = 0.5
 To: TypeAlias = Annotated[str, Help("address of the hub or rim", "HOST:PORT")]
 
 
-def hub(common: Common, *, options: HubOptions) -> int:
+def hub(common: Common, *, options: HubOptions) -> None:
     """Send new files of a folder, files that a rim asks for, and ordered files, until stopped."""
-    return _run(options, common)
+    _run(options, common)
 
 
-def rim(common: Common, *, options: RimOptions) -> int:
+def rim(common: Common, *, options: RimOptions) -> None:
     """Cache the files that a hub sends and serve them over HTTP, until stopped."""
-    return _run(options, common)
+    _run(options, common)
 
 
-def _run(options: HubOptions | RimOptions, common: Common) -> int:
+def _run(options: HubOptions | RimOptions, common: Common) -> None:
     check_folder(options.folder, "--dir")
     log_to_stderr(max(common.level, 30) if not common.verbose else common.level)
-    return ended(_stay(replace(options, orders=common.api is not None), common))
+    asyncio.run(_stay(replace(options, orders=common.api is not None), common))
 
 
 async def _stay(options: HubOptions | RimOptions, common: Common) -> None:
     from groupflow.agents.agent_process import AgentProcess
     from groupflow.agents.bone.registration import bone_registered
 
-    def show(event: "Event") -> None:
-        if event.name == "holds":  # for the controller, each second
-            return
-        if common.json:
-            print(event.json(), flush=True)
-        elif not common.quiet and (line := describe(event)) is not None:
-            print(f"bone: {line}", file=sys.stderr, flush=True)
+    show = shown(common, "bone", describe)
+
+    def hear(event: "Event") -> None:
+        if event.name != "holds":  # for the controller, each second
+            show(event)
 
     stop = asyncio.Event()
     on_stop(stop.set)
     async with (
-        AgentProcess(options, on_event=show, piped_input=options.orders) as agent,
+        AgentProcess(options, on_event=hear, piped_input=options.orders) as agent,
         bone_registered(agent, common.api),
     ):
         await agent.until(stop)

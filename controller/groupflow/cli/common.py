@@ -3,12 +3,17 @@
 import asyncio
 import logging
 import signal
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from groupflow.errors import InvalidError, UsageError
 from groupflow.model.values import URL
+
+if TYPE_CHECKING:
+    from groupflow.agents.events import Event
 
 EVERYWHERE = (
     ("--json", None, "print JSON"),
@@ -105,6 +110,18 @@ def on_stop(call: Callable[[], object]) -> None:
     """Makes Ctrl-C and SIGTERM run `call` instead of ending this process. To be called in the event loop."""
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, call)
+
+
+def shown(common: Common, who: str, describe: Callable[["Event"], str | None]) -> Callable[["Event"], None]:
+    """Prints each event: as JSON, or for people what `describe` says of it; None: nothing."""
+
+    def show(event: "Event") -> None:
+        if common.json:
+            print(event.json(), flush=True)
+        elif not common.quiet and (line := describe(event)) is not None:
+            print(f"{who}: {line}", file=sys.stderr, flush=True)
+
+    return show
 
 
 def print_table(rows: Iterable[Mapping[str, object]], columns: Sequence[str]) -> None:

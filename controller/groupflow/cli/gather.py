@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated
 from groupflow import units
 from groupflow.agents.gather.options import GatherSendOptions, ServeOptions
 from groupflow.cli.access import PLAIN, Certificate, Pin, check_pem, needed
-from groupflow.cli.common import Common, check_folder, log_to_stderr, on_stop
+from groupflow.cli.common import Common, check_folder, log_to_stderr, on_stop, shown
 from groupflow.cli.frame import one_of
-from groupflow.cli.transfer import check_file, ended
+from groupflow.cli.transfer import check_file
 from groupflow.errors import InvalidError, UsageError
 from groupflow.model import ports
 from groupflow.model.fields import Help
@@ -119,39 +119,32 @@ async def _serve(director: "Director", options: ServeOptions, common: Common) ->
 
     stop = asyncio.Event()
     on_stop(stop.set)
-    show = _print_json if common.json else _print_nothing if common.quiet else _print_line
-    async with GatherService(director, options, on_event=show) as service:
+    async with GatherService(director, options, on_event=shown(common, "gather", _line)) as service:
         await service.ready()
         await service.agent.until(stop)
 
 
-def _print_json(event: "Event") -> None:
-    print(event.json(), flush=True)
-
-
-def _print_nothing(_: "Event") -> None:
-    pass
-
-
-def _print_line(event: "Event") -> None:
-    """Prints a line for each event that is news for a person."""
+def _line(event: "Event") -> str | None:
+    """A line for each event that is news for a person."""
     match event.name:
         case "ready":
             pin = event.fields.get("tls_pin")
             known = "not encrypted" if pin is None else f"clients know it by --tls-pin {pin}"
-            line = f"listening at {event.text('addr')}:{event.integer('port')}, {known}"
+            return f"listening at {event.text('addr')}:{event.integer('port')}, {known}"
         case "stream_started":
-            line = f"{event.text('client')}: stream {event.text('stream')} from byte {event.integer('from')}"
+            return f"{event.text('client')}: stream {event.text('stream')} from byte {event.integer('from')}"
         case "stream_ended":
-            line = f"{event.text('client')}: {event.text('outcome')}, {event.integer('bytes')} bytes"
+            return f"{event.text('client')}: {event.text('outcome')}, {event.integer('bytes')} bytes"
         case "refused":
-            line = f"refused {event.text('peer')}: {event.text('text')}"
+            return f"refused {event.text('peer')}: {event.text('text')}"
+        case "complete":
+            took = units.show_seconds(event.number("seconds"))
+            return f"complete, {event.integer('bytes')} bytes in {took}"
         case _:
-            return
-    print(f"gather: {line}", file=sys.stderr, flush=True)
+            return None
 
 
-def send(common: Common, *, options: GatherSendOptions, pin: Pin) -> int:
+def send(common: Common, *, options: GatherSendOptions, pin: Pin) -> None:
     """Send a file, or stdin, to a server that gathers."""
     check_file(options.file, pipes=True)
     if options.tls_ca is not None:
@@ -161,19 +154,13 @@ def send(common: Common, *, options: GatherSendOptions, pin: Pin) -> int:
     else:
         options = replace(options, tls_pin=None if options.tls_ca else pin.given)
     needed(options.token)
-    return ended(_send(options, common))
+    asyncio.run(_send(options, common))
 
 
 async def _send(options: GatherSendOptions, common: Common) -> None:
     from groupflow.agents.agent_process import AgentProcess
 
-    def show(event: "Event") -> None:
-        if common.json:
-            _print_json(event)
-        elif event.name == "complete" and not common.quiet:
-            took = units.show_seconds(event.number("seconds"))
-            print(f"gather: complete, {event.integer('bytes')} bytes in {took}", file=sys.stderr)
-
+    show = shown(common, "gather", lambda event: _line(event) if event.name == "complete" else None)
     async with AgentProcess(options, on_event=show, inherit_input=options.file is None) as agent:
         on_stop(lambda: agent.signal(SIGTERM))
         await agent.finish()

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Annotated, TypeAlias
 
 from groupflow import units
-from groupflow.cli.common import Common, print_pairs
+from groupflow.cli.common import Common
 from groupflow.cli.frame import Given, token_in
-from groupflow.cli.rest import Row, answered, call, listed, print_json
+from groupflow.cli.rest import Row, answered, call, listed
 from groupflow.errors import InvalidError, UsageError
 from groupflow.model.client import Client, GatherSettings
 from groupflow.model.fields import Help
@@ -59,10 +59,7 @@ def create(
     added = call(common, "POST", "/gather/clients", body=body)
     if token_file is None:
         added["token"] = token
-    if common.json:
-        print_json(added)
-    else:
-        print_pairs({"client": added["name"], "token": "as in the file" if token_file else token})
+    answered(common, added, {"client": added["name"], "token": "as in the file" if token_file else token})
 
 
 def change(

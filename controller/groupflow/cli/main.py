@@ -96,7 +96,7 @@ def build_parser() -> Parser:
     nouns = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=Parser, title="commands",
                                    prog="groupflow")  # fmt: skip
     for noun in NOUNS:
-        below = nouns.add_parser(noun.name, help=noun.summary, description=f"{_sentence(noun.summary)}")
+        below = nouns.add_parser(noun.name, help=noun.summary, description=_sentence(noun.summary))
         below.later = partial(_add_verbs, noun)
     for verb in ALONE:
         _add_verb(nouns, "", verb)

@@ -41,12 +41,12 @@ def client(common: Common) -> "Client":
     return Client(api_of(common), option="--api")
 
 
-def answered(common: Common, found: Row) -> None:
-    """Prints one object: a line for each value, or JSON."""
+def answered(common: Common, found: Row, pairs: Row | None = None) -> None:
+    """Prints one object: a line for each value, or for each of `pairs` instead; or JSON."""
     if common.json:
         print_json(found)
     else:
-        print_pairs(found)
+        print_pairs(found if pairs is None else pairs)
 
 
 def listed(common: Common, rows: Rows, columns: Sequence[str], row: Callable[[Row], Row] = dict) -> None:

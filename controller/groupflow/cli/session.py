@@ -8,7 +8,7 @@ from typing import Annotated, Literal, TypeAlias
 from groupflow import units
 from groupflow.cli.common import Common, print_pairs, print_table
 from groupflow.cli.frame import Given
-from groupflow.cli.rest import Row, Rows, call, listed, print_json
+from groupflow.cli.rest import Row, Rows, answered, call, listed, print_json
 from groupflow.errors import UsageError
 from groupflow.model.fields import Help, Port, Range
 from groupflow.model.session import MemberTargets, SessionSettings, TcpSettings
@@ -98,15 +98,12 @@ def create(
     if tcp_port:
         body["tcp"] = {"ports": tcp_port, **tcp}
     found = call(common, "POST", "/sessions", body)
-    if common.json:
-        print_json(found)
-        return
     more: Row = {}
     if found["tcp"]:
         more["address"] = _address(found["tcp"])
         if found["tcp"]["budget"]:
             more["agents"] = found["tcp"]["agents"]
-    print_pairs({"session": found["id"], "token": found["tokens"]["join"], **more})
+    answered(common, found, {"session": found["id"], "token": found["tokens"]["join"], **more})
 
 
 def change(

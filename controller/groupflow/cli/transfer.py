@@ -2,11 +2,9 @@
 
 import asyncio
 import sys
-from collections.abc import Coroutine
 from dataclasses import replace
 from pathlib import Path
 from signal import SIGTERM
-from typing import Any
 
 from groupflow.agents.agent_process import AgentProcess
 from groupflow.agents.events import Event
@@ -33,10 +31,10 @@ def recv(common: Common, session: Session, *, options: RecvOptions) -> int:
     return run_transfer(options, common)
 
 
-def join(common: Common, session: Session, *, options: MemberOptions) -> int:
+def join(common: Common, session: Session, *, options: MemberOptions) -> None:
     """Let a program that listens on this host take the streams of a TCP session, until stopped."""
     _check_token(options)
-    return ended(_stay(options, common))
+    asyncio.run(_stay(options, common))
 
 
 def _check_token(options: SendOptions | RecvOptions | MemberOptions) -> None:
@@ -61,12 +59,7 @@ def check_file(path: Path | None, *, pipes: bool = False) -> None:
 
 def run_transfer(options: RoleOptions, common: Common) -> int:
     """Runs gfagent until the stream is complete. Returns the command's exit code."""
-    return ended(_transfer(options, common))
-
-
-def ended(work: Coroutine[Any, Any, int | None]) -> int:
-    """Runs work that starts agents to its end. Returns the exit code, 0 for None."""
-    return asyncio.run(work) or 0
+    return asyncio.run(_transfer(options, common))
 
 
 async def _transfer(options: RoleOptions, common: Common) -> int:

@@ -14,7 +14,7 @@ from groupflow.agents.events import Event
 from groupflow.agents.options import RecvOptions, RoleOptions, SendOptions, own_name
 from groupflow.cli.access import Pin, needed
 from groupflow.cli.common import Common, check_output, log_to_stderr, on_stop
-from groupflow.cli.transfer import check_file, ended, report_lost, run_transfer
+from groupflow.cli.transfer import check_file, report_lost, run_transfer
 from groupflow.errors import UsageError
 from groupflow.model.fields import FiniteRate, Help, Range
 from groupflow.model.values import Secret, SessionId
@@ -86,7 +86,7 @@ def island(
         receiving = TreeRecvOptions(start="start", parallel=parallel, **shared)
         sending = SendOptions(members=members, rate=rate, **member)
     sides = ("tree", f"session {session}") if outward else (f"session {session}", "tree")
-    return ended(_pass_on(receiving, sending, sides, common))
+    return asyncio.run(_pass_on(receiving, sending, sides, common))
 
 
 async def _pass_on(
