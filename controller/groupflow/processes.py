@@ -188,18 +188,13 @@ def _cause(line: str) -> str:
 
 @asynccontextmanager
 async def program(
-    launcher: Sequence[str],
-    command: Sequence[str],
-    *,
-    piped_input: bool = False,
-    errors: int | None = DEVNULL,
+    launcher: Sequence[str], command: Sequence[str], *, errors: int | None = DEVNULL
 ) -> AsyncGenerator[Process]:
     """Runs a program for the time of the block, with a pipe as its stdout.
 
     `errors` None: its messages go to the stderr of this process.
     """
-    stdin = PIPE if piped_input else DEVNULL
-    process = await started(launcher, command, stdin=stdin, stdout=PIPE, stderr=errors)
+    process = await started(launcher, command, stdin=DEVNULL, stdout=PIPE, stderr=errors)
     try:
         yield process
     finally:

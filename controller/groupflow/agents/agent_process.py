@@ -217,9 +217,6 @@ class AgentProcess:
         except EventError:
             self._messages.append(line.decode(errors="replace").strip())
             return
-        self._happened(event)
-
-    def _happened(self, event: Event) -> None:
         self.latest[event.name] = event
         self._arrived.setdefault(event.name, asyncio.Event()).set()
         if self._on_event is not None:

@@ -20,11 +20,11 @@ _ENDS = re.compile(r"(\.ends|links\[[0-9]+\])$")
 _RANGE = re.compile(r"([0-9]{1,9})\.\.([0-9]{1,9})")
 
 
-def expand(value: object, key: str = "text") -> object:
-    """The value without ranges; `key` names it in refusals. Raises Refused."""
-    expanded = _expand(value, key)
+def expand(value: object) -> object:
+    """The value without ranges. Raises Refused."""
+    expanded = _expand(value, "text")
     if (text := next(_texts(expanded), None)) is not None:
-        refuse(key, f"{text!r} is a range where nothing is repeated; write one in the name, too")
+        refuse("text", f"{text!r} is a range where nothing is repeated; write one in the name, too")
     return expanded
 
 

@@ -11,10 +11,10 @@ import os
 import signal
 import socket
 import subprocess
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Self, cast
+from typing import IO, Self
 
 from groupflow.data import RUN_FOLDER
 from groupflow.errors import InvalidError
@@ -34,8 +34,7 @@ class Reservation:
 
     def __enter__(self) -> Self:
         self._folder.mkdir(parents=True, exist_ok=True)
-        with (self._folder / "lock").open("a") as alone:
-            fcntl.flock(alone, fcntl.LOCK_EX)  # one run at a time checks and claims
+        with alone(self._folder):
             for path in sorted(self._folder.glob("*.json")):
                 self._inspect(path)
             taken = [name for name in self._interfaces if interface_exists(name)]
@@ -82,6 +81,18 @@ class Reservation:
             raise InvalidError(
                 f"interface {min(shared)} belongs to another run (pid {pid}); end that run, or wait for it"
             )
+
+
+@contextmanager
+def alone(folder: Path) -> Generator[None]:
+    """One process at a time looks at the files of a folder and claims what they name."""
+    try:
+        file = (folder / "lock").open("a")
+    except PermissionError:
+        raise InvalidError("networks are root's; use sudo") from None
+    with file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def lock(file: IO[str]) -> bool:
@@ -132,9 +143,7 @@ def _remove_leftovers(path: Path) -> None:
 def _read(path: Path) -> tuple[list[str], list[tuple[int, int]]]:
     """Interfaces and (pid, start time) of a run; none when the run died before it wrote its file."""
     try:
-        form = cast(dict[str, object], json.loads(path.read_text()))
-        interfaces = list(cast(list[str], form["interfaces"]))
-        processes = [(pid, started) for pid, started in cast(list[tuple[int, int]], form["processes"])]
+        form = json.loads(path.read_text())
+        return list(form["interfaces"]), [(pid, started) for pid, started in form["processes"]]
     except (ValueError, KeyError, TypeError):
         return [], []
-    return interfaces, processes

@@ -1,18 +1,16 @@
 """The networks that run on this machine, by name: a file each, which the running network keeps locked."""
 
-import fcntl
 import json
 import os
 import re
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Self, cast
+from typing import Self
 
 from groupflow.data import RUN_FOLDER
 from groupflow.errors import InvalidError
-from groupflow.lab.leftovers import lock
+from groupflow.lab.leftovers import alone, lock
 
 FOLDER = RUN_FOLDER / "networks"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}")
@@ -60,7 +58,7 @@ class Claim:
             return
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         path = folder / f"{name}.json"
-        with _alone(folder):
+        with alone(folder):
             self._file = path.open("a+")
             if not lock(self._file):
                 raise InvalidError(
@@ -95,7 +93,7 @@ def running_networks(folder: Path = FOLDER) -> list[Entry]:
     if not folder.exists():
         return []
     found: list[Entry] = []
-    with _alone(folder):
+    with alone(folder):
         for path in sorted(folder.glob("*.json")):
             with path.open("a+") as file:
                 if lock(file):
@@ -120,26 +118,12 @@ def find(name: str | None, folder: Path = FOLDER) -> Entry:
     )
 
 
-@contextmanager
-def _alone(folder: Path) -> Generator[None]:
-    """One process at a time looks at the files and claims a name."""
-    try:
-        file = (folder / "lock").open("a")
-    except PermissionError:
-        raise InvalidError("networks are root's; use sudo") from None
-    with file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
-
-
 def _read(path: Path) -> Entry | None:
     """The entry in a file; None: the network is still being built."""
     try:
-        form = cast(dict[str, object], json.loads(path.read_text()))
-        entry = Entry(**form)  # pyright: ignore[reportArgumentType]
+        return Entry(**json.loads(path.read_text()))
     except (ValueError, TypeError):
         return None
-    return entry
 
 
 def _pid(path: Path) -> str:

@@ -68,7 +68,9 @@ class Follower:
         return found
 
     def _is_wanted(self, switch: str, trace: Trace, now: float) -> bool:
-        found = next((copy for copy in self._copies if _belongs(copy, switch, trace)), None)
+        at = (switch, trace["port"])
+        here = (copy for copy in self._copies if (copy.switch, copy.port) == at)
+        found = next((copy for copy in here if copy.key in trace["packet"]), None)
         if found is not None:
             self._copies.remove(found)
         elif self._left and (self._apart or self._enters(switch, trace["port"])):
@@ -99,10 +101,6 @@ class Follower:
                 yield _Copy(end.node, end.port, key, switch, now + FOLLOW_SECONDS)
         for each in branch["copies"]:
             yield from self._sent(switch, trace, each, now)
-
-
-def _belongs(copy: _Copy, switch: str, trace: Trace) -> bool:
-    return (copy.switch, copy.port) == (switch, trace["port"]) and copy.key in trace["packet"]
 
 
 def follow(

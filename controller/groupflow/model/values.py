@@ -1,6 +1,7 @@
 """Values as they are written on the command line: addresses, sessions, shares; and options of other names."""
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from ipaddress import IPv4Address
 from typing import Annotated, TypeAlias
@@ -83,8 +84,14 @@ def _time(text: object) -> int:
     return 0 if text == "0" else units.parse_delay(text, most_s=10**8)
 
 
+def _written(parse: Callable[[object], float], unit: int, example: str = "3s") -> Written:
+    """A time as people write it, kept as a number of `unit` ns."""
+    cure = f"a time with its unit, as in '{example}'"
+    return Written(parse, cure, _TEXT, "TIME", lambda count: units.format_delay(round(count * unit)))
+
+
 def _span(unit: int) -> Written:
-    """A time as people write it, kept as a whole number of `unit` ns."""
+    """A time that is a whole number of `unit` ns."""
 
     def parse(text: object) -> int:
         count, rest = divmod(_time(text), unit)
@@ -92,21 +99,12 @@ def _span(unit: int) -> Written:
             raise units.UnitError(f"{text!r} is finer than {units.format_delay(unit)}; write a longer time")
         return count
 
-    return Written(
-        parse,
-        "a time with its unit, as in '3s'",
-        _TEXT,
-        "TIME",
-        lambda count: units.format_delay(count * unit),
-    )
+    return _written(parse, unit)
 
 
 Seconds: TypeAlias = Annotated[int, _span(10**9)]
 Millis: TypeAlias = Annotated[int, _span(10**6)]
-SPAN = Written(
-    lambda text: _time(text) / 10**9, "a time with its unit, as in '3s'", _TEXT, "TIME",
-    lambda seconds: units.format_delay(round(seconds * 10**9)),
-)  # fmt: skip
+SPAN = _written(lambda text: _time(text) / 10**9, 10**9)
 Span: TypeAlias = Annotated[float, SPAN]
 """seconds"""
 
@@ -118,13 +116,10 @@ def _interval(text: object) -> float:
     return seconds
 
 
-INTERVAL = Written(_interval, SPAN.cure, _TEXT, "TIME", SPAN.show)
+INTERVAL = _written(_interval, 10**9)
 Interval: TypeAlias = Annotated[float, INTERVAL]
 """seconds, above 0"""
-FRACTION_MS = Written(
-    lambda text: _time(text) / 10**6, "a time with its unit, as in '5ms'", _TEXT, "TIME",
-    lambda ms: units.format_delay(round(ms * 10**6)),
-)  # fmt: skip
+FRACTION_MS = _written(lambda text: _time(text) / 10**6, 10**6, "5ms")
 FractionMs: TypeAlias = Annotated[float, FRACTION_MS]
 """milliseconds, also parts of one"""
 SessionId: TypeAlias = Annotated[int, SESSION]

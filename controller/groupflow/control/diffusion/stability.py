@@ -27,9 +27,9 @@ BOUNDED_D = Fraction(1, 3)
 ANGLES = 180
 
 
-def growth(d: float, alpha: float = 1.0, angles: int = ANGLES) -> float:
+def growth(d: float, alpha: float = 1.0) -> float:
     """Growth factor of the worst disturbance of a long line, for each link delay; above 1 it grows."""
-    return max(_largest_root(d, alpha, math.pi * step / angles) for step in range(1, angles + 1))
+    return max(_largest_root(d, alpha, math.pi * step / ANGLES) for step in range(1, ANGLES + 1))
 
 
 def warning(d: Fraction, alpha: Fraction = Fraction(1)) -> str | None:

@@ -5,7 +5,7 @@ import json
 import logging
 import time
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Mapping
 
 from groupflow.control.api.agents import agent_views
 from groupflow.control.api.views import session_detail
@@ -101,17 +101,10 @@ class Eye:
 class Live:
     """The frames of a controller, for any number of viewers. Works only while there are any."""
 
-    def __init__(
-        self,
-        controller: Controller,
-        sockets: SwitchSockets | None = None,
-        *,
-        wall: Callable[[], float] = time.time,
-    ) -> None:
+    def __init__(self, controller: Controller, sockets: SwitchSockets | None = None) -> None:
         self.topology = topology_form(controller.topology, "controller")
         self._controller = controller
         self._sockets = sockets
-        self._wall = wall
         self._viewers: set[_Viewer] = set()
         self._history: deque[str] = deque(maxlen=HISTORY)
         self._task: asyncio.Task[None] | None = None
@@ -164,7 +157,7 @@ class Live:
                 while True:
                     began = loop.time()
                     try:
-                        text = json.dumps(await eye.frame(self._wall(), await self._stats(), events))
+                        text = json.dumps(await eye.frame(time.time(), await self._stats(), events))
                     except Exception:  # a defect of the view must not end it for good
                         log.exception("the live page missed a look at the network")
                         text = None
