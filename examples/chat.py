@@ -13,12 +13,12 @@ In several terminals, or on several hosts; the room prints what participants wri
 Ctrl-D or Ctrl-C leaves. When the room ends, the chat is over.
 """
 
-import argparse
 import asyncio
 import hmac
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 
 from common import Tree, add_tree_arguments, dispatchers, line, parser, run, stopped, tree_of, typed
 from groupflow import TreeSession
@@ -133,17 +133,14 @@ def main() -> int:
     add_tree_arguments(member)
     member.add_argument("--room", required=True, metavar="IP:PORT", help="the address that the room prints")
     args = arguments.parse_args()
-    return run(work(args))
-
-
-async def work(args: argparse.Namespace) -> None:
     match args.command:
         case "room":
-            await serve(args.listen, args.port)
+            return run(serve(args.listen, args.port))
         case "join":
-            await join(tree_of(args), args.room, args.name, typed(), lambda text: print(text, flush=True))
+            show = partial(print, flush=True)
+            return run(join(tree_of(args), args.room, args.name, typed(), show))
         case _:
-            await demo()
+            return run(demo())
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ With that in GROUPFLOW_TLS_PIN:
     python examples/file_distribution.py send data.bin --to 10.0.0.1:26495 --hosts 4
 """
 
-import argparse
 import asyncio
 import hashlib
 import sys
@@ -82,17 +81,13 @@ def main() -> int:
         if name != "receive":
             command.add_argument("--hosts", type=int, default=4, help="receivers (default: %(default)s)")
     args = arguments.parse_args()
-    return run(work(args))
-
-
-async def work(args: argparse.Namespace) -> None:
     match args.command:
         case "send":
-            await send(tree_of(args), args.path, args.hosts)
+            return run(send(tree_of(args), args.path, args.hosts))
         case "receive":
-            await receive(tree_of(args), args.path)
+            return run(receive(tree_of(args), args.path))
         case _:
-            await demo(args.path, args.hosts)
+            return run(demo(args.path, args.hosts))
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -41,16 +41,14 @@ class Node:
     """A host, or the place of a switch: programs run in it."""
 
     name: str
-    pid: int
-    """a process in its namespaces"""
-    addresses: Mapping[str, str]
-    """of the network's hosts, by name"""
+    entry: registry.Entry
+    """of its network"""
     spec: Host | None
     """of a host, as in the topology"""
 
     @property
     def ip(self) -> str:
-        return self.addresses[self.name]
+        return self._ip(self.name)
 
     def run(
         self, command: str | Sequence[str], timeout: float | None = None, *, check: bool = True
@@ -76,13 +74,16 @@ class Node:
 
     def launcher(self) -> tuple[str, ...]:
         """Words before a command that run it here, such as for `groupflow.Session(launcher=...)`."""
-        return ("mnexec", "-a", str(self.pid))
+        return self.entry.launcher(self.name)
+
+    def _ip(self, host: str) -> str:
+        return self.entry.addresses[host].partition("/")[0]
 
     def _words(self, command: str | Sequence[str]) -> list[str]:
         if not isinstance(command, str):
             return [*self.launcher(), *command]
-        names = "|".join(map(re.escape, self.addresses))
-        script = re.sub(rf"(?<!\S)({names})(?!\S)", lambda name: self.addresses[name[1]], command)
+        names = "|".join(map(re.escape, self.entry.addresses))
+        script = re.sub(rf"(?<!\S)({names})(?!\S)", lambda name: self._ip(name[1]), command)
         return [*self.launcher(), "sh", "-c", script]
 
     def _environment(self) -> dict[str, str]:
@@ -144,11 +145,8 @@ class Network:
                 said = re.sub("^.*?groupflow(?: net up)?: |; see groupflow .*$", "", str(error))
                 raise Error(re.sub("--([a-z0-9]+) ?", r"\1=", said)) from None
             self._entry = entry = _running()[daemon.pid]
-            addresses = {name: address.partition("/")[0] for name, address in entry.addresses.items()}
-            known = self.topology.hosts
-            self.hosts = {name: Node(name, pid, addresses, known[name]) for name, pid in entry.hosts.items()}
-            places = {name: Node(name, entry.pid, addresses, None) for name in entry.switches}
-            self._nodes = {**places, **self.hosts}
+            self.hosts = {name: Node(name, entry, self.topology.hosts[name]) for name in entry.hosts}
+            self._nodes = {name: Node(name, entry, None) for name in entry.switches} | self.hosts
             self._stack = stack.pop_all()
         return self
 

@@ -76,7 +76,7 @@ class Switch:
         self._native = native
         self._ports = ports
         self._schema = schema
-        self._in_names = self._metadata_names("packet_in")
+        self._in_names = {ident: name for ident, (name, _) in self._metadata("packet_in").items()}
         self._out_ids = {name: (ident, bits) for ident, (name, bits) in self._metadata("packet_out").items()}
         self.packet_ins: list[PacketIn] = []
         self.traces: list[dict[str, Any]] = []
@@ -271,6 +271,3 @@ class Switch:
             if info.preamble.name == header:
                 return {field.id: (field.name, field.bitwidth) for field in info.metadata}
         return {}
-
-    def _metadata_names(self, header: str) -> dict[int, str]:
-        return {ident: name for ident, (name, _) in self._metadata(header).items()}

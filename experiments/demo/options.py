@@ -1,6 +1,6 @@
 """Options of the demo."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -47,9 +47,10 @@ class Options(StudyOptions):
         network = variants.with_members(variants.named("fig5"), self.members)
         rate = self.rate
         if self.switch == "bmv2":
-            network, rate = variants.without_delay(network), rate or BMV2_RATE
+            network = variants.with_links(network, lambda spec: replace(spec, delay_ns=0))
+            rate = rate or BMV2_RATE
         if rate is not None:
             network = variants.with_rate(network, rate)
-        if self.delay_ns is not None:
-            network = variants.with_delay(network, *_TRUNK, self.delay_ns)
+        if (delay_ns := self.delay_ns) is not None:
+            network = variants.with_link(network, *_TRUNK, lambda spec: replace(spec, delay_ns=delay_ns))
         return network

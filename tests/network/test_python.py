@@ -26,7 +26,7 @@ def net(tmp_path_factory: pytest.TempPathFactory) -> Generator[groupflow.Network
     with groupflow.Network(STAR, name="python", out=folder) as network:
         yield network
     assert "python" not in {each.name for each in running_networks()}
-    assert network.hosts == {} or not Path(f"/proc/{network.hosts['h1'].pid}").exists()
+    assert network.hosts == {} or not Path(f"/proc/{network.hosts['h1'].entry.hosts['h1']}").exists()
 
 
 def test_programs_run_in_hosts_and_names_stand_for_addresses(net: groupflow.Network) -> None:

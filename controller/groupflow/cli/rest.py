@@ -14,8 +14,10 @@ Row = dict[str, Any]
 Rows = list[Row]
 
 
-def api_of(common: Common) -> str | None:
-    """The API that is named, or the named network's; None: the default."""
+def client(common: Common) -> "Client":
+    """Of the API that is named, or the named network's, or the default one."""
+    from groupflow.api import Client
+
     if common.api and common.net:
         raise UsageError("--api and --net exclude each other; leave one out")
     if common.net:
@@ -25,20 +27,14 @@ def api_of(common: Common) -> str | None:
         if entry.api is None:
             cure = f"`groupflow net show {entry.name}` shows what it has"
             raise Error(f"{entry.name} runs without a controller, which this command asks; {cure}")
-        return entry.api
-    return common.api
+        return Client(entry.api, option="--api")
+    return Client(common.api, option="--api")
 
 
 def call(common: Common, method: str, path: str, body: Row | None = None, params: Row | None = None) -> Any:
     """One request to the controller. Raises Error with the kind of the answer."""
     with client(common) as api:
         return api.request(method, path, body, params)
-
-
-def client(common: Common) -> "Client":
-    from groupflow.api import Client
-
-    return Client(api_of(common), option="--api")
 
 
 def answered(common: Common, found: Row, pairs: Row | None = None) -> None:

@@ -54,16 +54,6 @@ def with_loss(topology: Topology, loss: int) -> Topology:
     return _change(topology, lambda link: not _is_agent_link(topology, link), lambda s: replace(s, loss=loss))
 
 
-def with_delay(topology: Topology, one: str, other: str, delay_ns: int) -> Topology:
-    """The topology with another delay on the link between two nodes."""
-    return with_link(topology, one, other, lambda spec: replace(spec, delay_ns=delay_ns))
-
-
-def without_delay(topology: Topology) -> Topology:
-    """The topology without link delays, as a switch without link emulation makes it."""
-    return with_links(topology, lambda spec: replace(spec, delay_ns=0))
-
-
 def with_link(topology: Topology, one: str, other: str, change: Callable[[LinkSpec], LinkSpec]) -> Topology:
     """The topology with the link between two nodes replaced by `change` of its old value."""
     if not any({link.a.node, link.b.node} == {one, other} for link in topology.links):

@@ -61,8 +61,10 @@ class Claim:
         with alone(folder):
             self._file = path.open("a+")
             if not lock(self._file):
+                entry = _read(path)
+                pid = entry.pid if entry else "unknown: it is being built"
                 raise InvalidError(
-                    f"network {name} runs already (pid {_pid(path)}); "
+                    f"network {name} runs already (pid {pid}); "
                     f"end it: groupflow net down {name}; or choose another --name"
                 )
             self._file.truncate(0)
@@ -124,8 +126,3 @@ def _read(path: Path) -> Entry | None:
         return Entry(**json.loads(path.read_text()))
     except (ValueError, TypeError):
         return None
-
-
-def _pid(path: Path) -> str:
-    entry = _read(path)
-    return str(entry.pid) if entry else "unknown: it is being built"

@@ -59,7 +59,7 @@ def test_rate_and_loss_reach_every_link_but_the_agents() -> None:
 
 
 def test_delay_and_link_change_one_link() -> None:
-    topology = variants.with_delay(FIG5, "s2", "s1", 50_000_000)
+    topology = variants.with_link(FIG5, "s2", "s1", lambda spec: replace(spec, delay_ns=50_000_000))
     topology = variants.with_link(topology, "mb1", "s1", lambda spec: replace(spec, rate=10_000_000))
     changed = [after for before, after in zip(FIG5.links, topology.links, strict=True) if before != after]
     assert {(link.name, link.spec.rate, link.spec.delay_ns) for link in changed} == {
@@ -70,7 +70,7 @@ def test_delay_and_link_change_one_link() -> None:
 
 def test_a_link_that_is_not_there_is_refused() -> None:
     with pytest.raises(TopologyError, match="no link between mb1 and s2"):
-        variants.with_delay(FIG5, "mb1", "s2", 1)
+        variants.with_link(FIG5, "mb1", "s2", lambda spec: spec)
 
 
 @pytest.mark.parametrize("name", ["fig5", "line", "star"])
