@@ -2,16 +2,16 @@
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields
-from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
 from groupflow.agents.errors import ClientError
 from groupflow.agents.options import RoleOptions
 from groupflow.errors import InvalidError
-from groupflow.model.fields import Written, plain
+from groupflow.model.fields import Written, plain, taken_apart
 from groupflow.model.values import Secret
 
 _T = TypeVar("_T", bound=RoleOptions)
@@ -35,7 +35,7 @@ def checked(model: type[_T], names: Mapping[str, str] | None = None, **given: An
 
 def check(name: str, hint: Any, value: Any) -> Any:
     """The value, if it is one of the annotated type. Raises ArgumentError."""
-    notes = list(_notes(hint))
+    notes = taken_apart(hint).notes
     shown = "what was given" if any(isinstance(note, Secret) for note in notes) else repr(value)
     try:
         for note in notes:
@@ -59,13 +59,6 @@ def _quantity(note: Written, value: object) -> object:
     except (TypeError, ValueError, ArithmeticError):
         raise ValueError(f"{value!r} will not do; write {note.cure}") from None
     return value
-
-
-def _notes(hint: Any) -> Iterator[object]:
-    if get_origin(hint) is Annotated:
-        yield from hint.__metadata__
-    for inner in get_args(hint):
-        yield from _notes(inner)
 
 
 def in_python(options: RoleOptions, names: Mapping[str, str]) -> Callable[[str], str]:

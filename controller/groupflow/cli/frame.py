@@ -10,16 +10,15 @@ whole command (docs/reference/dependencies.md).
 
 import argparse
 import os
-import types
 from argparse import ArgumentTypeError
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from inspect import Parameter, signature
 from pathlib import Path
-from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin, get_type_hints
+from typing import Any, Literal, cast, get_args, get_origin, get_type_hints
 
 from groupflow.errors import Error, Kind, UsageError, reason
-from groupflow.model.fields import Help, Key, Range, Written
+from groupflow.model.fields import Help, Hint, Key, Range, Written, taken_apart
 from groupflow.model.values import Name, Secret
 
 REQUIRED: Any = object()
@@ -41,34 +40,6 @@ class Given:
     """a field that is not given keeps its value, so its default is not shown"""
     title: str = ""
     """of the options' own part of the help"""
-
-
-@dataclass(frozen=True)
-class Hint:
-    """An annotation taken apart."""
-
-    kind: Any
-    """the type, without None"""
-    notes: tuple[Any, ...]
-    optional: bool
-
-    def note(self, kind: type[Any]) -> Any:
-        return next((each for each in self.notes if isinstance(each, kind)), None)
-
-
-def taken_apart(annotation: Any) -> Hint:
-    notes: list[Any] = []
-    optional = False
-    while True:
-        origin, parts = get_origin(annotation), get_args(annotation)
-        if origin is Annotated:
-            annotation, *more = parts
-            notes += more
-        elif origin in (Union, types.UnionType) and type(None) in parts:
-            rest = [each for each in parts if each is not type(None)]
-            annotation, optional = rest[0] if len(rest) == 1 else Union[tuple(rest)], True  # noqa: UP007
-        else:
-            return Hint(annotation, tuple(notes), optional)
 
 
 def add_arguments(parser: argparse.ArgumentParser, function: Callable[..., Any], hidden: type[Any]) -> None:

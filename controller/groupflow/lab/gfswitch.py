@@ -34,13 +34,9 @@ class GfSwitch(P4Switch):
         return "gfswitch ready" in self.daemon.output()
 
     def stats(self, *, reset: bool = False) -> dict[str, object]:
-        """Counters, queues and lateness; `reset` starts new lateness figures."""
-        return self.request({"op": "stats", "reset": reset})
-
-    def request(self, question: dict[str, object]) -> dict[str, object]:
-        """Sends one request to the control socket of the running switch. Raises ControlError."""
+        """Counters, queues and lateness; `reset` starts new lateness figures. Raises ControlError."""
         try:
-            return ask(self.socket_path, question)
+            return ask(self.socket_path, {"op": "stats", "reset": reset})
         except ControlError as error:
             raise ControlError(f"{self.spec.name}: {error}") from None
 

@@ -184,7 +184,7 @@ class Prompt(Console):
             complete = self._carry(session, sender, file)
         finally:
             if known is None:
-                controller.delete(f"/sessions/{session.id}")
+                controller.api.delete_session(session.id)
             receiving = self._receiving.pop(session.id, {})
             for receiver in receiving.values():
                 self._network.forget_daemon(receiver)

@@ -92,10 +92,9 @@ class Key:
 
 def keys_of(model: type) -> dict[str, str]:
     """The keys of a model's fields in the REST API, by the fields' names."""
-    notes = {name: get_args(hint)[1:] for name, hint in get_type_hints(model, include_extras=True).items()}
-    return {
-        name: next((each.name for each in of if isinstance(each, Key)), name) for name, of in notes.items()
-    }
+    hints = get_type_hints(model, include_extras=True)
+    keys = {name: taken_apart(hint).note(Key) for name, hint in hints.items()}
+    return {name: key.name if key else name for name, key in keys.items()}
 
 
 def by_keys(model: type, value: object) -> dict[str, Any]:
@@ -116,6 +115,34 @@ def plain(hint: Any, nest: Callable[[type], Any] = lambda model: model) -> Any:
     if get_origin(hint) in (Union, UnionType):
         return Union[tuple(plain(each, nest) for each in inner)]  # noqa: UP007 (of types found at run time)
     return hint
+
+
+@dataclass(frozen=True)
+class Hint:
+    """An annotation taken apart."""
+
+    kind: Any
+    """the type, without None"""
+    notes: tuple[Any, ...]
+    optional: bool
+
+    def note(self, kind: type[Any]) -> Any:
+        return next((each for each in self.notes if isinstance(each, kind)), None)
+
+
+def taken_apart(annotation: Any) -> Hint:
+    notes: list[Any] = []
+    optional = False
+    while True:
+        origin, parts = get_origin(annotation), get_args(annotation)
+        if origin is Annotated:
+            annotation, *more = parts
+            notes += more
+        elif origin in (Union, UnionType) and type(None) in parts:
+            rest = [each for each in parts if each is not type(None)]
+            annotation, optional = rest[0] if len(rest) == 1 else Union[tuple(rest)], True  # noqa: UP007
+        else:
+            return Hint(annotation, tuple(notes), optional)
 
 
 @dataclass(frozen=True)
