@@ -91,7 +91,7 @@ async def test_packets_wait_all_along_instead_of_at_the_bottleneck(make_lab: Mak
         assert first["j"] < 2000 and last["n"] < 20
         await sending
 
-        lab.controller.delete("/diffusion/1")
+        lab.controller.api.request("DELETE", "/diffusion/1")
         assert lab.controller.get("/diffusion") == []
 
 
@@ -134,7 +134,7 @@ async def test_a_host_shapes_to_the_rate_that_its_switch_reports(make_lab: MakeL
         await sending
         assert rate().endswith(("Kbit", "Mbit")), rate()
 
-        lab.controller.delete("/diffusion/1")
+        lab.controller.api.request("DELETE", "/diffusion/1")
         await eventually(lambda: rate() == "400Gbit", 10, "without reports there is no limit")
         shaper.stop()
         assert "htb" not in tc(lab, "h1", "qdisc", "show", "dev", iface)

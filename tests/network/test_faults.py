@@ -85,7 +85,7 @@ async def test_a_session_is_deleted_while_in_use(slow: Lab) -> None:
     session = slow.session()
     async with slow.caches(), slow.transfer(session, slow.file(SIZE)) as transfer:
         await transfer.until(0.2)
-        slow.controller.delete(f"/sessions/{session.id}")
+        slow.controller.api.delete_session(session.id)
         outcome = await transfer.outcome(20)
     ends = [outcome.sender, *outcome.receivers.values()]
     assert all(isinstance(end, AgentError) for end in ends)

@@ -159,7 +159,7 @@ async def test_a_forged_request_brings_nobody_a_sessions_data(pair: Lab) -> None
     assert answer == f"01{REPAIR:02x}\n"
     assert heard == [[3, "end"]], "mc1 heard of the session"
     assert {sha256(pair.output(session, "mb1")), hashlib.sha256(got).hexdigest()} == {sha256(file)}
-    pair.controller.delete(f"/sessions/{session.id}")
+    pair.controller.api.delete_session(session.id)
 
 
 async def test_an_acknowledgement_beyond_what_was_sent_stalls_no_sender(pair: Lab) -> None:
@@ -173,7 +173,7 @@ async def test_an_acknowledgement_beyond_what_was_sent_stalls_no_sender(pair: La
         assert done.returncode == 0, done
         (await transfer.outcome()).assert_everyone_has_it()
     assert drops(pair)["beyond"] == before.get("beyond", 0) + 1
-    pair.controller.delete(f"/sessions/{session.id}")
+    pair.controller.api.delete_session(session.id)
 
 
 async def test_a_flood_of_requests_ends_nobodys_membership(pair: Lab) -> None:
@@ -198,7 +198,7 @@ async def test_a_flood_of_requests_ends_nobodys_membership(pair: Lab) -> None:
             for agent in (sender, *receivers.values()):
                 await agent.finish()
     assert {sha256(pair.output(session, name)) for name in names} == {sha256(file)}
-    pair.controller.delete(f"/sessions/{session.id}")
+    pair.controller.api.delete_session(session.id)
 
 
 @contextmanager

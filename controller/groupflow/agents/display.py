@@ -108,14 +108,9 @@ def describe(event: Event) -> str | None:
             speed += "" if rate is None else f" ({units.show_rate(rate)})"
             lost = event.texts("lost")
             note = f", lost: {', '.join(lost)}" if lost else ""
-            missing = _datagrams(event).get("missing_bytes", 0)
+            edges = event.fields.get("datagrams")  # of a host of a tree with such edges
+            missing = cast(dict[str, int], edges).get("missing_bytes", 0) if isinstance(edges, dict) else 0
             note += f", {missing} bytes were lost on the way" if missing else ""
             return f"complete, {event.integer('bytes')} bytes{speed}{note}"
         case _:
             return None
-
-
-def _datagrams(event: Event) -> dict[str, int]:
-    """The counts of datagrams on the edges of a tree's host; empty where it has no such edges."""
-    told = event.fields.get("datagrams")
-    return cast(dict[str, int], told) if isinstance(told, dict) else {}

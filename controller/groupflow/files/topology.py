@@ -66,21 +66,17 @@ def parse(text: str, source: str = "topology") -> Topology:
     with forms.naming(source, TopologyError):
         written = forms.read_yaml(text)
         forms.refuse_other("topology", written, source)
-        return _read(expand(written), source, real=True)
+        return read_form(expand(written), source, real=True)
 
 
 def read_form(form: object, source: str, *, real: bool = False) -> Topology:
     """Reads what YAML made of a topology. Simulated networks may have more switches than `real` ones."""
     with forms.naming(source, TopologyError):
-        return _read(form, source, real=real)
-
-
-def _read(form: object, source: str, *, real: bool) -> Topology:
-    plain, names = mapped(form)
-    if names:
-        changed = ", ".join(f"{name} is {of}" for name, of in names.items())
-        warnings.warn(f"{source}: names: {changed}", stacklevel=3)
-    return build(forms.validate(TopologyForm if real else NetworkForm, plain), Path(source).parent)
+        plain, names = mapped(form)
+        if names:
+            changed = ", ".join(f"{name} is {of}" for name, of in names.items())
+            warnings.warn(f"{source}: names: {changed}", stacklevel=3)
+        return build(forms.validate(TopologyForm if real else NetworkForm, plain), Path(source).parent)
 
 
 def topology(

@@ -109,9 +109,6 @@ class ControllerProcess:
     def post(self, path: str, body: Mapping[str, object]) -> Mapping[str, object]:
         return self.api.request("POST", path, body)
 
-    def delete(self, path: str) -> None:
-        self.api.request("DELETE", path)
-
     def _health(self) -> str | None:
         """The status of the switches; None: the API does not answer."""
         with suppress(Error):
