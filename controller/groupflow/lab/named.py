@@ -259,18 +259,11 @@ class Supervision:
 
 
 def wait_for_end() -> None:
-    """Returns when SIGINT or SIGTERM comes."""
-    ended = threading.Event()
-
-    def end(_number: int, _frame: FrameType | None) -> None:
-        ended.set()
-
-    former = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        ended.wait()
-    finally:
-        for number, handler in former.items():
-            signal.signal(number, handler)
+    """Returns when SIGINT comes; other signals raise (`named`). Children that have just begun end with this
+    process."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a script's `&` lets it be ignored
+    with suppress(KeyboardInterrupt):
+        threading.Event().wait()
 
 
 def _leave(_number: int, _frame: FrameType | None) -> Never:
