@@ -65,7 +65,7 @@ class Client:
         return answer.json() if answer.content else None
 
     def create_session(self, id: int | None = None, **settings: Any) -> "schemas.CreatedSession":
-        """A new session; `settings`: mode, policy, window, lifetime (seconds), and tcp, a `NewTcp` or a mapping."""
+        """A new session; `settings`: mode, policy, window, lifetime (seconds), tcp (`NewTcp` or mapping)."""
         hints = get_type_hints(NewSession, include_extras=True)
         if unknown := settings.keys() - hints.keys():
             raise ArgumentError(f"{min(unknown)}: unknown; settings are {', '.join(sorted(hints))}")

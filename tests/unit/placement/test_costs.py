@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 
-from groupflow.files.variants import named, with_delay
+from groupflow.files.variants import named, with_link
 from groupflow.model.topology import Topology
 from groupflow.placement import Problem, choose
 from groupflow.placement.choose import nearest
@@ -80,7 +81,7 @@ def test_directions_do_not_share_and_hosts_links_count() -> None:
 
 
 def test_the_delay_between_agents_counts_in_full() -> None:
-    slow = with_delay(named("fig5"), "s1", "s2", 100_000_000)
+    slow = with_link(named("fig5"), "s1", "s2", lambda spec: replace(spec, delay_ns=100_000_000))
     found = choose(slow, "ma1", FIG5_MEMBERS, 2)
     assert found.seconds == pytest.approx(0.4 + 3 * 0.12)
 
