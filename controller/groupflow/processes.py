@@ -27,6 +27,8 @@ GROUPFLOW = (sys.executable, "-m", "groupflow.cli.main")
 """the command `groupflow`"""
 STOP_SECONDS = 3.0
 """from SIGTERM to SIGKILL; gfagent needs 0.3 s to leave its session"""
+_BY_SIGNAL = 128
+"""from here on, the status of a process that a signal ended"""
 _POLL_SECONDS = 0.01
 
 
@@ -150,13 +152,14 @@ class Daemon:
         lines = [line.strip() for line in self.output().splitlines() if line.strip()]
         return lines[-1] if lines else ""
 
-    def stop(self) -> None:
+    def stop(self) -> str | None:
         """Ends the process, and what it started, by SIGTERM, or SIGKILL if it does not react. Does nothing
-        when it does not run."""
+        when it does not run. Returns a line where the process says by its status that it has failed before,
+        as one does whose file met a full disk."""
         if self._process is None:
-            return
+            return None
         self._is_stopping = True
-        if self.alive:
+        if lived := self.alive:
             with suppress(ProcessLookupError):
                 os.killpg(self.pid, signal.SIGTERM)
         try:
@@ -165,7 +168,10 @@ class Daemon:
             with suppress(ProcessLookupError):
                 os.killpg(self.pid, signal.SIGKILL)
             self._process.wait()
+        failed = lived and not self._may_end and 0 < self._process.returncode < _BY_SIGNAL
+        line = self.death() if failed else None
         self._process, self._is_stopping = None, False
+        return line
 
     def kill(self) -> None:
         """SIGKILL, as a crash would; the process counts as dead until `restart` or `stop`."""

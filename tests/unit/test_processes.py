@@ -112,3 +112,25 @@ def test_the_reason_of_an_agents_end_is_the_cause_in_its_last_event(tmp_path: Pa
     with Daemon("other", ["sh", "-c", "echo '{\"a\": 1}'; exit 3"], tmp_path / "other") as daemon:
         wait_until(lambda: not daemon.alive)
         assert daemon.death().endswith('exited with status 3: {"a": 1}')
+
+
+@pytest.mark.parametrize(
+    ("ending", "line"),
+    [
+        (
+            "echo pcap/s1.pcap: no space left on device >&2; exit 1",
+            "exited with status 1: pcap/s1.pcap: no space",
+        ),
+        ("exit 0", None),
+        ("exit 143", None),
+    ],
+)
+def test_a_process_that_failed_before_it_was_stopped_says_so(
+    tmp_path: Path, ending: str, line: str | None
+) -> None:
+    script = f"trap '{ending}' TERM; echo ready; while :; do sleep 0.02; done"
+    daemon = Daemon("s1", ("sh", "-c", script), tmp_path / "s1.log")
+    daemon.start()
+    daemon.wait_ready(lambda: "ready" in daemon.output())
+    told = daemon.stop()
+    assert (told is None) == (line is None) and (line or "") in (told or "")

@@ -27,7 +27,7 @@ from groupflow.lab.leftovers import Reservation, delete_interfaces
 from groupflow.lab.links import RECORD, Links
 from groupflow.lab.p4switch import P4Switch
 from groupflow.model.topology import Topology
-from groupflow.processes import GROUPFLOW, Daemon
+from groupflow.processes import GROUPFLOW, Daemon, DaemonError
 
 log = logging.getLogger(__name__)
 
@@ -139,7 +139,10 @@ class Network:
                 )
 
     def tear_down(self) -> None:
-        """Takes the network down. Goes on when a step fails: the next run removes the rest."""
+        """Takes the network down. Goes on when a step fails: the next run removes the rest.
+
+        Raises DaemonError for a process that has failed before, as when a capture met a full disk.
+        """
         with ExitStack() as steps:  # runs every step, last one first
             for host in self.hosts.values():
                 steps.callback(host.terminate)
@@ -148,11 +151,11 @@ class Network:
             steps.callback(kernel_link.forget, interfaces(self.topology, self.kind))
             steps.callback(delete_interfaces, interfaces(self.topology, self.kind))
             for switch in self.switches.values():
-                steps.callback(switch.daemon.stop)
+                steps.callback(_end, switch.daemon)
             for host in self.hosts.values():
                 steps.callback(_end_processes, host)
             for daemon in self.daemons:
-                steps.callback(daemon.stop)
+                steps.callback(_end, daemon)
 
 
 @contextmanager
@@ -227,6 +230,11 @@ def _uninterrupted() -> Generator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _end(daemon: Daemon) -> None:
+    if failure := daemon.stop():
+        raise DaemonError(failure)
 
 
 def _end_processes(host: GroupHost) -> None:
