@@ -94,6 +94,11 @@ impl OwnReader {
         self.has_all |= self.reads && self.failed.is_none();
     }
 
+    /// Whether nobody waits for the reader: it has all, or it was cut off.
+    pub(super) fn is_done(&self) -> bool {
+        self.has_all || self.failed.is_some()
+    }
+
     pub(super) fn cut_off(&mut self, stream: &mut Fanout) {
         if self.reads {
             self.failed = self.failed.or(stream.acked(self.branch));

@@ -132,7 +132,7 @@ impl TreeNode {
         if let Some(frame) = self.receipts.taken(now, new, step, self.held.is_complete()) {
             self.conns.send(conn, &frame);
         }
-        let ended = self.stream.ended() && self.reader.has_all && !self.presence.is_unsure();
+        let ended = self.stream.ended() && self.reader.is_done() && !self.presence.is_unsure();
         let ended = ended && self.children.have_all(&self.stream);
         if ended && !std::mem::replace(&mut self.receipts.completed, true) {
             self.conns.send(conn, &TreeFrame::Complete);
