@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from groupflow.cli import net
 from groupflow.cli.main import main
 from groupflow.errors import InvalidError
 from groupflow.lab import registry
@@ -46,8 +47,9 @@ def test_a_network_without_controller_is_shown_and_named_as_the_cure(
 ) -> None:
     (tmp_path / "topology.yaml").write_text(TOPOLOGY)
     hall = replace(HALL, folder=str(tmp_path))
-    monkeypatch.setattr(registry, "running_networks", lambda: [hall])
-    monkeypatch.setattr(registry, "find", {"hall": hall}.get)
+    monkeypatch.setattr(net, "running_networks", lambda: [hall])
+    for module in (registry, net):
+        monkeypatch.setattr(module, "find", {"hall": hall}.get)
     assert main(["switch", "list", "--net", "hall"]) == 1
     assert "`groupflow net show hall` shows what it has" in capsys.readouterr().err
     assert main(["net", "show", "hall"]) == 0
