@@ -192,7 +192,7 @@ class Network:
             access = SessionAccess(session.id, session.tokens.join)
             transfer = Transfer(cast(Any, self), access, self[sender].name, Path(file), outputs, rate)
             try:
-                # Where a loop of events runs already, as in a notebook, this thread cannot run another.
+                # This thread cannot run a loop of events beside one that runs already, as in a notebook.
                 with ThreadPoolExecutor(1) as thread:
                     thread.submit(asyncio.run, transfer.run()).result()
             finally:

@@ -1,4 +1,4 @@
-"""What the services of one controller share."""
+"""The parts that the services of one controller share."""
 
 import time
 from collections.abc import Callable

@@ -1,7 +1,7 @@
 """Networks of p4lang/tutorials and p4-utils in our YAML form: a topology.json, a p4app.json.
 
-Keys are popped as they are read: what is left at the end is not taken, and the user is macs. Before that,
-what the file leaves out is chosen as p4-utils does: addresses, MACs, device ids, ports. Hosts and switches
+Keys are popped as they are read: a key that is left at the end is not taken, and is named to the user. Before that,
+addresses, MACs, device ids and ports that the file leaves out are chosen as p4-utils does. Hosts and switches
 are mappings of their options; a link has `node1`, `node2` and the options of p4-utils' addLink.
 """
 

@@ -45,7 +45,7 @@ def read_foreign(text: str, file: Path) -> dict[str, Any]:
 
 
 def _run(script: Path) -> Json:
-    """What a network.py of p4-utils describes."""
+    """The network that a network.py of p4-utils describes."""
     command = [sys.executable, "-P", "-m", "groupflow.files.stand_in", str(script)]
     # A session of its own, so that all that the script started can be ended.
     with subprocess.Popen(

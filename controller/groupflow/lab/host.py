@@ -125,7 +125,7 @@ def tcp_script(name: str) -> str:
 
 
 def environment(node: str) -> dict[str, str]:
-    """What a program at a node has in its environment: the node's name, and a shell's prompt that says it."""
+    """The environment of a program at a node: the node's name, and a shell's prompt that shows the name."""
     prompt = f"({node}) "
     named = {"GROUPFLOW_NAME": node, "PS1": f"{prompt}# "}
     # bash reads its own PS1 from files; this changes it before each prompt.

@@ -120,9 +120,10 @@ class Links:
     def restore(self, switch: str) -> None:
         """Tells a switch that was started again of the changes of its links. Raises ControlError."""
         with self._changes() as changes:
-            for link in self.topology.links:
-                for end in (link.a, link.b):
-                    for change in changes.get(link.a.interface, {}).values() if end.node == switch else ():
+            ends = [(link, end) for link in self.topology.links for end in (link.a, link.b)]
+            for link, end in ends:
+                if end.node == switch:
+                    for change in changes.get(link.a.interface, {}).values():
                         self._tell(link, end, change)
 
     def rows(self) -> list[Row]:

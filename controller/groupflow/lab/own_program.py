@@ -101,8 +101,8 @@ def is_groupflows(switches: Mapping[str, Switch]) -> bool:
 
 
 def held(switch: Switch, first: Work | None) -> Work | None:
-    """What a running switch holds, to be written when it runs again, with the registers that were written
-    at `first`; None: it cannot be known. Raises TopologyError."""
+    """The entries of a running switch, to be written when it runs again, with the registers that were written
+    at `first`; None: the entries cannot be known. Raises TopologyError."""
     if switch.program is None or switch.p4info is None:
         return None
     from groupflow.p4rt.connection import ConnectionFailedError

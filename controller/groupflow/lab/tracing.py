@@ -23,9 +23,8 @@ _KEY = 32
 """hexadecimal digits of a packet's payload, by which the next switch's trace is known for the same packet"""
 _SHOWN = 400
 """digits of a packet in which all switches see the key, though one adds a header"""
-
-
 _OTHERS = 256
+"""traces that are kept for copies that may come to be followed"""
 
 
 @dataclass(frozen=True)

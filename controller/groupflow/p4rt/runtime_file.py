@@ -97,7 +97,7 @@ async def read_entries(address: str, device_id: int, program: Program) -> list[p
 
 
 def _wildcards(program: Program) -> Iterator[tuple["p4r.Update.Type.ValueType", p4r.Entity]]:
-    """What is read, in an order in which it can be written, and how it is written."""
+    """Kinds of entities, in an order in which they can be written, each with its form in a write."""
     insert, modify = p4r.Update.INSERT, p4r.Update.MODIFY
     info = program.p4info
     yield insert, p4r.Entity(action_profile_member=p4r.ActionProfileMember())

@@ -3,7 +3,8 @@
 //! [`compile`] turns parser, controls and deparser into three functions. Fields are bytes of a packet's block
 //! ([`crate::program::phv`] says which), tables are arrays of rows ([`table`]). Entries of tables are looked up
 //! at run time, so the control plane's writes need no new code. Rare or wide operations are left to the
-//! interpreter, one by one ([`helpers`]). No access of generated code is compiled that could leave its memory ([`bounds`]).
+//! interpreter, one by one ([`helpers`]). No access of generated code is compiled that could leave its memory
+//! ([`bounds`]).
 
 mod bounds;
 mod checksum;

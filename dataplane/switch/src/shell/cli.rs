@@ -213,7 +213,7 @@ fn trace(path: &Path, request: TraceRequest, json: bool) -> Result<(), ShellErro
 
 fn print(text: &str) -> Result<(), ShellError> {
     match writeln!(std::io::stdout(), "{text}") {
-        // Whoever reads has enough, such as `head`.
+        // The reader has enough, as `head` has.
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => std::process::exit(0),
         written => written.map_err(system("writing to standard output")),
     }

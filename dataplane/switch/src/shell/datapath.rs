@@ -33,7 +33,7 @@ pub struct PortInterface {
     pub port: Port,
     /// The source and the destination of the port's frames.
     pub attachment: Attachment,
-    /// What attaches again.
+    /// The attempts to attach again.
     pub reopening: Reopening,
     /// The file of the frames that come in and go out.
     pub capture: Option<Capture>,

@@ -199,7 +199,8 @@ impl Unwritten {
 }
 
 /// Waits until the dispatchers know of each host whether it has all bytes. Returns the names of those that have
-/// not. If no dispatcher is reached, all hosts that were served have said themselves that they have all.
+/// not. The source is complete, so each host that it served has told its parent that it has all: where no
+/// dispatcher is reached, none is missing.
 fn wait_for_hosts(host: &mut TreeHost<'_>) -> Result<Vec<String>, AgentError> {
     let (began, mut reached) = (Instant::now(), None);
     loop {

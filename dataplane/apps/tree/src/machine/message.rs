@@ -7,7 +7,7 @@ use groupflow_base::Nanos;
 use groupflow_base::Token;
 use serde::{Deserialize, Serialize};
 
-use super::names::{ClusterId, HostId, Peer, RouterId, Ticket};
+use super::names::{self, ClusterId, HostId, Peer, RouterId, Ticket};
 
 /// A host's request to be in the tree.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,8 +20,8 @@ pub struct TreeJoin {
     pub capacity: u16,
     /// The session's token.
     pub token: Token,
-    /// The host's name, for people.
-    #[serde(default)]
+    /// The host's name, for people: up to 255 bytes, printable.
+    #[serde(default, deserialize_with = "names::shown")]
     pub name: String,
 }
 

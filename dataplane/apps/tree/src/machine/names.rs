@@ -3,7 +3,8 @@
 use std::fmt;
 use std::net::SocketAddr;
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// A host's number, which it chose at random.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -68,10 +69,16 @@ impl fmt::Debug for Ticket {
     }
 }
 
+/// A name that other hosts keep and show to people.
+pub(super) fn shown<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    let name = String::deserialize(from)?;
+    let fits = name.len() <= 255 && !name.chars().any(char::is_control);
+    fits.then_some(name).ok_or_else(|| D::Error::custom("name: must be at most 255 printable bytes"))
+}
+
 /// Numbers as hexadecimal digits in JSON, since many programs keep only 53 bits of a JSON number.
 mod hex {
-    use serde::de::Error;
-    use serde::{Deserialize, Deserializer};
+    use super::{Deserialize, Deserializer, Error};
 
     fn digits<'de, D: Deserializer<'de>>(from: D, most: usize) -> Result<String, D::Error> {
         let text = String::deserialize(from)?;

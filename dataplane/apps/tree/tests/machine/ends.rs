@@ -82,7 +82,7 @@ struct Run {
     whole: BTreeSet<HostId>,
     /// Those that could tell the dispatchers so.
     told: BTreeSet<HostId>,
-    /// What the source was told last.
+    /// The hosts as the source was told last.
     heard: Members,
     end: Option<End>,
     /// Since when the source's cache is needed by nobody, and when the dispatchers were reached last since then.
