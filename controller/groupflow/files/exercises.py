@@ -1,8 +1,8 @@
 """Networks of p4lang/tutorials and p4-utils in our YAML form: a topology.json, a p4app.json.
 
-Keys are popped as they are read: a key that is left at the end is not taken, and is named to the user. Before that,
-addresses, MACs, device ids and ports that the file leaves out are chosen as p4-utils does. Hosts and switches
-are mappings of their options; a link has `node1`, `node2` and the options of p4-utils' addLink.
+Keys are popped as they are read: a key that is left at the end is not taken, and is named to the user. Before
+that, addresses, MACs, device ids and ports that the file leaves out are chosen as p4-utils does. Hosts and
+switches are mappings of their options; a link has `node1`, `node2` and the options of p4-utils' addLink.
 """
 
 import re
