@@ -6,7 +6,7 @@ import asyncio
 import math
 import socket
 import subprocess
-from asyncio.subprocess import DEVNULL
+from asyncio.subprocess import PIPE
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
@@ -14,7 +14,6 @@ import pytest
 
 from groupflow.probe import BusyError, Cell, ProbeError, ProbeOptions, RefusedError, grid, iperf3, measure
 from groupflow.probe.model import BoundedError
-from tests.support.waiting import until
 
 HOST = "127.0.0.1"
 KIB = 1024
@@ -177,15 +176,13 @@ async def test_iperf3_itself() -> None:
 async def test_iperf3_is_busy_with_another() -> None:
     short = ProbeOptions(connections=(1,), seconds=2, adapted=True)
 
-    async def busy() -> bool:
-        try:
-            await iperf3.run(HOST, port, None, 1, short)
-        except BusyError:
-            return True
-        return False
-
     with serving() as port:
-        other = await asyncio.create_subprocess_exec("iperf3", "-c", HOST, "-p", str(port), stdout=DEVNULL)
-        await until(busy)
+        command = ("iperf3", "-c", HOST, "-p", str(port), "-t", "60", "--forceflush")
+        other = await asyncio.create_subprocess_exec(*command, stdout=PIPE)
+        assert other.stdout
+        while b"connected to" not in (line := await other.stdout.readline()):
+            assert line, "the server has refused the first client"
+        with pytest.raises(BusyError):
+            await iperf3.run(HOST, port, None, 1, short)
         other.kill()
         await other.wait()
