@@ -20,6 +20,7 @@ from google.protobuf import text_format
 from groupflow._native import NativeSwitch, render_trace
 from groupflow.data import P4_JSON, P4INFO
 from groupflow.errors import Error
+from groupflow.schema import read_schema
 
 
 class Output(NamedTuple):
@@ -61,7 +62,7 @@ def explain(trace: Mapping[str, Any]) -> str:
 @lru_cache(maxsize=4)
 def schema(p4info: str) -> finsy.P4Schema:
     """The names in P4Info's text, read once for the same text."""
-    return finsy.P4Schema(text_format.Parse(p4info, p4i.P4Info()))
+    return read_schema(text_format.Parse(p4info, p4i.P4Info()))
 
 
 class Switch:

@@ -7,12 +7,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import cast
 
-from finsy import P4Schema
 from finsy.p4schema import P4Action, P4CPMetadata, P4EntityMap, P4MatchType, P4Table
 from finsy.proto import p4i
 from google.protobuf import text_format
 
 from groupflow.errors import InvalidError, reason
+from groupflow.schema import read_schema
 
 _Json = Mapping[str, object]
 
@@ -113,7 +113,7 @@ def _parse_p4info(path: Path, content: bytes) -> p4i.P4Info:
 
 
 def _index(info: p4i.P4Info, blob: bytes) -> Program:
-    schema = P4Schema(info, _Blob(blob))
+    schema = read_schema(info, _Blob(blob))
 
     def metadata(name: str) -> dict[str, P4CPMetadata]:
         header = schema.controller_packet_metadata.get(name)

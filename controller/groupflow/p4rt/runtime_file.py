@@ -26,6 +26,7 @@ from google.protobuf import text_format
 from groupflow.errors import reason
 from groupflow.p4rt.connection import ConnectionFailedError, connect, describe
 from groupflow.p4rt.program import Program, ProgramError
+from groupflow.schema import read_schema
 
 Json: TypeAlias = Mapping[str, Any]
 _ELECTION_ID = 1
@@ -46,7 +47,7 @@ def load_entries(file: Path, program: Program) -> list[p4r.Update]:
             raise ProgramError(
                 f"{file}: not a WriteRequest in text form: {str(error).splitlines()[0]}"
             ) from None
-    schema = P4Schema(program.p4info)
+    schema = read_schema(program.p4info)
     form = _json(file)
     updates: list[p4r.Update] = []
     for key, encode in _ENTRIES.items():
