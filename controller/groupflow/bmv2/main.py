@@ -13,6 +13,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from finsy import GRPCStatusCode
+
 from groupflow.bmv2.arrays import Arrays
 from groupflow.bmv2.engine import Engine
 from groupflow.bmv2.profiles import Profiles
@@ -149,7 +151,13 @@ def carry_out(known: Mapping[str, Command], line: str) -> Lines:
         yield from run(*arguments) or ()
     except RefusedError as error:
         text = str(error)
-        yield text if re.match(r"Invalid \w+ operation \(", text) else f"Error: {text}"
+        if error.code == GRPCStatusCode.OUT_OF_RANGE:  # of a counter, a meter, a register
+            text = f"Invalid {name.split('_')[0]} operation (INVALID_INDEX)"
+        yield (
+            text
+            if re.match(r"Invalid (\w+ operation \(|match key:|runtime data:)", text)
+            else f"Error: {text}"
+        )
 
 
 def main(argv: Sequence[str] | None = None) -> int:

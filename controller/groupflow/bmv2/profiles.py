@@ -39,12 +39,12 @@ class Profiles:
     def create_member(self, name: str, action: str, *words: str) -> Lines:
         profile = self.profile(name)
         handle = lowest(self._members(profile))
-        self._write_member(INSERT, profile, handle, self._action(profile, action, words))
+        self._write_member(INSERT, profile, handle, self._action(profile, name, action, words))
         yield f"Member has been created with handle {handle}"
 
     def modify_member(self, name: str, action: str, handle: str, *words: str) -> None:
         profile = self.profile(name)
-        chosen = self._action(profile, action, words[1:] if words[:1] == ("=>",) else words)
+        chosen = self._action(profile, name, action, words[1:] if words[:1] == ("=>",) else words)
         self._write_member(MODIFY, profile, integer(handle, "member handle"), chosen)
 
     def delete_member(self, name: str, handle: str) -> None:
@@ -69,13 +69,13 @@ class Profiles:
                 raise RefusedError(f"Invalid table operation ({what}_STILL_USED)") from None
             raise
 
-    def _action(self, profile: p4i.ActionProfile, name: str, words: Sequence[str]) -> p4r.Action:
+    def _action(self, profile: p4i.ActionProfile, called: str, name: str, words: Sequence[str]) -> p4r.Action:
         tables = [table for table in self._info.tables if table.preamble.id in profile.table_ids]
         try:
             allowed = {each.id for table in tables for each in table.action_refs}
             return parsed_action(self._info, allowed, name, words)[0]
         except LookupError:
-            raise RefusedError(f"Action profile '{profile.preamble.name}' has no action '{name}'") from None
+            raise RefusedError(f"Action profile '{called}' has no action '{name}'") from None
 
     def create_group(self, name: str) -> Lines:
         profile = self.profile(name)

@@ -77,7 +77,7 @@ class Tables:
 
     def set_default(self, name: str, action: str, *words: str) -> Lines:
         table = self.table(name)
-        chosen, shown = self._action(table, action, words)
+        chosen, shown = self._action(table, name, action, words)
         yield f"Setting default action of {name}"
         yield f"{'action:':20} {action}"
         yield f"{'runtime data:':20} {shown}"
@@ -92,8 +92,8 @@ class Tables:
 
     def add(self, name: str, action: str, *words: str) -> Lines:
         table = self.table(name)
-        key, rest, priority = _split(table, words)
-        chosen, shown = self._action(table, action, rest)
+        key, rest, priority = _split(table, name, words)
+        chosen, shown = self._action(table, name, action, rest)
         entry = _entry(table, key, priority, p4r.TableAction(action=chosen))
         yield f"Adding entry to {_kind(table)} match table {name}"
         matches = {match.field_id: match for match in entry.match}
@@ -104,12 +104,14 @@ class Tables:
         yield f"{'match key:':20} {TAB.join(fields)}"
         yield f"{'action:':20} {action}"
         yield f"{'runtime data:':20} {shown}"
+        if table.implementation_id:
+            raise RefusedError("Invalid table operation (WRONG_TABLE_TYPE)")
         yield f"Entry has been added with handle {self._insert(table, entry)}"
 
     def add_indirect(self, what: str) -> Callable[..., Lines]:
         def add(name: str, *words: str) -> Lines:
             table = self.table(name)
-            key, rest, priority = _split(table, words)
+            key, rest, priority = _split(table, name, words)
             action = _chosen(what, rest[0] if len(rest) == 1 else "")
             yield f"Adding entry to indirect match table {table.preamble.name}"
             handle = self._insert(table, _entry(table, key, priority, action))
@@ -131,7 +133,7 @@ class Tables:
 
     def modify(self, name: str, action: str, handle: str, *words: str) -> Lines:
         table = self.table(name)
-        chosen, _ = self._action(table, action, words[1:] if words[:1] == ("=>",) else words)
+        chosen, _ = self._action(table, name, action, words[1:] if words[:1] == ("=>",) else words)
         yield f"Modifying entry {integer(handle, 'entry handle')} for {_kind(table)} match table {name}"
         entry = self.entry(table, handle)
         entry.action.CopyFrom(p4r.TableAction(action=chosen))
@@ -199,7 +201,7 @@ class Tables:
 
     def dump_key(self, name: str, *words: str) -> Lines:
         table = self.table(name)
-        key, _, priority = _split(table, words)
+        key, _, priority = _split(table, name, words)
         wanted = _entry(table, key, priority, None)
         for handle, entry in self.entries(table).items():
             if (list(entry.match), entry.priority) == (list(wanted.match), wanted.priority):
@@ -234,12 +236,14 @@ class Tables:
             yield f"Priority: {_LOWEST - entry.priority}"
         yield shown_action(self._info, entry.action)
 
-    def _action(self, table: p4i.Table, name: str, words: Sequence[str]) -> tuple[p4r.Action, str]:
+    def _action(
+        self, table: p4i.Table, called: str, name: str, words: Sequence[str]
+    ) -> tuple[p4r.Action, str]:
         allowed = {each.id for each in table.action_refs}
         try:
             return parsed_action(self._info, allowed, name, words)
         except LookupError:
-            raise RefusedError(f"Table {table.preamble.name} has no action {name}") from None
+            raise RefusedError(f"Table {called} has no action {name}") from None
 
     def _write(self, kind: Kind, *entries: p4r.TableEntry) -> None:
         try:
@@ -247,10 +251,14 @@ class Tables:
                 part = entries[start : start + 500]
                 self._remote.write(kind, *(p4r.Entity(table_entry=entry) for entry in part))
         except RefusedError as error:
+            missing = "INVALID_HANDLE"
+            if kind == INSERT:
+                member = entries[0].action.action_profile_member_id
+                missing = f"INVALID_{'MBR' if member else 'GRP'}_HANDLE"
             names = {
                 GRPCStatusCode.ALREADY_EXISTS: "DUPLICATE_ENTRY",
                 GRPCStatusCode.RESOURCE_EXHAUSTED: "TABLE_FULL",
-                GRPCStatusCode.NOT_FOUND: "INVALID_HANDLE",
+                GRPCStatusCode.NOT_FOUND: missing,
             }
             name = names.get(error.code)
             raise RefusedError(f"Invalid table operation ({name})" if name else str(error)) from None
@@ -272,7 +280,7 @@ def _has_priority(table: p4i.Table) -> bool:
     return _kind(table) in ("range", "ternary")
 
 
-def _split(table: p4i.Table, words: Sequence[str]) -> tuple[Sequence[str], Sequence[str], int]:
+def _split(table: p4i.Table, called: str, words: Sequence[str]) -> tuple[Sequence[str], Sequence[str], int]:
     """The key, the words after `=>`, and P4Runtime's priority. Raises RefusedError."""
     priority = 0
     if _has_priority(table):
@@ -281,7 +289,7 @@ def _split(table: p4i.Table, words: Sequence[str]) -> tuple[Sequence[str], Seque
         priority, words = _LOWEST - integer(words[-1].lstrip("0") or "0", "priority", _LOWEST - 1), words[:-1]
     end = words.index("=>") if "=>" in words else len(words)
     if end != len(table.match_fields):
-        raise RefusedError(f"Table {table.preamble.name} needs {len(table.match_fields)} key fields")
+        raise RefusedError(f"Table {called} needs {len(table.match_fields)} key fields")
     return words[:end], words[end + 1 :], priority
 
 

@@ -15,11 +15,19 @@ TAB, COMMA = "\t", ",\t"
 _MATCH = p4i.MatchField.MatchType
 KINDS = {_MATCH.EXACT: "exact", _MATCH.LPM: "lpm", _MATCH.TERNARY: "ternary", _MATCH.RANGE: "range"}
 KINDS[_MATCH.OPTIONAL] = "ternary"
+_FORMS = {
+    "/": ("LPM", "prefix and length"),
+    "&&&": ("ternary", "key and mask"),
+    "->": ("range", "range start and range end"),
+}
 
 
 def parse(text: str, width: int) -> bytes:
     """A number of so many bits, an address where the width is that of one, or a string if there is no width.
-    Raises RefusedError."""
+
+    As on BMv2, a number may need all bits of the width's bytes; `cut` leaves out those above the width.
+    Raises RefusedError.
+    """
     if not width:
         return text.encode()
     try:
@@ -35,12 +43,17 @@ def parse(text: str, width: int) -> bytes:
         else:
             value = int(text, 0)
     except ValueError:
-        raise RefusedError(
-            f"Error while parsing {text} - it is no number or address of {width} bits"
-        ) from None
-    if value < 0 or value.bit_length() > width:
-        raise RefusedError(f"Error while parsing {text} - it does not fit {width} bits")
+        cause = "Invalid input, could not cast to integer, try in hex with 0x prefix"
+        raise RefusedError(f"Error while parsing {text} - {cause}") from None
+    if value < 0 or value.bit_length() > (width + 7) // 8 * 8:
+        cause = "Negative values are not supported" if value < 0 else "Parameter is too large"
+        raise RefusedError(f"Error while parsing {text} - {cause}")
     return _shortest(value)
+
+
+def cut(value: bytes, width: int) -> bytes:
+    """The lowest bits of a number; a string stays, as its width is 0."""
+    return _masked(value, (1 << width) - 1) if width else value
 
 
 def show(value: bytes, width: int, separator: str = "") -> str:
@@ -51,18 +64,29 @@ def show(value: bytes, width: int, separator: str = "") -> str:
 
 def field_name(field: p4i.MatchField) -> str:
     """Without the name that the program's parameter gives all headers, as in `hdr.ipv4.dst`."""
-    return field.name.split(".", 1)[1] if field.name.count(".") > 1 else field.name
+    name = field.name.replace(".$valid$", "_valid")
+    return name.split(".", 1)[1] if field.name.count(".") > 1 else name
 
 
 def parse_match(field: p4i.MatchField, text: str) -> p4r.FieldMatch | None:
     """A field of a key; None where it matches everything. Raises RefusedError."""
+    try:
+        return _parse_match(field, text)
+    except RefusedError as error:
+        raise RefusedError(f"Invalid match key: {error}") from None
+
+
+def _parse_match(field: p4i.MatchField, text: str) -> p4r.FieldMatch | None:
     width, match = field.bitwidth, p4r.FieldMatch(field_id=field.id)
+
+    def number(word: str) -> bytes:
+        return cut(parse(word, width), width)
 
     def split(separator: str) -> tuple[str, str]:
         first, found, second = text.partition(separator)
         if not found:
-            form = {"/": "value/length", "&&&": "value&&&mask", "->": "low->high"}[separator]
-            raise RefusedError(f"Invalid match key: {text} of {field.name} is not {form}")
+            kind, parts = _FORMS[separator]
+            raise RefusedError(f"Invalid {kind} value {text}, use '{separator}' to separate {parts}")
         return first, second
 
     match field.match_type:
@@ -72,31 +96,31 @@ def parse_match(field: p4i.MatchField, text: str) -> p4r.FieldMatch | None:
             if length == 0:
                 return None
             mask = ((1 << length) - 1) << (width - length)
-            match.lpm.value, match.lpm.prefix_len = _masked(parse(first, width), mask), length
+            match.lpm.value, match.lpm.prefix_len = _masked(number(first), mask), length
         case _MATCH.TERNARY:
-            value, mask = (parse(part, width) for part in split("&&&"))
+            value, mask = (number(part) for part in split("&&&"))
             if not any(mask):
                 return None
             match.ternary.value, match.ternary.mask = _masked(value, int.from_bytes(mask, "big")), mask
         case _MATCH.OPTIONAL:
             first, _, second = text.partition("&&&")
             full = (1 << width) - 1
-            mask = int.from_bytes(parse(second, width), "big") if second else full
+            mask = int.from_bytes(number(second), "big") if second else full
             if not mask:
                 return None
             if mask != full:
-                raise RefusedError(f"Invalid match key: the mask of {field.name} is neither 0 nor all ones")
-            match.optional.value = parse(first, width)
+                raise RefusedError(f"the mask of {field.name} is neither 0 nor all ones")
+            match.optional.value = number(first)
         case _MATCH.RANGE:
-            low, high = (parse(part, width) for part in split("->"))
+            low, high = (number(part) for part in split("->"))
             numbers = int.from_bytes(low, "big"), int.from_bytes(high, "big")
             if numbers[0] > numbers[1]:
-                raise RefusedError(f"Invalid match key: {text} of {field.name} ends before it begins")
+                raise RefusedError(f"{text} of {field.name} ends before it begins")
             if numbers == (0, (1 << width) - 1):
                 return None
             match.range.low, match.range.high = low, high
         case _:
-            match.exact.value = parse(text, width)
+            match.exact.value = number(text)
     return match
 
 
@@ -135,8 +159,11 @@ def parsed_action(
         raise RefusedError(f"Action {action.preamble.name} needs {len(action.params)} parameters")
     chosen, shown = p4r.Action(action_id=action.preamble.id), list[str]()
     for param, word in zip(action.params, words, strict=True):
-        value = parse(word, param.bitwidth)
-        chosen.params.add(param_id=param.id, value=value)
+        try:
+            value = parse(word, param.bitwidth)
+        except RefusedError as error:
+            raise RefusedError(f"Invalid runtime data: {error}") from None
+        chosen.params.add(param_id=param.id, value=cut(value, param.bitwidth))
         shown.append(show(value, param.bitwidth, ":"))
     return chosen, "\t".join(shown)
 
@@ -161,7 +188,7 @@ def shown_action(info: p4i.P4Info, action: p4r.TableAction) -> str:
 def _length(text: str, width: int) -> int:
     if text.isdecimal() and len(text) < 9 and int(text) <= width:
         return int(text)
-    raise RefusedError(f"Invalid match key: the prefix length {text} is not between 0 and {width}")
+    raise RefusedError(f"the prefix length {text} is not between 0 and {width}")
 
 
 def _masked(value: bytes, mask: int) -> bytes:

@@ -244,12 +244,6 @@ def test_a_refused_change_leaves_what_later_commands_send() -> None:
     assert "Action entry: TestIngress.forward - 03, 01" in output
 
 
-def test_a_cell_that_is_not_there_is_refused_in_the_switchs_words() -> None:
-    with switch(*program("testbed")) as (_, thrift):
-        said = run(thrift, "counter_read arrivals 99\n")
-    assert said.startswith("RuntimeCmd: Error: counter TestIngress.arrivals: index: 99, of only 16 cells\n")
-
-
 def test_repeated_commands_and_wrong_handles_get_bmv2s_answers() -> None:
     """As seen on BMv2, in November 2026."""
     commands = {

@@ -15,7 +15,7 @@ from groupflow.bmv2.main import carry_out, commands, edit_lines
 from groupflow.bmv2.p4info import derived
 from groupflow.bmv2.remote import RefusedError, Remote
 from groupflow.bmv2.tables import Tables
-from groupflow.bmv2.values import parse, parse_match, show_match
+from groupflow.bmv2.values import cut, field_name, parse, parse_match, show_match
 
 PROGRAMS = Path(__file__).parents[3] / "dataplane/switch/tests/programs"
 MATCH = p4i.MatchField.MatchType
@@ -35,6 +35,16 @@ MATCH = p4i.MatchField.MatchType
 )
 def test_values_are_numbers_addresses_or_strings(text: str, width: int, value: str) -> None:
     assert parse(text, width).hex() == value
+
+
+def test_a_number_is_cut_to_its_bits_as_on_bmv2() -> None:
+    assert parse("600", 9).hex() == "0258" and cut(parse("600", 9), 9).hex() == "58"
+
+
+def test_keys_are_called_as_on_bmv2() -> None:
+    names = ("hdr.ipv4.$valid$", "hdr.ipv4.dst", "meta.flag", "low_ttl")
+    shown = [field_name(p4i.MatchField(name=name)) for name in names]
+    assert shown == ["ipv4_valid", "ipv4.dst", "meta.flag", "low_ttl"]
 
 
 @pytest.mark.parametrize(
