@@ -39,7 +39,10 @@ pub struct Profiles {
     members: BTreeMap<(u32, u32), ActionProfileMember>,
     groups: BTreeMap<(u32, u32), ActionProfileGroup>,
     uses: HashMap<(TableId, EntryKey), Use>,
+    /// Groups that entries brought along, ever: the next one's handle.
     one_shots: u64,
+    /// Entries by profile that brought a group along.
+    one_shot_uses: BTreeMap<u32, usize>,
 }
 
 impl Profiles {
@@ -51,11 +54,14 @@ impl Profiles {
     /// Notes the action of an entry, or that the entry is gone, and frees what it had before.
     pub fn note(&mut self, pipeline: &mut Pipeline, table: &BoundTable, key: &EntryKey, now: Option<Use>) {
         let key = (table.table, key.clone());
+        let count = self.one_shot_uses.entry(table.profile).or_default();
+        *count += usize::from(now.as_ref().is_some_and(|now| now.one_shot.is_some()));
         let before = match now {
             Some(now) => self.uses.insert(key, now),
             None => self.uses.remove(&key),
         };
         if let Some(Use { one_shot: Some(handle), .. }) = before {
+            *count -= 1;
             // Removing a group cannot fail.
             drop(pipeline.set_group(table.table, handle, Vec::new()));
         }
@@ -81,6 +87,11 @@ impl Profiles {
             }
             Some(Type::ActionProfileActionSet(set)) => {
                 let action = select()?;
+                if self.members.range((table.profile, 0)..=(table.profile, u32::MAX)).next().is_some() {
+                    return Err(Status::invalid(
+                        "action: the profile has members, so entries name them or groups",
+                    ));
+                }
                 let mut weighted = Vec::new();
                 for part in &set.action_profile_actions {
                     #[allow(deprecated)]
@@ -159,6 +170,9 @@ pub fn write_member(
     };
     let named = Type::ActionProfileMemberId(key.1);
     check_kind(kind, &profiles.members, key, "member", profile.size)?;
+    if profiles.one_shot_uses.get(&key.0).is_some_and(|entries| *entries > 0) {
+        return Err(Status::invalid("entries have groups of their own, so the profile has no members"));
+    }
     if kind == UpdateKind::Delete {
         if profiles.groups.values().any(|group| uses(&group)) || profiles.is_used(&tables, &named) {
             return Err(Status::new(Code::FailedPrecondition, format!("member {} is in use", key.1)));

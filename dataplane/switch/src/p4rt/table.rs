@@ -107,6 +107,7 @@ fn insert_or_modify(
 fn delete(
     state: &mut ControlState, pipeline: &mut Pipeline, table: &BoundTable, entry: &TableEntry,
 ) -> Result<(), Status> {
+    check_not_const(entry)?;
     if table.is_const {
         return Err(Status::denied("its entries are constant"));
     }
@@ -156,13 +157,18 @@ fn check_common(table: &BoundTable, entry: &TableEntry) -> Result<(), Status> {
     if entry.metadata.len() > METADATA_LIMIT {
         return Err(Status::invalid(format!("metadata: it is longer than {METADATA_LIMIT} bytes")));
     }
-    if entry.is_const {
-        return Err(Status::invalid("is_const: only the program can make entries constant"));
-    }
+    check_not_const(entry)?;
     if entry.time_since_last_hit.is_some() {
         return Err(Status::invalid("time_since_last_hit: it can only be read"));
     }
     idle::check(table, entry)
+}
+
+fn check_not_const(entry: &TableEntry) -> Result<(), Status> {
+    match entry.is_const {
+        true => Err(Status::invalid("is_const: only the program can make entries constant")),
+        false => Ok(()),
+    }
 }
 
 /// The action of an entry as the pipeline takes it.

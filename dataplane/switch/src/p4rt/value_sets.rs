@@ -23,7 +23,10 @@ pub fn write(
         let matches = matching::of_fields(&set.fields, &member.r#match)?;
         matches.iter().zip(&set.fields).map(|(part, field)| bits(part, field.width)).collect()
     });
-    let members = members.collect::<Result<Vec<_>, Status>>().map_err(|e| e.within(&set.name))?;
+    let members: Vec<Vec<_>> = members.collect::<Result<_, Status>>().map_err(|e| e.within(&set.name))?;
+    if let Some(twice) = (1..members.len()).find(|i| members[..*i].contains(&members[*i])) {
+        return Err(Status::new(Code::AlreadyExists, format!("members: {twice} is there already")));
+    }
     forwarding.pipeline.value_set_write(set.set, members).map_err(|error| {
         let full = matches!(error, StateError::Full { .. });
         Status::new(if full { Code::ResourceExhausted } else { Code::InvalidArgument }, error.to_string())

@@ -170,6 +170,20 @@ fn an_entry_brings_its_group_along() {
     assert!(ports(&mut bed, 1, 2 * MS).is_empty());
 }
 
+#[test]
+fn a_profile_has_members_or_groups_of_entries() {
+    let mut bed = bed();
+    let own = one_shot(vec![action_profile_action_set_part(&bed, 2)]);
+    let own = entry(&bed, 1, own);
+    bed.apply(Type::Insert, member(&bed, 1, 2)).unwrap();
+    assert_eq!(bed.refused(Type::Insert, own.clone()).0, Code::InvalidArgument);
+    bed.apply(Type::Delete, member(&bed, 1, 2)).unwrap();
+    bed.apply(Type::Insert, own.clone()).unwrap();
+    assert_eq!(bed.refused(Type::Insert, member(&bed, 1, 2)).0, Code::InvalidArgument);
+    bed.apply(Type::Delete, own).unwrap();
+    bed.apply(Type::Insert, member(&bed, 1, 2)).unwrap();
+}
+
 fn action_profile_action_set_part(bed: &Testbed, port: u128) -> ActionProfileAction {
     ActionProfileAction { action: Some(forward(bed, port)), weight: 1, ..Default::default() }
 }
@@ -206,7 +220,7 @@ fn a_group_is_not_larger_than_p4info_allows() {
             selector_size_semantics: semantics,
             ..info::ActionProfile::default()
         };
-        let mut bed = Testbed::with(config_with(profile));
+        let mut bed = Testbed::with(config_with(profile.clone()));
         for id in [1, 2] {
             let one = member(&bed, id, u128::from(id));
             bed.apply(Type::Insert, one).unwrap();
@@ -218,11 +232,12 @@ fn a_group_is_not_larger_than_p4info_allows() {
         let brought = |bed: &Testbed, weights: [i32; 2]| {
             entry(bed, 1, one_shot(weights.map(|weight| weighted(bed, 2, weight)).to_vec()))
         };
-        let (large, fitting) = (brought(&bed, too_large), brought(&bed, fits));
-        assert_eq!(bed.refused(Type::Insert, large).0, code);
-        bed.apply(Type::Insert, fitting).unwrap();
-        let four = entry(&bed, 2, one_shot(vec![weighted(&bed, 2, 1); 4]));
-        assert_eq!(bed.refused(Type::Insert, four).0, Code::ResourceExhausted);
+        let mut other = Testbed::with(config_with(profile));
+        let (large, fitting) = (brought(&other, too_large), brought(&other, fits));
+        assert_eq!(other.refused(Type::Insert, large).0, code);
+        other.apply(Type::Insert, fitting).unwrap();
+        let four = entry(&other, 2, one_shot(vec![weighted(&other, 2, 1); 4]));
+        assert_eq!(other.refused(Type::Insert, four).0, Code::ResourceExhausted);
         let mut own = named([1, 1]);
         own.max_size = 1;
         assert_eq!(bed.refused(Type::Modify, own.clone()).0, Code::ResourceExhausted, "a size of its own");
@@ -248,6 +263,7 @@ fn the_parser_takes_the_members_of_a_value_set() {
     assert_eq!(bed.read(ValueSetEntry::default()).unwrap(), [Kinds::from(of_ports(&[1]))]);
     assert_eq!(bed.refused(Type::Modify, of_ports(&[1, 2])).0, Code::ResourceExhausted);
     assert_eq!(bed.refused(Type::Insert, of_ports(&[1])).0, Code::InvalidArgument);
+    assert_eq!(bed.refused(Type::Modify, of_ports(&[1, 1])).0, Code::AlreadyExists);
     let unset = ValueSetMember { r#match: vec![FieldMatch::default()] };
     let bad = ValueSetEntry { value_set_id: SET, members: vec![unset] };
     assert_eq!(bed.refused(Type::Modify, bad).0, Code::InvalidArgument);
@@ -308,50 +324,51 @@ fn a_batch_about_profiles_and_value_sets_is_taken_back() {
 
 #[test]
 fn an_action_is_left_out_while_the_port_that_it_watches_is_down() {
-    let mut bed = bed();
-    let (first, second) = (member(&bed, 1, 2), member(&bed, 2, 3));
-    bed.apply(Type::Insert, first.clone()).unwrap();
-    bed.apply(Type::Insert, second.clone()).unwrap();
+    let members = [(1, 2), (2, 3)].map(|(id, port)| Kinds::from(member(&bed(), id, port)));
     let mut watching = group(&[(1, 1), (2, 1)]);
     let port = |bytes: &[u8]| Some(action_profile_group::member::WatchKind::WatchPort(bytes.to_vec()));
     watching.members[0].watch_kind = port(&[2]);
-    bed.apply(Type::Insert, watching.clone()).unwrap();
-    let to_group = entry(&bed, 1, table_action::Type::ActionProfileGroupId(5));
-    bed.apply(Type::Insert, to_group.clone()).unwrap();
-    let set = |watch_kind| {
-        let part = |port, watch_kind| ActionProfileAction {
-            action: Some(forward(&bed, port)),
-            weight: 1,
-            watch_kind,
-        };
-        let action_profile_actions = vec![part(2, watch_kind), part(3, None)];
-        table_action::Type::ActionProfileActionSet(ActionProfileActionSet {
-            action_profile_actions,
-            ..ActionProfileActionSet::default()
-        })
-    };
-    let one_shot = set(Some(action_profile_action::WatchKind::WatchPort(vec![2])));
-    let one_shot = entry(&bed, 2, one_shot);
-    bed.apply(Type::Insert, one_shot.clone()).unwrap();
-    let link = |bed: &mut Testbed, spec: &str| {
-        let (port, change) = groupflow_switch::core::parse_port_link(spec).unwrap();
-        bed.switch.change_link(port, &change).unwrap();
-    };
-    assert!(ports(&mut bed, 1, 0).contains(&2) && ports(&mut bed, 2, 0).contains(&2));
-    link(&mut bed, "2:down");
-    assert_eq!([ports(&mut bed, 1, MS), ports(&mut bed, 2, MS)], [vec![3; 30], vec![3; 30]]);
-    // A group that is written meanwhile, and a program that is installed meanwhile, know it too.
-    bed.apply(Type::Modify, watching.clone()).unwrap();
-    assert_eq!(ports(&mut bed, 1, 2 * MS), [3; 30]);
-    bed.runtime.install(&mut bed.switch, config());
-    let again: [Kinds; 5] =
-        [first.into(), second.into(), watching.clone().into(), to_group.into(), one_shot.into()];
-    again.into_iter().for_each(|entity| bed.apply(Type::Insert, entity).unwrap());
-    assert_eq!([ports(&mut bed, 1, 2 * MS), ports(&mut bed, 2, 2 * MS)], [vec![3; 30], vec![3; 30]]);
-    link(&mut bed, "2:up");
-    assert!(ports(&mut bed, 1, 3 * MS).contains(&2) && ports(&mut bed, 2, 3 * MS).contains(&2));
+    let to_group = entry(&bed(), 1, table_action::Type::ActionProfileGroupId(5));
+    let [first, second] = members;
+    let mut bed = left_out(&[first, second, watching.clone().into(), to_group.into()], Some(&watching));
     assert_eq!(bed.read(ActionProfileGroup::default()).unwrap(), [Kinds::from(watching.clone())]);
     watching.members[0].watch_kind = port(&[2, 0]);
     let (code, message) = bed.refused(Type::Modify, watching);
     assert_eq!((code, message.as_str()), (Code::InvalidArgument, "watch_port: 512 is above 511"));
+}
+
+#[test]
+fn an_action_of_an_entrys_own_group_is_left_out_like_one_of_a_group() {
+    let part =
+        |port, watch_kind| ActionProfileAction { action: Some(forward(&bed(), port)), weight: 1, watch_kind };
+    let watched = part(2, Some(action_profile_action::WatchKind::WatchPort(vec![2])));
+    left_out(&[entry(&bed(), 1, one_shot(vec![watched, part(3, None)])).into()], None);
+}
+
+/// Writes entities with which frames to 1 leave at port 3, and at port 2 while it is up; `changed` is written
+/// while it is down.
+fn left_out(entities: &[Kinds], changed: Option<&ActionProfileGroup>) -> Testbed {
+    let mut bed = bed();
+    let insert = |bed: &mut Testbed| {
+        entities.iter().for_each(|entity| bed.apply(Type::Insert, entity.clone()).unwrap());
+    };
+    let link = |bed: &mut Testbed, spec: &str| {
+        let (port, change) = groupflow_switch::core::parse_port_link(spec).unwrap();
+        bed.switch.change_link(port, &change).unwrap();
+    };
+    insert(&mut bed);
+    assert!(ports(&mut bed, 1, 0).contains(&2));
+    link(&mut bed, "2:down");
+    assert_eq!(ports(&mut bed, 1, MS), [3; 30]);
+    // A group that is written meanwhile, and a program that is installed meanwhile, know it too.
+    for group in changed {
+        bed.apply(Type::Modify, group.clone()).unwrap();
+    }
+    assert_eq!(ports(&mut bed, 1, 2 * MS), [3; 30]);
+    bed.runtime.install(&mut bed.switch, config());
+    insert(&mut bed);
+    assert_eq!(ports(&mut bed, 1, 2 * MS), [3; 30]);
+    link(&mut bed, "2:up");
+    assert!(ports(&mut bed, 1, 3 * MS).contains(&2));
+    bed
 }

@@ -350,7 +350,9 @@ fn constant_tables_are_read_only() {
     let denied = (Code::PermissionDenied, format!("table {FIXED}: its entries are constant"));
     assert_eq!(bed.refused(Type::Insert, new), denied);
     assert_eq!(bed.refused(Type::Modify, old.clone()), denied, "not even to what it is");
-    assert_eq!(bed.refused(Type::Delete, old.clone()), denied);
+    assert_eq!(bed.refused(Type::Delete, TableEntry { is_const: false, ..old.clone() }), denied);
+    let constant = TableEntry { is_const: true, ..old.clone() };
+    assert_eq!(bed.refused(Type::Delete, constant).0, Code::InvalidArgument);
     assert_eq!(bed.apply(Type::Modify, TableEntry { action: None, ..old }), Ok(()));
 }
 
