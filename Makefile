@@ -19,7 +19,7 @@ demo_options = --members $(MEMBERS) --loss $(LOSS) --mode $(MODE) --policy $(POL
 
 # Variables of `make soak`.
 SEEDS ?= 1 2
-soaks = "tree --edges stream" "tree --edges quic" "bone --method scheduled" "bone --method unscheduled" "bone --method unicast"
+soaks = "tree" "bone --method scheduled" "bone --method unscheduled" "bone --method unicast"
 DURATION ?= 60
 # The first seed of `make fuzz`, and its targets: crates' tests whose cases are drawn.
 FUZZ_SEED ?= 1

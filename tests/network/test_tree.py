@@ -15,7 +15,7 @@ from groupflow.agents.agent_process import AgentProcess
 from groupflow.files import variants
 from groupflow.lab.trees import Source, Subscriber, address, served
 from groupflow.processes import until
-from groupflow.tree.members import Edges, TreeRecvOptions, TreeSendOptions
+from groupflow.tree.members import TreeRecvOptions, TreeSendOptions
 from tests.network.harness import Lab, MakeLab, undisturbed
 
 PATIENCE_S = 30.0
@@ -25,23 +25,22 @@ WITH_LOSSES_S = 2.0
 
 @pytest.mark.alone
 @pytest.mark.parametrize(
-    ("death", "plain", "edges", "loss", "limit"),
+    ("death", "plain", "loss", "limit"),
     [
-        ("killed", False, "stream", 0, repair.LIMIT_S),
-        ("killed", True, "stream", 0, repair.LIMIT_S),
-        ("killed", False, "quic", 0, repair.LIMIT_S),
-        ("killed", False, "quic", 10_000_000, WITH_LOSSES_S),
-        ("silent", False, "stream", 0, repair.LIMIT_S),
-        ("head", False, "stream", 0, repair.LIMIT_S),
+        ("killed", False, 0, repair.LIMIT_S),
+        ("killed", True, 0, repair.LIMIT_S),
+        ("killed", False, 10_000_000, WITH_LOSSES_S),
+        ("silent", False, 0, repair.LIMIT_S),
+        ("head", False, 0, repair.LIMIT_S),
     ],
-    ids=["tls", "plain", "quic", "quic with losses", "silent", "head of a cluster"],
+    ids=["tls", "plain", "tls with losses", "silent", "head of a cluster"],
 )
 async def test_hosts_whose_parent_dies_go_on_within_a_second_and_miss_no_byte(
-    make_lab: MakeLab, death: repair.Death, plain: bool, edges: Edges, loss: int, limit: float
+    make_lab: MakeLab, death: repair.Death, plain: bool, loss: int, limit: float
 ) -> None:
     async def measure() -> list[repair.Repair]:
         # Every byte is checked as it comes, and all of them are counted in the end.
-        return await repair.measure(lab.network, 2, plain=plain, edges=edges, death=death)
+        return await repair.measure(lab.network, 2, plain=plain, death=death)
 
     with make_lab(variants.with_loss(variants.named("star"), loss)) as lab:
         repairs = await undisturbed(lab, measure)

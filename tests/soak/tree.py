@@ -27,7 +27,7 @@ from typing import Any
 from groupflow.agents.agent_process import AgentProcess
 from groupflow.agents.errors import AgentError
 from groupflow.agents.events import Event
-from groupflow.tree.members import Edges, TreeRecvOptions, TreeSendOptions
+from groupflow.tree.members import TreeRecvOptions, TreeSendOptions
 from tests.soak import stream
 from tests.soak.dispatchers import Dispatchers
 
@@ -84,9 +84,7 @@ class Member:
 class Soak:
     """One run."""
 
-    def __init__(
-        self, stack: AsyncExitStack, folder: Path, seed: int, seconds: float, hosts: int, edges: Edges
-    ) -> None:
+    def __init__(self, stack: AsyncExitStack, folder: Path, seed: int, seconds: float, hosts: int) -> None:
         self.faults: list[str] = []
         self.members: list[Member] = []
         self._stack = stack
@@ -95,7 +93,6 @@ class Soak:
         self._token = secrets.token_hex(16)
         self._seconds = seconds
         self._hosts = hosts
-        self._edges: Edges = edges
         self._dispatchers: Dispatchers
         self._started = 0
         self._pauses: set[asyncio.Task[None]] = set()
@@ -132,7 +129,7 @@ class Soak:
 
     def _common(self) -> dict[str, Any]:
         to, pin = self._dispatchers.address, self._dispatchers.pin
-        return {"to": to, "tls_pin": pin, "token": self._token, "edges": self._edges}
+        return {"to": to, "tls_pin": pin, "token": self._token}
 
     def _number(self) -> int:
         self._started += 1
@@ -277,14 +274,13 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=60.0, help="of the stream")
     parser.add_argument("--hosts", type=int, default=30, help="at most")
-    parser.add_argument("--edges", choices=("stream", "quic"), default="stream")
     return parser.parse_args()
 
 
 async def _run(options: argparse.Namespace) -> list[str]:
     folder = Path(tempfile.mkdtemp(prefix="groupflow-soak-"))
     async with AsyncExitStack() as stack:
-        soak = Soak(stack, folder, options.seed, options.seconds, options.hosts, options.edges)
+        soak = Soak(stack, folder, options.seed, options.seconds, options.hosts)
         try:
             await soak.run()
         except (RuntimeError, ConnectionError) as error:
@@ -309,7 +305,7 @@ def main() -> int:
     logging.basicConfig(level=logging.INFO, format="%(relativeCreated)7d ms %(message)s", stream=sys.stdout)
     logging.getLogger("asyncio").setLevel(logging.WARNING)
     faults = asyncio.run(_run(options))
-    log.info("seed=%d edges=%s faults=%d", options.seed, options.edges, len(faults))
+    log.info("seed=%d faults=%d", options.seed, len(faults))
     return 1 if faults else 0
 
 

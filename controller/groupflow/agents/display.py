@@ -1,7 +1,7 @@
 """Progress of one transfer: a bar in a terminal, plain lines elsewhere, or the JSON events."""
 
 import sys
-from typing import Self, cast
+from typing import Self
 
 from rich.console import Console
 from rich.progress import (
@@ -108,9 +108,6 @@ def describe(event: Event) -> str | None:
             speed += "" if rate is None else f" ({units.show_rate(rate)})"
             lost = event.texts("lost")
             note = f", lost: {', '.join(lost)}" if lost else ""
-            edges = event.fields.get("datagrams")  # of a host of a tree with such edges
-            missing = cast(dict[str, int], edges).get("missing_bytes", 0) if isinstance(edges, dict) else 0
-            note += f", {missing} bytes were lost on the way" if missing else ""
             return f"complete, {event.integer('bytes')} bytes{speed}{note}"
         case _:
             return None

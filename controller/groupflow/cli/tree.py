@@ -39,13 +39,8 @@ def recv(common: Common, *, options: TreeRecvOptions, pin: Pin) -> int:
 
 def _checked(options: Host, pin: Pin) -> Host:
     """The options of a host, with the certificate of the other side. Raises UsageError."""
-    if not isinstance(options, SkipOptions) and (options.slow == "skip" or options.edges == "datagrams"):
-        raise UsageError("--slow skip and --edges datagrams lose data, but a session needs every byte")
-    if options.edges == "datagrams" and options.slow != "skip":
-        raise UsageError(
-            "--edges datagrams needs --slow skip, and --align for whole records:"
-            " datagrams that are lost are not sent again"
-        )
+    if not isinstance(options, SkipOptions) and options.slow == "skip":
+        raise UsageError("--slow skip loses data, but a session needs every byte")
     _check_token(options.token)
     return replace(options, tls_pin=pin.given)
 

@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, cast
+from typing import Any
 
 from groupflow.agents.agent_process import AgentProcess
 from groupflow.agents.errors import AgentError
@@ -132,13 +132,6 @@ class Subscriber(AgentProcess):
         """The children that it reported last."""
         progress = self.latest.get("progress")
         return list(progress.texts("children")) if progress else []
-
-    @property
-    def packets(self) -> int:
-        """QUIC packets received, as it reported last."""
-        progress = self.latest.get("progress")
-        quic = cast("dict[str, int]", progress.fields.get("quic") or {}) if progress else {}
-        return quic.get("came", 0)
 
     @property
     def host(self) -> str:

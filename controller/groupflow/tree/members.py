@@ -6,11 +6,10 @@ from typing import Annotated, Literal, TypeAlias
 
 from groupflow.agents.options import START, RoleOptions, Start, TlsPin, flag
 from groupflow.model.fields import Help, Range, Size
-from groupflow.model.values import FarIpPort, FractionMs, Millis, Name, OwnIpPort
+from groupflow.model.values import FarIpPort, FractionMs, Name, OwnIpPort
 
 MOST_PARALLEL = 16
 Slow: TypeAlias = Literal["wait", "isolate", "skip"]
-Edges: TypeAlias = Literal["stream", "quic", "datagrams"]
 Parallel: TypeAlias = Annotated[
     int | None, Help("number of connections to the parent (default: 1)", "N"), Range(1, MOST_PARALLEL)
 ]
@@ -27,11 +26,6 @@ class TreeOptions(RoleOptions):
     listen: Annotated[OwnIpPort | None, Help("address for children (default: any port)")] = None
     children: Annotated[int | None, Help("the most children of this host (default: 4)", "N"), Range(0)] = None
     cache: Annotated[Size | None, Help("bytes of the stream that this host holds (default: 16MiB)")] = None
-    edges: Annotated[
-        Edges,
-        Help("transport from the parent: TCP (stream); QUIC; or QUIC's datagrams, which are lost or late and"
-             " need --slow skip"),
-    ] = "stream"  # fmt: skip
     slow: Annotated[
         Slow, Help("effect of a slow child: all wait, the child is cut off, or the child skips late data")
     ] = "wait"
@@ -71,13 +65,5 @@ class TreeRecvOptions(SkipOptions):
 
     role = "tree-recv"
     parallel: Parallel = None
-    deadline_ms: Annotated[
-        Millis | None, Help("age at which the parent drops a datagram (default: 200ms)"), Name("--deadline")
-    ] = None
-    reorder_ms: Annotated[
-        Millis | None,
-        Help("wait for a datagram when later ones have arrived (default: 20ms)"),
-        Name("--reorder"),
-    ] = None
     output: Annotated[Path | None, Help("file to write (default: stdout)")] = None
     start: Annotated[Start, START, Name("--from")] = field(default="now", metadata=flag("from"))

@@ -8,7 +8,7 @@ from groupflow.agents.arguments import ArgumentError, check, checked
 from groupflow.agents.errors import ClientError
 from groupflow.agents.options import Start, own_name
 from groupflow.agents.stream import MemberStream, OnEvent, Role
-from groupflow.tree.members import Edges, Slow, TreeRecvOptions, TreeSendOptions
+from groupflow.tree.members import Slow, TreeRecvOptions, TreeSendOptions
 from groupflow.tree.options import TOKEN_RULE, is_token
 
 
@@ -38,7 +38,6 @@ class TreeSession(MemberStream):
         parallel: int | None = None,
         children: int | None = None,
         cache: int | str | None = None,
-        edges: Edges = "stream",
         on_event: OnEvent | None = None,
         launcher: Sequence[str] = (),
     ) -> None:
@@ -49,16 +48,10 @@ class TreeSession(MemberStream):
         when so many hosts have joined. `delay_ms`: a source's bound on the latencies from it to each host in
         sum, one way (None: that of the dispatchers); a host beyond it has an event `delay`. `start`: first
         byte of a receiver. `slow`, `align`: treatment of a slow host. `parallel`: connections to the parent.
-        `children`: the most that this host serves. `cache`: bytes of the stream that it holds. `edges`:
-        transport from the parent: "stream" (TCP), "quic", or "datagrams", which skip lost and late data and
-        need slow="skip". `on_event` is called with every event.
+        `children`: the most that this host serves. `cache`: bytes of the stream that it holds.
+        `on_event` is called with every event.
         """
         check("role", Role, role)
-        check("edges", Edges, edges)
-        if edges == "datagrams" and slow != "skip":
-            raise ArgumentError("edges='datagrams' needs slow='skip': lost datagrams are not sent again")
-        if edges != "stream" and tls_pin is None:
-            raise ArgumentError(f"edges={edges!r} is always encrypted; pass tls_pin=, or leave edges out")
         if (tls_pin is None) != plain:
             raise ArgumentError("no way to check the dispatchers: pass either tls_pin= or plain=True")
         if role != "sender" and (delay_ms is not None or members != 1):
@@ -70,7 +63,7 @@ class TreeSession(MemberStream):
         self._align = align
         host: dict[str, Any] = {
             "to": to, "name": name or own_name(), "token": token, "tls_pin": tls_pin, "slow": slow,
-            "align": align, "children": children, "cache": cache, "edges": edges,
+            "align": align, "children": children, "cache": cache,
         }  # fmt: skip
         options = (
             checked(TreeSendOptions, members=members, delay_ms=delay_ms, **host)

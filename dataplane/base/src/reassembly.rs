@@ -176,11 +176,6 @@ impl ByteStore {
         self.ranges.count()
     }
 
-    /// Offsets of the bytes held.
-    pub fn ranges(&self) -> &Ranges {
-        &self.ranges
-    }
-
     /// Bytes of the range that are not held.
     pub fn missing(&self, range: &Range<u64>) -> u64 {
         self.ranges.missing(range)

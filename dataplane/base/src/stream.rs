@@ -33,12 +33,6 @@ impl ByteQueue {
         self.bytes.extend(bytes);
     }
 
-    /// Appends stand-ins for bytes that did not come.
-    pub fn push_missing(&mut self, count: u64) {
-        // The stream granted this many, so they fit the memory.
-        self.bytes.resize(self.bytes.len() + count as usize, 0);
-    }
-
     /// The offset of the first byte.
     pub fn base(&self) -> u64 {
         self.base

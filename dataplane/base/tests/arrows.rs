@@ -26,8 +26,7 @@ const ARROWS: &[(&str, &[&str])] = &[
 /// Crates without I/O, besides all apps: the outside crates that they import compute, and neither wait nor ask
 /// the system.
 const PURE: &[&str] = &["base", "pipeline", "switch", "transport", "session", "netsim"];
-const IO: &[&str] =
-    &["hyper", "hyper-util", "nix", "quinn-udp", "rustls", "socket2", "tokio", "tokio-stream", "tonic"];
+const IO: &[&str] = &["hyper", "hyper-util", "nix", "rustls", "socket2", "tokio", "tokio-stream", "tonic"];
 
 /// A dependency in a manifest.
 #[derive(Debug)]

@@ -78,10 +78,6 @@ impl Trust {
         Trust { config: Arc::new(config), name }
     }
 
-    pub fn config(&self) -> &ClientConfig {
-        &self.config
-    }
-
     /// Begins a connection's TLS session.
     pub fn begin(&self) -> Result<ClientConnection, Error> {
         ClientConnection::new(self.config.clone(), self.name.clone())

@@ -132,8 +132,8 @@ print(sorted(slow & sys.modules.keys()))
             "argument --interval: '0s' will not do; write a time above 0, as in '1s'",
         ),
         (
-            "tree island --to 127.0.0.1:1 --plain --session 7 --edges datagrams", 2,
-            "groupflow: --slow skip and --edges datagrams lose data, but a session needs every byte",
+            "tree island --to 127.0.0.1:1 --plain --session 7 --slow skip", 2,
+            "groupflow: --slow skip loses data, but a session needs every byte",
         ),
         (
             "tree island --to 127.0.0.1:1 --plain --session 7 --outward --parallel 2", 2,

@@ -14,7 +14,6 @@ from groupflow.tree.service import Dispatch
 TOKEN = "c0ffee"
 LISTEN = ("127.0.0.1", 0)
 FILE_BYTES = 8 << 20
-DATAGRAMS = ("--edges", "datagrams", "--slow", "skip")
 
 
 class Grove:

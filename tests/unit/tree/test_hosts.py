@@ -18,17 +18,7 @@ from groupflow.tree.options import DispatchOptions
 from groupflow.tree.service import Dispatch
 from tests.support.tokens import token_file
 from tests.support.waiting import until
-from tests.unit.tree.hosts import (
-    DATAGRAMS,
-    FILE_BYTES,
-    LISTEN,
-    TOKEN,
-    Grove,
-    complete_files,
-    contents,
-    digest,
-    grove,
-)
+from tests.unit.tree.hosts import FILE_BYTES, LISTEN, TOKEN, Grove, complete_files, contents, digest, grove
 
 pytestmark = pytest.mark.slow
 
@@ -148,65 +138,6 @@ async def test_records_are_skipped_whole() -> None:
         assert records == [number.to_bytes(4, "big") * (size // 4) for number in numbers]
 
 
-async def test_sessions_over_quic_get_all() -> None:
-    data = os.urandom(500_000)
-    async with AsyncExitStack() as stack:
-        tree = await grove(stack)
-        common: dict[str, Any] = {key: tree.common[key] for key in ("to", "token", "tls_pin")}
-        common |= {"edges": "quic", "children": 1}
-        async with groupflow.TreeSession(role="sender", members=2, **common) as sender:
-            receivers = [
-                await stack.enter_async_context(
-                    groupflow.TreeSession(role="receiver", start="start", **common)
-                )
-                for _ in range(2)
-            ]
-
-            async def read(session: groupflow.TreeSession) -> bytes:
-                return b"".join([chunk async for chunk in session.stream()])
-
-            reading = [asyncio.create_task(read(session)) for session in receivers]
-            await sender.send(data)
-            await asyncio.wait_for(sender.finish(), 30)
-            for session, task in zip(receivers, reading, strict=True):
-                assert await asyncio.wait_for(task, 30) == data
-                assert session.result is not None
-                told = session.result.fields["quic"]
-                assert isinstance(told, dict) and told["came"] >= 50, told
-
-
-async def test_sessions_over_datagrams_get_whole_records() -> None:
-    records = [bytes([n]) * 1000 for n in range(100)]
-    async with AsyncExitStack() as stack:
-        tree = await grove(stack)
-        common: dict[str, Any] = {key: tree.common[key] for key in ("to", "token", "tls_pin")}
-        common |= {"edges": "datagrams", "slow": "skip", "align": 1000, "children": 1}
-        async with groupflow.TreeSession(role="sender", members=2, **common) as sender:
-            receivers = [
-                await stack.enter_async_context(
-                    groupflow.TreeSession(role="receiver", start="start", **common)
-                )
-                for _ in range(2)
-            ]
-
-            async def read(session: groupflow.TreeSession) -> bytes:
-                return b"".join([chunk async for chunk in session.stream()])
-
-            reading = [asyncio.create_task(read(session)) for session in receivers]
-            for record in records:
-                await sender.send(record)
-                await asyncio.sleep(0.001)  # the sender's rate
-            await asyncio.wait_for(sender.finish(), 30)
-            for session, task in zip(receivers, reading, strict=True):
-                data = await asyncio.wait_for(task, 30)
-                got = [data[at : at + 1000] for at in range(0, len(data), 1000)]
-                assert got == [record for record in records if record in got]
-                assert session.result is not None
-                told = session.result.fields["datagrams"]
-                assert isinstance(told, dict) and told["came"] >= len(got) > 50
-                assert len(data) + told["missing_bytes"] == 100_000
-
-
 @pytest.mark.slow
 async def test_who_has_another_token_or_does_not_know_the_tree_is_refused() -> None:
     async with AsyncExitStack() as stack:
@@ -255,11 +186,7 @@ async def run_command(*words: str) -> tuple[int, str]:
     return process.returncode or 0, said.decode()
 
 
-@pytest.mark.parametrize(
-    "edges",
-    [pytest.param((), id="stream"), pytest.param(("--edges", "quic"), id="quic", marks=pytest.mark.slow)],
-)
-async def test_the_commands(tmp_path: Path, sent: Path, edges: tuple[str, ...]) -> None:
+async def test_the_commands(tmp_path: Path, sent: Path) -> None:
     async with AsyncExitStack() as stack:
         tree = await grove(stack)
         where = (
@@ -272,7 +199,7 @@ async def test_the_commands(tmp_path: Path, sent: Path, edges: tuple[str, ...]) 
         )
         copies = [tmp_path / name for name in "ab"]
         receiving = [
-            asyncio.create_task(run_command("recv", *where, *edges, "--output", str(copy), "--from", "start"))
+            asyncio.create_task(run_command("recv", *where, "--output", str(copy), "--from", "start"))
             for copy in copies
         ]
         code, said = await run_command("send", *where, "--file", str(sent), "--members", "2")
@@ -282,71 +209,9 @@ async def test_the_commands(tmp_path: Path, sent: Path, edges: tuple[str, ...]) 
         assert {digest(copy) for copy in copies} == {digest(sent)}
 
 
-@pytest.mark.slow
-async def test_the_commands_over_datagrams(tmp_path: Path) -> None:
-    small = tmp_path / "small.bin"
-    small.write_bytes(os.urandom(50_000))
-    async with AsyncExitStack() as stack:
-        tree = await grove(stack)
-        where = (
-            "--to",
-            tree.common["to"],
-            "--token-file",
-            token_file(TOKEN),
-            "--tls-pin",
-            tree.common["tls_pin"],
-        )
-        how = (*DATAGRAMS, "--align", "1000")
-        copy = tmp_path / "copy"
-        receiving = asyncio.create_task(
-            run_command("recv", *where, *how, "--output", str(copy), "--from", "start")
-        )
-        code, said = await run_command("send", *where, *how, "--file", str(small))
-        assert code == 0 and "complete, 50000 bytes" in said, said
-        code, said = await receiving
-        assert code == 0 and "complete" in said and "Traceback" not in said, said
-        # One after the other at once: a busy machine may have lost some, and says so.
-        assert contents(copy) == contents(small) or "lost on the way" in said, said
-
-
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        (
-            (
-                "recv",
-                "--to",
-                "127.0.0.1:1",
-                "--token-file",
-                token_file("ab"),
-                "--plain",
-                "--edges",
-                "datagrams",
-            ),
-            "--edges datagrams needs --slow skip",
-        ),
-        (
-            (
-                "recv",
-                "--to",
-                "127.0.0.1:1",
-                "--token-file",
-                token_file("ab"),
-                "--plain",
-                "--parallel",
-                "2",
-                *DATAGRAMS,
-            ),
-            "--edges datagrams has one connection",
-        ),
-        (
-            ("recv", "--to", "127.0.0.1:1", "--token-file", token_file("ab"), "--plain", "--edges", "quic"),
-            "--edges quic and datagrams are always encrypted",
-        ),
-        (
-            ("recv", "--to", "127.0.0.1:1", "--token-file", token_file("ab"), "--plain", "--edges", "group"),
-            "--edges group: unknown; write one of stream, quic, datagrams",
-        ),
         (("serve", "--token-file", token_file("xyz")), "the token: it must be 1 to 255 hexadecimal digits"),
         (
             ("serve", "--token-file", token_file("ab"), "--max-children", "0"),
@@ -382,12 +247,8 @@ async def test_commands_that_make_no_sense_are_refused_in_one_line(words: tuple[
 
 
 def test_what_does_not_go_together_is_said() -> None:
-    with pytest.raises(ClientError, match="needs slow='skip'"):
-        groupflow.TreeSession("127.0.0.1:1", role="sender", edges="datagrams")
     with pytest.raises(ClientError, match="are of a receiver"):
         groupflow.TreeSession("127.0.0.1:1", role="sender", parallel=2, plain=True)
-    with pytest.raises(ClientError, match="always encrypted"):
-        groupflow.TreeSession("127.0.0.1:1", role="sender", edges="quic")
     with pytest.raises(ClientError, match="session: it is missing"):
         groupflow.Session(role="sender")
 

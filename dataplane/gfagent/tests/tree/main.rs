@@ -3,5 +3,4 @@
 mod control;
 mod dispatch;
 mod programs;
-mod quic;
 mod sessions;

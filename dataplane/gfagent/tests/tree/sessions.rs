@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 use super::dispatch::Dispatch;
 use super::programs::{refused, until, HostOptions, Receiver, Source};
 
-pub fn data(count: usize) -> Vec<u8> {
+fn data(count: usize) -> Vec<u8> {
     (0..count as u64).map(|at| (at.wrapping_mul(31) ^ (at >> 8).wrapping_mul(17)) as u8).collect()
 }
 
 /// Records of so many bytes, each of which begins with its number.
-pub fn records(count: usize, size: usize) -> Vec<u8> {
+fn records(count: usize, size: usize) -> Vec<u8> {
     let mut bytes = data(count * size);
     for (number, record) in bytes.chunks_mut(size).enumerate() {
         record[..8].copy_from_slice(&(number as u64).to_be_bytes());
@@ -23,7 +23,7 @@ pub fn records(count: usize, size: usize) -> Vec<u8> {
 }
 
 /// The numbers of whole records that were read, in order. Each is as it was sent.
-pub fn numbers(read: &[u8], sent: &[u8], size: usize) -> Vec<usize> {
+fn numbers(read: &[u8], sent: &[u8], size: usize) -> Vec<usize> {
     assert_eq!(read.len() % size, 0, "a record is cut");
     let number = |record: &[u8]| {
         let number = record[..8].iter().fold(0, |number, &byte| number << 8 | usize::from(byte));
@@ -70,16 +70,12 @@ fn a_source_and_two_receivers() {
 /// and some sockets are full.
 #[test]
 fn a_reader_that_does_not_read_holds_the_writer_up() {
-    ["stream", "quic"].into_iter().for_each(a_writer_waits);
-}
-
-fn a_writer_waits(edges: &str) {
     const CACHE: usize = 256 << 10;
     // Sockets between, and of, the two hosts: each below a few MiB.
     const MOST: usize = 2 * CACHE + (16 << 20);
-    let tree = Dispatch::start(edges == "quic");
+    let tree = Dispatch::start(false);
     let mut source = Source::start(&tree.options().with("--cache", CACHE));
-    let receiver = Receiver::start(&from_start(&tree).with("--edges", edges).with("--cache", CACHE));
+    let receiver = Receiver::start(&from_start(&tree).with("--cache", CACHE));
     let written = Arc::new(Mutex::new(0));
     let count = written.clone();
     let bytes = data(3 * MOST);
@@ -184,6 +180,36 @@ fn a_slow_reader_gets_whole_records_and_the_host_says_where_it_goes_on() {
     let skipped = events.all().into_iter().filter(|event| event["event"] == "skipped");
     let told: Vec<u64> = skipped.filter_map(|event| event["to"].as_u64()).collect();
     assert!(holes.iter().all(|&at| told.contains(&((at * RECORD) as u64))), "{holes:?} of {told:?}");
+}
+
+/// The one below a host that is killed goes on with the next byte: none is lost, and none comes twice.
+#[test]
+fn a_parent_that_is_killed_takes_no_byte_with_it() {
+    let tree = Dispatch::start(true);
+    let mut source = Source::start(&tree.options().with("--children", 1).with("--members", 2));
+    let mut first = Receiver::start(&from_start(&tree).with("--children", 1));
+    let source_events = source.events();
+    until("the first is below the source", || {
+        let serves =
+            source_events.last("progress").and_then(|event| Some(event["children"].as_array()?.len()));
+        serves == Some(1)
+    });
+    let mut second = Receiver::start(&from_start(&tree).with("--children", 1));
+    let events = second.events();
+    until("the second is in the tree", || events.has("joined"));
+    let bytes = data(8_000_000);
+    let all = bytes.clone();
+    let writer = thread::spawn(move || {
+        source.write_all(&all).expect("written");
+        source.finish_without_one();
+    });
+    let mut got = vec![0; 2_000_000];
+    first.read_exact(&mut got).expect("read");
+    second.read_exact(&mut got).expect("read");
+    drop(first);
+    got.extend(second.rest());
+    assert!(got == bytes, "{} bytes", got.len());
+    writer.join().expect("it did not panic");
 }
 
 #[test]

@@ -30,24 +30,6 @@ pub enum SlowArg {
     Skip,
 }
 
-/// The transport of data from the parent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum EdgesArg {
-    /// Over TCP connections
-    Stream,
-    /// Over QUIC connections
-    Quic,
-    /// In datagrams over QUIC: lost data are not sent again, and late data are not sent
-    Datagrams,
-}
-
-impl EdgesArg {
-    /// Whether parents are to be reached over UDP.
-    pub fn is_over_udp(self) -> bool {
-        self != EdgesArg::Stream
-    }
-}
-
 /// Options of both commands.
 #[derive(Debug, Args)]
 pub struct TreeArgs {
@@ -84,17 +66,6 @@ pub struct TreeArgs {
     #[arg(long, value_name = "BYTES", default_value_t = 1)]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     pub align: u64,
-    /// How data come from the parent; datagrams need --slow skip
-    #[arg(long, value_enum, default_value = "stream")]
-    pub edges: EdgesArg,
-    /// Milliseconds that a datagram may wait at the parent before it is dropped
-    #[arg(long, value_name = "MS", default_value_t = 200)]
-    #[arg(value_parser = clap::value_parser!(u64).range(1..=10_000))]
-    pub deadline_ms: u64,
-    /// Milliseconds to wait for a missing datagram when later ones have come
-    #[arg(long, value_name = "MS", default_value_t = 20)]
-    #[arg(value_parser = clap::value_parser!(u64).range(1..=10_000))]
-    pub reorder_ms: u64,
     /// Seconds to look for dispatchers that are gone
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     #[arg(value_parser = clap::value_parser!(u64).range(1..86400))]
@@ -107,35 +78,11 @@ pub struct TreeArgs {
 impl TreeArgs {
     /// Refuses options that do not go together, in one line.
     pub fn check(&self) -> Result<(), AgentError> {
-        if self.edges == EdgesArg::Datagrams {
-            self.check_datagrams()?;
-        }
-        // A record is read whole, and comes within a quarter of the bytes that are held, or of the window.
-        let held = if self.edges == EdgesArg::Datagrams { self.config(HostId(0)).window } else { self.cache };
-        if self.slow == SlowArg::Skip && self.align > held / 4 {
+        // A record is read whole, and comes within a quarter of the bytes that are held.
+        if self.slow == SlowArg::Skip && self.align > self.cache / 4 {
             let cause = format!("--align {} is too much for this --cache", self.align);
-            let cure = format!(
-                "{} bytes at most: a quarter of the cache; with datagrams, of its quarter, or of 1 MiB",
-                held / 4
-            );
+            let cure = format!("{} bytes at most: a quarter of the cache", self.cache / 4);
             return Err(AgentError::usage(cause, cure));
-        }
-        if self.edges.is_over_udp() && self.secure.plain {
-            let cause = "--edges quic and datagrams are always encrypted, and --plain is not";
-            let cure = "leave out --edges, or name the dispatchers' certificate with --tls-pin";
-            return Err(AgentError::usage(cause, cure));
-        }
-        Ok(())
-    }
-
-    fn check_datagrams(&self) -> Result<(), AgentError> {
-        if self.slow != SlowArg::Skip {
-            let cause = "--edges datagrams needs --slow skip: what is lost is not sent again";
-            return Err(AgentError::usage(cause, "add --slow skip, and --align for whole records"));
-        }
-        if self.parallel > 1 {
-            let cause = "--edges datagrams has one connection to the parent, which carries no data";
-            return Err(AgentError::usage(cause, "leave --parallel out"));
         }
         Ok(())
     }
@@ -158,7 +105,6 @@ impl TreeArgs {
             max_children: usize::from(self.children) + IN_NEED,
             // Longer than dispatchers wait for a host that is away, and less than a child may be stuck.
             keep: if slow == Slow::Wait { KEEP } else { base.keep },
-            datagrams: (self.edges == EdgesArg::Datagrams).then(|| Nanos::from_millis(self.reorder_ms)),
             ..base
         }
     }

@@ -4,11 +4,9 @@
 //! |---|---|
 //! | `drive` | the node, the poller and the clock |
 //! | `dialogue` | the messages of host and dispatchers to each other |
-//! | `edges` | connections over TCP, and all that are being made |
-//! | `over_quic` | the bytes that come and go over QUIC |
+//! | `edges` | the connections to parents and children |
 
-use std::io;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
@@ -19,7 +17,6 @@ use groupflow_host::tcp::{self, TcpOptions};
 use super::args::TreeArgs;
 use super::dispatcher_link::LinkEvent;
 use super::probes::Probes;
-use super::quic::Quic;
 use super::shared::TreeIdentity;
 use crate::machine::dialogue::CertifiedKey;
 use crate::machine::{ConnId, FromHost, HostId, NodeAction, Peer, TreeNode};
@@ -27,7 +24,6 @@ use crate::machine::{ConnId, FromHost, HostId, NodeAction, Peer, TreeNode};
 mod dialogue;
 mod drive;
 mod edges;
-mod over_quic;
 
 use dialogue::{Dialogue, DispatcherWord};
 use drive::{Drive, HostPollKey};
@@ -40,11 +36,6 @@ pub const BATCH: usize = 64 << 10;
 const UNSENT: libc::c_int = 128 << 10;
 /// How long an edge lasts on which no sent byte is acknowledged.
 const SILENCE: Duration = Duration::from_secs(3);
-/// Numbers of ports that are tried where any will do: a host needs the TCP port and the UDP port of one
-/// number.
-const PORTS: usize = 16;
-/// How long a parent is tried over UDP, beyond a round trip.
-const PATIENCE: Duration = Duration::from_millis(400);
 
 /// A host, until it has no more to do.
 pub struct TreeHost<'a> {
@@ -55,8 +46,6 @@ pub struct TreeHost<'a> {
     /// The tree's certificate, once the dispatchers gave it.
     shared: Option<TreeIdentity>,
     edges: Edges,
-    /// Edges over QUIC; `None`: nothing is encrypted.
-    pub quic: Option<Quic>,
     probes: Probes,
 }
 
@@ -65,15 +54,12 @@ impl<'a> TreeHost<'a> {
     pub fn open(
         args: &'a TreeArgs, id: HostId, node: TreeNode, is_source: bool,
     ) -> Result<TreeHost<'a>, AgentError> {
-        let (listener, quic) = listen(args).map_err(|e| {
+        let listener = tcp::listen(args.listen, &edge_options()).map_err(|e| {
             let cause = format!("cannot listen at {}: {}", args.listen, plain(&e));
             AgentError::new("listen", cause, "choose another --listen")
         })?;
         let mut drive = Drive::new(node)?;
         drive.watch(listener.as_fd(), HostPollKey::Listener)?;
-        if let Some(quic) = &quic {
-            drive.watch(quic.as_fd(), HostPollKey::Quic)?;
-        }
         let port = listener.local_addr().map_or(0, |address| address.port());
         Ok(TreeHost {
             args,
@@ -81,7 +67,6 @@ impl<'a> TreeHost<'a> {
             drive,
             shared: None,
             edges: Edges::new(listener),
-            quic,
             probes: Probes::default(),
         })
     }
@@ -99,16 +84,12 @@ impl<'a> TreeHost<'a> {
             self.hear()?;
         }
         self.drive.node.on_dispatchers(self.drive.nanos(), self.dialogue.is_connected());
-        self.take_quic();
-        for conn in self.edges.keep(&mut self.drive)? {
-            self.close(conn);
-        }
+        self.edges.keep(&mut self.drive);
         self.edges.read(&mut self.drive);
         // Actions come first: they say where the node's bytes go.
         self.act()?;
         self.edges.write(&mut self.drive);
         self.act()?;
-        self.send_quic();
         self.probes.keep(now, &mut self.drive.poller, HostPollKey::Probe);
         let measured = self.probes.take(now, &mut self.drive.poller);
         if let Some(measured) = measured.filter(|_| !self.drive.node.is_leaving()) {
@@ -121,11 +102,9 @@ impl<'a> TreeHost<'a> {
 
     /// Waits until something happens, at most until `until`.
     pub fn wait(&mut self, until: Option<Instant>) -> Result<(), AgentError> {
-        let quic = self.quic.as_mut().and_then(Quic::deadline);
-        let others = [until, self.dialogue.deadline(), self.probes.deadline(), quic, self.edges.deadline()];
-        let busy = self.edges.is_readable() || self.quic.as_ref().is_some_and(|quic| quic.readable);
+        let others = [until, self.dialogue.deadline(), self.probes.deadline(), self.edges.deadline()];
         let next = others.into_iter().flatten().fold(self.drive.deadline(), Instant::min);
-        for (target, ready) in self.drive.wait(next, busy)? {
+        for (target, ready) in self.drive.wait(next, self.edges.is_readable())? {
             match target {
                 HostPollKey::Listener => {
                     while let Some(socket) = self.edges.accept() {
@@ -140,20 +119,12 @@ impl<'a> TreeHost<'a> {
                 }
                 // Input or output is tried after every wait.
                 HostPollKey::Data => {}
-                HostPollKey::Quic => {
-                    if let Some(quic) = &mut self.quic {
-                        quic.readable |= ready.readable;
-                    }
-                }
                 HostPollKey::Link(conn) => self.edges.on_ready(&mut self.drive, conn, ready),
             }
         }
         let nanos = self.drive.nanos();
         if self.drive.node.deadline() <= nanos {
             self.edges.measure(&mut self.drive);
-            for (conn, least) in self.quic.iter().flat_map(|quic| quic.links.round_trips()) {
-                self.drive.node.conns.on_round_trip(conn, drive::nanos(least));
-            }
             self.drive.node.on_time(nanos);
         }
         Ok(())
@@ -164,8 +135,7 @@ impl<'a> TreeHost<'a> {
         while let Some(action) = self.drive.node.conns.poll() {
             match action {
                 NodeAction::Connect { conn, to } => self.connect(conn, to)?,
-                NodeAction::Datagrams { conn, deadline } => self.serve_datagrams(conn, deadline),
-                NodeAction::Close(conn) => self.end(conn),
+                NodeAction::Close(conn) => self.edges.end(&mut self.drive, conn),
                 NodeAction::Report(message) => self.dialogue.report(message),
                 NodeAction::Measure(peers) => self.probes.begin(
                     self.drive.poller.now,
@@ -222,23 +192,19 @@ impl<'a> TreeHost<'a> {
     /// Takes the tree's certificate, by which children and parents know this host.
     fn on_identity(&mut self, identity: Option<&CertifiedKey>) -> Result<(), AgentError> {
         if !self.args.secure.plain {
-            let shared = self.shared.insert(TreeIdentity::parse(identity)?);
-            if let Some(quic) = &mut self.quic {
-                quic.links.serve(shared.accept_quic()?);
-            }
+            self.shared = Some(TreeIdentity::parse(identity)?);
         }
         Ok(())
     }
 
     /// Closes a stranger's connection if otherwise a newcomer would find no place.
-    pub(super) fn make_room(&mut self) {
-        let quic = self.quic.as_ref();
-        let source = |conn| self.edges.source(conn).or_else(|| quic?.links.source(conn));
+    fn make_room(&mut self) {
         let crowd = self.drive.node.conns.crowd();
         // A connection that has no address any more is gone.
-        let silent = crowd.map(|conn| (conn, source(conn).unwrap_or(Ipv4Addr::UNSPECIFIED.into())));
+        let silent =
+            crowd.map(|conn| (conn, self.edges.source(conn).unwrap_or(Ipv4Addr::UNSPECIFIED.into())));
         if let Some(conn) = gives_way(silent) {
-            self.close(conn);
+            self.edges.close(&mut self.drive, conn);
         }
     }
 
@@ -247,60 +213,13 @@ impl<'a> TreeHost<'a> {
             self.drive.on_closed(conn);
             return Ok(());
         };
-        let over_udp = self.args.edges.is_over_udp();
-        if let (Some(quic), Some(shared), true) = (&mut self.quic, &self.shared, over_udp) {
-            let now = self.drive.poller.now;
-            if quic.links.connect(now, conn, to.into(), shared.connect_quic(to)?) {
-                let far = Duration::from_nanos(self.drive.node.conns.far().0);
-                self.edges.over_quic(conn, now + PATIENCE + far);
-            } else {
-                self.drive.on_closed(conn);
-            }
-            return Ok(());
-        }
         let tls = self.shared.as_ref().map(|shared| shared.connect(to)).transpose()?;
-        self.edges.over_tcp(&mut self.drive, conn, to, tls);
+        self.edges.connect(&mut self.drive, conn, to, tls);
         Ok(())
-    }
-
-    fn close(&mut self, conn: ConnId) {
-        // A connection that is being made over QUIC is in both.
-        let link = self.quic.as_mut().is_some_and(|quic| quic.links.drop(self.drive.poller.now, conn));
-        if !self.edges.close(&mut self.drive, conn) && link {
-            self.drive.on_closed(conn);
-        }
-    }
-
-    /// Closes a connection when its last bytes are sent.
-    fn end(&mut self, conn: ConnId) {
-        match self.edges.is_being_made(conn) {
-            true => self.close(conn),
-            false if self.edges.end(&mut self.drive, conn) => {}
-            false => self.end_link(conn),
-        }
     }
 }
 
 /// The options of an edge's connections, which accepted ones inherit.
 pub(super) fn edge_options() -> TcpOptions {
     TcpOptions { unsent: Some(UNSENT), ..TcpOptions::default() }
-}
-
-/// Opens the socket for connections over TCP, and the one for connections over QUIC at the UDP port of the
-/// same number; an edge that is not encrypted is never over QUIC.
-fn listen(args: &TreeArgs) -> io::Result<(TcpListener, Option<Quic>)> {
-    let mut tries = if args.listen.port() == 0 { PORTS } else { 1 };
-    loop {
-        let listener = tcp::listen(args.listen, &edge_options())?;
-        let SocketAddr::V4(at) = listener.local_addr()? else { return Ok((listener, None)) };
-        if args.secure.plain {
-            return Ok((listener, None));
-        }
-        tries -= 1;
-        match Quic::open(at) {
-            Ok(quic) => return Ok((listener, Some(quic))),
-            Err(error) if tries == 0 => return Err(error),
-            Err(_) => {}
-        }
-    }
 }

@@ -3,7 +3,7 @@
 //!
 //! The host is one thread with one epoll. [`crate::machine::TreeNode`] decides what it does, and the
 //! dispatchers (`groupflow tree serve`) decide which hosts are its parent and its children. `groupflow_host`
-//! gives sockets, polling, TLS, options and reports, and `quinn-proto` the protocol of edges over QUIC.
+//! gives sockets, polling, TLS, options and reports.
 //!
 //! | module | subject |
 //! |---|---|
@@ -11,8 +11,7 @@
 //! | [`run`] | the commands: input, output, and how they end |
 //! | [`host`] | the loop |
 //! | [`dispatcher_link`] | the connection to the dispatchers: lines of JSON |
-//! | [`dial`] | a connection over TCP that is being made |
-//! | [`quic`] | edges over QUIC: connections, and their socket |
+//! | [`dial`] | a connection that is being made |
 //! | [`probes`] | measurements of the latency to other hosts |
 //! | [`router`] | the router that this host is behind |
 //! | [`shared`] | the tree's certificate, which all of its hosts have |
@@ -22,7 +21,6 @@ pub mod dial;
 pub mod dispatcher_link;
 pub mod host;
 pub mod probes;
-pub mod quic;
 pub mod router;
 pub mod run;
 pub mod shared;

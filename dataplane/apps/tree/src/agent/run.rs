@@ -9,11 +9,10 @@ use groupflow_host::files::{Input, Output};
 use groupflow_host::process::raise_descriptors;
 use groupflow_host::report::{goodput, lost_text, seconds, Reporter, Weight};
 use groupflow_host::subcommand::{check_name, Subcommand};
-use serde_json::{json, Value};
+use serde_json::json;
 
 use super::args::{begin, TreeArgs, TreeRecvArgs, TreeSendArgs};
 use super::host::{TreeHost, BATCH};
-use super::quic::QuicCounts;
 use crate::machine::{HostId, ReadItem, TreeNode};
 
 /// The time between lines of progress.
@@ -87,7 +86,7 @@ fn send(command: &TreeSendArgs, reporter: &mut Reporter) -> Result<u8, AgentErro
             if run.bytes == 0 {
                 host.dialogue.begin_stream();
             }
-            let taken = host.write(&pending);
+            let taken = host.drive.node.write(host.drive.nanos(), &pending);
             pending.drain(..taken);
             run.bytes += taken as u64;
             if taken == 0 {
@@ -110,7 +109,7 @@ fn send(command: &TreeSendArgs, reporter: &mut Reporter) -> Result<u8, AgentErro
         host.wait(Some(if more { Instant::now() } else { run.next() }))?;
     }
     let lost = wait_for_hosts(&mut host)?;
-    run.complete(&host, reporter, "sent", Some(&lost));
+    run.complete(reporter, "sent", Some(&lost));
     leave(&mut host)?;
     Ok(if lost.is_empty() { 0 } else { exit::LOST })
 }
@@ -145,7 +144,7 @@ fn recv(command: &TreeRecvArgs, reporter: &mut Reporter) -> Result<u8, AgentErro
             output.finish()?;
             complete = true;
             host.drive.node.on_stored(host.drive.nanos());
-            run.complete(&host, reporter, "received", None);
+            run.complete(reporter, "received", None);
         }
         host.pump()?;
         if complete && (host.drive.poller.stopped || host.drive.node.is_complete()) {
@@ -232,33 +231,13 @@ fn leave(host: &mut TreeHost<'_>) -> Result<(), AgentError> {
         }
         host.wait(Some(until))?;
     }
-    host.hang_up();
-    let until = began + FAREWELL;
-    loop {
-        host.pump()?;
-        if host.is_silent() || Instant::now() >= until {
-            return Ok(());
-        }
-        host.wait(Some(until))?;
-    }
+    // The last messages to the dispatchers may still wait.
+    host.pump()
 }
 
 fn broken(at: u64) -> AgentError {
     let cause = format!("no host has the stream from byte {at} on any more");
     AgentError::new("gone", cause, "join earlier, read faster, or give hosts more --cache")
-}
-
-/// Adds the figures of a host's edges over QUIC.
-fn add_quic(fields: &mut Value, host: &TreeHost<'_>) {
-    let Some(quic) = &host.quic else { return };
-    let QuicCounts { sent, lost, received, datagrams, late } = quic.links.counts();
-    if sent > 0 {
-        fields["quic"] = json!({"sent": sent, "lost": lost, "came": received});
-    }
-    if datagrams > 0 || late > 0 || host.takes_datagrams() {
-        let (late, missing) = (late + host.drive.node.dropped(), host.drive.node.missing());
-        fields["datagrams"] = json!({"came": datagrams, "late": late, "missing_bytes": missing});
-    }
 }
 
 struct TransferEvents {
@@ -312,23 +291,21 @@ impl TransferEvents {
         if now >= self.next() {
             self.reported = now;
             let children: Vec<HostId> = host.drive.node.children().collect();
-            let mut fields = json!({
+            let fields = json!({
                 "bytes": self.bytes, "parent": host.drive.node.parent(), "children": children,
                 "hosts": host.dialogue.members.hosts,
             });
-            add_quic(&mut fields, host);
             reporter.event("progress", Weight::Passing, fields, None);
         }
     }
 
-    fn complete(&self, host: &TreeHost<'_>, reporter: &mut Reporter, what: &str, lost: Option<&[String]>) {
+    fn complete(&self, reporter: &mut Reporter, what: &str, lost: Option<&[String]>) {
         let measured = self.began.and_then(|(began, first)| {
             let took = Nanos(began.elapsed().as_nanos() as u64);
             Some((seconds(took), goodput(self.bytes - first, took)?))
         });
         let (took, goodput) = measured.unzip();
         let mut fields = json!({"bytes": self.bytes, "seconds": took, "goodput_bps": goodput});
-        add_quic(&mut fields, host);
         let mut human = format!("{} bytes {what} in {:.3} s", self.bytes, took.unwrap_or_default());
         if let Some(lost) = lost {
             fields["lost"] = json!(lost);

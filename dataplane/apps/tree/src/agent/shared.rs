@@ -7,17 +7,12 @@ use std::sync::Arc;
 use groupflow_base::Digest;
 use groupflow_host::error::AgentError;
 use groupflow_host::tls::{fingerprint, Trust};
-use quinn_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use rustls::crypto::ring as provider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{Connection, ServerConfig, ServerConnection};
 
-use super::quic::links::{of_child, of_parent};
 use crate::machine::dialogue::CertifiedKey;
-
-/// The protocol of an edge over QUIC (ALPN), which RFC 9001, 8.1, asks for.
-const EDGE: &[u8] = b"groupflow-tree";
 
 /// The TLS configurations of connections to and from other hosts.
 #[derive(Debug, Clone)]
@@ -56,27 +51,6 @@ impl TreeIdentity {
     pub fn connect(&self, to: SocketAddrV4) -> Result<Connection, AgentError> {
         let trust = Trust::pinned(self.pin, to)?;
         trust.begin().map(Connection::Client).map_err(|error| unusable(&error))
-    }
-
-    /// The configuration of connections from children over QUIC.
-    pub fn accept_quic(&self) -> Result<Arc<quinn_proto::ServerConfig>, AgentError> {
-        let mut tls = (*self.config).clone();
-        tls.alpn_protocols = vec![EDGE.to_vec()];
-        let tls = QuicServerConfig::try_from(tls).map_err(|error| unusable(&error))?;
-        let mut config = quinn_proto::ServerConfig::with_crypto(Arc::new(tls));
-        config.transport_config(of_parent());
-        Ok(Arc::new(config))
-    }
-
-    /// The configuration of connections to a parent over QUIC.
-    pub fn connect_quic(&self, to: SocketAddrV4) -> Result<quinn_proto::ClientConfig, AgentError> {
-        let trust = Trust::pinned(self.pin, to)?;
-        let mut tls = trust.config().clone();
-        tls.alpn_protocols = vec![EDGE.to_vec()];
-        let tls = QuicClientConfig::try_from(tls).map_err(|error| unusable(&error))?;
-        let mut config = quinn_proto::ClientConfig::new(Arc::new(tls));
-        config.transport_config(of_child());
-        Ok(config)
     }
 }
 

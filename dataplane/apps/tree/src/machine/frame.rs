@@ -3,15 +3,12 @@
 
 use groupflow_base::codec::{CodecError, Envelope, Envelopes, Reader, Writer};
 use groupflow_base::wire::WireField;
-use groupflow_base::{wire_enum, wire_frames, Nanos};
+use groupflow_base::{wire_enum, wire_frames};
 
 use super::names::{HostId, Ticket};
 
-/// The version of these frames.
+/// The version of these frames. Versions 2 to 4 belonged to transports that no longer exist.
 pub const VERSION: u8 = 1;
-/// The version of a HELLO whose child takes its DATA in datagrams. Versions 2 and 3 belonged to a transport
-/// that no longer exists.
-const WITH_DATAGRAMS: u8 = 4;
 /// Bytes before the body.
 pub const HEADER: usize = Envelope::HEADER;
 /// Bytes of a DATA frame before those of the stream.
@@ -128,28 +125,21 @@ pub struct Hello {
     pub needed: u64,
     /// The parent sends no byte that lies this many bytes or more beyond those that the child has.
     pub room: u64,
-    /// The child's DATA are to come in datagrams, none of which waited for longer than this at the parent: whole
-    /// milliseconds, at most a `u32`.
-    pub deadline: Option<Nanos>,
 }
 
 impl WireField for Hello {
     fn write(&self, w: &mut Writer) {
-        let version = if self.deadline.is_some() { WITH_DATAGRAMS } else { VERSION };
-        w.u8(version).u64(self.child.0).bytes(&self.ticket.0).u32(self.edge);
+        w.u8(VERSION).u64(self.child.0).bytes(&self.ticket.0).u32(self.edge);
         match self.begin {
             StartAt::Now => w.u8(0).u64(0),
             StartAt::Offset(offset) => w.u8(1).u64(offset),
         };
         w.u64(self.needed).u64(self.room);
-        if let Some(deadline) = self.deadline {
-            w.u32(u32::try_from(deadline.as_millis()).unwrap_or(u32::MAX));
-        }
     }
 
     fn read(r: &mut Reader<'_>, _: &'static str) -> Result<Hello, CodecError> {
         let version = r.u8("hello.version")?;
-        if version != VERSION && version != WITH_DATAGRAMS {
+        if version != VERSION {
             return Err(CodecError::value("hello.version", version));
         }
         let child = HostId(r.u64("hello.child")?);
@@ -171,11 +161,7 @@ impl WireField for Hello {
                 return Err(CodecError::new("hello.room", text));
             }
         }
-        let deadline = match version {
-            WITH_DATAGRAMS => Some(Nanos::from_millis(r.u32("hello.deadline")?.into())),
-            _ => None,
-        };
-        Ok(Hello { child, ticket, edge, begin, needed, room, deadline })
+        Ok(Hello { child, ticket, edge, begin, needed, room })
     }
 }
 

@@ -10,7 +10,6 @@
 //! | [`message`] | the messages between hosts and dispatchers |
 //! | [`dialogue`] | the lines in which a host and the dispatchers' service carry these messages |
 //! | [`frame`] | the frames on the connections of an edge, and their parser |
-//! | [`datagram`] | the body of an edge's datagrams |
 //! | [`names`] | names of hosts, clusters and routers, and tickets |
 //!
 //! # What the paper leaves open
@@ -42,7 +41,6 @@
 //! node holds its cache, a window of bytes that arrived out of order, and a frame for each connection.
 
 pub mod cluster;
-pub mod datagram;
 pub mod dialogue;
 pub mod dispatcher;
 pub mod dispatchers;
@@ -58,5 +56,5 @@ pub use dispatchers::{Dispatchers, HostMessage};
 pub use frame::{Hello, Reason, StartAt, TreeFrame};
 pub use message::{FromHost, RefusalCode, ToHost, TreeJoin};
 pub use names::{ClusterId, HostId, Peer, RouterId, Ticket};
-pub use node::{ConnId, Conns, DatagramRelay, NodeAction, NodeConfig, ReadItem, Slow, TreeNode};
+pub use node::{ConnId, Conns, NodeAction, NodeConfig, ReadItem, Slow, TreeNode};
 pub use policy::{Demotion, Policy};

@@ -67,11 +67,7 @@ impl StreamTree {
 
     fn carry_out(&mut self, host: HostId, action: NodeAction) {
         match action {
-            NodeAction::Connect { conn, to } => {
-                let deadline = Nanos::from_millis(200);
-                self.node(host).into_iter().for_each(|node| node.offer(conn, deadline));
-                self.wires.connect(self.now, (host, conn), to.host);
-            }
+            NodeAction::Connect { conn, to } => self.wires.connect(self.now, (host, conn), to.host),
             NodeAction::Close(conn) => drop(self.closing.insert((host, conn))),
             NodeAction::Report(message) => self.report(host, message),
             NodeAction::Measure(peers) => {
@@ -84,7 +80,7 @@ impl StreamTree {
                 self.at(self.now + longest + longest, StreamTreeEvent::Measured(host, joins, measured));
             }
             NodeAction::Join(cluster) => self.ask(host, cluster),
-            NodeAction::Refused { .. } | NodeAction::Datagrams { .. } => {}
+            NodeAction::Refused { .. } => {}
         }
     }
 

@@ -17,7 +17,6 @@ fn a_peer_with_a_wrong_frame_is_refused_and_told_why() {
         begin: StartAt::Now,
         needed: 0,
         room: 1,
-        deadline: None,
     });
     let taken = TreeFrame::Taken { taken: 5, needed: 5 };
     let data = TreeFrame::Data { offset: 0, bytes: vec![1] };

@@ -17,7 +17,6 @@ use super::one_node::{actions, config, connect, expect, hear, hello, say, served
 enum HostileInput {
     Bytes(Vec<u8>),
     Frame(TreeFrame),
-    Datagram(u64, usize),
     Close,
 }
 
@@ -25,10 +24,9 @@ fn frame() -> impl Strategy<Value = TreeFrame> {
     let offset = || prop_oneof![4 => 0..30_000_u64, 1 => any::<u64>()];
     let begin = prop_oneof![Just(StartAt::Now), offset().prop_map(StartAt::Offset)];
     prop_oneof![
-        (begin, 1..4_u32, 0..20_000_u64, any::<bool>()).prop_map(|(begin, edge, room, datagrams)| {
+        (begin, 1..4_u32, 0..20_000_u64).prop_map(|(begin, edge, room)| {
             let needed = if let StartAt::Offset(offset) = begin { offset / 2 } else { 0 };
-            let deadline = datagrams.then_some(Nanos::from_millis(200));
-            TreeFrame::Hello(Hello { child: BAD, ticket: TICKET, edge, begin, needed, room, deadline })
+            TreeFrame::Hello(Hello { child: BAD, ticket: TICKET, edge, begin, needed, room })
         }),
         (offset(), offset()).prop_map(|(x, y)| TreeFrame::Taken { taken: x.max(y), needed: x.min(y) }),
         Just(TreeFrame::Complete),
@@ -46,8 +44,6 @@ fn frame() -> impl Strategy<Value = TreeFrame> {
 fn input() -> impl Strategy<Value = HostileInput> {
     prop_oneof![
         20 => frame().prop_map(HostileInput::Frame),
-        10 => (prop_oneof![8 => 0..30_000_u64, 1 => any::<u64>()], 1..1200_usize)
-            .prop_map(|(offset, count)| HostileInput::Datagram(offset, count)),
         1 => vec(any::<u8>(), 0..200).prop_map(HostileInput::Bytes),
         1 => Just(HostileInput::Close),
     ]
@@ -74,9 +70,6 @@ proptest! {
             match (input, bad) {
                 (HostileInput::Frame(frame), Some(conn)) => say(&mut node, now, conn, &frame),
                 (HostileInput::Bytes(bytes), Some(conn)) => node.on_bytes(now, conn, &bytes),
-                (HostileInput::Datagram(offset, count), Some(conn)) => {
-                    prop_assert!(!node.on_datagram(now, conn, offset, &vec![9; count]), "of a child");
-                }
                 (HostileInput::Close, Some(conn)) => node.on_closed(now, conn),
                 _ => {}
             }
@@ -110,9 +103,7 @@ proptest! {
     fn nothing_that_a_parent_says_makes_a_node_panic_or_hold_much(
         inputs in vec(input(), 0..100), slow in treatments(),
     ) {
-        // With datagrams, too.
-        let datagrams = Some(Nanos::from_millis(20)).filter(|_| matches!(slow, Slow::Skip { .. }));
-        let (mut node, mut conn) = served_with(NodeConfig { slow, datagrams, ..config() });
+        let (mut node, mut conn) = served_with(NodeConfig { slow, ..config() });
         expect(&mut node, GOOD);
         let child = connect(&mut node, Nanos::ZERO, &hello(GOOD, 1, StartAt::Now));
         let (mut now, mut order) = (Nanos::ZERO, 1);
@@ -121,9 +112,6 @@ proptest! {
             match input {
                 HostileInput::Frame(frame) => say(&mut node, now, conn, &frame),
                 HostileInput::Bytes(bytes) => node.on_bytes(now, conn, &bytes),
-                HostileInput::Datagram(offset, count) => {
-                    node.on_datagram(now, conn, offset, &vec![9; count]);
-                }
                 HostileInput::Close => node.on_closed(now, conn),
             }
             hear(&mut node, now, child);

@@ -2,7 +2,6 @@
 //! hosts that pass a stream on.
 
 mod between;
-mod datagrams;
 mod delays;
 mod dialogue;
 mod dispatchers;

@@ -24,7 +24,7 @@ pub fn config() -> NodeConfig {
 
 pub fn hello(child: HostId, edge: u32, begin: StartAt) -> TreeFrame {
     let needed = if let StartAt::Offset(offset) = begin { offset } else { 0 };
-    TreeFrame::Hello(Hello { child, ticket: TICKET, edge, begin, needed, room: 8_000, deadline: None })
+    TreeFrame::Hello(Hello { child, ticket: TICKET, edge, begin, needed, room: 8_000 })
 }
 
 pub fn expect(node: &mut TreeNode, child: HostId) {

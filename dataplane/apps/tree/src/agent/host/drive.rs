@@ -17,7 +17,6 @@ pub enum HostPollKey {
     Dispatchers,
     Link(ConnId),
     Probe(HostId),
-    Quic,
     Data,
 }
 

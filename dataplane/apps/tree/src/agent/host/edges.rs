@@ -1,4 +1,4 @@
-//! A host's connections over TCP, and all that are being made: over TCP, or over QUIC.
+//! A host's connections to parents and children, established or being made.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -19,16 +19,12 @@ use crate::machine::ConnId;
 
 /// Reads of one connection before the others have their turn.
 const TURNS: usize = 4;
-/// So many attempts over UDP in succession that nobody answers mean that UDP is blocked.
-const UNANSWERED: u32 = 8;
 
 enum Edge {
-    /// It is being made over QUIC, until this time.
-    QuicDial(Instant),
-    /// It is being made over TCP, and begins with this TLS session.
-    TcpDial(Dial, Option<Box<Connection>>),
-    /// It is established over TCP.
-    Tcp {
+    /// It is being made, and begins with this TLS session.
+    Dialling(Dial, Option<Box<Connection>>),
+    /// It is established.
+    Open {
         link: Box<TcpLink>,
         /// It ends when its last bytes are sent.
         ends: bool,
@@ -38,15 +34,13 @@ enum Edge {
 pub(super) struct Edges {
     listener: TcpListener,
     edges: BTreeMap<ConnId, Edge>,
-    /// Attempts over UDP since the last that was answered.
-    unanswered: u32,
     scratch: Box<[u8]>,
 }
 
 impl Edges {
     pub(super) fn new(listener: TcpListener) -> Edges {
         let scratch = vec![0; BATCH].into_boxed_slice();
-        Edges { listener, edges: BTreeMap::new(), unanswered: 0, scratch }
+        Edges { listener, edges: BTreeMap::new(), scratch }
     }
 
     /// The next peer that waits.
@@ -76,34 +70,25 @@ impl Edges {
     }
 
     fn establish(&mut self, conn: ConnId, link: TcpLink) {
-        self.edges.insert(conn, Edge::Tcp { link: Box::new(link), ends: false });
+        self.edges.insert(conn, Edge::Open { link: Box::new(link), ends: false });
     }
 
-    /// Notes a connection that was begun over QUIC, and when it is given up.
-    pub(super) fn over_quic(&mut self, conn: ConnId, until: Instant) {
-        self.edges.insert(conn, Edge::QuicDial(until));
-    }
-
-    /// Begins a connection over TCP.
-    pub(super) fn over_tcp(
+    /// Begins a connection.
+    pub(super) fn connect(
         &mut self, drive: &mut Drive, conn: ConnId, to: SocketAddrV4, tls: Option<Connection>,
     ) {
         match Dial::begin(drive.poller.now, to, SILENCE, &mut drive.poller, HostPollKey::Link(conn)) {
-            Ok(dial) => drop(self.edges.insert(conn, Edge::TcpDial(dial, tls.map(Box::new)))),
+            Ok(dial) => drop(self.edges.insert(conn, Edge::Dialling(dial, tls.map(Box::new)))),
             Err(_) => drive.on_closed(conn),
         }
     }
 
-    /// The established connections over TCP.
+    /// The established connections.
     fn links(&self) -> impl Iterator<Item = (ConnId, &TcpLink)> {
         self.edges.iter().filter_map(|(&conn, edge)| match edge {
-            Edge::Tcp { link, .. } => Some((conn, &**link)),
-            Edge::QuicDial(_) | Edge::TcpDial(..) => None,
+            Edge::Open { link, .. } => Some((conn, &**link)),
+            Edge::Dialling(..) => None,
         })
-    }
-
-    pub(super) fn is_being_made(&self, conn: ConnId) -> bool {
-        matches!(self.edges.get(&conn), Some(Edge::QuicDial(_) | Edge::TcpDial(..)))
     }
 
     /// Whether any connection is being made.
@@ -118,57 +103,41 @@ impl Edges {
     /// The address from which a peer came.
     pub(super) fn source(&self, conn: ConnId) -> Option<IpAddr> {
         match self.edges.get(&conn)? {
-            Edge::Tcp { link, .. } => Some(link.socket().peer_addr().ok()?.ip()),
-            Edge::QuicDial(_) | Edge::TcpDial(..) => None,
+            Edge::Open { link, .. } => Some(link.socket().peer_addr().ok()?.ip()),
+            Edge::Dialling(..) => None,
         }
     }
 
     pub(super) fn deadline(&self) -> Option<Instant> {
         let deadlines = self.edges.values().filter_map(|edge| match edge {
-            Edge::QuicDial(until) => Some(*until),
-            Edge::TcpDial(dial, _) => dial.deadline(),
-            Edge::Tcp { .. } => None,
+            Edge::Dialling(dial, _) => dial.deadline(),
+            Edge::Open { .. } => None,
         });
         deadlines.min()
     }
 
-    /// Repeats attempts over TCP; returns the connections over QUIC that are given up. The error: UDP is blocked.
-    pub(super) fn keep(&mut self, drive: &mut Drive) -> Result<Vec<ConnId>, AgentError> {
-        let (now, mut late) = (drive.poller.now, Vec::new());
+    /// Repeats attempts that were not answered.
+    pub(super) fn keep(&mut self, drive: &mut Drive) {
         for (&conn, edge) in &mut self.edges {
-            match edge {
-                Edge::QuicDial(until) => late.extend((*until <= now).then_some(conn)),
-                Edge::TcpDial(dial, _) => dial.keep(now, &mut drive.poller, HostPollKey::Link(conn)),
-                Edge::Tcp { .. } => {}
+            if let Edge::Dialling(dial, _) = edge {
+                dial.keep(drive.poller.now, &mut drive.poller, HostPollKey::Link(conn));
             }
         }
-        self.unanswered += u32::try_from(late.len()).unwrap_or(u32::MAX);
-        if self.unanswered >= UNANSWERED {
-            let cause = "no parent answers over UDP, which may be blocked";
-            return Err(AgentError::new("udp_blocked", cause, "choose --edges stream"));
-        }
-        Ok(late)
     }
 
-    /// Takes out a connection over QUIC that is made; false: it was given up.
-    pub(super) fn is_made(&mut self, conn: ConnId) -> bool {
-        self.unanswered = 0;
-        self.edges.remove(&conn).is_some()
-    }
-
-    /// Handles an event of a connection over TCP, which may be made now.
+    /// Handles an event of a connection, which may be made now.
     pub(super) fn on_ready(&mut self, drive: &mut Drive, conn: ConnId, ready: Ready) {
         match self.edges.get_mut(&conn) {
-            Some(Edge::Tcp { link, .. }) => link.on_ready(ready),
-            Some(Edge::TcpDial(dial, tls)) => {
+            Some(Edge::Open { link, .. }) => link.on_ready(ready),
+            Some(Edge::Dialling(dial, tls)) => {
                 let Some(answer) = dial.answered(drive.poller.now, &mut drive.poller) else { return };
                 let tls = tls.take().map(|tls| *tls);
                 match answer {
                     Ok(made) => self.on_dialled(drive, conn, made, tls),
-                    Err(_) => drop(self.close(drive, conn)),
+                    Err(_) => self.close(drive, conn),
                 }
             }
-            Some(Edge::QuicDial(_)) | None => {}
+            None => {}
         }
     }
 
@@ -199,7 +168,7 @@ impl Edges {
     }
 
     fn read_from(&mut self, drive: &mut Drive, conn: ConnId) -> io::Result<()> {
-        let Some(Edge::Tcp { link, .. }) = self.edges.get_mut(&conn) else { return Ok(()) };
+        let Some(Edge::Open { link, .. }) = self.edges.get_mut(&conn) else { return Ok(()) };
         link.flush(false)?;
         for _ in 0..TURNS {
             if !link.readable {
@@ -224,7 +193,7 @@ impl Edges {
     }
 
     fn write_to(&mut self, drive: &mut Drive, conn: ConnId) {
-        let Some(Edge::Tcp { link, ends }) = self.edges.get_mut(&conn) else { return };
+        let Some(Edge::Open { link, ends }) = self.edges.get_mut(&conn) else { return };
         while link.writable && link.out.is_empty() {
             drive.node.fill(drive.nanos(), conn, link.out.bytes(), BATCH);
             let is_last = link.out.is_empty();
@@ -239,23 +208,20 @@ impl Edges {
         }
     }
 
-    /// Closes a connection over TCP when its last bytes are sent; false: it is not here.
-    pub(super) fn end(&mut self, drive: &mut Drive, conn: ConnId) -> bool {
-        let Some(Edge::Tcp { ends, .. }) = self.edges.get_mut(&conn) else { return false };
+    /// Closes a connection when its last bytes are sent, and one that is being made at once.
+    pub(super) fn end(&mut self, drive: &mut Drive, conn: ConnId) {
+        let Some(Edge::Open { ends, .. }) = self.edges.get_mut(&conn) else { return self.close(drive, conn) };
         *ends = true;
         self.write_to(drive, conn);
-        true
     }
 
-    /// Closes a connection; false: it is not here.
-    pub(super) fn close(&mut self, drive: &mut Drive, conn: ConnId) -> bool {
+    /// Closes a connection, if it is here.
+    pub(super) fn close(&mut self, drive: &mut Drive, conn: ConnId) {
         match self.edges.remove(&conn) {
-            None => return false,
-            Some(Edge::QuicDial(_)) => {}
-            Some(Edge::TcpDial(mut dial, _)) => dial.end(&mut drive.poller),
-            Some(Edge::Tcp { link, .. }) => link.close(&mut drive.poller),
+            None => return,
+            Some(Edge::Dialling(mut dial, _)) => dial.end(&mut drive.poller),
+            Some(Edge::Open { link, .. }) => link.close(&mut drive.poller),
         }
         drive.on_closed(conn);
-        true
     }
 }

@@ -24,9 +24,6 @@ pub(super) struct Child {
     /// The child has another parent, or soon will.
     pub(super) leaves: bool,
     pub(super) conns: Vec<ConnId>,
-    /// The connection over which the child takes its DATA in datagrams, as the connection's HELLO asked;
-    /// nothing is kept for such a child.
-    pub(super) datagrams: Option<ConnId>,
     /// The offset at which the child is to go on, until it says that it does. Its first connection carries
     /// SKIP; the child would drop bytes that came over another one earlier.
     skip: Option<u64>,
@@ -44,7 +41,6 @@ pub(super) struct ChildRequest {
     pub(super) has: u64,
     pub(super) needed: u64,
     pub(super) room: u64,
-    pub(super) datagrams: bool,
 }
 
 impl Child {
@@ -53,7 +49,7 @@ impl Child {
     pub(super) fn new(
         now: Nanos, conn: ConnId, asked: ChildRequest, stream: &mut Fanout,
     ) -> Result<Child, Reason> {
-        let ChildRequest { edge, has, needed, room, datagrams } = asked;
+        let ChildRequest { edge, has, needed, room } = asked;
         let received = stream.received();
         let from = BranchStart::Offset(needed.max(stream.base()).min(received));
         Ok(Child {
@@ -64,7 +60,6 @@ impl Child {
             room,
             leaves: false,
             conns: vec![conn],
-            datagrams: datagrams.then_some(conn),
             skip: None,
             skip_told: true,
             end_told: false,
@@ -75,7 +70,7 @@ impl Child {
 
     /// Takes one more connection; returns the offset that its WELCOME tells.
     pub(super) fn add_conn(&mut self, conn: ConnId, most: usize) -> Result<u64, Reason> {
-        if self.datagrams.is_some() || self.conns.len() >= most {
+        if self.conns.len() >= most {
             return Err(Reason::TooMany);
         }
         self.conns.push(conn);
@@ -109,10 +104,7 @@ impl Child {
 
     /// Whether no byte need be kept for the child and the hosts below it.
     pub(super) fn needs_nothing(&self, stream: &Fanout) -> bool {
-        self.datagrams.is_some()
-            || self.leaves
-            || stream.complete(self.branch)
-            || stream.is_isolated(self.branch)
+        self.leaves || stream.complete(self.branch) || stream.is_isolated(self.branch)
     }
 
     /// The child says which bytes it took; they may be more than this node sent it, from an earlier parent.
@@ -142,16 +134,12 @@ impl Child {
     /// Moves the child's branch on: bytes that came may be bytes that the child has already and needs no
     /// more.
     pub(super) fn advance(&self, stream: &mut Fanout) {
-        let (has, needed) = match self.datagrams {
-            None => (self.has, self.needed),
-            Some(_) => (u64::MAX, u64::MAX),
-        };
         let range = stream.sendable(self.branch);
-        if range.start < has && !range.is_empty() {
-            let sent = stream.on_sent(self.branch, has.min(range.end) - range.start);
+        if range.start < self.has && !range.is_empty() {
+            let sent = stream.on_sent(self.branch, self.has.min(range.end) - range.start);
             debug_assert!(sent.is_ok(), "{sent:?}");
         }
-        let acked = needed.min(stream.sent(self.branch).unwrap_or(0));
+        let acked = self.needed.min(stream.sent(self.branch).unwrap_or(0));
         let taken = stream.on_acked(self.branch, acked);
         debug_assert!(taken.is_ok(), "{taken:?}");
     }
@@ -159,21 +147,13 @@ impl Child {
     /// Moves the child's branch on, and notes how it keeps up.
     pub(super) fn update(&mut self, now: Nanos, stream: &mut Fanout) {
         self.advance(stream);
-        let has = self.datagrams.is_none().then_some(self.has);
-        self.pace.on_has(now, stream.received(), has);
+        self.pace.on_has(now, stream.received(), self.has);
     }
 
     /// Bytes that wait for the child, and that it lacks.
     pub(super) fn waits(&self, stream: &Fanout) -> (u64, u64) {
         let received = stream.received();
         (received - stream.sent(self.branch).unwrap_or(received), received.saturating_sub(self.has))
-    }
-
-    /// The offset at which a child that takes a stream goes on behind bytes that are missing here.
-    pub(super) fn behind_gap(&self, stream: &Fanout, held: &HeldBytes) -> Option<u64> {
-        let at = stream.sendable(self.branch).start.max(self.has);
-        let gap = held.gap(at).filter(|gap| gap.start <= at)?;
-        (self.skip.is_none() && self.datagrams.is_none()).then_some(gap.end)
     }
 
     /// Appends the bytes that a connection of the child carries next; false: there are none.
@@ -191,8 +171,7 @@ impl Child {
         }
         let range = stream.sendable(self.branch);
         let limit = self.has.saturating_add(self.room);
-        let gap = held.gap(range.start).map_or(u64::MAX, |gap| gap.start);
-        let end = range.end.min(limit).min(gap).min(range.start.saturating_add(most as u64));
+        let end = range.end.min(limit).min(range.start.saturating_add(most as u64));
         if range.start >= self.has && range.start < end {
             // At most a block, which fits a `usize`.
             let pieces = held.read(range.start, (end - range.start) as usize);
@@ -219,9 +198,8 @@ impl Child {
         let Ok(branch) = stream.add_branch(BranchStart::Offset(to.min(stream.received()))) else {
             return false;
         };
-        let skip = Some(to).filter(|_| self.datagrams.is_none());
         self.branch = branch;
-        self.skip = skip;
+        self.skip = Some(to);
         self.skip_told = false;
         self.end_told = false;
         self.has = to;

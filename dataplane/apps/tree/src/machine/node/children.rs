@@ -79,11 +79,6 @@ impl Children {
         self.present.get_mut(&child)
     }
 
-    /// The connections over which children take their DATA in datagrams.
-    pub(super) fn datagrams(&self) -> Vec<ConnId> {
-        self.present.values().filter_map(|child| child.datagrams).collect()
-    }
-
     /// The lowest offset that a child, present or departed, and the hosts below it need; `None`: none is
     /// waited for.
     pub(super) fn needed(&self, stream: &Fanout) -> Option<u64> {
@@ -98,12 +93,10 @@ impl Children {
     }
 
     /// The largest offset that one child, with all hosts below it, is known to have. Departed children count
-    /// if there are no others; without any, all that was received. Children that take datagrams do not count:
-    /// nothing is kept for them.
+    /// if there are no others; without any, all that was received.
     pub(super) fn fastest(&self, stream: &Fanout) -> u64 {
         let acked = |child: &Child| stream.acked(child.branch);
-        let streams = self.present.values().filter(|child| child.datagrams.is_none());
-        let here = streams.filter_map(acked).max();
+        let here = self.present.values().filter_map(acked).max();
         let gone = || self.departed.values().filter_map(|(gone, _)| acked(gone)).max();
         here.or_else(gone).unwrap_or(stream.received())
     }

@@ -83,9 +83,6 @@ pub struct NodeConfig {
     /// child (also with [`Slow::Isolate`]) after twice as long, so that a host whose reader is stuck cuts
     /// that off before its parent cuts off the host.
     pub stall: Nanos,
-    /// How long missing bytes are waited for when the parent's DATA come in datagrams, which they do where
-    /// the connection carries them ([`Slow::Skip`], and one connection only); `None`: DATA come as a stream.
-    pub datagrams: Option<Nanos>,
 }
 
 impl NodeConfig {
@@ -107,7 +104,6 @@ impl NodeConfig {
             patience: Nanos::from_millis(2000),
             keep: Nanos::from_millis(10_000),
             stall: Nanos::from_millis(15_000),
-            datagrams: None,
         }
     }
 }

@@ -30,14 +30,6 @@ pub enum NodeAction {
         /// The host to connect to.
         to: Peer,
     },
-    /// The child at this connection takes its DATA in datagrams ([`super::TreeNode::poll_datagram`]), over
-    /// the same connection.
-    Datagrams {
-        /// The child's connection.
-        conn: ConnId,
-        /// Once a datagram has waited for longer than this at its parent, it is of no use to the child.
-        deadline: Nanos,
-    },
     /// Close the connection, after the bytes that [`super::TreeNode::fill`] still has for it; then
     /// [`super::TreeNode::on_closed`].
     Close(ConnId),
@@ -79,8 +71,6 @@ struct Conn {
     role: ConnRole,
     connected: bool,
     decoder: EdgeDecoder,
-    /// Of a connection to a parent that carries datagrams: the longest that a datagram may wait there.
-    deadline: Option<Nanos>,
     /// Frames other than DATA that wait to be sent.
     out: Vec<u8>,
     heard: Nanos,
@@ -138,7 +128,6 @@ impl Conns {
             role,
             connected,
             decoder: EdgeDecoder::default(),
-            deadline: None,
             out: Vec::new(),
             heard: now,
             said: now,
@@ -174,31 +163,11 @@ impl Conns {
         }
     }
 
-    /// Lets a connection carry datagrams that waited for no longer than this.
-    pub(super) fn offer(&mut self, conn: ConnId, deadline: Nanos) {
-        if let Some(found) = self.conns.get_mut(&conn) {
-            found.deadline = Some(deadline);
-        }
-    }
-
-    /// The longest that a datagram may wait at the parent; `None`: the connection carries none.
-    pub(super) fn offered(&self, conn: ConnId) -> Option<Nanos> {
-        self.conns.get(&conn).and_then(|found| found.deadline)
-    }
-
     pub(super) fn on_connected(&mut self, now: Nanos, conn: ConnId) {
         if let Some(found) = self.conns.get_mut(&conn) {
             found.connected = true;
             found.heard = now;
             found.said = now;
-        }
-    }
-
-    /// Counts a connection's silence from now on: the peer shows that it lives, or the connection is begun
-    /// anew in another way.
-    pub fn on_heard(&mut self, now: Nanos, conn: ConnId) {
-        if let Some(found) = self.conns.get_mut(&conn) {
-            found.heard = now;
         }
     }
 
@@ -229,7 +198,7 @@ impl Conns {
 
     /// The round trip to the dispatchers or to the farthest host that was measured, whichever is longer, as
     /// far as it is known.
-    pub fn far(&self) -> Nanos {
+    fn far(&self) -> Nanos {
         self.far.0.max(self.far.1)
     }
 

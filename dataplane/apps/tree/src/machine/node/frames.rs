@@ -4,7 +4,7 @@ use groupflow_base::Nanos;
 
 use super::child::{Child, ChildRequest};
 use super::conns::ConnRole;
-use super::{ConnId, NodeAction, Slow, TreeNode};
+use super::{ConnId, Slow, TreeNode};
 use crate::machine::frame::{Hello, Reason, StartAt, TreeFrame, DATA_HEADER, MAX_BLOCK};
 use crate::machine::names::HostId;
 
@@ -55,11 +55,7 @@ impl TreeNode {
     fn give(&mut self, host: HostId, conn: ConnId, most: usize, out: &mut Vec<u8>) -> bool {
         let Some(child) = self.children.get_mut(host) else { return false };
         child.advance(&mut self.stream);
-        if let Some(to) = child.behind_gap(&self.stream, &self.held) {
-            self.children.skip(host, to, &mut self.stream, &mut self.conns);
-        }
-        let child = self.children.get_mut(host);
-        child.is_some_and(|child| child.give(conn, most, &mut self.stream, &self.held, out))
+        child.give(conn, most, &mut self.stream, &self.held, out)
     }
 
     /// A connection is lost, could not be made, or was closed.
@@ -91,7 +87,7 @@ impl TreeNode {
     }
 
     fn on_strangers_frame(&mut self, now: Nanos, conn: ConnId, frame: TreeFrame) -> Result<(), Reason> {
-        let TreeFrame::Hello(Hello { child, ticket, edge, begin, needed, room, deadline }) = frame else {
+        let TreeFrame::Hello(Hello { child, ticket, edge, begin, needed, room }) = frame else {
             return Err(Reason::BadFrame);
         };
         if !self.children.expects(child, ticket) {
@@ -101,7 +97,7 @@ impl TreeNode {
             return Err(Reason::Leaving);
         }
         let full = self.children.count() >= self.config.max_children;
-        let most = if deadline.is_some() { 0 } else { usize::from(self.config.max_sockets) };
+        let most = usize::from(self.config.max_sockets);
         let known = match self.children.get_mut(child) {
             Some(known) if known.edge == edge => Some(known.add_conn(conn, most)?),
             // An earlier edge of this child is over.
@@ -112,7 +108,7 @@ impl TreeNode {
         let (begin, late) = match known {
             Some(has) => (has, false),
             None => {
-                let asked = ChildRequest { edge, has: 0, needed, room, datagrams: deadline.is_some() };
+                let asked = ChildRequest { edge, has: 0, needed, room };
                 self.serve(now, conn, child, begin, asked)?
             }
         };
@@ -121,9 +117,6 @@ impl TreeNode {
         if late {
             let to = self.middle();
             self.children.skip(child, to, &mut self.stream, &mut self.conns);
-        }
-        if let Some(deadline) = deadline {
-            self.conns.ask(NodeAction::Datagrams { conn, deadline });
         }
         Ok(())
     }
@@ -139,12 +132,6 @@ impl TreeNode {
         }
         let (base, received) = (self.stream.base(), self.stream.received());
         let (needed, has, late) = match begin {
-            // The child gets bytes that come from now on, and none that came before.
-            StartAt::Now if asked.datagrams => {
-                let frontier = self.datagrams.frontier().max(received);
-                (received, self.config.slow.next_record(frontier), false)
-            }
-            StartAt::Offset(offset) if asked.datagrams => (received, offset, false),
             // A child that began at the newest byte would be the fastest, and the others late.
             StartAt::Now if self.source && self.config.slow == Slow::Isolate => {
                 let begin = self.children.fastest(&self.stream).max(base);
@@ -158,7 +145,7 @@ impl TreeNode {
         // child may come from a slow parent, and no other host would take it.
         let promised = !self.source && needed < self.receipts.promised;
         let refused = match self.config.slow {
-            Slow::Wait => late || promised && !asked.datagrams,
+            Slow::Wait => late || promised,
             Slow::Isolate => late,
             Slow::Skip { .. } => false,
         };
@@ -191,16 +178,10 @@ impl TreeNode {
                 return Err(Reason::BadFrame);
             }
             TreeFrame::Welcome { begin } => return self.on_welcome(now, conn, edge, begin),
-            TreeFrame::Data { offset, bytes } if self.datagrams.arrived.is_some() => {
-                self.arrive(now, offset, &bytes);
-            }
             TreeFrame::Data { offset, bytes } => return self.held.receive(&mut self.stream, offset, &bytes),
-            TreeFrame::End { length } => match &mut self.datagrams.arrived {
-                Some(arrived) => arrived.end(now, length),
-                None => return self.held.end(length, matches!(self.config.slow, Slow::Skip { .. })),
-            },
-            // Late bytes do not come in datagrams, either.
-            TreeFrame::Skip { .. } if self.datagrams.arrived.is_some() => {}
+            TreeFrame::End { length } => {
+                return self.held.end(length, matches!(self.config.slow, Slow::Skip { .. }));
+            }
             TreeFrame::Skip { to } => {
                 if self.held.delivered().is_some_and(|delivered| delivered < to) {
                     self.go_on_at(to);
@@ -221,14 +202,9 @@ impl TreeNode {
         self.conns.set_role(conn, ConnRole::Parent { edge, welcome: true });
         match (self.held.incoming.is_some(), std::mem::take(&mut self.held.is_lost)) {
             (false, true) => self.go_on_at(begin),
-            (false, false) if self.config.datagrams.is_some() => {
-                self.begin_at(self.config.slow.next_record(begin));
-            }
             (false, false) => self.begin_at(begin),
             (true, _) => {}
         }
-        let by_datagrams = self.conns.offered(conn).is_some();
-        self.datagrams.take_by(by_datagrams, &self.config, self.stream.received());
         if self.parents.edge() == Some(edge) {
             return Ok(());
         }
@@ -257,7 +233,6 @@ impl TreeNode {
         self.reader.begin_at(&mut self.stream, begin);
         self.held.begin_at(begin);
         self.receipts.begin_at(begin);
-        self.datagrams.begin_at(&self.config, begin);
     }
 
     /// Lets the stream go on at `to`: earlier bytes come too late, and none is kept for anybody.

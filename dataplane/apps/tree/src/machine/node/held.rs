@@ -1,8 +1,4 @@
-//! The bytes of the stream that a node holds: those in order, those that came beyond a gap, and which bytes
-//! in between did not come.
-
-use std::collections::VecDeque;
-use std::ops::Range;
+//! The bytes of the stream that a node holds: those in order, and those that came beyond a gap.
 
 use groupflow_base::reassembly::Reassembly;
 use groupflow_base::stream::ByteQueue;
@@ -21,10 +17,6 @@ pub(super) struct HeldBytes {
     /// Whether the node lost its place: no host had the next bytes, so it skips to where the next parent
     /// serves.
     pub(super) is_lost: bool,
-    /// Missing ranges between the bytes in order.
-    gaps: VecDeque<Range<u64>>,
-    /// Bytes that did not come in time and were skipped.
-    pub(super) missing: u64,
 }
 
 impl HeldBytes {
@@ -35,8 +27,6 @@ impl HeldBytes {
             window: config.window,
             incoming: at.map(|at| Reassembly::new(at, config.window)),
             is_lost: false,
-            gaps: VecDeque::new(),
-            missing: 0,
         }
     }
 
@@ -44,7 +34,6 @@ impl HeldBytes {
     pub(super) fn begin_at(&mut self, begin: u64) {
         self.bytes = ByteQueue::at(begin);
         self.incoming = Some(Reassembly::new(begin, self.window));
-        self.gaps.clear();
     }
 
     pub(super) fn len(&self) -> u64 {
@@ -89,27 +78,6 @@ impl HeldBytes {
         }
     }
 
-    /// Lets the stream go on at the offset `to`: earlier bytes stay for branches that did not read them yet.
-    /// False: there is no room for that.
-    pub(super) fn leave_gap(&mut self, stream: &mut Fanout, to: u64) -> bool {
-        let from = stream.received();
-        let missing = to.saturating_sub(from);
-        self.missing += missing;
-        let fits = stream.on_received(missing).is_ok();
-        if fits {
-            // These bytes stand in for missing ones; no branch reads them.
-            self.bytes.push_missing(missing);
-            self.gaps.push_back(from..to);
-            self.incoming = Some(Reassembly::new(to, self.window));
-        }
-        fits
-    }
-
-    /// The first missing range that ends after the offset.
-    pub(super) fn gap(&self, offset: u64) -> Option<Range<u64>> {
-        self.gaps.iter().find(|gap| gap.end > offset).cloned()
-    }
-
     /// At most `most` bytes from the offset `from` on, as two pieces that follow each other.
     pub(super) fn read(&self, from: u64, most: usize) -> (&[u8], &[u8]) {
         self.bytes.read(from, most)
@@ -117,7 +85,6 @@ impl HeldBytes {
 
     pub(super) fn discard_below(&mut self, base: u64) {
         self.bytes.discard_below(base);
-        self.gaps.retain(|gap| gap.end > base);
     }
 }
 

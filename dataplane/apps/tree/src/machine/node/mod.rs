@@ -8,7 +8,6 @@
 //! | `presence` | signs of life to the dispatcher, and the host's departure |
 //! | `conns` | connections: bytes that come and go, signs of life |
 //! | `held` | the bytes that the node holds |
-//! | [`datagrams`], `reorder` | edges whose DATA are datagrams; the order of these for the reader |
 //! | `parents` | the edges to the parent and to the next one |
 //! | `receipts` | the offsets that the parent was told |
 //! | `children`, `child` | the edges to the children |
@@ -29,11 +28,9 @@
 //! | the node begins | [`TreeNode::source`] or [`TreeNode::new`]; the owner sends `FromHost::Join` itself |
 //! | the dispatcher gives an order | [`TreeNode::on_order`] |
 //! | a peer connects | [`Conns::on_accepted`]: the connection's number, or `None`: close it |
-//! | a connection is established | if it carries datagrams, [`TreeNode::offer`]; [`TreeNode::on_connected`] |
+//! | a connection is established | [`TreeNode::on_connected`] |
 //! | bytes come | [`TreeNode::on_bytes`] |
 //! | a connection can be written to | [`TreeNode::fill`]: appends bytes to send; none: wait for an event |
-//! | a datagram comes | [`TreeNode::on_datagram`] |
-//! | after every call | [`TreeNode::poll_datagram`] until there is none: all are sent, or dropped |
 //! | a connection ends, fails, or cannot be made | [`TreeNode::on_closed`] |
 //! | [`TreeNode::deadline`] has come | [`TreeNode::on_time`] |
 //! | the application reads or writes | [`TreeNode::read`], or [`TreeNode::write`] and [`TreeNode::finish`] |
@@ -68,7 +65,6 @@ mod child;
 mod children;
 pub mod config;
 mod conns;
-pub mod datagrams;
 mod frames;
 mod held;
 mod orders;
@@ -77,7 +73,6 @@ mod parents;
 mod presence;
 mod reader;
 mod receipts;
-mod reorder;
 mod update;
 
 use groupflow_base::Nanos;
@@ -90,8 +85,6 @@ use children::Children;
 pub use config::{NodeConfig, Slow};
 use conns::ConnRole;
 pub use conns::{ConnId, Conns, NodeAction};
-pub use datagrams::DatagramRelay;
-use datagrams::Datagrams;
 use held::HeldBytes;
 use parents::Parents;
 use presence::Presence;
@@ -113,7 +106,6 @@ pub struct TreeNode {
     /// The node's connections, and the actions for its owner.
     pub conns: Conns,
     presence: Presence,
-    datagrams: Datagrams,
 }
 
 impl TreeNode {
@@ -127,7 +119,7 @@ impl TreeNode {
             Slow::Wait | Slow::Skip { .. } => begun.stream,
         };
         let presence = Presence { sign: Some(Nanos::ZERO), ..begun.presence };
-        let mut node = TreeNode { source: true, stream, datagrams: Datagrams::default(), presence, ..begun };
+        let mut node = TreeNode { source: true, stream, presence, ..begun };
         node.held.incoming = None;
         node
     }
@@ -154,7 +146,6 @@ impl TreeNode {
             children: Children::default(),
             conns: Conns::new(&config),
             presence: Presence::default(),
-            datagrams: Datagrams::at(&config, begin),
         }
     }
 
@@ -165,7 +156,7 @@ impl TreeNode {
 
     /// Bytes in the cache and beyond a gap: at most its capacity and the window.
     pub fn held(&self) -> u64 {
-        self.held.len() + self.datagrams.held()
+        self.held.len()
     }
 
     /// The node's children.
@@ -225,25 +216,6 @@ impl TreeNode {
         }
     }
 
-    /// Bytes of the stream that did not come, or came too late, and were skipped.
-    pub fn missing(&self) -> u64 {
-        self.held.missing
-    }
-
-    /// Datagrams that were dropped because [`TreeNode::poll_datagram`] was not called.
-    pub fn dropped(&self) -> u64 {
-        self.datagrams.dropped
-    }
-
-    /// A connection to a parent that the node asked for carries datagrams. If the node is to take them
-    /// (`NodeConfig::datagrams`), it takes DATA over this connection, none of which waited at the parent for
-    /// longer than `deadline`. To be called before [`TreeNode::on_connected`].
-    pub fn offer(&mut self, conn: ConnId, deadline: Nanos) {
-        if self.config.datagrams.is_some() {
-            self.conns.offer(conn, deadline);
-        }
-    }
-
     /// A connection that the node asked for is established.
     pub fn on_connected(&mut self, now: Nanos, conn: ConnId) {
         self.conns.on_connected(now, conn);
@@ -253,30 +225,11 @@ impl TreeNode {
             None => (StartAt::Now, 0),
             Some(delivered) => (StartAt::Offset(delivered), self.needed()),
         };
-        let deadline = self.conns.offered(conn);
         if let Some(ticket) = self.parents.on_hello(edge, (self.stream.received(), needed)) {
             self.receipts.promised = self.receipts.promised.max(needed);
-            let hello = Hello { child, ticket, edge, begin, needed, room, deadline };
+            let hello = Hello { child, ticket, edge, begin, needed, room };
             self.conns.send(conn, &TreeFrame::Hello(hello));
         }
-    }
-
-    /// A datagram came over a connection to the parent; returns whether any byte of it is new. A datagram
-    /// over another connection is dropped.
-    pub fn on_datagram(&mut self, now: Nanos, conn: ConnId, offset: u64, bytes: &[u8]) -> bool {
-        if !matches!(self.conns.role(conn), Some(ConnRole::Parent { .. })) {
-            return false;
-        }
-        // A datagram is a sign of life.
-        self.conns.on_heard(now, conn);
-        let new = self.arrive(now, offset, bytes);
-        self.update(now);
-        new
-    }
-
-    /// The next datagram, which the owner sends now or drops.
-    pub fn poll_datagram(&mut self) -> Option<DatagramRelay> {
-        self.datagrams.poll()
     }
 
     /// The source takes as many bytes as there is room for; returns how many.
@@ -324,7 +277,6 @@ impl TreeNode {
             self.presence.sign,
             self.parents.deadline(),
             self.children.deadline(),
-            self.datagrams.due,
             self.receipts.deadline(),
             stalled.filter(|_| waits),
         ];

@@ -96,7 +96,6 @@ impl TreeNode {
                 // The next parent decides where the stream goes on; children and reader are told then.
                 self.parents.leave(&mut self.conns, false);
                 (self.held.incoming, self.held.is_lost) = (None, true);
-                self.datagrams.arrived = None;
             }
             Slow::Wait | Slow::Isolate => self.break_off(now),
         }

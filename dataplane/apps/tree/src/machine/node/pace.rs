@@ -25,13 +25,12 @@ impl Pace {
         Pace { reported: None, mark: (received, now), missed: [(now, missed); 2], stuck: None }
     }
 
-    /// The child has all before `has`, or (`None`) is not waited for.
-    pub(super) fn on_has(&mut self, now: Nanos, received: u64, has: Option<u64>) {
-        if has.map_or(true, |has| has >= self.mark.0) {
+    /// The child has all before `has`.
+    pub(super) fn on_has(&mut self, now: Nanos, received: u64, has: u64) {
+        if has >= self.mark.0 {
             self.mark = (received, now);
         }
-        let waits = has.is_some_and(|has| has < received);
-        self.stuck = waits.then(|| self.stuck.unwrap_or(now));
+        self.stuck = (has < received).then(|| self.stuck.unwrap_or(now));
     }
 
     /// When the child counts as stuck: after twice the time that a reader may take nothing, so that a host

@@ -129,16 +129,10 @@ impl OwnReader {
         if range.start < self.from {
             return None;
         }
-        let gap = held.gap(range.start);
-        if let Some(to) = gap.as_ref().filter(|gap| gap.start <= range.start).map(|gap| gap.end) {
-            self.pass(stream, to);
-            return Some(ReadItem::Skipped { to });
-        }
         // Whichever bytes are skipped, a record is read whole or not at all; the stream may end within one.
         let came = if stream.ended() { range.end } else { config.slow.last_record(range.end) };
         let limit = config.slow.last_record(range.start.saturating_add(most as u64));
         let end = came.min(limit.max(config.slow.next_record(range.start + 1)));
-        let end = gap.map_or(end, |gap| end.min(gap.start));
         if end <= range.start {
             return broken;
         }

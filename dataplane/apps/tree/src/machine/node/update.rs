@@ -3,7 +3,6 @@
 use groupflow_base::Nanos;
 
 use super::config::Slow;
-use super::reorder::OrderedPiece;
 use super::TreeNode;
 use crate::machine::frame::{Reason, TreeFrame};
 use crate::machine::message::FromHost;
@@ -11,10 +10,7 @@ use crate::machine::message::FromHost;
 impl TreeNode {
     /// Does the work that any event may have made due.
     pub(super) fn update(&mut self, now: Nanos) {
-        self.put_in_order(now);
         self.held.drain(&mut self.stream);
-        let to = self.children.datagrams();
-        self.datagrams.relay_taken(&to, &self.stream, &self.held, self.config.slow.align());
         // A source that cuts off slow children counts what its fastest child has: it writes faster than any
         // child takes, and would be left by all.
         let read = match self.config.slow {
@@ -31,35 +27,6 @@ impl TreeNode {
         self.report_all();
         self.report_to_parent(now);
         self.go_if_released();
-    }
-
-    /// Takes a datagram that came, and relays it.
-    pub(super) fn arrive(&mut self, now: Nanos, offset: u64, bytes: &[u8]) -> bool {
-        let new = self.datagrams.insert(now, offset, bytes);
-        if new {
-            self.datagrams.relay(self.children.datagrams(), offset, bytes);
-        }
-        new
-    }
-
-    /// Moves bytes that came in datagrams on in order, as the cache has room for them.
-    fn put_in_order(&mut self, now: Nanos) {
-        let far = self.config.capacity / 2;
-        while let Some(piece) = self.datagrams.next_piece(now, self.stream.intake(), far) {
-            let done = match piece {
-                OrderedPiece::Bytes(at, bytes) => self.held.receive(&mut self.stream, at, &bytes),
-                OrderedPiece::Hole { to } => {
-                    if !self.held.leave_gap(&mut self.stream, to) {
-                        let arrived = self.datagrams.arrived.take();
-                        self.go_on_at(to);
-                        self.datagrams.arrived = arrived;
-                    }
-                    Ok(())
-                }
-                OrderedPiece::End(length) => self.held.end(length, false),
-            };
-            debug_assert!(done.is_ok(), "{done:?}");
-        }
     }
 
     /// Reports slow children, and deals with children and a reader that would hold up the others: they are

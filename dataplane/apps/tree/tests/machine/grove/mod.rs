@@ -20,8 +20,6 @@ mod wires;
 const SOCKET: usize = 3000;
 /// The place of the source. Two hosts are as many milliseconds from each other as their places are apart.
 pub const MIDDLE: u64 = 500;
-/// How long a datagram may wait at its parent; here none waits.
-const DEADLINE: Nanos = Nanos::from_millis(200);
 /// A refused host begins again after this time.
 const AGAIN: Nanos = Nanos::from_millis(100);
 
@@ -33,8 +31,6 @@ pub struct NodeReader {
     pub skips: usize,
     pub ended: bool,
     pub broken: bool,
-    /// The host was told to go on later when it had this many bytes.
-    pub skipped_at: Vec<u64>,
     pub cluster: ClusterId,
     place: u64,
     capacity: u16,
@@ -67,13 +63,6 @@ struct Down {
     joins: u32,
 }
 
-/// A datagram on its way.
-struct Flying {
-    to: (HostId, ConnId),
-    offset: u64,
-    bytes: Vec<u8>,
-}
-
 struct WirePair {
     ends: [(HostId, ConnId); 2],
     /// From the first to the second, and back.
@@ -87,8 +76,6 @@ pub struct Grove {
     pub now: Nanos,
     pub nodes: BTreeMap<HostId, NodeReader>,
     pub written: u64,
-    /// Every other connection carries no datagrams, as where UDP is blocked.
-    pub blocks_datagrams: bool,
     pub dispatchers: Dispatchers,
     /// Whether the dispatchers run.
     pub are_present: bool,
@@ -104,7 +91,6 @@ pub struct Grove {
     orders: VecDeque<Down>,
     /// After how many joins of a host the dispatchers heard of it last.
     heard: BTreeMap<HostId, u32>,
-    air: Vec<Flying>,
     /// Ends of connections that are lost, of hosts that are away.
     lost_ends: Vec<(HostId, ConnId)>,
     config: NodeConfig,
@@ -127,7 +113,6 @@ fn reader(node: TreeNode, cluster: ClusterId, place: u64, capacity: u16) -> Node
         skips: 0,
         ended: false,
         broken: false,
-        skipped_at: Vec::new(),
         cluster,
         place,
         capacity,
@@ -168,7 +153,6 @@ impl Grove {
             now: Nanos::ZERO,
             nodes: BTreeMap::from([(SOURCE, source)]),
             written: 0,
-            blocks_datagrams: false,
             dispatchers,
             are_present: true,
             redirected: 0,
@@ -178,7 +162,6 @@ impl Grove {
             told: VecDeque::new(),
             orders: VecDeque::new(),
             heard: BTreeMap::new(),
-            air: Vec::new(),
             lost_ends: Vec::new(),
             config,
             next: 1,
@@ -197,13 +180,9 @@ impl Grove {
     }
 
     pub fn join_at(&mut self, begin: StartAt, place: u64, capacity: u16, sockets: u16) -> HostId {
-        self.join_with(NodeConfig { sockets, ..self.config }, begin, place, capacity)
-    }
-
-    pub fn join_with(&mut self, config: NodeConfig, begin: StartAt, place: u64, capacity: u16) -> HostId {
         let host = HostId(self.next);
         self.next += 1;
-        let node = TreeNode::new(NodeConfig { host, ..config }, begin);
+        let node = TreeNode::new(NodeConfig { host, sockets, ..self.config }, begin);
         let at = (begin == StartAt::Offset(0)).then_some(0);
         let root = self.dispatchers.root();
         self.nodes.insert(host, NodeReader { at, ..reader(node, root, place, capacity) });
@@ -261,15 +240,7 @@ impl Grove {
                     self.tell(host, FromHost::Measured(measured));
                 }
                 NodeAction::Join(cluster) => self.ask(host, cluster),
-                NodeAction::Refused { .. } | NodeAction::Datagrams { .. } => {}
-            }
-        }
-        while let Some(datagram) = self.nodes.get_mut(&host).and_then(|found| found.node.poll_datagram()) {
-            for conn in datagram.to {
-                let wire = self.wires.iter().find(|wire| wire.ends[1] == (host, conn));
-                let to = wire.map(|wire| wire.ends[0]);
-                let flying = |to| Flying { to, offset: datagram.offset, bytes: datagram.bytes.clone() };
-                self.air.extend(to.map(flying));
+                NodeAction::Refused { .. } => {}
             }
         }
     }
@@ -316,7 +287,6 @@ impl Grove {
             }
             Some(ReadItem::Skipped { to }) => {
                 assert!(found.at.map_or(true, |at| at < *to), "{host} goes back to {to}");
-                found.skipped_at.extend(found.at);
                 (found.at, found.skips) = (Some(*to), found.skips + 1);
             }
             Some(ReadItem::End) => {
@@ -369,7 +339,7 @@ impl Grove {
         for turn in 0.. {
             assert!(turn < 20_000, "it goes on for ever: {}", self.show());
             self.deliver_all();
-            let mut moved = self.land_all();
+            let mut moved = false;
             for wire in 0..self.wires() {
                 moved |= self.carry(wire, 0, usize::MAX) | self.carry(wire, 1, usize::MAX);
             }

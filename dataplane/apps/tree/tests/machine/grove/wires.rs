@@ -1,53 +1,14 @@
-//! Connections and datagrams between the hosts of a grove.
+//! Connections between the hosts of a grove.
 
 use super::*;
 
 impl Grove {
-    /// Delivers one of the datagrams, which may come again; false: there is none.
-    pub fn land(&mut self, n: usize, again: bool) -> bool {
-        if self.air.is_empty() {
-            return false;
-        }
-        let at = n % self.air.len();
-        let Flying { to: (host, conn), offset, bytes } = self.air.swap_remove(at);
-        if let Some(found) = self.nodes.get_mut(&host) {
-            found.node.on_datagram(self.now, conn, offset, &bytes);
-            self.act(host);
-        }
-        if again {
-            self.air.push(Flying { to: (host, conn), offset, bytes });
-        }
-        true
-    }
-
-    /// Loses one of the datagrams.
-    pub fn lose(&mut self, n: usize) {
-        if !self.air.is_empty() {
-            self.air.swap_remove(n % self.air.len());
-        }
-    }
-
-    /// Delivers all datagrams in the order in which they were sent, and those that they cause.
-    pub fn land_all(&mut self) -> bool {
-        let some = !self.air.is_empty();
-        while !self.air.is_empty() {
-            for flying in std::mem::take(&mut self.air) {
-                self.air.insert(0, flying);
-                self.land(0, false);
-            }
-        }
-        some
-    }
-
     pub(super) fn connect(&mut self, host: HostId, conn: ConnId, to: HostId) {
         let now = self.now;
         let is_away = is_away(&self.nodes, host) || is_away(&self.nodes, to);
         let accepted =
             self.nodes.get_mut(&to).filter(|_| !is_away).and_then(|found| found.node.conns.on_accepted(now));
         let node = &mut self.nodes.get_mut(&host).expect("who connects").node;
-        if !self.blocks_datagrams || conn.0 % 2 == 0 {
-            node.offer(conn, DEADLINE);
-        }
         match accepted {
             Some(accepted) => {
                 node.on_connected(now, conn);
