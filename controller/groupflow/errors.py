@@ -89,10 +89,12 @@ def line_of(error: Exception) -> str:
     """An error as people read it; of the operating system's with the file, and the cure of a full disk."""
     if not isinstance(error, OSError):
         return str(error)
-    where = f"{error.filename}: " if error.filename else ""
+    is_full = error.errno == errno.ENOSPC
+    file = (is_full and error.filename2) or error.filename  # of a copy, the disk of the second is full
+    where = f"{file}: " if file else ""
     if isinstance(error, TimeoutError) and not str(error):
         return f"{where}no answer in time"
-    full = "; free some room there, or write to another disk" if error.errno == errno.ENOSPC else ""
+    full = "; free some room there, or write to another disk" if is_full else ""
     return f"{where}{reason(error)}{full}"
 
 

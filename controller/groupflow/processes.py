@@ -67,6 +67,7 @@ class Daemon:
         self._process: subprocess.Popen[bytes] | None = None
         self._is_stopping = False
         self._log_start = 0
+        self._log_seen = 0
 
     @property
     def pid(self) -> int:
@@ -84,6 +85,7 @@ class Daemon:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("ab") as log:
             self._log_start = log.tell()
+            self._log_seen = self._log_seen or self._log_start
             try:
                 self._process = subprocess.Popen(
                     command,
@@ -147,6 +149,15 @@ class Daemon:
             log.seek(self._log_start)
             return log.read().decode(errors="replace")
         return ""
+
+    def new_lines(self) -> list[str]:
+        """Whole lines that the process, or one before it, has written to the log since the last call."""
+        with suppress(FileNotFoundError), (self.log or Path(os.devnull)).open("rb") as log:
+            log.seek(self._log_seen)
+            whole, end, _ = log.read().rpartition(b"\n")
+            self._log_seen += len(whole + end)
+            return whole.decode(errors="replace").splitlines()
+        return []
 
     def last_line(self) -> str:
         lines = [line.strip() for line in self.output().splitlines() if line.strip()]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from groupflow import errors
-from groupflow.errors import Error, InvalidError, Kind, UnavailableError, foreseen, reason
+from groupflow.errors import Error, InvalidError, Kind, UnavailableError, foreseen, line_of, reason
 
 
 def caused() -> RuntimeError:
@@ -33,6 +33,13 @@ def caused() -> RuntimeError:
 )
 def test_the_reason_is_in_words(error: Exception, text: str) -> None:
     assert reason(error) == text
+
+
+def test_of_a_copy_the_full_disk_is_named() -> None:
+    full = OSError(errno.ENOSPC, "No space left on device", "/here/a", None, "/there/a")
+    assert line_of(full).startswith("/there/a: no space left on device; free some room there")
+    absent = OSError(errno.ENOENT, "No such file or directory", "/here/a", None, "/there/a")
+    assert line_of(absent) == "/here/a: no such file or directory"
 
 
 def test_the_reference_has_each_kind_with_its_codes_and_meaning() -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 import signal
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -9,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from groupflow.errors import InvalidError, UsageError
+from groupflow.errors import Error, InvalidError, UsageError
 from groupflow.model.values import URL
 
 if TYPE_CHECKING:
@@ -84,22 +85,28 @@ def _url(text: str) -> str:
 
 
 def check_folder(path: Path | None, option: str = "--out") -> None:
-    """Raises InvalidError where something else is in the place of a folder, or of one above it."""
+    """Raises Error where no folder is at the place of a folder, or of one above it, or on a full disk."""
     there = path
     while there is not None and not there.exists():
         there = there.parent
-    if there is not None and not there.is_dir():
+    if there is None:
+        return
+    if not there.is_dir():
         raise InvalidError(f"{option} {path}: {there} is no folder; name another one")
+    disk = os.statvfs(there)
+    if disk.f_blocks and not disk.f_bfree:  # file systems without blocks have no figures
+        raise Error(f"{option} {path}: no space left on device; free some room there, or name another one")
 
 
 def check_output(path: Path | None, option: str) -> None:
-    """Raises InvalidError where there is no place for a file."""
-    if path is None:
+    """Raises Error where there is no place for a file."""
+    if path is None or path.is_char_device() or path.is_fifo():
         return
     if path.is_dir():
         raise InvalidError(f"{option} {path}: is a folder; name a file")
     if not path.parent.is_dir():
         raise InvalidError(f"{option} {path}: folder {path.parent} does not exist; create it first")
+    check_folder(path.parent, f"{option} {path}: folder")
 
 
 def log_to_stderr(level: int = logging.INFO) -> None:

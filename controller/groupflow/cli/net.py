@@ -58,10 +58,11 @@ def up(
     from groupflow.lab.network import UNSHARE, check_rights
 
     network = _asked(topology, p4, pcap)
+    named_as = name or network.name
+    out = out or Path("out/net") / named_as
     for folder, option in ((out, "--out"), (pcap, "--pcap")):
         check_folder(folder, option)
     check_output(record, "--record")
-    named_as = name or network.name
     if _INSIDE not in os.environ:
         check_rights(UNSHARE)
         with Claim(named_as) as claim:
@@ -76,7 +77,7 @@ def up(
         file=topology,
         switch=switch,
         controller=controller,
-        folder=out or Path("out/net") / named_as,
+        folder=out,
         api=inherited["url"],
         sockets=tuple(inherited["sockets"]),
         record=record,

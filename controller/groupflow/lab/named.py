@@ -2,6 +2,7 @@
 
 import logging
 import os
+import re
 import signal
 import subprocess
 import threading
@@ -34,6 +35,8 @@ log = logging.getLogger(__name__)
 
 _ONE_SECOND_NS = 1_000_000_000
 _WATCH_SECONDS = 0.5
+_FILE_ENDED = re.compile(r"(?:ERROR|logger=\S+\.recording) ((?:capture|the recording) .*)")
+"""a line of a switch or the controller that goes on without a file of its own"""
 _RESTARTS = 5
 """of a controller that ends by itself: one that cannot run is not started for ever"""
 
@@ -188,8 +191,8 @@ def _pids(network: Network) -> dict[str, int]:
 
 
 class Supervision:
-    """Tells, once each, of processes of a network that died, and starts the controller again, which has its
-    sessions in its store, and the shells of hosts."""
+    """Tells, once each, of processes of a network that died or stopped writing a file, and starts the
+    controller again, which has its sessions in its store, and the shells of hosts."""
 
     def __init__(self, up: Running, tell: Callable[[str], object]) -> None:
         self._up = up
@@ -238,6 +241,9 @@ class Supervision:
             self._up.publish()
             self._tell(f"{', '.join(ended)}: its shell ended; started again")
         for daemon in self._up.network.processes:
+            for ended_file in filter(None, map(_FILE_ENDED.search, daemon.new_lines())):
+                if self.is_news(f"{daemon.name} writes no more"):  # one line for all captures of a switch
+                    self._tell(f"{daemon.name}: {ended_file[1]}")
             try:
                 daemon.check()
             except DaemonError as error:

@@ -163,6 +163,30 @@ def test_where_nothing_can_be_written_is_refused(
 
 
 @pytest.mark.parametrize(
+    "words",
+    [
+        "net up fig5",
+        "controller run --topology fig5 --store {absent}",
+        "session recv 7 --token-file {token} --output {absent}",
+        f"tree recv {TREE} --output {{absent}}",
+        "sim run {scenario} --out {absent}",
+        "bone rim --dir {folder}",
+    ],
+)
+def test_a_full_disk_is_told_before_anything_begins(
+    words: str, files: dict[str, Path], capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = os.statvfs("/")
+
+    def full(_: object) -> os.statvfs_result:
+        return os.statvfs_result([*place[:3], 0, *place[4:]])  # no free block
+
+    monkeypatch.setattr("os.statvfs", full)
+    code, line = refused(words.format(**files), capfd)
+    assert code == 1 and "no space left on device; free some room there, or name another one" in line
+
+
+@pytest.mark.parametrize(
     ("words", "text"),
     [
         ("net up {}", "{switches: [s1], hosts: [h1], links: [[h1, s1]], lab: 1}"),

@@ -1,5 +1,7 @@
 """The supervision of a network tells of each death once, and starts its controller again up to a limit."""
 
+import importlib
+import logging
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -68,6 +70,36 @@ def test_a_process_that_is_being_stopped_has_not_died(tmp_path: Path) -> None:
     with Supervision(running, told.append).always():
         daemon.stop()
     assert told == []
+
+
+def test_a_file_that_ends_early_is_told_at_once(tmp_path: Path) -> None:
+    """Its process goes on, and would tell only at its own end."""
+    script = """
+        echo '2026-11-29T00:56:37.9Z ERROR capture /full/s1-eth1.pcapng: no room; free some room there'
+        echo '2026-11-29T00:56:37.9Z ERROR capture /full/s1-eth2.pcapng: no room; free some room there'
+        echo 'level=ERROR logger=groupflow.control.live.recording the recording ends here'
+        echo '2026-11-29 00:56:37,6 level=ERROR logger=groupflow.control.store something else'
+        while :; do sleep 0.1; done
+    """
+    daemon = Daemon("s1", ["sh", "-c", script], tmp_path / "log")
+    other = Daemon("controller", ["sh", "-c", script.replace("ERROR capture", "INFO")], tmp_path / "other")
+    network = SimpleNamespace(processes=[daemon, other], nodes=[])
+    told: list[str] = []
+    supervision = Supervision(cast(Running, SimpleNamespace(network=network, controller=None)), told.append)
+    with daemon, other:
+        wait_until(lambda: all("else" in each.output() for each in (daemon, other)))
+        supervision.look()
+        supervision.look()
+    assert told == [
+        "s1: capture /full/s1-eth1.pcapng: no room; free some room there",
+        "controller: the recording ends here",
+    ]
+
+
+def test_loggers_end_their_lines() -> None:
+    """Mininet would make those of its own, which do not."""
+    importlib.import_module("groupflow.lab.network")
+    assert logging.getLoggerClass() is logging.Logger
 
 
 def test_a_line_is_news_once() -> None:
