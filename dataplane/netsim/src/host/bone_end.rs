@@ -53,7 +53,7 @@ impl Simulated for Hub {
 
 impl Simulated for Rim {
     fn leave(&mut self) {
-        Rim::leave(self);
+        Rim::leave(self, false);
     }
 
     /// Compares what the rim would store with what was sent.

@@ -56,15 +56,10 @@ impl HubDriver {
         for event in events {
             match event {
                 HubEvent::Ended(report) => {
-                    let state = match &report.outcome {
-                        TransferOutcome::Done if report.without.is_empty() => FileState::Sent,
-                        TransferOutcome::Done => {
-                            FileState::SentWithout(format!("without {}", report.without.join(", ")))
-                        }
-                        TransferOutcome::Nobody => {
-                            FileState::Failed("no rim took part, or each has the file already".to_owned())
-                        }
-                        TransferOutcome::Unreadable(why) => FileState::Failed(why.clone()),
+                    let state = match failure(&report) {
+                        Some(why) => FileState::Failed(why),
+                        None if report.without.is_empty() => FileState::Sent,
+                        None => FileState::SentWithout(format!("without {}", report.without.join(", "))),
                     };
                     folder.set(&report.name, state);
                     match &report.outcome {
@@ -125,13 +120,26 @@ impl HubDriver {
     }
 }
 
+/// Why no rim got the file.
+fn failure(report: &TransferReport) -> Option<String> {
+    match &report.outcome {
+        TransferOutcome::Done => None,
+        TransferOutcome::Nobody if report.without.is_empty() => {
+            Some("no rim took part, or each has the file already".to_owned())
+        }
+        TransferOutcome::Nobody => Some(format!("no rim is left; without {}", report.without.join(", "))),
+        TransferOutcome::Unreadable(why) => Some(why.clone()),
+    }
+}
+
 /// The event of a transfer that has ended.
 fn ended(report: &TransferReport) -> Note {
     let took = seconds(report.ended - report.started);
-    let (outcome, why) = match &report.outcome {
-        TransferOutcome::Done => ("done", None),
-        TransferOutcome::Nobody => ("nobody", Some("no rim took part, or each has the file already")),
-        TransferOutcome::Unreadable(why) => ("unreadable", Some(why.as_str())),
+    let why = failure(report);
+    let outcome = match &report.outcome {
+        TransferOutcome::Done => "done",
+        TransferOutcome::Nobody => "nobody",
+        TransferOutcome::Unreadable(_) => "unreadable",
     };
     let fields = json!({
         "file": report.name.as_str(), "outcome": outcome, "why": why, "size": report.size, "seconds": took,

@@ -64,7 +64,7 @@ impl RimDriver {
         self.rim.set_max_size(limit);
         if self.arriving().is_some_and(|(announced, _)| announced.size > limit) {
             self.fail(Failure::NoRoom, "it is larger than the rim's new bound");
-            self.rim.leave();
+            self.rim.leave(false);
         }
         let gone = self.shelf.store().set_limit(limit);
         self.evicted(&gone);
@@ -114,7 +114,7 @@ impl RimDriver {
 
     pub fn leave(&mut self, now: Nanos) {
         if self.incoming.take().is_some() {
-            self.rim.leave();
+            self.rim.leave(false);
         }
         self.carrier.leave(now);
     }
@@ -156,7 +156,7 @@ impl RimDriver {
         }
         if let Err(error) = self.store_bytes() {
             self.fail(Failure::NoRoom, &disk(&error));
-            self.rim.leave();
+            self.rim.leave(false);
         }
         if complete {
             self.complete(now);
@@ -171,7 +171,7 @@ impl RimDriver {
             self.asker.forget(&name);
             self.shelf.publish(&name, Progress::Stored);
             self.notes.push_back(Note::of_file("had", &name, "is here already"));
-            return self.rim.leave();
+            return self.rim.leave(true);
         }
         let incoming = self.shelf.store().begin(announced.clone());
         match incoming {
@@ -185,7 +185,7 @@ impl RimDriver {
                 self.show();
             }
             Err(error) => {
-                self.rim.leave();
+                self.rim.leave(false);
                 self.give_up(name, Failure::NoRoom, disk(&error));
             }
         }
@@ -224,6 +224,7 @@ impl RimDriver {
             Ok(true) => self.shelf.store().adopt(incoming),
             Ok(false) => {
                 let why = "the bytes received do not match the hub's SHA-256".to_owned();
+                self.rim.leave(false);
                 return self.give_up(announced.name, Failure::Broken, why);
             }
             Err(error) => Err(error),
@@ -238,7 +239,10 @@ impl RimDriver {
                 let human = format!("{name}: stored, {size} bytes in {took:.1} s");
                 self.notes.push_back(Note::new("stored", fields, human));
             }
-            Err(error) => self.give_up(announced.name, Failure::NoRoom, disk(&error)),
+            Err(error) => {
+                self.rim.leave(false);
+                self.give_up(announced.name, Failure::NoRoom, disk(&error));
+            }
         }
     }
 

@@ -28,7 +28,8 @@ impl Participant {
 pub struct RimGroup {
     members: BTreeMap<RimId, Participant>,
     most: usize,
-    /// Rims that were dropped and have not answered since: the hub does not wait as long for them again.
+    /// Rims that left without the file, or were dropped and have not answered since: the hub does not wait as
+    /// long for them again.
     let_go: BTreeSet<RimId>,
     /// Bytes that punctual rims asked for.
     asked: Ranges,
@@ -58,8 +59,12 @@ impl RimGroup {
         true
     }
 
-    pub fn leave(&mut self, rim: RimId) {
-        self.members.remove(&rim);
+    /// Removes a rim, which has the file (`complete`) or goes without it.
+    pub fn leave(&mut self, rim: RimId, complete: bool) {
+        let left = self.members.remove(&rim);
+        if !complete && !left.is_some_and(|member| member.complete) && self.let_go.len() < self.most {
+            self.let_go.insert(rim);
+        }
     }
 
     /// How many rims take part.
@@ -155,7 +160,7 @@ impl RimGroup {
         any.then(|| std::mem::take(&mut self.asked_late))
     }
 
-    /// The rims that were dropped and have not answered since.
+    /// The rims that left without the file, or were dropped and have not answered since.
     pub fn let_go(&self) -> Vec<String> {
         self.let_go.iter().map(RimId::to_string).collect()
     }

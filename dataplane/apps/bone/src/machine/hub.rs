@@ -283,11 +283,14 @@ impl Hub {
         }
     }
 
-    fn on_leave(&mut self, now: Nanos, rim: RimId, from: SocketAddrV4) {
-        self.group.leave(rim);
+    fn on_leave(&mut self, now: Nanos, rim: RimId, complete: bool, from: SocketAddrV4) {
+        self.group.leave(rim, complete);
         if let Some(job) = self.job.as_mut().filter(|_| self.config.method == Method::Unicast) {
             if from == self.config.targets[job.target] {
-                job.report.copies -= u32::from(!std::mem::replace(&mut job.declined, true));
+                if !std::mem::replace(&mut job.declined, true) {
+                    job.report.copies -= 1;
+                    job.report.without.extend((!complete).then(|| from.to_string()));
+                }
                 job.planned.clear();
             }
         }
@@ -368,7 +371,7 @@ impl Machine for Hub {
         }
         match body {
             Body::Join { rim } => self.on_join(rim),
-            Body::Leave { rim } => self.on_leave(now, rim, datagram.from),
+            Body::Leave { rim, complete } => self.on_leave(now, rim, complete, datagram.from),
             Body::Result(result) => self.on_result(now, &result, datagram.from),
             // Only hubs send the other messages.
             _ => {}

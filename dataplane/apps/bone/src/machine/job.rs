@@ -217,6 +217,7 @@ pub struct TransferReport {
     pub complete: usize,
     /// How often a rim was dropped.
     pub lost: usize,
-    /// The rims that were dropped and did not answer since, or (unicast) their addresses.
+    /// The rims that left without the file, or were dropped and did not answer since, or (unicast) their
+    /// addresses.
     pub without: Vec<String>,
 }

@@ -161,7 +161,11 @@ wire_frames!(
             awaited: Vec<RimId> => awaited,
         },
         /// A rim takes part no more.
-        Leave = 9 => "leave." { rim: RimId },
+        Leave = 9 => "leave." {
+            rim: RimId,
+            /// Whether the rim has the file.
+            complete: bool,
+        },
         /// The transfer is over.
         End = 10 => "end." {
             /// Whether the transfer was completed, and not given up.

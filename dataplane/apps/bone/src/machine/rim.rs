@@ -100,6 +100,8 @@ struct Transfer {
     heard_at: Nanos,
     /// The rim does not take part.
     refused: bool,
+    /// The rim does not take part because it has the file.
+    has_file: bool,
 }
 
 impl Transfer {
@@ -180,15 +182,20 @@ impl Rim {
         self.events.drain(..)
     }
 
-    /// Leaves the current multicast.
-    pub fn leave(&mut self) {
-        let rim = self.config.id;
+    /// Leaves the current multicast, with its file (`complete`) or without.
+    pub fn leave(&mut self, complete: bool) {
         if let Some(transfer) = &mut self.transfer {
             transfer.refused = true;
+            transfer.has_file = complete;
             transfer.report_at = Nanos::MAX;
             transfer.join_at = Nanos::MAX;
         }
-        self.send(Body::Leave { rim });
+        self.send_leave();
+    }
+
+    fn send_leave(&mut self) {
+        let complete = self.transfer.as_ref().is_some_and(|transfer| transfer.has_file);
+        self.send(Body::Leave { rim: self.config.id, complete });
     }
 
     fn arriving(&self) -> Option<&ArrivingFile> {
@@ -243,6 +250,7 @@ impl Rim {
             chosen: false,
             heard_at: now,
             refused: false,
+            has_file: false,
         });
     }
 
@@ -265,7 +273,7 @@ impl Rim {
         let stored = Stored::new(&control);
         let complete = stored.complete() && !refused;
         if let Some(transfer) = &mut self.transfer {
-            transfer.join_at = if refused { Nanos::MAX } else { join_at };
+            transfer.join_at = join_at;
             // The parameters come when the time to join is over; as much again is for their way.
             transfer.join_again = Nanos::from_millis(2 * u64::from(control.join_ms));
             transfer.silence = Nanos::from_secs(control.silence_s.into());
@@ -276,12 +284,10 @@ impl Rim {
             let asked = transfer.missed;
             transfer.arriving =
                 Some(ArrivingFile { control, stored, heard: None, asked, reported: 0, told_complete: 0 });
-            transfer.refused = refused;
         }
         self.go(RimState::Receiving);
         if refused {
-            let rim = self.config.id;
-            self.send(Body::Leave { rim });
+            self.leave(false);
             return self.events.push_back(RimEvent::TooLong { size });
         }
         self.events.push_back(began);
@@ -365,7 +371,13 @@ impl Machine for Rim {
         match body {
             Body::IpmSend { spread_ms } => self.on_ipm_send(now, id, datagram.from, spread_ms),
             Body::Control(control) => self.on_control(now, id, datagram.from, control),
-            _ if other || self.transfer.as_ref().is_some_and(|transfer| transfer.refused) => {}
+            _ if other => {}
+            _ if self.transfer.as_ref().is_some_and(|transfer| transfer.refused) => {
+                // The hub has not heard the LEAVE.
+                if matches!(&body, Body::Poll { awaited, .. } if awaited.contains(&self.config.id)) {
+                    self.send_leave();
+                }
+            }
             Body::Round(round) => self.on_round(now, round),
             Body::Data(data) => return self.on_data(now, data),
             Body::Heard { round, lacks } => self.on_heard(round, &lacks),

@@ -12,6 +12,7 @@ use crate::{CLEAN, DAY, REPAIRS};
 /// The numbers of those messages.
 pub const JOIN: u8 = 2;
 pub const CONTROL: u8 = 3;
+const LEAVE: u8 = 9;
 
 /// A rim of the test's own says something of the first transfer.
 fn say(world: &mut World, body: Body) {
@@ -172,14 +173,15 @@ fn a_rim_that_leaves_or_dies_does_not_keep_the_others() {
     while world.hub.sent() < 20_000 {
         world.run(1, world.now + Nanos::from_millis(100));
     }
-    world.rims[0].rim.leave();
+    world.rims[0].rim.leave(false);
     world.deaf[1] = true;
     world.run(2, DAY);
     assert_eq!(world.lost, [RimId(101)]);
     let complete: Vec<usize> = world.reports.iter().map(|report| report.complete).collect();
     assert_eq!(complete, [1, 2], "it may take part in the next");
     let without: Vec<&[String]> = world.reports.iter().map(|report| &*report.without).collect();
-    assert_eq!(without, [&[RimId(101).to_string()] as &[String], &[]], "the end names it");
+    let gone = [RimId(100), RimId(101)].map(|rim| rim.to_string());
+    assert_eq!(without, [&gone as &[String], &[]], "the end names both");
     assert_eq!(world.rims[2].completed, 2);
     assert_eq!(world.rims[0].abandoned, 0, "it left");
 }
@@ -193,13 +195,50 @@ fn a_rim_that_has_the_file_already_costs_no_more_than_a_round() {
             world.run(1, world.now + Nanos::from_millis(10));
         }
         world.run(1, world.now + Nanos::from_millis(105));
-        world.rims[0].rim.leave();
+        world.rims[0].rim.leave(true);
         world.run(1, DAY);
         assert_eq!((world.reports[0].complete, world.reports[0].lost), (1, 0), "{method:?}");
+        assert!(world.reports[0].without.is_empty(), "{method:?}: it has the file");
         assert_eq!(world.rims[1].stored, file(60_000), "{method:?}");
         let round = 16 * 640;
         let more = world.reports[0].sent - 60_000;
         assert!(more <= if method == Method::Unicast { 2 * round } else { 0 }, "{method:?} {more}");
+    }
+}
+
+/// It stops, has no room, or takes no file of that length.
+#[test]
+fn a_rim_that_leaves_without_the_file_is_named() {
+    for method in [Method::Scheduled, Method::Unscheduled, Method::Unicast] {
+        for repair in REPAIRS {
+            let mut world = World::new(config(method, repair, 2), 2, CLEAN, 1);
+            world.rims[0].rim.set_max_size(59_999);
+            world.offer("a", file(60_000));
+            world.run(1, DAY);
+            let named = match method {
+                Method::Unicast => rim_address(0).to_string(),
+                _ => RimId(100).to_string(),
+            };
+            assert_eq!(world.reports[0].without, [named], "{method:?} {repair:?}");
+            assert_eq!(world.rims[1].stored, file(60_000), "{method:?} {repair:?}");
+        }
+    }
+}
+
+/// The hub asks a rim whose LEAVE it has not heard.
+#[test]
+fn a_rim_that_has_the_file_says_so_again() {
+    for complete in [false, true] {
+        let mut world = World::new(config(Method::Scheduled, Repair::Selective, 2), 2, CLEAN, 1);
+        world.loses = first(true, LEAVE);
+        world.offer("a", file(60_000));
+        while world.hub.sent() < 20_000 {
+            world.run(1, world.now + Nanos::from_millis(100));
+        }
+        world.rims[0].rim.leave(complete);
+        world.run(1, DAY);
+        let report = &world.reports[0];
+        assert_eq!((report.lost, report.without.is_empty()), (0, complete));
     }
 }
 

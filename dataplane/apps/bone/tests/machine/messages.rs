@@ -86,7 +86,7 @@ fn body() -> impl Strategy<Value = Body> {
         }),
         (any::<u32>(), spans()).prop_map(|(round, lacks)| Body::Heard { round, lacks }),
         (any::<u32>(), vec(rim.clone(), 0..200)).prop_map(|(round, awaited)| Body::Poll { round, awaited }),
-        rim.prop_map(|rim| Body::Leave { rim }),
+        (rim, any::<bool>()).prop_map(|(rim, complete)| Body::Leave { rim, complete }),
         any::<bool>().prop_map(|complete| Body::End { complete }),
         (any::<u32>(), file_name()).prop_map(|(rim, name)| Body::Ask { rim: RimId(rim), name }),
         (any::<u32>(), file_name(), select(&VERDICTS[..])).prop_map(|(rim, name, verdict)| Body::Answer {
@@ -276,7 +276,7 @@ fn messages_are_these_bytes() {
                  0000050000010203040506",
         ),
         (Body::Poll { round: 1, awaited: vec![rim, RimId(2)] }, "b2080a0b0c0d00000001020102030400000002"),
-        (Body::Leave { rim }, "b2090a0b0c0d01020304"),
+        (Body::Leave { rim, complete: true }, "b2090a0b0c0d0102030401"),
         (Body::End { complete: true }, "b20a0a0b0c0d01"),
         (Body::Ask { rim, name: name.clone() }, "b20b0a0b0c0d0102030403616263"),
         (Body::Answer { rim, name, verdict: Verdict::Busy }, "b20c0a0b0c0d010203040303616263"),
