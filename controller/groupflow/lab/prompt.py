@@ -7,6 +7,7 @@
 import asyncio
 import json
 import os
+import re
 import subprocess
 from collections.abc import Sequence
 from contextlib import suppress
@@ -121,6 +122,8 @@ class Prompt(Console):
     def do_iperfudp(self, line: str) -> None:
         """iperfudp [RATE HOST HOST]: throughput of UDP that is sent at a rate like 10M, over some seconds"""
         words = self.words(line) or ["10M"]
+        if not re.fullmatch(r"\d+(\.\d+)?[kKmMgG]?", words[0]):  # iperf3 takes it for no limit
+            raise UsageError("write: iperfudp 10M h1 h2")
         self._iperf("UDP", words[1:], "-u", "-b", words[0])
 
     def _iperf(self, protocol: str, words: list[str], *options: str) -> None:

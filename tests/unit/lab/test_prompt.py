@@ -7,7 +7,7 @@ import pytest
 
 from groupflow.errors import Error
 from groupflow.files import variants
-from groupflow.lab.prompt import transfer
+from groupflow.lab.prompt import Prompt, transfer
 
 FIG5 = variants.with_members(variants.named("fig5"), 1)
 
@@ -22,6 +22,12 @@ def file(tmp_path: Path) -> Path:
 def test_all_hosts_but_agents_receive(file: Path) -> None:
     assert transfer(["ma1", str(file)], FIG5) == ("ma1", file, ("mb1", "mc1", "md1"))
     assert transfer(["mb1", str(file), "md1", "sa1"], FIG5) == ("mb1", file, ("md1", "sa1"))
+
+
+@pytest.mark.parametrize("rate", ["x", "10X", "h1", "-1M", "10mbit"])
+def test_a_rate_that_iperf_would_not_read_is_refused(rate: str) -> None:
+    with pytest.raises(Error, match="write: iperfudp 10M h1 h2"):
+        Prompt.do_iperfudp(object.__new__(Prompt), f"{rate} ma1 mb1")
 
 
 @pytest.mark.parametrize(
