@@ -19,7 +19,7 @@ from groupflow import needs, units
 from groupflow.agents.agent_process import AgentProcess, find_program
 from groupflow.agents.events import Event
 from groupflow.agents.options import RecvOptions, SendOptions
-from groupflow.errors import Error, InvalidError, UsageError
+from groupflow.errors import Error, InvalidError, Kind, UsageError
 from groupflow.files import variants
 from groupflow.lab import links
 from groupflow.lab.console import Console
@@ -211,9 +211,14 @@ class Prompt(Console):
                 return await agent.finish()
 
         complete = asyncio.run(send())
-        for receiver in receiving.values():
-            receiver.wait_ready(lambda receiver=receiver: not receiver.alive)
-            receiver.check()
+        lost = complete.texts("lost")
+        for host, receiver in receiving.items():
+            if host not in lost:
+                receiver.wait_ready(lambda receiver=receiver: not receiver.alive)
+                receiver.check()
+        if lost:
+            text = f"session {session.id}: complete without {', '.join(lost)}: lost on the way"
+            raise Error(text, Kind.LOST)
         return complete
 
     def _controlled(self) -> ControllerProcess:
