@@ -136,7 +136,9 @@ def _line(event: "Event") -> str | None:
         case "stream_ended":
             return f"{event.text('client')}: {event.text('outcome')}, {event.integer('bytes')} bytes"
         case "refused":
-            return f"refused {event.text('peer')}: {event.text('text')}"
+            # Of a stream that cannot be written only the client is known, of one too many nobody.
+            who = event.fields.get("peer") or event.fields.get("client") or "a connection"
+            return f"refused {who}: {event.text('text')}"
         case "complete":
             took = units.show_seconds(event.number("seconds"))
             return f"complete, {event.integer('bytes')} bytes in {took}"

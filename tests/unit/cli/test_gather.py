@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from groupflow.agents.events import Event
+from groupflow.cli.gather import _line  # pyright: ignore[reportPrivateUsage]
 from groupflow.cli.main import main
 
 CLIENTS = """
@@ -42,3 +44,17 @@ def test_the_line_at_the_start_names_the_api(tmp_path: Path, capsys: pytest.Capt
             assert process.wait(10) == 0
         finally:
             process.kill()
+
+
+@pytest.mark.parametrize(
+    ("peer", "client", "line"),
+    [
+        ("10.0.0.2:9", None, "refused 10.0.0.2:9: no room"),
+        (None, "cam1", "refused cam1: no room"),
+        (None, None, "refused a connection: no room"),
+    ],
+)
+def test_a_refusal_is_a_line_and_ends_no_server(peer: str | None, client: str | None, line: str) -> None:
+    """Whoever is not known is null, as where the file of a stream met a full disk."""
+    refused = Event("refused", 1.0, {"peer": peer, "client": client, "code": "output", "text": "no room"})
+    assert _line(refused) == line
