@@ -245,6 +245,11 @@ def _tied(command: Iterable[str], signal: str) -> list[str]:
     return ["setpriv", "--pdeathsig", signal, *command]
 
 
+def path_with_programs() -> str:
+    """$PATH, and behind it the folder of groupflow's programs: sudo leaves a virtual environment out."""
+    return f"{os.environ.get('PATH', os.defpath)}:{Path(sys.executable).parent}"
+
+
 def how_it_ended(code: int | None) -> str:
     """The end of a process in words, from its exit code as `subprocess` has it (negative for a signal)."""
     return f"was ended by signal {-code}" if code is not None and code < 0 else f"exited with status {code}"

@@ -16,6 +16,7 @@ from groupflow.lab.registry import FOLDER, Claim, Entry, find, running_networks
 from groupflow.model import ports
 from groupflow.model.fields import Help
 from groupflow.model.values import ListenAddress
+from groupflow.processes import path_with_programs
 
 if TYPE_CHECKING:
     from groupflow.lab.named import Running
@@ -65,6 +66,7 @@ def up(
     check_output(record, "--record")
     if _INSIDE not in os.environ:
         check_rights(UNSHARE)
+        os.environ["PATH"] = path_with_programs()
         with Claim(named_as) as claim:
             _enter(claim, listen, controller=controller)
     inherited = json.loads(os.environ.pop(_INSIDE))
@@ -277,7 +279,7 @@ def execute(
     if os.geteuid() != 0:
         raise Error("root is needed to enter a host; use sudo")
     command = [*entry.launcher(node), *program]
-    os.execvpe(command[0], command, os.environ | environment(node))
+    os.execvpe(command[0], command, os.environ | environment(node) | {"PATH": path_with_programs()})
 
 
 def down(common: Common, name: Name = None) -> None:

@@ -1,6 +1,8 @@
 """Networks by name: one process has a name, others find it, and a dead process has none."""
 
 import json
+import os
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,6 +26,18 @@ HALL = Entry(
     api=None,
     folder="/tmp/hall",
 )
+
+
+def test_programs_of_groupflow_are_found_in_a_node_whose_caller_has_not_their_folder_on_path(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    environments: list[dict[str, str]] = []
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    monkeypatch.setattr(net, "find", lambda name: HALL)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(os, "execvpe", lambda *given: environments.append(given[2]))
+    main(["net", "exec", "s1", "gfswitch", "stats"])
+    assert environments[0]["PATH"] == f"/usr/bin:/bin:{Path(sys.executable).parent}"
 
 
 def claim(folder: Path, entry: Entry) -> Claim:
