@@ -60,7 +60,10 @@ def _run(script: Path) -> Json:
                 os.killpg(process.pid, signal.SIGKILL)
     found = cast(Json, json.loads(text or '{"error": "it ended by itself"}'))
     if "error" in found:
-        refuse("text", f"{found['error']}; groupflow runs it without arguments, up to startNetwork()")
+        problem = found["error"]
+        if module := re.search("No module named '([^'.]+)", problem):
+            refuse("text", f"{problem}; install what it imports: {sys.executable} -m pip install {module[1]}")
+        refuse("text", f"{problem}; groupflow runs it without arguments, up to startNetwork()")
     return found
 
 

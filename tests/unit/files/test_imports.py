@@ -1,6 +1,7 @@
 """Topologies of p4lang/tutorials, p4-utils and the Topology Zoo are read as ours."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -320,6 +321,11 @@ BAD: list[tuple[str, object, str]] = [
         "network.py",
         "import p4utils\n1/0\n",
         "text: line 2: ZeroDivisionError: division by zero; groupflow runs",
+    ),
+    (
+        "network.py",
+        "import p4utils, nosuch.part\n",
+        f"No module named 'nosuch'; install what it imports: {sys.executable} -m pip install nosuch",
     ),
     ("network.py", "import p4utils\n", "text: it does not call startNetwork()"),
     (
