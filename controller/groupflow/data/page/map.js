@@ -112,10 +112,12 @@ export class NetworkMap {
       side.length = length;
       set(side.half, { x1: from.x + ux * start, y1: from.y + uy * start, x2: from.x + (ux * length) / 2, y2: from.y + (uy * length) / 2 });
       const at = start + 10;
-      const [nx, ny] = [from.x + ux * at - uy * 9, from.y + uy * at + ux * 9];
-      set(side.queue, { transform: `translate(${nx} ${ny})` });
-      side.deep = { x: nx + ux * 13 - uy * 9, y: ny + uy * 13 + ux * 9, nx: 0, ny: 0 };
-      side.box = box(nx, ny, 8, 22);
+      const name = this.#nameBox(side.near[0]);
+      const [right, left] = [9, -9].map((off) => ({ off, x: from.x + ux * at - uy * off, y: from.y + uy * at + ux * off }));
+      const { off, x, y } = name && meet(name, box(right.x, right.y, 8, 22)) ? left : right;
+      set(side.queue, { transform: `translate(${x} ${y})` });
+      side.deep = { x: x + ux * 13 - uy * off, y: y + uy * 13 + ux * off, nx: 0, ny: 0 };
+      side.box = box(x, y, 8, 22);
       side.spots = [0.3, 0.4, 0.22].flatMap((part) => [1, -1].map((turn) => (
         { x: from.x + ux * length * part, y: from.y + uy * length * part, nx: uy * turn, ny: -ux * turn })));
     });
@@ -144,8 +146,14 @@ export class NetworkMap {
     return [...this.nodes].flatMap(([name, { kind, mark }]) => {
       const { x, y } = this.places.get(name);
       if (kind === "switch") return [box(x, y, 44, 30), ...(mark.textContent ? [box(x, y - 21, width(mark.textContent), 14)] : [])];
-      return [box(x, y, 26, 26), box(x, y + 17, width(name), 14)];
+      return [box(x, y, 26, 26), this.#nameBox(name)];
     });
+  }
+
+  /** The room of the name below a node; a switch has its name inside. */
+  #nameBox(name) {
+    const { x, y } = this.places.get(name);
+    return this.switches.has(name) ? null : box(x, y + 17, width(name), 14);
   }
 
   /** Shows a label at the first of its spots, beside the line there, where nothing else is; or not at all. */
