@@ -20,6 +20,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
+from groupflow.agents.arguments import check
 from groupflow.api import Client
 from groupflow.errors import Error, InvalidError
 from groupflow.files import variants
@@ -105,14 +106,18 @@ class Network:
         name: str | None = None,
         p4: str | Path | None = None,
         controller: bool = True,
-        switch: Literal["gfswitch", "bmv2"] = "gfswitch",
+        switch: registry.SwitchKind = "gfswitch",
         pcap: str | Path | None = None,
         out: str | Path | None = None,
     ) -> None:
         """`topology`: one that groupflow.Topology made, a file, or a name like "star". The others are options
-        of `groupflow net up`. Nothing runs before `with` or `start()`. Raises TopologyError."""
+        of `groupflow net up`. Nothing runs before `with` or `start()`. Raises InvalidError."""
+        check("topology", Topology | str | Path, topology)
+        check("switch", registry.SwitchKind, switch)
+        check("name", str | None, name)
         self.topology = topology if isinstance(topology, Topology) else load(topology)
         self.name = name or self.topology.name
+        registry.check_name(self.name, "name=")
         self.folder = Path(out or Path("out/net") / self.name)
         """logs and received files"""
         self._file = None if isinstance(topology, Topology) else str(topology)
@@ -129,6 +134,8 @@ class Network:
         Raises Error."""
         from groupflow.lab.network import check_rights
 
+        if self._entry is not None:
+            raise InvalidError(f"{self.name} is started already")
         check_rights()
         with ExitStack() as stack:
             place = Path(stack.enter_context(TemporaryDirectory()))
@@ -186,6 +193,8 @@ class Network:
 
         agents = variants.agents(self.topology)
         names = receivers or [name for name in self.topology.hosts if name not in {sender, *agents}]
+        if len({sender, *names}) <= len(names):
+            raise InvalidError("a host is named twice; name each once")
         outputs = {self[name].name: self.folder / f"{name}-{Path(file).name}" for name in names}
         with self.api as api:
             session = api.create_session(**settings)
@@ -225,7 +234,10 @@ class Network:
 
         if self._up.switch != "gfswitch":
             raise Error(f"{switch} is {self._up.switch}, which has no counters of its own")
-        return ask(links_of(self._up).sockets / f"{self[switch].name}.sock", {"op": "stats"})
+        if switch not in self._up.switches:
+            known = ", ".join(self._up.switches)
+            raise InvalidError(f"no switch {switch} in {self.name}; switches are {known}")
+        return ask(links_of(self._up).sockets / f"{switch}.sock", {"op": "stats"})
 
     def check(self) -> None:
         """Raises Error if the network has ended."""

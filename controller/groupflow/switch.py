@@ -132,9 +132,11 @@ class Switch:
 
     def inject(self, port: int, packet: bytes | SupportsBytes, now_ns: int = 0) -> None:
         """Gives the switch a frame that arrives on `port`: bytes, or a scapy packet. Raises ValueError where
-        there is no such port."""
+        there is no such port, TypeError for what is no frame."""
         if port not in self._ports:
             raise ValueError(f"there is no port {port}; there are {', '.join(map(str, self._ports))}")
+        if isinstance(packet, str | int):  # of a number bytes() would make as many zeros
+            raise TypeError(f"{packet!r} is no frame; pass bytes or a packet of scapy")
         self._native.inject(port, bytes(packet), now_ns)
 
     def packet_out(self, payload: bytes | SupportsBytes, now_ns: int = 0, **metadata: int) -> None:

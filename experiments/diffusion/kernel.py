@@ -16,7 +16,8 @@ from experiments.diffusion.result import FRAME_BYTES, Flow, Method, Plan, Result
 from groupflow.agents.agent_process import find_program
 from groupflow.lab.controller_process import ControllerProcess, start_rate_agents
 from groupflow.lab.measure import HealthCheck
-from groupflow.lab.network import Network, SwitchKind, running
+from groupflow.lab.network import Network, running
+from groupflow.lab.registry import SwitchKind
 from groupflow.model.topology import Topology
 from groupflow.processes import Daemon
 from groupflow.study import RunFailedError

@@ -10,7 +10,7 @@ from experiments.common.beside import Comparison, shown
 from experiments.diffusion import kernel, on_bmv2, simulated
 from experiments.diffusion.result import METHODS, Flow, Plan, Result, compare, draw
 from groupflow.files import variants
-from groupflow.lab.network import SwitchKind
+from groupflow.lab.registry import SwitchKind
 from groupflow.model.topology import Topology
 from groupflow.study.experiment import Experiment, Findings, Frame, Study, StudyOptions
 from groupflow.study.files import write_rows

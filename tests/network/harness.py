@@ -19,7 +19,8 @@ from groupflow.agents.options import CacheOptions, RecvOptions, SendOptions, Sta
 from groupflow.files import variants
 from groupflow.lab.controller_process import ControllerProcess, SessionAccess
 from groupflow.lab.measure import HealthCheck
-from groupflow.lab.network import Network, SwitchKind, running
+from groupflow.lab.network import Network, running
+from groupflow.lab.registry import SwitchKind
 from groupflow.model.topology import Topology
 
 MIB = 1 << 20

@@ -88,6 +88,17 @@ async def test_sessions_of_a_program_run_in_hosts_also_within_a_loop_of_events(
     assert net.send("h1", tmp_path / "file", "h2").slowest is not None
 
 
+def test_wrong_names_are_refused_at_once(net: groupflow.Network, tmp_path: Path) -> None:
+    for hosts in (("h1", "h1"), ("h1", "h2", "h2")):
+        with pytest.raises(Error, match="a host is named twice; name each once"):
+            net.send(hosts[0], tmp_path / "file", *hosts[1:])
+    with pytest.raises(Error, match="no switch h1 in python; switches are s1"):
+        net.stats("h1")
+    with pytest.raises(Error, match="python is started already"):
+        net.start()
+    assert net["h1"].name == "h1"
+
+
 def test_what_cannot_start_is_one_line(net: groupflow.Network, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(Error, match=r"^network python runs already \(pid .*; or choose another name=$"):
         groupflow.Network(STAR, name="python").start()

@@ -148,6 +148,12 @@ def test_dropped_packets_alone_are_traced(switch: Switch) -> None:
         pass
 
 
+def test_what_is_no_frame_is_refused(switch: Switch) -> None:
+    for packet in ("text", 60, True):
+        with pytest.raises(TypeError, match="is no frame; pass bytes or a packet of scapy"):
+            switch.run(1, packet)  # pyright: ignore[reportArgumentType]
+
+
 def test_a_port_that_is_not_there_is_refused(switch: Switch) -> None:
     for port in (0, 9, 510, -1, 1 << 20):
         with pytest.raises(ValueError, match=f"there is no port {port}; there are 1, 2, 3, 4, 5, 6, 7, 8"):

@@ -12,7 +12,7 @@ from groupflow.agents.errors import ClientError
 from groupflow.agents.options import RoleOptions
 from groupflow.errors import InvalidError
 from groupflow.model.fields import Written, plain, taken_apart
-from groupflow.model.values import Secret
+from groupflow.model.values import TOKEN_RULE, Secret, is_token
 
 _T = TypeVar("_T", bound=RoleOptions)
 
@@ -30,7 +30,10 @@ def checked(model: type[_T], names: Mapping[str, str] | None = None, **given: An
         raise ArgumentError(f"token: it is missing; pass token=, or set ${Secret.variable}")
     hints = get_type_hints(model, include_extras=True)
     called = names or {}
-    return model(**{name: check(called.get(name, name), hints[name], of) for name, of in given.items()})
+    values = {name: check(called.get(name, name), hints[name], of) for name, of in given.items()}
+    if values["token"] and not is_token(values["token"]):
+        raise ArgumentError(f"token: {TOKEN_RULE}")
+    return model(**values)
 
 
 def check(name: str, hint: Any, value: Any) -> Any:

@@ -17,9 +17,9 @@ from groupflow.cli.common import Common, check_output, log_to_stderr, on_stop
 from groupflow.cli.transfer import check_file, report_lost, run_transfer
 from groupflow.errors import UsageError
 from groupflow.model.fields import FiniteRate, Help, Range
-from groupflow.model.values import Secret, SessionId
+from groupflow.model.values import TOKEN_RULE, Secret, SessionId, is_token
 from groupflow.tree.members import Parallel, SkipOptions, TreeOptions, TreeRecvOptions, TreeSendOptions
-from groupflow.tree.options import TOKEN_RULE, DispatchOptions, is_token
+from groupflow.tree.options import DispatchOptions
 
 Host = TypeVar("Host", TreeOptions, TreeSendOptions, TreeRecvOptions)
 Token: TypeAlias = Annotated[str, Help("file with the tree's token"), Secret()]

@@ -24,8 +24,8 @@ from groupflow.lab import own_program, split
 from groupflow.lab.console import Left
 from groupflow.lab.controller_process import ControllerProcess
 from groupflow.lab.links import TOPOLOGY
-from groupflow.lab.network import Network, SwitchKind, hand_over, make_folder, processes_in, running
-from groupflow.lab.registry import Claim, Entry
+from groupflow.lab.network import Network, hand_over, make_folder, processes_in, running
+from groupflow.lab.registry import Claim, Entry, SwitchKind
 from groupflow.model import ports
 from groupflow.model.topology import Topology
 from groupflow.p4rt.connection import ControlError

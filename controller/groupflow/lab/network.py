@@ -11,7 +11,7 @@ import subprocess
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any, Literal, Never, TypeAlias
+from typing import Any, Never
 
 from mininet.link import Link
 from mininet.net import Mininet
@@ -26,12 +26,12 @@ from groupflow.lab.host import GroupHost, LastingShell
 from groupflow.lab.leftovers import Reservation, delete_interfaces
 from groupflow.lab.links import RECORD, Links
 from groupflow.lab.p4switch import P4Switch
+from groupflow.lab.registry import SwitchKind
 from groupflow.model.topology import Topology
 from groupflow.processes import GROUPFLOW, Daemon, DaemonError
 
 log = logging.getLogger(__name__)
 
-SwitchKind: TypeAlias = Literal["gfswitch", "bmv2"]
 UNSHARE = ("unshare", "--net", "--mount", "--propagation", "private")
 _IN_NAMESPACES = f"""
 mount -t sysfs sysfs /sys

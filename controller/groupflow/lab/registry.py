@@ -6,12 +6,13 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Self
+from typing import Literal, Self, TypeAlias
 
 from groupflow.data import RUN_FOLDER
 from groupflow.errors import InvalidError
 from groupflow.lab.leftovers import alone, lock
 
+SwitchKind: TypeAlias = Literal["gfswitch", "bmv2"]
 FOLDER = RUN_FOLDER / "networks"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}")
 
@@ -41,6 +42,12 @@ class Entry:
         return ("mnexec", "-a", str(self.hosts.get(node, self.pid)))
 
 
+def check_name(name: str, option: str = "--name ") -> None:
+    """Raises InvalidError for what is no name of a network."""
+    if not _NAME.fullmatch(name):
+        raise InvalidError(f"{option}{name!r}: write letters, digits, '-', '_' or '.', 40 at most")
+
+
 class Claim:
     """A name, held until this process or the block of `with` ends; its descriptors outlive an exec."""
 
@@ -50,8 +57,7 @@ class Claim:
         Raises InvalidError when a network of that name runs, or the name is none.
         """
         self._folder = folder
-        if not _NAME.fullmatch(name):
-            raise InvalidError(f"--name {name!r}: write letters, digits, '-', '_' or '.', 40 at most")
+        check_name(name)
         if descriptor is not None:
             self._file = os.fdopen(descriptor, "a+")
             os.set_inheritable(descriptor, False)

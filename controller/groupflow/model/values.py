@@ -27,6 +27,13 @@ class Secret:
     """the environment variable that has the token where no file is named"""
 
 
+TOKEN_RULE = "it must be 1 to 255 hexadecimal digits; make one with `openssl rand -hex 16`"
+
+
+def is_token(text: str) -> bool:
+    return re.fullmatch(r"[0-9A-Fa-f]{1,255}", text) is not None
+
+
 def _session(text: object) -> int:
     number = int(str(text)) if str(text).isdecimal() else 0
     if not FIRST_SESSION <= number <= LAST_SESSION:

@@ -1,26 +1,20 @@
 """Options of the dispatchers' service."""
 
 import json
-import re
 from dataclasses import dataclass, field
 from typing import Annotated, Literal, TypeAlias
 
 from groupflow.errors import InvalidError, Kind, UsageError
 from groupflow.model import ports
 from groupflow.model.fields import Help, Range
-from groupflow.model.values import FractionMs, ListenAddress, Name, Secret, Span
+from groupflow.model.values import TOKEN_RULE, FractionMs, ListenAddress, Name, Secret, Span, is_token
 from groupflow.tree.members import DELAY_BOUND
 
-TOKEN_RULE = "it must be 1 to 255 hexadecimal digits; make one with `openssl rand -hex 16`"
 _MOST = 65_535
 ABSENCE = 15.0
 """s; how long a silent host is waited for, as long as a reader that reads nothing"""
 Demotion: TypeAlias = Literal["slowest", "largest_latency", "never"]
 PLAIN = Help("do not encrypt: token and data can be read on the way")
-
-
-def is_token(text: str) -> bool:
-    return re.fullmatch(r"[0-9A-Fa-f]{1,255}", text) is not None
 
 
 def check_time(option: str, milliseconds: float | None) -> None:

@@ -9,7 +9,6 @@ from groupflow.agents.errors import ClientError
 from groupflow.agents.options import Start, own_name
 from groupflow.agents.stream import MemberStream, OnEvent, Role
 from groupflow.tree.members import Slow, TreeRecvOptions, TreeSendOptions
-from groupflow.tree.options import TOKEN_RULE, is_token
 
 
 class TreeSession(MemberStream):
@@ -58,8 +57,6 @@ class TreeSession(MemberStream):
             raise ArgumentError("delay_ms= and members= are of the whole stream; pass them to its sender")
         if role != "receiver" and (parallel is not None or start != "now"):
             raise ArgumentError("parallel= and start= are of a receiver; leave them out for a sender")
-        if token and not is_token(token):
-            raise ArgumentError(f"token: {TOKEN_RULE}")
         self._align = align
         host: dict[str, Any] = {
             "to": to, "name": name or own_name(), "token": token, "tls_pin": tls_pin, "slow": slow,

@@ -45,6 +45,8 @@ JOINED = """event joined ',"member":1'"""
         ("Session", SESSION | {"iface": 5}, "iface: 5 will not do; it should be a valid string"),
         ("Session", SESSION | {"join_timeout": -1}, "join_timeout: -1 will not do; it should be greater"),
         ("Session", SESSION | {"token": ""}, "token: it is missing; pass token=, or set $GROUPFLOW_TOKEN"),
+        ("Session", RECEIVER | {"token": "xyz"}, "token: it must be 1 to 255 hexadecimal digits"),
+        ("GatherSender", CLIENT | {"token": "c0ffee!"}, "token: it must be 1 to 255 hexadecimal digits"),
         ("Session", SESSION | {"name": "n" * 256}, "will not do; it should have at most 255 characters"),
         ("Session", SESSION | {"on_event": 3}, "on_event: 3 cannot be called"),
         ("Session", SESSION | {"launcher": "sudo"}, "launcher: 'sudo' is one text; pass a list of words"),
