@@ -32,10 +32,17 @@ def test_programs_of_groupflow_are_found_in_a_node_whose_caller_has_not_their_fo
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     environments: list[dict[str, str]] = []
+
+    def execute(_file: str, _words: list[str], environment: dict[str, str]) -> None:
+        environments.append(environment)
+
+    def found(_name: str | None) -> Entry:
+        return HALL
+
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
-    monkeypatch.setattr(net, "find", lambda name: HALL)
+    monkeypatch.setattr(net, "find", found)
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    monkeypatch.setattr(os, "execvpe", lambda *given: environments.append(given[2]))
+    monkeypatch.setattr(os, "execvpe", execute)
     main(["net", "exec", "s1", "gfswitch", "stats"])
     assert environments[0]["PATH"] == f"/usr/bin:/bin:{Path(sys.executable).parent}"
 
