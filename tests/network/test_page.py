@@ -30,6 +30,14 @@ links:
   - {ends: [s1, s2], rate: 8mbit}
   - {ends: [h2, s2]}
 """
+HIDDEN = """
+const found = (what) => [...document.querySelectorAll(what)];
+const place = (each) => each.getBoundingClientRect();
+const meet = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
+const boxes = found(".queue .box").map(place);
+return found(".node:not(.switch) .name").filter((name) => boxes.some((box) => meet(place(name), box)))
+  .map((name) => name.textContent);
+"""
 FLOOD = """
 import socket, time
 out = socket.socket(type=socket.SOCK_DGRAM)
@@ -108,6 +116,7 @@ def _fits(browser: Browser) -> None:
         )
         dark = browser.run("return getComputedStyle(document.body).backgroundColor") != "rgb(255, 255, 255)"
         assert dark == (scheme == "dark")
+        assert browser.run(HIDDEN) == [], "no queue lies on a name"
 
 
 async def _shows_a_transfer(lab: Lab, browser: Browser) -> None:
