@@ -158,6 +158,8 @@ def _coming_and_going(seconds: float) -> tuple[Sender, ...]:
     )
 
 
+BUFFERS = {f"buffer-{factor}": factor * BUFFER for factor in (1, 2, 4, 8)}
+"""bytes of the server's buffer, from Table I's on"""
 SITUATIONS: dict[str, Situation] = {
     "paper": Situation(),
     "jump": Situation(
@@ -166,5 +168,6 @@ SITUATIONS: dict[str, Situation] = {
     ),
     "churn": Situation(senders=_coming_and_going),
     "loss": Situation(losses=lambda _: dict.fromkeys((*LOW, *HIGH), HEAVY_LOSS)),
+    **{name: Situation(buffer=buffer) for name, buffer in BUFFERS.items()},
 }
 """by the name that a case has"""

@@ -81,7 +81,7 @@ def _go_on(search: Search, target: float, reading: Reading, now: int, most: int)
     if search.alpha == 1 and search.rising and not rising:
         return Tuned(min(search.before, most), None)
     kept = now if rising else max(1, int(search.beta * now))  # (V)
-    alpha, beta = _renewed(target, reading, search.before, now)
+    alpha, beta = _renewed(target, reading, search.before, kept)  # (VI): N_n is what (V) left
     return Tuned(min(most, kept + alpha), Search(alpha, beta, now, reading.throughput, rising))
 
 

@@ -66,9 +66,9 @@ def test_as_long_as_throughput_rises_connections_are_added() -> None:
 def test_when_it_falls_they_are_multiplied_by_beta() -> None:
     under_way = Search(3, 0.5, 5, 0.3 * TARGET)
     tuned = tune_connections(under_way, TARGET, reading(0.25, 8), MOST)
-    # (V) 8 * 0.5, (VI) alpha = [1 / 0.25] = 4 and beta = max(5/8, 0.25), (III) + 4
+    # (V) 8 * 0.5 = 4, (VI) alpha = [1 / 0.25] = 4; N_b/N_n = 5/4 does not count: beta = 0.25, (III) + 4
     assert tuned.connections == 4 + 4
-    assert tuned.search == Search(4, 0.625, 8, 0.25 * TARGET, rising=False)
+    assert tuned.search == Search(4, 0.25, 8, 0.25 * TARGET, rising=False)
 
 
 def test_after_a_fall_alpha_1_does_not_end_it() -> None:
