@@ -6,18 +6,23 @@
 The long link has the rate and the delay; errors occur on it for all rims at once, and on each rim's own link.
 """
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from groupflow import sim
 from groupflow.files.topology import read_form
 from papers.amcb.infer import DELAY_S, SIZE, LinkModel, inferred
-from papers.amcb.paper import Run
+from papers.amcb.paper import Link, Run
 
 SECOND = 10**9
 QUEUE = 50
 """packets at the long link: 5 s of it, more than ever wait at the sender of the inferred link"""
 APART = {"clean": 4.0, "noisy": 0.25}
 """ratio of bytes between two errors to those on the inferred link"""
+BURST = 4
+"""packets, the mean length of a burst in which all are lost"""
+GOOD, BAD = 1_500, 15_000
+"""packets, the mean lengths of the states of a link that loses half as much at first: two and 22 minutes"""
 RIVAL_SHARE = 0.6
 """share of the link's rate that other traffic takes while it is on"""
 FEW = 16
@@ -26,14 +31,36 @@ RIVAL_ON_S, RIVAL_OFF_S = 60, 60
 """means"""
 
 
+def _bursts(lost: float) -> sim.GilbertElliott:
+    """As many losses as that, in bursts."""
+    return sim.GilbertElliott(_part(lost / (1 - lost) / BURST), _part(1 / BURST))
+
+
+def _worse(lost: float) -> sim.GilbertElliott:
+    """Half as many independent losses at first, and as many later."""
+    return sim.GilbertElliott(_part(1 / GOOD), _part(1 / BAD), _part(lost / 2), _part(lost))
+
+
+def _part(share: float) -> int:
+    return round(share * SECOND)
+
+
+BURSTS: Mapping[Link, Callable[[float], sim.GilbertElliott]] = {"bursts": _bursts, "worse": _worse}
+
+
 def scenario(run: Run) -> sim.Scenario:
     """The network, the file, and the method of sending it."""
     case, link = run.case, inferred()
     hosts = [f"r{n}" for n in range(case.rims)]
-    apart = APART.get(case.link, 1.0)
-    shared, own = round(apart * link.shared_error_bytes), round(apart * link.own_error_bytes)
-    extras = {1: sim.LinkExtra(error_bytes=shared)}
-    extras |= {3 + n: sim.LinkExtra(error_bytes=own) for n in range(case.rims)}
+    apart, burst = APART.get(case.link, 1.0), BURSTS.get(case.link)
+
+    def losing(error_bytes: int, lost: float) -> sim.LinkExtra:
+        if burst is None:
+            return sim.LinkExtra(error_bytes=round(apart * error_bytes))
+        return sim.LinkExtra(burst_loss=burst(lost))
+
+    extras = {1: losing(link.shared_error_bytes, link.shared_loss)}
+    extras |= {3 + n: losing(link.own_error_bytes, link.own_loss) for n in range(case.rims)}
     packets = (64, 1344) if case.fixed is None else (case.fixed, case.fixed)
     bone = sim.Bone(
         "hub",

@@ -42,8 +42,9 @@ SIZES = tuple(TABLE)
 QUICK_SIZES = (85_200, 667_346, 1_626_000)
 SEEDS, QUICK_SEEDS = 20, 2
 
-Link: TypeAlias = Literal["inferred", "congested", "clean", "noisy"]
-"""that of Table 1; with other traffic; with four times as many bytes between two errors; with a quarter"""
+Link: TypeAlias = Literal["inferred", "congested", "clean", "noisy", "bursts", "worse"]
+"""that of Table 1; with other traffic; with four times as many bytes between two errors; with a quarter; with
+losses in bursts; with losses that become more during a transfer"""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from groupflow.study.experiment import Experiment
 from papers.amcb import claims, flowcharts
 from papers.amcb.outcome import SIMULATION, Outcomes, again, latency, runs
 from papers.amcb.paper import METHODS, NAMES, QUICK_SIZES, SIZES, TABLE, Case
-from papers.amcb.studies import forgetting, modes, rims, size
+from papers.amcb.studies import forgetting, losses, modes, rims, size
 
 
 def table_1(path: Path, found: Outcomes) -> None:
@@ -45,6 +45,6 @@ TABLE_1 = SIMULATION.study(
 )
 EXPERIMENT = Experiment(
     "round multicast between caches over a satellite link (Adaptive Multicasting Cache Bone)",
-    [TABLE_1, *(module.STUDY for module in (size, modes, rims, forgetting))],
+    [TABLE_1, *(module.STUDY for module in (size, modes, rims, forgetting, losses))],
     default=lambda quick: [TABLE_1],
 )
