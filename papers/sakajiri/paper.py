@@ -10,9 +10,7 @@ from groupflow.control.gather.model import Client
 from groupflow.sim.gather import Sender
 from groupflow.sim.model import Variant
 
-Method: TypeAlias = Literal[
-    "both", "buffer", "comparison", "kernel-1", "kernel-4", "kernel-16", "climber", "patient"
-]
+Method: TypeAlias = Literal["both", "buffer", "comparison", "kernel-1", "kernel-4", "kernel-16", "climber"]
 Tcp: TypeAlias = Variant | Literal["bbr"]
 """netsim's, and one that only kernels have"""
 NAMES: dict[Method, str] = {
@@ -23,7 +21,6 @@ NAMES: dict[Method, str] = {
     "kernel-4": "no tuning, 4 connections",
     "kernel-16": "no tuning, 16 connections",
     "climber": "throughput climber",
-    "patient": "connections tuned after slow start",
 }
 TCPS: dict[Tcp, str] = {"cubic": "CUBIC", "compound": "Compound TCP", "vegas": "Vegas", "reno": "Reno"}
 

@@ -144,4 +144,5 @@ def judged(frame: Frame[Any], outcomes: Sequence[Any]) -> Findings:
     if options.quick:
         frame.console.print(NO_VERDICT)
     last = f"{len(outcomes)} runs, {hops / 1e6:.0f} million packet hops in {wall_s:.0f} s"
-    return Findings(files, told, [*report.shown(claims), last], mistake=mistake)
+    warning = [NO_VERDICT] if options.quick else []
+    return Findings(files, told, [*report.shown(claims), last, *warning], mistake=mistake)

@@ -1,9 +1,9 @@
-"""Table II's order, if connections that are added during the first slow start are not kept.
+"""Table II's order, if connections are not added during the first slow start.
 
 The paper finds CUBIC and Compound TCP above Vegas and Reno. Here all are alike, as connections are added in
 the first half second, below every target, and kept when the target is met (step IV). The rule: the assumption
 explains the order if CUBIC and Compound TCP get more than Vegas and Reno (the criterion of Table II), and all
-clients have their targets; "patient" tunes connections after 10 s, "buffer" never does.
+clients have their targets, with one connection for each ("buffer").
 """
 
 from groupflow.study.claims import Claim, restated
@@ -12,7 +12,7 @@ from papers.sakajiri.outcome import SIMULATION, Outcomes, runs
 from papers.sakajiri.paper import NAMES, TCPS, Case, Method
 
 NAME = "start"
-METHODS: tuple[Method, ...] = ("both", "patient", "buffer")
+METHODS: tuple[Method, ...] = ("both", "buffer")
 
 
 def _judge(outcomes: Outcomes) -> list[Claim]:
@@ -30,7 +30,7 @@ def _judge(outcomes: Outcomes) -> list[Claim]:
 
 STUDY = SIMULATION.beyond(
     NAME,
-    "connections that are first tuned after slow start",
+    "the TCPs with one connection for each client",
     runs(lambda _: [Case(method, tcp) for method in METHODS for tcp in TCPS]),
     _judge,
 )
