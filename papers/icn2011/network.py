@@ -9,7 +9,7 @@ docs/results/icn2011.md lists the parameters that the paper leaves open, and the
 - With group sessions all of these are P4 switches, with cache agents at s1 and s2; with TCP through members
   s1 and s2 are routers, and a member that sends on has an output buffer, too.
 - A sender writes its messages into one connection that stays: unicast has one for each member. With
-  `each_message` a message has connections of its own (studies/fig7.py).
+  `each_message` a message has connections of its own (studies/connections.py).
 
 Beyond the paper, P4 switches r1, r2, ... may stand between the agents (studies/diffusion.py).
 """

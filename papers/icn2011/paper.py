@@ -70,8 +70,6 @@ class Case:
     delay_ms: int = 10
     """delay of the link between the split agents"""
     tcp: Variant = "sack"
-    sender_buffer: bool = True
-    """whether a sender's TCP can overflow its output buffer (Table I), or is held back like an agent's"""
     agent_pps: int | None = None
     """packets that an agent handles in a second; None: any number"""
     routers: int = 0
@@ -110,8 +108,6 @@ class Case:
     @property
     def buffered(self) -> tuple[str, ...]:
         """Hosts with an output buffer before their links: those that send."""
-        if not self.sender_buffer:
-            return ()
         relays = (self.overlay(source).values() for source in self.sources if self.method == "members")
         return tuple(dict.fromkeys((*self.sources, *chain.from_iterable(relays))))
 

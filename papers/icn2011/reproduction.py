@@ -7,7 +7,7 @@ from papers.icn2011 import claims, figures, findings
 from papers.icn2011.figures import Figure
 from papers.icn2011.outcome import SIMULATION, runs
 from papers.icn2011.paper import usual_loads
-from papers.icn2011.studies import agent_rate, cache_ratio, cubic, diffusion, fig7
+from papers.icn2011.studies import agent_rate, cache_ratio, connections, diffusion
 
 
 def _study(figure: Figure) -> AnyStudy:
@@ -23,10 +23,6 @@ def _study(figure: Figure) -> AnyStudy:
 FIGURES = [_study(figure) for figure in figures.FIGURES]
 EXPERIMENT = Experiment(
     "split connections for group communication (Emina et al. 2011)",
-    [
-        *FIGURES,
-        *(cache_ratio.STUDY, fig7.CONNECTIONS, agent_rate.STUDY, fig7.SENDER_BUFFER),
-        *(cubic.STUDY, diffusion.STUDY),
-    ],
+    [*FIGURES, *(module.STUDY for module in (cache_ratio, connections, agent_rate, diffusion))],
     default=lambda quick: FIGURES,
 )

@@ -11,7 +11,9 @@ from groupflow.model.values import FarIpPort, FractionMs, Name, OwnIpPort
 MOST_PARALLEL = 16
 Slow: TypeAlias = Literal["wait", "isolate", "skip"]
 Parallel: TypeAlias = Annotated[
-    int | None, Help("number of connections to the parent (default: 1)", "N"), Range(1, MOST_PARALLEL)
+    int | None,
+    Help("number of connections to the parent (default: 1; more take more than a fair share)", "N"),
+    Range(1, MOST_PARALLEL),
 ]
 DELAY_BOUND = "bound on the sum of latencies from the source to a host"
 

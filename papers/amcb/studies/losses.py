@@ -9,7 +9,7 @@ packets at the smallest file, and 2.8 % at the largest.
 from collections.abc import Iterator
 
 from groupflow.study.claims import Claim, restated
-from papers.amcb.claims import growth
+from papers.amcb.claims import Figures, growth
 from papers.amcb.outcome import SIMULATION, Outcomes, again, runs
 from papers.amcb.paper import METHODS, QUICK_SIZES, SIZES, Case, Link
 
@@ -25,7 +25,7 @@ def _cases(quick: bool) -> list[Case]:
 def _judge(found: Outcomes) -> Iterator[Claim]:
     sizes = sorted({case.size for case in found})
     for link, said in LINKS.items():
-        more = {(s, m): again(found[Case(s, m, link=link)]) for s in sizes for m in METHODS}
+        more: Figures = {(s, m): again(found[Case(s, m, link=link)]) for s in sizes for m in METHODS}
         yield from (restated(claim, NAME, link, said=f"losses {said}") for claim in growth(sizes, more))
 
 

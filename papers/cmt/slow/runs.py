@@ -22,8 +22,6 @@ NETWORK, QUICK_NETWORK = (4, 3, 4), (2, 2, 3)
 RATE_MBPS = 4.0
 LINK_MBPS = 20.0
 """link rate of each host, up and down: room for the four children that a host serves at most"""
-WIDE_MBPS = 40.0
-"""link rate with room for twice as many children"""
 SLOW_MBPS = RATE_MBPS / 4
 SLOW_AT_S, STREAM_S = 10, 60
 CACHE_BYTES = 4 << 20
@@ -79,8 +77,7 @@ class Run:
 
 def slow_host(quick: bool, seed: int) -> list[Run]:
     """Runs in one cluster."""
-    wide = [Run("slowest", "isolate", number, link_mbps=WIDE_MBPS) for number in _seeds(quick, seed)]
-    return _cases(MODES, quick, seed) + wide
+    return _cases(MODES, quick, seed)
 
 
 def behind_routers(quick: bool, seed: int) -> list[Run]:
@@ -172,9 +169,9 @@ def run_one(run: Run) -> Outcome:
     return known(Outcome, found | {"run": run, "groups": groups, "looks": looks})
 
 
-def of(outcomes: Outcomes, name: str, *modes: str, link_mbps: float = LINK_MBPS) -> list[Outcome]:
+def of(outcomes: Outcomes, name: str, *modes: str) -> list[Outcome]:
     """Outcomes with that demotion, or without a slow host; only of `modes`, if some are given."""
-    alike = [o for o in outcomes if o.run.name == name and o.run.link_mbps == link_mbps]
+    alike = [o for o in outcomes if o.run.name == name]
     return [o for o in alike if not modes or o.run.mode in modes]
 
 

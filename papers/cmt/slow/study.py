@@ -21,7 +21,6 @@ from papers.cmt.slow.runs import (
     SLOW_AT_S,
     SLOW_MBPS,
     STREAM_S,
-    WIDE_MBPS,
     Group,
     Outcome,
     Outcomes,
@@ -46,10 +45,8 @@ MOVES = {"largest_latency": "the farthest is moved (the paper's rule)", "slowest
 
 def judge_slow(outcomes: Outcomes) -> list[Claim]:
     """Claims in one cluster: without a slow host, with one that is never moved, and with both rules."""
-    wide = of(outcomes, "slowest", "isolate", link_mbps=WIDE_MBPS)
     return [
         *_cases(outcomes, SOON_S),
-        *_moved("slowest", "isolate", wide, SOON_S, "-wide"),
         _own(of(outcomes, "slowest", "skip"), of(outcomes, "never", "skip")),
         _waited_for(of(outcomes, "never", "wait"), of(outcomes, "slowest", "wait")),
     ]
@@ -76,8 +73,8 @@ def _cases(outcomes: Outcomes, soon: float) -> list[Claim]:
     ]  # fmt: skip
 
 
-def _moved(rule: str, mode: str, outcomes: Outcomes, soon_s: float, more: str = "") -> list[Claim]:
-    what = f"{MOVES[rule]}, {mode}" + (f", links of {outcomes[0].run.link_mbps:g} Mbit/s" if more else "")
+def _moved(rule: str, mode: str, outcomes: Outcomes, soon_s: float) -> list[Claim]:
+    what = f"{MOVES[rule]}, {mode}"
     kind: Kind = "claim" if rule == "largest_latency" else "finding"
     below = [outcome.groups["below"] for outcome in outcomes]
     soon = [group.caught_up for group in below if group.caught_up is not None]
@@ -89,10 +86,10 @@ def _moved(rule: str, mode: str, outcomes: Outcomes, soon_s: float, more: str = 
         f" {median(outcome.source_children for outcome in outcomes):g} children of the source in the end"
     )
     return [
-        Claim(f"{rule}-{mode}{more}-below", "3.1.2",
+        Claim(f"{rule}-{mode}-below", "3.1.2",
               f"{what}: those that were below it are caught up, and have lost nothing",
               f"within {soon_s:g} s", longest, "s", longest <= soon_s and lost == (0, 0), note, kind),
-        _whole(f"{rule}-{mode}{more}-others", f"{what}: the others do not notice", outcomes, kind),
+        _whole(f"{rule}-{mode}-others", f"{what}: the others do not notice", outcomes, kind),
     ]  # fmt: skip
 
 

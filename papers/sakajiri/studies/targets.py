@@ -1,16 +1,15 @@
 """Studies of every client's target: the policy, and buffers alone, beside 1, 4 and 16 connections untuned.
 
-The rule: a method is enough if every client has its target by its mean: in `autotuning` under Model 2's
-interference, where a throughput climber is beside the others; in `jump` before the round trip of a high
-priority client jumps half-way, and from 10 s after that; in `churn` while the client sends, from 5 s after it
-joined, beside the interference; in `loss` over the whole run.
+The rule: a method is enough if every client has its target by its mean: in `jump` before the round trip of a
+high priority client jumps half-way, and from 10 s after that; in `churn` while the client sends, from 5 s
+after it joined, beside the interference; in `loss` over the whole run.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 from groupflow.study.claims import Claim, finding
 from groupflow.study.experiment import Study
-from papers.sakajiri.claims import When, during, over, whole
+from papers.sakajiri.claims import When, over, whole
 from papers.sakajiri.outcome import SIMULATION, Outcome, Outcomes, Span, runs
 from papers.sakajiri.paper import (
     FAR_MS,
@@ -76,10 +75,9 @@ def _study(
     *,
     interference: bool = False,
     situation: str = "paper",
-    methods: Sequence[Method] = METHODS,
 ) -> Study[Run, Outcome, Outcomes]:
     """`judged` has words and spans by a finding's name."""
-    cases = [Case(m, interference=interference, situation=situation) for m in methods]
+    cases = [Case(m, interference=interference, situation=situation) for m in METHODS]
     return SIMULATION.beyond(
         name,
         about,
@@ -96,13 +94,6 @@ def _each(span: When) -> Mapping[str, When]:
 
 JUMPS = f"round trip jumps from {NEAR_MS} to {FAR_MS} ms"
 STUDIES = [
-    _study(
-        "autotuning",
-        "no tuning with 1, 4 and 16 connections for everyone",
-        {"targets": ("under interference", _each(during))},
-        interference=True,
-        methods=(*METHODS, "climber"),
-    ),
     _study(
         "jump",
         f"a client whose {JUMPS}",

@@ -21,7 +21,6 @@ from papers.cmt.slow.runs import (
     MODES,
     QUICK_SEEDS,
     RATE_MBPS,
-    WIDE_MBPS,
     Outcome,
     Run,
     run_one,
@@ -41,9 +40,9 @@ def test_the_quick_study(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     found: list[dict[str, Any]] = json.loads(capsys.readouterr().out)["claims"]
     held = {claim["id"] for claim in found if claim["holds"]}
     never = {"none-slow", "never-below", "never-others"}
-    assert never | {"slowest-skip-below", "slowest-skip-others", "slowest-isolate-wide-below"} <= held
+    assert never | {"slowest-skip-below", "slowest-skip-others", "slowest-isolate-below"} <= held
     rows = list(csv.DictReader((tmp_path / "slow.csv").open()))
-    assert len(rows) == QUICK_SEEDS * (2 + len(DEMOTIONS) * len(MODES)) * len(GROUPS)
+    assert len(rows) == QUICK_SEEDS * (1 + len(DEMOTIONS) * len(MODES)) * len(GROUPS)
     assert (tmp_path / "slow.png").stat().st_size > 10_000
 
 
@@ -82,7 +81,6 @@ def test_claims_can_fail() -> None:
     never, slowest = run_one(Run("never", "skip", 1)), of_the_slowest()
     runs = [Run("never", mode, 1) for mode in MODES]
     runs += [Run(rule, mode, 1) for rule in DEMOTIONS[1:] for mode in MODES]
-    runs.append(Run("slowest", "isolate", 1, link_mbps=WIDE_MBPS))
     none = replace(never, run=Run("slowest", "isolate", 1, is_slow=False))
     swapped = [replace(slowest if run.demotion == "never" else never, run=run) for run in runs]
     held = {claim.id: claim.holds for claim in study.judge_slow([none, *swapped])}
