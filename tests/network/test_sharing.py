@@ -169,6 +169,26 @@ async def test_streams_of_one_link_share_its_rate(make_lab: MakeLab) -> None:
     assert used >= 0.85, "of what one stream has"
 
 
+@pytest.mark.alone
+async def test_acknowledgements_of_the_other_direction_have_their_part_of_a_link(make_lab: MakeLab) -> None:
+    """An agent that paced two streams at the whole rate would overflow the queue by their acknowledgements."""
+    topology = variants.with_link(SPLIT, "s1", "s2", lambda spec: replace(spec, queue=QUEUE))
+    with make_lab(topology) as lab:
+        split.start(lab.network, lab.folder / "logs")
+        async with (
+            served(lab, "mc1", congestion="reno") as one,
+            served(lab, "mb1", congestion="reno") as other,
+        ):
+
+            async def scenario() -> int:
+                before = refused_by_queues(lab)
+                for _ in range(4):
+                    await seconds((one, "ma1"), (other, "md1"))
+                return refused_by_queues(lab) - before
+
+            assert await undisturbed(lab, scenario) <= FEW
+
+
 async def test_a_slow_stream_leaves_its_link_to_others(make_lab: MakeLab) -> None:
     """One of two streams has 4 Mb/s at its member: the other has four fifths of the link, not half."""
     topology = variants.with_link(SPLIT, "mc1", "s2", lambda spec: replace(spec, rate=4 * MBIT))

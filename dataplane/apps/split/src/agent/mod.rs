@@ -29,7 +29,7 @@ use self::links::Links;
 use self::neighbours::{Drain, Greeting};
 use self::ports::SessionPorts;
 use crate::machine::frame::Fault;
-use crate::machine::sharing::LinkUses;
+use crate::machine::sharing::{LinkUses, Ways};
 use crate::machine::{Abort, MachineConfig, SplitMachine};
 
 pub mod args;
@@ -231,10 +231,11 @@ impl Agent {
             return;
         }
         self.shared = now;
-        let mut uses = LinkUses::new();
+        let (mut uses, mut ways) = (LinkUses::new(), Ways::new());
+        self.machine.streams().for_each(|stream| stream.add_ways(&mut ways));
         for stream in self.machine.streams() {
             let Some(links) = self.links.get(&stream.id) else { continue };
-            stream.add_uses(now, |branch| links.tcp_state(branch), &mut uses);
+            stream.add_uses(now, &ways, |branch| links.tcp_state(branch), &mut uses);
         }
         for stream in self.machine.streams() {
             let Some(links) = self.links.get(&stream.id) else { continue };

@@ -3,6 +3,7 @@
 //! something else slows down leaves the others what it does not use.
 
 use std::collections::HashMap;
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use groupflow_base::Nanos;
@@ -14,6 +15,8 @@ use super::stream::Stream;
 /// Losses slow a connection down if it had less than half of its part at more divisions
 /// in a row than these. A connection that begins is faster.
 const SHORT: u32 = 30;
+/// Bytes of a segment for each byte of the frame that acknowledges it: 1,448 and 66, with timestamps.
+const ACKNOWLEDGED: u64 = 22;
 
 /// The state of a branch's TCP connection.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -46,10 +49,15 @@ pub struct LinkUse {
     greedy: u64,
     /// Bytes a second of the connections that something else slows down.
     slowed: u64,
+    /// Bytes a second of acknowledgements for streams that come over the link's other direction.
+    acknowledgements: u64,
 }
 
 /// The uses of all links, by the link's name.
 pub type LinkUses = HashMap<Arc<str>, LinkUse>;
+
+/// The links to each neighbour, of whichever session, by the neighbour's address.
+pub type Ways = HashMap<Ipv4Addr, Vec<Arc<str>>>;
 
 impl LinkUse {
     pub fn add(&mut self, one: Use) {
@@ -69,7 +77,24 @@ impl LinkUse {
             Use::Slowed(own) => (self.busy, self.greedy + 1, self.slowed - own),
             Use::Greedy => (self.busy, self.greedy, self.slowed),
         };
+        let rate = rate - self.acknowledgements.min(rate / 2);
         (rate.saturating_sub(slowed) / greedy).max(rate / busy)
+    }
+}
+
+/// The bytes a second of a count, smoothed, as bytes and acknowledgements come in bunches.
+#[derive(Debug, Default)]
+pub(super) struct Meter {
+    noted: Option<(u64, Nanos)>,
+    rate: u64,
+}
+
+impl Meter {
+    fn note(&mut self, total: u64, now: Nanos) {
+        let (before, then) = self.noted.replace((total, now)).unwrap_or((total, now));
+        let bytes = u128::from(total.saturating_sub(before));
+        let rate = (bytes * 1_000_000_000).checked_div(u128::from((now - then).0)).unwrap_or(0);
+        self.rate = (3 * self.rate + u64::try_from(rate).unwrap_or(u64::MAX / 4)) / 4;
     }
 }
 
@@ -81,43 +106,54 @@ pub struct Share {
     greedy: bool,
     /// The link, by its place among the branch's links, that gives the connection the least.
     narrowest: usize,
-    /// Bytes a second that the receiver acknowledged lately.
-    rate: u64,
+    /// What the receiver acknowledged lately.
+    acknowledged: Meter,
     /// Divisions in a row at which this was less than half of the pace.
     short: u32,
     /// Bytes a second that the connection was last allowed.
     pace: u64,
-    /// The state of the connection's TCP, and when that was.
-    noted: Option<(TcpState, Nanos)>,
+    /// The time in which the receiver's window held up bytes, so far.
+    window_limited_us: Option<u64>,
 }
 
 impl Share {
     fn of(&self, link: usize) -> Use {
         match (self.busy, self.greedy && link == self.narrowest) {
             (false, _) => Use::Idle,
-            (true, false) => Use::Slowed(self.rate),
+            (true, false) => Use::Slowed(self.acknowledged.rate),
             (true, true) => Use::Greedy,
         }
     }
 
     /// Notes the state of TCP, and whether bytes `wait` to be written.
     fn note(&mut self, tcp: TcpState, now: Nanos, wait: bool) {
-        let (before, then) = self.noted.replace((tcp, now)).unwrap_or((tcp, now));
-        let bytes = tcp.acknowledged.saturating_sub(before.acknowledged);
-        let rate = (u128::from(bytes) * 1_000_000_000).checked_div(u128::from((now - then).0));
-        let rate = rate.map_or(0, |rate| u64::try_from(rate).unwrap_or(u64::MAX));
-        // Acknowledgements come in bunches.
-        self.rate = (3 * self.rate + rate) / 4;
+        self.acknowledged.note(tcp.acknowledged, now);
+        let limited = self.window_limited_us.replace(tcp.window_limited_us);
         self.busy = wait || tcp.unsent > 0 || tcp.unacknowledged > 0;
-        self.short = if self.rate < self.pace / 2 { self.short.saturating_add(1) } else { 0 };
-        let held = tcp.window_limited_us > before.window_limited_us || self.short > SHORT;
+        self.short = if self.acknowledged.rate < self.pace / 2 { self.short.saturating_add(1) } else { 0 };
+        let held = limited.is_some_and(|before| tcp.window_limited_us > before) || self.short > SHORT;
         self.greedy = (wait || tcp.unsent > 0) && !held;
     }
 }
 
 impl Stream {
-    /// Adds the use that each branch makes of its links; `tcp` says how a connection is.
-    pub fn add_uses(&mut self, now: Nanos, tcp: impl Fn(BranchId) -> Option<TcpState>, uses: &mut LinkUses) {
+    /// Adds the links to the stream's neighbours.
+    pub fn add_ways(&self, ways: &mut Ways) {
+        for branch in &self.spec.branches {
+            let names = || branch.links.iter().map(|(name, _)| Arc::clone(name)).collect();
+            ways.entry(*branch.address.ip()).or_insert_with(names);
+        }
+    }
+
+    /// Adds the use that each branch makes of its links, and that the acknowledgements to the source make of the
+    /// links to it; `tcp` says how a connection is.
+    pub fn add_uses(
+        &mut self, now: Nanos, ways: &Ways, tcp: impl Fn(BranchId) -> Option<TcpState>, uses: &mut LinkUses,
+    ) {
+        self.arrived.note(self.core.received(), now);
+        for name in ways.get(self.source.peer.ip()).into_iter().flatten() {
+            uses.entry(Arc::clone(name)).or_default().acknowledgements += self.arrived.rate / ACKNOWLEDGED;
+        }
         let core = &self.core;
         for branch in &mut self.branches {
             let behind = core.acked(branch.id).is_some_and(|acked| acked < core.received());

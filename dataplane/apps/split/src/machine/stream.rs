@@ -12,6 +12,7 @@ use serde_json::{json, Value};
 
 use super::branches::{Branch, BranchState};
 use super::frame::Fault;
+use super::sharing::Meter;
 use super::spec::{BranchKind, LateStart, Replies, SessionSpec};
 use super::tally::Tally;
 
@@ -77,6 +78,7 @@ pub struct Stream {
     /// The core, which keeps the stream's offsets.
     pub(super) core: Fanout,
     pub(super) branches: Vec<Branch>,
+    pub(super) arrived: Meter,
     pub(super) tally: Tally,
     pub(super) began: Nanos,
     /// How long connecting to the next agent is tried.
@@ -111,6 +113,7 @@ impl Stream {
             outgoing: Vec::new(),
             core,
             branches: Vec::new(),
+            arrived: Meter::default(),
             tally,
             began: now,
             starved: false,

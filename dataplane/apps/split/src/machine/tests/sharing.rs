@@ -28,6 +28,15 @@ fn nobody_gets_less_than_in_an_equal_division() {
 }
 
 #[test]
+fn acknowledgements_for_the_other_direction_leave_less() {
+    let mut link = LinkUse { acknowledgements: 200, ..LinkUse::default() };
+    [Use::Greedy, Use::Greedy].iter().for_each(|&one| link.add(one));
+    assert_eq!(link.share(RATE, Use::Greedy), 500);
+    link.acknowledgements = 2 * RATE;
+    assert_eq!(link.share(RATE, Use::Greedy), RATE / 4, "more than there is, for a moment");
+}
+
+#[test]
 fn a_connection_is_greedy_when_nothing_but_links_slows_it() {
     let (mut share, mut now) = (Share::default(), Nanos::from_secs(1));
     let mut uses = |acknowledged, unsent, window_limited_us| {
@@ -57,7 +66,7 @@ fn a_connection_that_losses_slow_down_is_not_greedy() {
     let mut rounds = |ticks, bytes| {
         for _ in 0..ticks {
             now += TICK;
-            let acknowledged = share.noted.map_or(0, |(tcp, _)| tcp.acknowledged) + bytes;
+            let acknowledged = share.acknowledged.noted.map_or(0, |(total, _)| total) + bytes;
             share.note(TcpState { acknowledged, unsent: 1, ..TcpState::default() }, now, true);
         }
         share.of(0)
