@@ -53,7 +53,7 @@ pub struct TreeArgs {
     /// Children that this host offers to serve; it gets more when no other host can serve them
     #[arg(long, value_name = "N", default_value_t = 4)]
     pub children: u16,
-    /// Connections to the parent
+    /// Connections to the parent; several take more than a fair share of a path
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=16))]
     pub parallel: u16,
     /// Bytes of the stream that are held; half of them for hosts whose parent dies

@@ -462,7 +462,12 @@ impl Cluster {
 
     /// Whether one of two members has reached the other.
     pub fn have_met(&self, a: HostId, b: HostId) -> bool {
-        self.measured(a, b).or_else(|| self.measured(b, a)).is_some()
+        self.between(a, b).is_some()
+    }
+
+    /// The latency between two hosts, one way, as one of them measured it.
+    pub(super) fn between(&self, a: HostId, b: HostId) -> Option<Nanos> {
+        self.measured(a, b).or_else(|| self.measured(b, a))
     }
 
     /// Notes the latencies that a host measured now, and forgets those to hosts that are not here any more.
@@ -484,7 +489,7 @@ impl Cluster {
     pub fn latency(&self, a: HostId, b: HostId, default: Nanos) -> Nanos {
         let either = |a, b| match a == b {
             true => Some(Nanos::ZERO),
-            false => self.measured(a, b).or_else(|| self.measured(b, a)),
+            false => self.between(a, b),
         };
         let over_head = || self.head().and_then(|head| Some(either(a, head)? + either(head, b)?));
         either(a, b).or_else(over_head).unwrap_or(default)

@@ -121,7 +121,35 @@ fn hosts_share_a_cluster_if_they_share_a_router_or_are_near() {
     assert_eq!(cluster(near), forest.dispatchers.root());
     assert_ne!(cluster(far), forest.dispatchers.root());
     assert_eq!(cluster(beside_far), cluster(far));
-    assert_eq!(cluster(on_its_router), cluster(far), "200 ms away, on the same router");
+    assert_ne!(cluster(on_its_router), cluster(far), "230 ms from another host, which has another router");
+    let beside_it = forest.join(705, Some(1), 4);
+    forest.settle();
+    assert_eq!(forest.hosts[&beside_it].cluster, forest.hosts[&on_its_router].cluster);
+}
+
+proptest! {
+    /// The paper's rule is one of pairs: in the same cluster only if they share a router or are near.
+    #[test]
+    fn any_two_hosts_of_a_cluster_share_a_router_or_are_near(
+        hosts in vec((0..1000_u64, prop_oneof![Just(None), (0..4_u64).prop_map(Some)], 0..20_usize), 1..40),
+    ) {
+        let policy = policy(64, Demotion::Never);
+        let mut forest = Forest::new(policy, 4);
+        for (place, router, carried) in hosts {
+            forest.join(place, router, 3);
+            for choice in 0..carried {
+                forest.carry(choice);
+            }
+        }
+        forest.settle();
+        for (one, a) in forest.hosts.iter().filter(|(_, host)| host.refused.is_none()) {
+            for (other, b) in forest.hosts.range(..one).filter(|(_, b)| b.cluster == a.cluster) {
+                let shares = a.router.is_some() && a.router == b.router;
+                let near = Nanos::from_millis(a.place.abs_diff(b.place)) < policy.threshold;
+                prop_assert!(shares || near || b.refused.is_some(), "{:?} and {:?}", one, other);
+            }
+        }
+    }
 }
 
 /// A host that measured before another one founded a cluster does not know the cluster, and a host that is

@@ -1,6 +1,6 @@
 //! Joins. A joining host measures the latency to the head of a cluster and to the heads below, goes on to the
-//! nearest, and so down until no head is nearer. There it is taken in if it is near enough, or else founds a
-//! cluster below.
+//! nearest, and so down until no head is nearer. There it is taken in if each member shares its router or is near
+//! enough, or else founds a cluster below. It measures members for which no third host shows that they are near.
 //!
 //! Hosts that join at the same time would each found a cluster. Therefore a host also measures the heads of
 //! clusters that were founded while it measured, and a host that comes to a cluster before its founder waits
@@ -15,12 +15,26 @@ pub(super) struct Joining {
     /// When the host was heard of last.
     pub(super) since: Nanos,
     measured: Vec<(HostId, Nanos)>,
+    /// The members that it was asked to measure. One that does not answer may be dead, which will show.
+    asked: Vec<HostId>,
+    /// A member is too far away: the host goes elsewhere.
+    is_stranger: bool,
     stage: JoinStage,
     /// How often the host was asked to measure heads of clusters that were founded meanwhile.
     repeats: u8,
 }
 
 impl Joining {
+    fn new(join: TreeJoin, since: Nanos, stage: JoinStage) -> Joining {
+        let (measured, asked) = (Vec::new(), Vec::new());
+        Joining { join, since, measured, asked, is_stranger: false, stage, repeats: 0 }
+    }
+
+    /// The latency to a host that it has measured.
+    fn to(&self, host: HostId) -> Option<Nanos> {
+        self.measured.iter().find(|(other, _)| *other == host).map(|&(_, latency)| latency)
+    }
+
     /// Whether the host is the one that must answer next.
     pub(super) fn is_asked(&self) -> bool {
         self.stage != JoinStage::Founder
@@ -84,17 +98,23 @@ impl DispatcherMut<'_> {
         if self.tree.is_empty() {
             return self.wait_for_founder(join);
         }
-        let there = |below: &Below| join.router.is_some() && below.router == join.router;
-        let elsewhere = self.below.iter().find(|(_, below)| there(below)).map(|(&cluster, _)| cluster);
         let shares = self.shares_router(&join) && self.has_place(join.capacity);
-        if let Some(cluster) = elsewhere.filter(|_| !shares) {
+        if let Some(cluster) = self.of_router(&join).filter(|_| !shares) {
             return self.notify(from, ToHost::Redirect(cluster));
         }
-        let (stage, asked) = match shares {
-            true => (JoinStage::Parent, self.candidates(join.router)),
-            false => (JoinStage::Cluster, self.heads()),
-        };
-        let joining = Joining { join, since: self.now, measured: Vec::new(), stage, repeats: 0 };
+        let joining = Joining::new(join, self.now, JoinStage::Cluster);
+        if shares {
+            let asked = self.to_measure(&joining);
+            return self.ask_members(from, joining, asked);
+        }
+        self.joins.insert(from, joining);
+        self.notify(from, ToHost::Probe(self.heads()));
+    }
+
+    /// Lets a host measure these members, to choose a parent.
+    fn ask_members(&mut self, from: HostId, mut joining: Joining, asked: Vec<Peer>) {
+        joining.asked.extend(asked.iter().map(|peer| peer.host));
+        joining.stage = JoinStage::Parent;
         self.joins.insert(from, joining);
         self.notify(from, ToHost::Probe(asked));
     }
@@ -103,8 +123,7 @@ impl DispatcherMut<'_> {
     /// If the founder does not arrive, the cluster ends, and all waiting hosts are told.
     fn wait_for_founder(&mut self, join: TreeJoin) {
         let host = join.peer.host;
-        let waiting =
-            Joining { join, since: self.now, measured: Vec::new(), stage: JoinStage::Founder, repeats: 0 };
+        let waiting = Joining::new(join, self.now, JoinStage::Founder);
         self.joins.insert(host, waiting);
     }
 
@@ -129,20 +148,34 @@ impl DispatcherMut<'_> {
         joining.measured.extend(measured.into_iter().take(asked));
         match joining.stage {
             JoinStage::Cluster => self.choose_cluster(from, joining),
-            _ => self.take_in(joining),
+            _ => self.choose_parent(from, joining),
+        }
+    }
+
+    /// Takes the host in, once it is known to be near all members that do not share its router.
+    fn choose_parent(&mut self, from: HostId, mut joining: Joining) {
+        joining.is_stranger = self.is_stranger(&joining);
+        if joining.is_stranger {
+            return match self.of_router(&joining.join) {
+                Some(cluster) => self.notify(from, ToHost::Redirect(cluster)),
+                None => self.choose_cluster(from, joining),
+            };
+        }
+        let asked = self.doubtful(&joining);
+        match asked.is_empty() {
+            true => self.take_in(joining),
+            false => self.ask_members(from, joining, asked),
         }
     }
 
     /// Sends the host down to a nearer cluster, or takes it into this one, or lets it found a new one below.
     fn choose_cluster(&mut self, from: HostId, mut joining: Joining) {
-        let to =
-            |host: HostId| joining.measured.iter().find(|(h, _)| *h == host).map(|&(_, latency)| latency);
-        let own = self.tree.head().and_then(to).unwrap_or(Nanos::MAX);
+        let own = self.tree.head().and_then(|head| joining.to(head)).unwrap_or(Nanos::MAX);
         // A host's delay is at least that over the heads: farther down it may be beyond the bound.
         let base = self.tree.head().and_then(|head| self.delay(head)).unwrap_or(Nanos::ZERO);
         let is_beyond = |latency: Nanos| self.is_beyond(base + latency);
         let rated = self.below.iter().filter_map(|(&cluster, below)| {
-            let latency = to(below.head.host)?;
+            let latency = joining.to(below.head.host)?;
             Some(NearCluster { is_beyond: is_beyond(below.latency + latency), latency, cluster })
         });
         let nearest = rated.min();
@@ -150,25 +183,24 @@ impl DispatcherMut<'_> {
         if let Some(near) = nearest.filter(is_nearer) {
             return self.notify(from, ToHost::Redirect(near.cluster));
         }
-        let fits = own < self.policy.threshold || self.shares_router(&joining.join);
-        if fits && self.has_place(joining.join.capacity) {
-            let others = self.candidates(joining.join.router);
-            let known = |peer: &Peer| joining.measured.iter().any(|(host, _)| *host == peer.host);
-            if others.iter().all(known) {
-                return self.take_in(joining);
-            }
-            joining.stage = JoinStage::Parent;
-            self.joins.insert(from, joining);
-            return self.notify(from, ToHost::Probe(others));
+        let is_near = own < self.policy.threshold || self.shares_router(&joining.join);
+        if is_near && !self.is_stranger(&joining) && self.has_place(joining.join.capacity) {
+            let others = self.to_measure(&joining);
+            return match others.is_empty() {
+                true => self.take_in(joining),
+                false => self.ask_members(from, joining, others),
+            };
         }
-        let unknown = self.heads().into_iter().filter(|head| to(head.host).is_none()).collect::<Vec<Peer>>();
+        let heads = self.heads().into_iter();
+        let unknown = heads.filter(|head| joining.to(head.host).is_none()).collect::<Vec<Peer>>();
         if !unknown.is_empty() && joining.repeats < MEASURED_AGAIN {
             // A cluster was founded while the host measured; its head may be near, or behind the same router.
             joining.repeats += 1;
+            joining.stage = JoinStage::Cluster;
             self.joins.insert(from, joining);
             return self.notify(from, ToHost::Probe(unknown));
         }
-        let overflow = nearest.filter(|near| fits && near.latency < self.policy.threshold);
+        let overflow = nearest.filter(|near| is_near && near.latency < self.policy.threshold);
         match (overflow, nearest) {
             (Some(near), _) => self.notify(from, ToHost::Redirect(near.cluster)),
             (None, _) if self.below.len() < self.policy.max_clusters && self.attach_point(None).is_some() => {
@@ -244,6 +276,52 @@ impl DispatcherMut<'_> {
 impl Dispatcher {
     fn shares_router(&self, join: &TreeJoin) -> bool {
         self.tree.iter().any(|(host, _)| self.tree.is_behind(host, join.router))
+    }
+
+    /// The cluster below that a host of the same router founded.
+    fn of_router(&self, join: &TreeJoin) -> Option<ClusterId> {
+        let there = |below: &Below| join.router.is_some() && below.router == join.router;
+        self.below.iter().find(|(_, below)| there(below)).map(|(&cluster, _)| cluster)
+    }
+
+    /// Whether a member may be in one cluster with the host: they share a router, or are nearer than the
+    /// threshold, which may follow from the latencies of both to a third host. `None`: not known.
+    fn is_near(&self, joining: &Joining, member: HostId) -> Option<bool> {
+        let threshold = self.policy.threshold;
+        if self.tree.is_behind(member, joining.join.router) {
+            return Some(true);
+        }
+        if let Some(latency) = joining.to(member) {
+            return Some(latency < threshold);
+        }
+        let mut ways = joining.measured.iter();
+        let bounds = |&(third, way): &(HostId, Nanos)| {
+            self.tree.between(third, member).is_some_and(|rest| way + rest < threshold)
+        };
+        ways.any(bounds).then_some(true)
+    }
+
+    fn is_stranger(&self, joining: &Joining) -> bool {
+        joining.is_stranger || self.tree.iter().any(|(host, _)| self.is_near(joining, host) == Some(false))
+    }
+
+    /// The members that may be too far from the host, as many as it measures at once. The head is first and
+    /// alone: its latency tells of others.
+    fn doubtful(&self, joining: &Joining) -> Vec<Peer> {
+        let is_open = |host| !joining.asked.contains(&host) && self.is_near(joining, host).is_none();
+        let open = self.tree.iter().filter(|&(host, _)| is_open(host)).map(|(_, member)| member.peer);
+        let open: Vec<Peer> = open.take(self.policy.probes).collect();
+        let head = self.tree.head().filter(|&head| is_open(head)).and_then(|head| self.tree.get(head));
+        head.map_or(open, |head| vec![head.peer])
+    }
+
+    /// The members that the host has to measure before it is taken in: possible parents, and doubtful ones.
+    fn to_measure(&self, joining: &Joining) -> Vec<Peer> {
+        let parents = self.candidates(joining.join.router).into_iter();
+        let mut found: Vec<Peer> = parents.filter(|peer| joining.to(peer.host).is_none()).collect();
+        let more = self.doubtful(joining).into_iter().filter(|peer| !found.contains(peer));
+        found.extend(more.collect::<Vec<Peer>>());
+        found
     }
 
     /// Whether a host that offers to serve this many children can be taken in.
