@@ -44,7 +44,7 @@ TABLE_1 = SIMULATION.study(
     "table-1", "latency and retransmission by the size of the file", runs(_cases), claims.evaluate, _draw
 )
 EXPERIMENT = Experiment(
-    "round multicast between caches over a satellite link (Adaptive Multicasting Cache Bone)",
+    "round multicast over a satellite link (Adaptive Multicasting Cache Bone): half a minute on a core",
     [TABLE_1, *(module.STUDY for module in (size, modes, rims, forgetting, losses))],
     default=lambda quick: [TABLE_1],
 )

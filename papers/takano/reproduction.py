@@ -38,7 +38,7 @@ def _draw(name: str, path: Path, outcomes: Outcomes) -> None:
 
 SCENARIOS = {name: _scenario(name) for name in CASES}
 EXPERIMENT = Experiment(
-    "diffusion-type flow control and TCP (Takano et al. 2006)",
+    "diffusion-type flow control and TCP (Takano et al. 2006): 15 to 21 minutes on two cores",
     [influenced.FIGURE_2, *SCENARIOS.values(), *STUDIES, *hosts.STUDIES],
     default=lambda quick: [
         influenced.FIGURE_2,
