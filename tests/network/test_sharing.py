@@ -171,7 +171,7 @@ async def test_streams_of_one_link_share_its_rate(make_lab: MakeLab) -> None:
 
 @pytest.mark.alone
 async def test_acknowledgements_of_the_other_direction_have_their_part_of_a_link(make_lab: MakeLab) -> None:
-    """An agent that paced two streams at the whole rate would overflow the queue by their acknowledgements."""
+    """An agent that paced two streams at the whole rate would overflow the queue by acknowledgements."""
     topology = variants.with_link(SPLIT, "s1", "s2", lambda spec: replace(spec, queue=QUEUE))
     with make_lab(topology) as lab:
         split.start(lab.network, lab.folder / "logs")
