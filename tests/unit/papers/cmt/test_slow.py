@@ -57,7 +57,7 @@ def test_a_run_repeats_and_seeds_differ() -> None:
 
 @pytest.mark.slow
 def test_hosts_behind_routers_are_in_many_clusters(tmp_path: Path) -> None:
-    run = Run("slowest", "skip", 1, hosts=40, network=(2, 2, 3))
+    run = Run("slowest", "skip", 3, hosts=40, network=(2, 2, 3))
     found = run_one(run)
     assert found.clusters > 2
     assert found.without + sum(found.groups[kind].hosts for kind in ("below", "others", "slow")) == 40
