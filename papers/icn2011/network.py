@@ -27,6 +27,7 @@ from groupflow import sim
 from groupflow.data import TOPOLOGIES
 from groupflow.files.repetition import expand
 from groupflow.files.topology import read_form
+from groupflow.model.flow import FlowSettings
 from groupflow.model.topology import Topology
 from groupflow.sim.model import Kind
 from papers.icn2011 import paper
@@ -134,8 +135,17 @@ def session(case: paper.Case, source: str) -> sim.GroupSession:
     messages = sim.Messages(paper.MESSAGE_BYTES, case.period_ns)
     id = paper.SENDERS.index(source) + 1
     return sim.GroupSession(
-        id, source, case.receivers(source), size=0, sender_after_ns=JOIN_NS, messages=messages
+        *(id, source, case.receivers(source)),
+        size=0,
+        sender_after_ns=JOIN_NS,
+        messages=messages,
+        control=None if case.diffusion is None else _stream_control(case.diffusion),
     )
+
+
+def _stream_control(d: float) -> FlowSettings:
+    """The control of a session's stream, to which its sender shapes, too."""
+    return FlowSettings(d=str(d), external=True, packet_bytes=paper.FRAME_BYTES, measure=False)
 
 
 def _link_delay_ns(case: paper.Case) -> int:

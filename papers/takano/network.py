@@ -13,16 +13,24 @@ Parameters that the paper leaves open, as chosen here:
   millisecond later, and each link is longer by less than a microsecond (plan.py).
 """
 
+import math
+from dataclasses import replace
 from fractions import Fraction
 
 from groupflow import sim
+from groupflow.control.diffusion.coefficients import UNITS
+from groupflow.control.diffusion.plan import Rule
 from groupflow.files.topology import read_form
-from groupflow.sim.model import VARIANTS, Variant
-from papers.takano.paper import LINK_DELAY_NS, PACKET_BYTES, Case
+from groupflow.p4rt.entries import INSERT, Change, Key, action, encode
+from groupflow.p4rt.program import Program
+from groupflow.sim.model import VARIANTS, Backlog, Variant
+from papers.takano.paper import LINK_DELAY_NS, PACKET_BYTES, Case, Source
 from papers.takano.plan import Run
 
 NANOSECONDS = 10**9
 ETHERNET_BYTES = 14
+AT_ONCE_BPS = 10**12
+UDP = 17
 HOST_QUEUE = 1_000_000
 """packets: a host keeps its TCP's packets until the link takes them"""
 
@@ -38,8 +46,9 @@ def scenario(run: Run) -> sim.Scenario:
                 name=source.flow,
                 source=source_host(number),
                 destination=sink_host(number),
-                traffic=traffic(case),
+                traffic=_traffic(case, source),
                 start_ns=round(source.start_s * NANOSECONDS),
+                stop_ns=_stop_ns(source),
             )
             for number, source in enumerate(case.sources, 1)
         ),
@@ -47,7 +56,21 @@ def scenario(run: Run) -> sim.Scenario:
         sample_ns=run.sample_ns,
         seed=run.seed,
     )
-    return sim.with_diffusion(base, control(case, shaped=run.shaped)) if run.control == "dfc" else base
+    if run.control != "dfc":
+        return base
+    controlled = sim.with_diffusion(base, control(run))
+    if any(source.packets for source in case.sources):
+        controlled = _as_the_target_s(controlled)
+    flows = (replace(flow, backlog=_backlog(run, flow.name)) for flow in controlled.flows)
+    return replace(controlled, flows=tuple(flows))
+
+
+def _backlog(run: Run, flow: str) -> Backlog | None:
+    """The host's own queue of a flow, by the run's reading of hosts."""
+    if flow not in run.taking and run.host_queue is None:
+        return None
+    gain = run.case.diffusion * NANOSECONDS / LINK_DELAY_NS * UNITS if flow in run.taking else 0
+    return Backlog(HOST_QUEUE if run.host_queue is None else run.host_queue, round(gain))
 
 
 def switch(number: int) -> str:
@@ -63,6 +86,33 @@ def sink_host(number: int) -> str:
     return f"sink{number}"
 
 
+def _traffic(case: Case, source: Source) -> sim.TcpTraffic | sim.UdpTraffic:
+    if source.packets or case.tcp == "udp":
+        rate = AT_ONCE_BPS if source.packets else case.link_rates_bps[-1]
+        return sim.UdpTraffic(rate, packet=PACKET_BYTES - ETHERNET_BYTES)
+    return traffic(case)
+
+
+def _stop_ns(source: Source) -> int | None:
+    if source.packets:
+        seconds = (source.packets - 0.5) * 8 * PACKET_BYTES / AT_ONCE_BPS
+        return round((source.start_s + seconds) * NANOSECONDS)
+    return round(source.stop_s * NANOSECONDS) if math.isfinite(source.stop_s) else None
+
+
+def _as_the_target_s(scenario: sim.Scenario) -> sim.Scenario:
+    """The scenario in which UDP of all hosts waits in the queues of the target, flow 1."""
+    program = Program.load(scenario.p4info, scenario.program)
+    key = Key("controlled_flows", Rule(protocol=UDP).match())
+    entry = encode(program, Change(INSERT, key, action("to_queue", queue=1)))
+    return replace(
+        scenario,
+        setups={
+            name: replace(setup, updates=(*setup.updates, entry)) for name, setup in scenario.setups.items()
+        },
+    )
+
+
 def traffic(case: Case) -> sim.TcpTraffic:
     if case.tcp not in VARIANTS:
         raise ValueError(f"scenario {case.name}: no TCP {case.tcp!r}; one of {', '.join(VARIANTS)}")
@@ -71,14 +121,17 @@ def traffic(case: Case) -> sim.TcpTraffic:
     return sim.TcpTraffic(variant, case.window, packet=packet, profile="ns2", vegas_gamma=gamma)
 
 
-def control(case: Case, *, shaped: bool = True) -> sim.Diffusion:
+def control(run: Run) -> sim.Diffusion:
+    case = run.case
     return sim.Diffusion(
         d=Fraction(str(case.diffusion)),
         alpha=Fraction(str(case.alpha)),
-        flows=tuple(source.flow for source in case.sources),
+        flows=tuple(source.flow for source in case.sources if not source.packets),
         packet_bytes=PACKET_BYTES,
         queue_packets=case.buffer,
-        host_delay_ns=LINK_DELAY_NS if shaped else None,
+        host_delay_ns=LINK_DELAY_NS if run.shaped else None,
+        bound=run.bound,
+        pool=case.buffer if run.pool else None,
     )
 
 

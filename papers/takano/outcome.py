@@ -39,7 +39,7 @@ class Outcome:
     queues: NDArray[np.float64]
     """packets stored, by time and node; column 0 is node 1"""
     drops: dict[int, int]
-    """packets dropped by full queues from the start of the background traffic on, by node"""
+    """packets dropped by full queues from the start of the background traffic on, by node; 0: hosts"""
     early_drops: int
     """packets dropped before the background traffic"""
     retransmissions: dict[str, int]
@@ -147,18 +147,19 @@ def _drops(results: Results, joined_s: float) -> tuple[dict[int, int], int]:
     drops = Counter[int]()
     early = 0
     for time_s, drop in results.drops_over_time():
-        if drop.reason != "queue_full" or not drop.node.startswith("n"):
+        if drop.reason != "queue_full":
             continue
         if time_s <= joined_s:
             early += drop.packets
         else:
-            drops[int(drop.node.removeprefix("n"))] += drop.packets
+            node = drop.node.removeprefix("n")
+            drops[int(node) if node.isdigit() else 0] += drop.packets
     return dict(drops), early
 
 
 def _at(time_s: Series, series: dict[str, list[float]], column: str) -> Series:
     """The column at the times of `time_s`; 0 where it has no sample."""
-    values = dict(zip(series["time_s"], series[column], strict=True))
+    values = dict(zip(series.get("time_s", ()), series.get(column, ()), strict=True))
     return np.array([values.get(float(t), 0.0) for t in time_s])
 
 

@@ -20,6 +20,9 @@ class Source:
     flow: str
     node: int
     start_s: float
+    stop_s: float = math.inf
+    packets: int = 0
+    """so many packets at once, which are the target's; 0: a flow of its own"""
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,7 @@ class Case:
     buffer: int = 1800
     """packets in each node"""
     tcp: str = "tahoe"
+    """or udp, at the rate of the last link"""
     vegas_gamma: int | None = None
     """packets in queues that end Vegas' slow start; None: ns-2's 1, as the paper does not say"""
     seconds: float = 3.0

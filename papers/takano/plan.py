@@ -44,6 +44,14 @@ class Run:
     """a source's link has the line's rate, instead of no limit"""
     shaped: bool = True
     """with control: whether hosts shape to r_0 (eq. 9)"""
+    taking: tuple[str, ...] = ()
+    """flows whose hosts take part in the control: what the window allows waits in the host as n_0 (eq. 2)"""
+    host_queue: int | None = None
+    """bound of a host's own queue, packets; None: it has none, or one without a bound if it takes part"""
+    bound: bool = False
+    """whether L bounds a flow's rate (eq. 1), which may else take what others leave"""
+    pool: bool = False
+    """whether all flows of a node share its buffer, which is each flow's else"""
     ecn: int | None = None
     """at routers that mark: waiting packets that a marked packet finds; None: a ninth of the buffer"""
     sample_ns: int = 10**6

@@ -4,7 +4,7 @@ from functools import partial
 from pathlib import Path
 
 from groupflow.study.experiment import AnyStudy, Experiment
-from papers.takano import figures, influenced
+from papers.takano import figures, influenced, spreading
 from papers.takano.claims import RULES
 from papers.takano.judge import evaluate
 from papers.takano.outcome import SIMULATION, Outcomes, by_label
@@ -39,9 +39,10 @@ def _draw(name: str, path: Path, outcomes: Outcomes) -> None:
 SCENARIOS = {name: _scenario(name) for name in CASES}
 EXPERIMENT = Experiment(
     "diffusion-type flow control and TCP (Takano et al. 2006): 15 to 21 minutes on two cores",
-    [influenced.FIGURE_2, *SCENARIOS.values(), *STUDIES, *hosts.STUDIES],
+    [influenced.FIGURE_2, spreading.FIGURE_3, *SCENARIOS.values(), *STUDIES, *hosts.STUDIES],
     default=lambda quick: [
         influenced.FIGURE_2,
+        spreading.FIGURE_3,
         *(SCENARIOS[name] for name in (QUICK_CASES if quick else CASES)),
         *STUDIES,
     ],

@@ -8,7 +8,7 @@ import asyncio
 import math
 import selectors
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 from finsy.proto import p4r
@@ -17,6 +17,7 @@ from groupflow.control.controller import Controller
 from groupflow.control.sessions.admission import token
 from groupflow.control.sessions.model import Session, SessionRecord
 from groupflow.control.sessions.requests import Options
+from groupflow.model.flow import FlowRequest
 from groupflow.model.session import NewSession
 from groupflow.model.topology import Switch
 from groupflow.p4rt.connection import Failure, PacketIn, PacketOut, metadata_of, packet_in
@@ -80,6 +81,8 @@ async def _serve(
         record = replace(session.record, salt=_SALT)
         controller.manager.sessions[group.id] = Session(record, session.members)
     work = [controller.run(), network.ended.wait(), *([follow(controller)] if follow else [])]
+    if scenario.controlled_sessions:
+        work.append(_control_streams(controller, scenario, network.ended))
     tasks = [asyncio.create_task(each) for each in work]
     done, running = await asyncio.wait(tasks, return_when="FIRST_COMPLETED")
     for task in running:
@@ -87,6 +90,19 @@ async def _serve(
     await asyncio.gather(*running, return_exceptions=True)
     for task in done:
         task.result()  # raises what ended it, such as a recording on a full disk
+
+
+async def _control_streams(controller: Controller, scenario: Scenario, ended: asyncio.Event) -> None:
+    """Puts streams under diffusion-type flow control as soon as their senders have joined."""
+    changed = asyncio.Event()
+    controller.fabric.observers.append(lambda _: changed.set())
+    for group in scenario.controlled_sessions:
+        while not controller.manager.get(group.id).sources:
+            changed.clear()
+            await changed.wait()
+        settings = asdict(group.control) if group.control else {}
+        await controller.diffusion.install(FlowRequest(kind="session", session=group.id, **settings))
+    await ended.wait()
 
 
 class _Network:

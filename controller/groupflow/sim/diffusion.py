@@ -8,10 +8,11 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated
 
 from groupflow import units
-from groupflow.model.fields import DELAY, InFile, Range, Written
+from groupflow.model.fields import DELAY, FLAG, PACKETS, InFile, Range, Written
 from groupflow.model.topology import Host
 from groupflow.sim.model import (
     Flow,
+    FlowControl,
     Generator,
     QueueSetting,
     Scenario,
@@ -51,6 +52,10 @@ class Diffusion:
     """bound of each controlled queue; None: that of the link's queue"""
     host_delay_ns: Annotated[int | None, DELAY, InFile("hosts")] = None
     """d_0 of eq. 9, the period at which senders' hosts learn the rate to shape to; None: they do not"""
+    bound: Annotated[bool, FLAG] = False
+    """whether L bounds a flow's rate (eq. 1); else it is its weight, and flows take what others leave"""
+    pool: Annotated[int | None, PACKETS] = None
+    """bound of all queues of a port together; None: there is none"""
 
 
 def with_diffusion(scenario: Scenario, control: Diffusion) -> Scenario:
@@ -100,6 +105,7 @@ def with_diffusion(scenario: Scenario, control: Diffusion) -> Scenario:
         setups=setups,
         controlled=controlled,
         queues=queues,
+        flow_control=FlowControl(control.bound, control.pool),
         warnings=(*scenario.warnings, f"diffusion.d: {warning}") if warning else scenario.warnings,
     )
 

@@ -28,6 +28,7 @@ from groupflow.model.fields import (
     Range,
     Written,
 )
+from groupflow.model.flow import FlowSettings
 from groupflow.model.session import Mode, Policy
 from groupflow.model.topology import Topology
 from groupflow.sim.bone import Bone
@@ -199,6 +200,27 @@ class TcpTraffic:
 
 
 @dataclass(frozen=True)
+class Backlog:
+    """A host's queue of a flow that it shapes."""
+
+    packets: int
+    """its bound"""
+    gain: int = 0
+    """D_0 in 1/64 packet/s for each packet that waits, if the host takes part in diffusion-type flow control:
+    by so much it exceeds the rate that it is told (eq. 2)"""
+
+
+@dataclass(frozen=True)
+class FlowControl:
+    """How P4 switches share a port and its buffer among controlled flows."""
+
+    bound: bool = False
+    """whether a flow's share of a link bounds its rate, instead of being its weight only"""
+    pool: int | None = None
+    """most packets in all queues of a port together; None: each queue has its own bound only"""
+
+
+@dataclass(frozen=True)
 class Flow:
     """Traffic from one host to another."""
 
@@ -210,6 +232,8 @@ class Flow:
     stop_ns: Annotated[int | None, DELAY, InFile("stop")] = None
     shaped_as: Annotated[int | None, Range(0, 0xFFFF)] = None
     """the number by which feedback packets name the flow, if its host shapes it to their rate"""
+    backlog: Backlog | None = None
+    """the host's own queue, if all that the flow may send waits there; None: in the flow"""
 
 
 @dataclass(frozen=True)
@@ -231,6 +255,9 @@ class GroupSession:
     """how much later the sender joins: the controller tells it the slowest link of the tree as it is then"""
     messages: Messages | None = None
     """messages to send instead, without end"""
+    control: FlowSettings | None = None
+    """the diffusion-type flow control under which the controller puts the stream once its sender has joined,
+    as `flow create --session` does; `external`: the host shapes to the rate that it is told"""
 
     def member(self, host: str) -> str:
         """The name under which a member is measured."""
@@ -360,11 +387,17 @@ class Scenario:
     queues: Annotated[int, Range(1, 64)] = 8
     """queues of a port"""
     setups: Mapping[str, SwitchSetup] = field(default_factory=dict[str, SwitchSetup])
+    flow_control: FlowControl = FlowControl()
     trace: Annotated[bool, FLAG] = False
     controlled: Mapping[str, "tuple[Part, ...]"] = field(default_factory=dict[str, "tuple[Part, ...]"])
     """flows under diffusion-type flow control, each with its switches' parts"""
     warnings: tuple[str, ...] = ()
     """settings that are allowed but likely not meant"""
+
+    @property
+    def controlled_sessions(self) -> tuple[GroupSession, ...]:
+        """The sessions whose streams are controlled flows, which have the numbers from 1 on in this order."""
+        return tuple(session for session in self.sessions if session.control)
 
     def kind(self, switch: str) -> Kind:
         return self.kinds.get(switch, "p4")

@@ -49,7 +49,15 @@ def _members(scenario: model.Scenario) -> list[dict[str, object]]:
     ports = Counter[str]()
     specs: list[dict[str, object]] = []
 
-    def add(name: str, host: str, session: int, token: str, start_ns: int, **role: object) -> None:
+    def add(
+        name: str,
+        host: str,
+        session: int,
+        token: str,
+        start_ns: int,
+        shaped_as: int | None = None,
+        **role: object,
+    ) -> None:
         specs.append(
             {
                 "name": name,
@@ -58,6 +66,7 @@ def _members(scenario: model.Scenario) -> list[dict[str, object]]:
                 "session": session,
                 "token": token,
                 "start_ns": start_ns,
+                "shaped_as": shaped_as,
                 "role": role,
             }
         )
@@ -66,6 +75,8 @@ def _members(scenario: model.Scenario) -> list[dict[str, object]]:
     for switch in scenario.topology.switches.values():
         if switch.agent is not None:
             add(f"cache-{switch.agent}", switch.agent, 0, "", 0, kind="cache", max_bytes=_CACHE_BYTES)
+    numbers = enumerate(scenario.controlled_sessions, 1)
+    shaped_as = {group.id: n for n, group in numbers if group.control and group.control.external}
     for group in scenario.sessions:
         token = session_token(group.id)
         for host in group.destinations:
@@ -76,6 +87,7 @@ def _members(scenario: model.Scenario) -> list[dict[str, object]]:
             group.id,
             token,
             group.start_ns + group.sender_after_ns,
+            shaped_as.get(group.id),
             kind="sender",
             bytes=group.size,
             receivers=len(group.destinations),
@@ -104,6 +116,7 @@ def _switch(scenario: model.Scenario, name: str) -> dict[str, object]:
         "cpu_port": CPU_PORT,
         "drop_port": DROP_PORT,
         "queues": scenario.queues,
+        "flow_control": asdict(scenario.flow_control),
     }
 
 
@@ -175,6 +188,7 @@ def _flows(flows: Sequence[model.Flow]) -> list[dict[str, object]]:
             "start_ns": flow.start_ns,
             "stop_ns": flow.stop_ns,
             "shaped_as": flow.shaped_as,
+            "backlog": flow.backlog and asdict(flow.backlog),
         }
         | (_udp(flow.traffic) if isinstance(flow.traffic, model.UdpTraffic) else _tcp(flow.traffic))
         for flow in flows

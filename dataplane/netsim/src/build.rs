@@ -169,6 +169,7 @@ impl<'a> Builder<'a> {
                     cpu_port: Port(spec.cpu_port),
                     drop_port: Port(spec.drop_port),
                     priorities: spec.queues,
+                    flow_control: spec.flow_control,
                     eager: true,
                     seed: self.spec.seed.wrapping_add(u64::from(node.0)),
                     ..SwitchConfig::default()

@@ -11,7 +11,7 @@ use crate::host::group_end;
 use crate::host::machine_end::MachineEnd;
 use crate::host::tcp_end::{configure, TcpEnd};
 use crate::host::udp::{UdpSink, UdpSource, LARGEST_FRAME, LEAST_FRAME};
-use crate::host::{End, FlowEnd, MessageSource};
+use crate::host::{Backlog, End, FlowEnd, MessageSource};
 use crate::ids::{FlowId, LinkId, NodeId};
 use crate::random::{Draws, Random};
 use crate::relays::{self, Relay};
@@ -169,7 +169,8 @@ impl Flows {
         let unreadable = |error| BuildError::new(format!("members.{}.role", member.spec.name), error);
         let end =
             MachineEnd::new(member.addresses, (start, Nanos::MAX), machine.map_err(unreadable)?, messages);
-        Ok(FlowEnd::new(flow, PROTOCOL_UDP, member.spec.udp_port, Box::new(end)))
+        let end = FlowEnd::new(flow, PROTOCOL_UDP, member.spec.udp_port, Box::new(end));
+        Ok(FlowEnd { shaped_as: member.spec.shaped_as, ..end })
     }
 
     fn messages(
@@ -198,7 +199,8 @@ impl Flows {
             }
         };
         let end = FlowEnd::new(number, protocol(&flow.spec.source), flow.spec.source_port, end);
-        Ok(FlowEnd { shaped_as: flow.spec.shaped_as, ..end })
+        let backlog = flow.spec.backlog.map(Backlog::new);
+        Ok(FlowEnd { shaped_as: flow.spec.shaped_as, backlog, ..end })
     }
 
     fn receiving_end(&self, number: FlowId, flow: &ResolvedFlow) -> Result<FlowEnd, BuildError> {

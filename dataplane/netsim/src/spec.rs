@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
 use groupflow_transport::fanout::Mode;
+use groupflow_switch::core::FlowControl;
 use serde::Deserialize;
 
 use crate::loss::LossSpec;
@@ -14,7 +15,7 @@ mod bone;
 mod traffic;
 
 pub use bone::{BoneRole, BoneSpec};
-pub use traffic::{Arrivals, FlowSpec, MessagesSpec, Sizes, SourceSpec, TcpProfile, TcpSpec, UdpSpec};
+pub use traffic::{Arrivals, BacklogSpec, FlowSpec, MessagesSpec, Sizes, SourceSpec, TcpProfile, TcpSpec, UdpSpec};
 
 /// A network, its traffic and its measurements.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -80,6 +81,9 @@ pub struct MemberSpec {
     pub token: String,
     #[serde(default)]
     pub start_ns: u64,
+    /// The number by which feedback packets name a sender's stream, if it is shaped to the rate they tell.
+    #[serde(default)]
+    pub shaped_as: Option<u16>,
     pub role: MemberRole,
 }
 
@@ -187,6 +191,9 @@ pub struct SwitchSpec {
     pub drop_port: u16,
     /// The number of queues of each port.
     pub queues: u8,
+    /// How queues share a port and its buffer.
+    #[serde(default)]
+    pub flow_control: FlowControl,
 }
 
 /// A MAC address, written `02:00:00:00:00:01`.

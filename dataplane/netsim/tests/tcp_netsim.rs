@@ -77,6 +77,7 @@ fn spec(links: &[Vec<String>], flows: &[Vec<String>], until: u64, step: u64) -> 
             start_ns: scaled(&fields[3], 1e9),
             stop_ns: None,
             shaped_as: None,
+            backlog: None,
             source: SourceSpec::Tcp(TcpSpec {
                 variant: fields[0].clone(),
                 window_packets: fields[4].parse().unwrap(),

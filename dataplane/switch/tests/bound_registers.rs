@@ -2,7 +2,7 @@
 
 use crate::common::{self, request, set_rate, Testbed};
 use groupflow_pipeline::Port;
-use groupflow_switch::core::PacketRate;
+use groupflow_switch::core::{FlowControl, PacketRate, SwitchConfig};
 use groupflow_switch::p4rt::PipelineConfig;
 use groupflow_switch::proto::p4::v1::entity::Entity as Kinds;
 use groupflow_switch::proto::p4::v1::p4_data::Data;
@@ -359,5 +359,35 @@ proptest! {
             let expected = (port * u128::from(*units)).checked_div(sum).unwrap_or(port);
             prop_assert_eq!(share(&bed, queue), expected);
         }
+    }
+}
+
+#[test]
+fn a_share_may_bound_the_rate_that_the_program_asks_for() {
+    for (bound, sent) in [(false, 600), (true, 300)] {
+        let flow_control = FlowControl { bound, ..FlowControl::default() };
+        let config = SwitchConfig { priorities: 8, flow_control, ..common::switch_config(&[LINK]) };
+        let mut bed = Testbed::of(config);
+        same_level(&mut bed, &[1, 2]);
+        keep(&mut bed, &[2]);
+        rate(&mut bed, 0, 1, 600);
+        rate(&mut bed, 0, 2, 1400);
+        send(&mut bed, 0, 1, 1000);
+        let count = count(&mut bed, SECOND)[1];
+        assert!(count.abs_diff(sent) <= 2, "J = min(L, J~) only if L bounds: {count} of {sent}");
+    }
+}
+
+#[test]
+fn queues_may_share_a_buffer() {
+    for (pool, stored) in [(None, [5, 5]), (Some(7), [5, 2])] {
+        let flow_control = FlowControl { pool, ..FlowControl::default() };
+        let config = SwitchConfig { priorities: 8, flow_control, ..common::switch_config(&[]) };
+        let mut bed = Testbed::of(config);
+        for queue in [1, 2] {
+            bed.switch.change_queue(Port(2), queue, &"pause,packets=5".parse().unwrap()).unwrap();
+            send(&mut bed, 0, queue, 6);
+        }
+        assert_eq!([depth(&bed, 1), depth(&bed, 2)], stored);
     }
 }

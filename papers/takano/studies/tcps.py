@@ -1,4 +1,5 @@
-"""CUBIC and SACK, which the paper does not have, on its line with and without control.
+"""CUBIC, SACK and UDP, which the paper does not run, on its line with and without control. The control
+"should work well" with protocols without flow control, such as UDP (section 3).
 
 The rule: with the control they do as the paper's TCPs do if its claims on the control hold in each run. Alone
 a TCP is worse, or less fair, if the target's efficiency, or the slower flow's share of the faster's, is lower
@@ -18,12 +19,12 @@ from papers.takano.plan import Run, repeated
 from papers.takano.studies.study import alone_finding, control_findings, label, labels, study
 
 NAME = "tcps"
-TCPS = {"cubic": "CUBIC", "sack": "SACK"}
+TCPS = {"cubic": "CUBIC", "sack": "SACK", "udp": "UDP"}
 SCENARIO = "2"
 REPEATS = 2
 """runs of TCP alone"""
 QUICK_SECONDS = 0.4
-WHERE = "with CUBIC and SACK"
+WHERE = "with CUBIC, SACK and UDP"
 
 
 def _runs(quick: bool, seed: int) -> list[Run]:
@@ -64,4 +65,4 @@ def _rules(runs: Sequence[Run]) -> list[Rule]:
     ]
 
 
-STUDY = study(NAME, "CUBIC and SACK, with and without control", _runs, _rules)
+STUDY = study(NAME, "CUBIC, SACK and UDP, with and without control", _runs, _rules)

@@ -5,6 +5,7 @@ use std::net::SocketAddrV4;
 
 use groupflow_base::Nanos;
 
+use super::backlog::Backlog;
 use super::shaper::FlowShaper;
 use super::tcp_end::TcpEnd;
 use crate::ids::FlowId;
@@ -66,22 +67,52 @@ pub struct FlowEnd {
     pub shaped_as: Option<u16>,
     /// The limit of its sending rate.
     pub shaper: FlowShaper,
+    /// Where packets wait for the shaper; `None`: in the endpoint.
+    pub backlog: Option<Backlog>,
 }
 
 impl FlowEnd {
     /// An end at a local port that sends without a limit.
     pub fn new(flow: FlowId, protocol: u8, port: u16, endpoint: Box<dyn End>) -> FlowEnd {
-        FlowEnd { flow, protocol, port, endpoint, shaped_as: None, shaper: FlowShaper::new() }
+        let shaper = FlowShaper::new();
+        FlowEnd { flow, protocol, port, endpoint, shaped_as: None, shaper, backlog: None }
     }
 
     /// Since when, or from when on, the end has something to send.
     pub fn wants(&self) -> Nanos {
-        self.endpoint.wants().max(self.shaper.next())
+        match &self.backlog {
+            Some(backlog) => self.endpoint.wants().min(backlog.since().max(self.shaper.next())),
+            None => self.endpoint.wants().max(self.shaper.next()),
+        }
+    }
+
+    /// Sets the rate (Q26.6 packets/s) that the network tells, which is negative where queues are longer
+    /// than the host's.
+    pub fn set_rate(&mut self, told: i32) {
+        let surplus = self.backlog.as_ref().map_or(0, Backlog::surplus);
+        let rate = i64::from(told).saturating_add(surplus);
+        self.shaper.set_rate(rate.clamp(0, i64::from(FlowShaper::UNLIMITED) - 1) as u32);
+    }
+
+    /// Frames that found no room before the interface.
+    pub fn dropped(&self) -> u64 {
+        self.endpoint.dropped() + self.backlog.as_ref().map_or(0, Backlog::dropped)
     }
 
     /// Writes the packet to send now, if there is one; returns the length of its tail.
     pub fn poll(&mut self, now: Nanos, head: &mut Vec<u8>) -> Option<u32> {
-        let tail = self.endpoint.poll(now, head)?;
+        let tail = match &mut self.backlog {
+            Some(backlog) => {
+                while let Some(tail) = self.endpoint.poll(now, head) {
+                    backlog.push(now, head, tail);
+                }
+                if self.shaper.next() > now {
+                    return None;
+                }
+                backlog.pop(head)?
+            }
+            None => self.endpoint.poll(now, head)?,
+        };
         self.shaper.send(now);
         Some(tail)
     }

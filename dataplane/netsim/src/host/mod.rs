@@ -4,6 +4,7 @@
 //! flow, as under a kernel that limits its queues, and flows take turns.
 
 pub mod agent;
+mod backlog;
 pub mod bone_end;
 mod end;
 pub mod group_end;
@@ -21,6 +22,7 @@ use groupflow_base::{BitRate, Nanos};
 use groupflow_switch::core::Pacer;
 use rustc_hash::FxHashMap;
 
+pub use backlog::Backlog;
 pub use end::{End, FlowEnd};
 pub use messages::MessageSource;
 
@@ -159,7 +161,7 @@ impl HostInterface {
             self.unexpected += 1;
             return;
         };
-        self.ends[place].shaper.set_rate(rate.max(0) as u32);
+        self.ends[place].set_rate(rate);
         self.update(place);
     }
 
@@ -174,7 +176,7 @@ impl HostInterface {
         for end in &mut self.ends {
             end.sample(sample.flow(end.flow));
             sample.dropped("malformed", end.endpoint.malformed());
-            sample.dropped_by_queue(self.port, 0, end.endpoint.dropped());
+            sample.dropped_by_queue(self.port, 0, end.dropped());
             if let Some((bytes, peak)) = end.endpoint.cache() {
                 sample.cache(bytes, peak);
             }

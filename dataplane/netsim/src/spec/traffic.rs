@@ -20,8 +20,21 @@ pub struct FlowSpec {
     /// The number by which feedback packets name it, if it is shaped to the rate they tell.
     #[serde(default)]
     pub shaped_as: Option<u16>,
+    /// The host's own queue of the flow, if what the flow may send waits there and not in the flow.
+    #[serde(default)]
+    pub backlog: Option<BacklogSpec>,
     #[serde(flatten)]
     pub source: SourceSpec,
+}
+
+/// A host's queue of a flow that it shapes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+pub struct BacklogSpec {
+    /// The most packets.
+    pub packets: u32,
+    /// D_0 in 1/64 packet/s for each packet that waits: by so much the host exceeds the rate it is told, as
+    /// eq. 2 of Takano et al. has it for a node that takes part. 0: it does not.
+    pub gain: u32,
 }
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]

@@ -100,6 +100,7 @@ impl NetworkBuilder {
             start_ns: 0,
             stop_ns: None,
             shaped_as: None,
+            backlog: None,
             source,
         });
         self.spec.flows.last_mut().expect("just pushed")

@@ -39,6 +39,16 @@ pub enum ConfigError {
     PacketSize(u32),
 }
 
+/// What the paper on diffusion-type flow control leaves open, or gfswitch does otherwise by default.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Deserialize)]
+pub struct FlowControl {
+    /// Whether a queue's share of the port bounds the rate that the program asks for (eq. 1), instead of
+    /// being its weight only: then the queue may take what others leave.
+    pub bound: bool,
+    /// The most packets in all queues of a port together; `None`: each queue has its own limit only.
+    pub pool: Option<u32>,
+}
+
 /// The make-up of a switch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SwitchConfig {
@@ -56,6 +66,8 @@ pub struct SwitchConfig {
     pub queues: Vec<(QueuePlace, QueueChange)>,
     /// Bytes of a packet where packets/s are computed from a port's bit rate.
     pub nominal_packet: u32,
+    /// How queues share a port and its buffer.
+    pub flow_control: FlowControl,
     /// The seed of everything random.
     pub seed: u64,
     /// Whether a frame is handed over when its port begins to send it, with the time at which it will have
@@ -74,6 +86,7 @@ impl Default for SwitchConfig {
             priorities: DEFAULT_PRIORITIES,
             queues: Vec::new(),
             nominal_packet: NOMINAL_PACKET,
+            flow_control: FlowControl::default(),
             seed: 1,
             eager: false,
         }

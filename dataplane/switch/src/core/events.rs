@@ -278,7 +278,7 @@ impl Switch {
             return self.recycle(queued.packet);
         }
         if state.shares.note_packet(priority) {
-            self.reshare(place);
+            self.reshare(now, place);
         }
         let state = &mut self.ports[usize::from(place)];
         // An idle wire takes a packet at once, so that no queue fills in front of it. Clones of egress come

@@ -50,7 +50,7 @@ mod tracer;
 mod traffic_manager;
 mod wires;
 
-pub use config::{ConfigError, SwitchConfig, DEFAULT_PRIORITIES, MAX_PORT, MAX_PRIORITIES};
+pub use config::{ConfigError, FlowControl, SwitchConfig, DEFAULT_PRIORITIES, MAX_PORT, MAX_PRIORITIES};
 pub use events::{LOOPBACK_DELAY, LOOPBACK_LIMIT};
 pub use generator::{Generator, GeneratorError, Generators, GENERATOR_LIMIT, PERIOD_MIN};
 pub use link::{LinkParameters, LINE_LIMIT, QUEUE_LIMIT};

@@ -3,6 +3,7 @@
 use groupflow_base::Nanos;
 use groupflow_pipeline::{Frame, Port};
 
+use super::config::FlowControl;
 use super::diffusion::Shares;
 use super::link::{LinkParameters, Wire};
 use super::link_spec::LinkChange;
@@ -42,10 +43,10 @@ pub struct PortState {
 
 impl PortState {
     /// A port with ideal links and empty queues.
-    pub fn new(port: Port, priorities: u8, seed: u64) -> PortState {
+    pub fn new(port: Port, priorities: u8, flow_control: FlowControl, seed: u64) -> PortState {
         // Each direction of each port draws its losses from a stream of its own.
         let stream = u64::from(port.0) * 2;
-        let out_queues = PortQueues::new(priorities);
+        let out_queues = PortQueues::new(priorities, flow_control);
         PortState {
             port,
             in_queue: Queue::default(),
@@ -105,8 +106,9 @@ impl PortState {
     }
 
     /// Computes the queues' shares of the port; tells those that changed.
-    pub fn reshare(&mut self, changed: impl FnMut(u8, PacketRate)) {
+    pub fn reshare(&mut self, now: Nanos, changed: impl FnMut(u8, PacketRate)) {
         self.shares.update(self.packet_rate(), self.out_queues.demands(), changed);
+        self.out_queues.bound(now, self.shares.iter());
     }
 
     /// Discards all packets and all settings that the program asked for; returns the number of packets.

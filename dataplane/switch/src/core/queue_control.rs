@@ -29,7 +29,7 @@ impl Switch {
             return Err(ConfigError::PacketSize(bytes));
         }
         self.ports[usize::from(place)].nominal_packet = bytes;
-        self.reshare(place);
+        self.reshare(self.reached, place);
         Ok(())
     }
 
@@ -95,18 +95,18 @@ impl Switch {
         let demand = PacketRate::from_units(u32::try_from(units).unwrap_or(u32::MAX));
         let changed = self.ports[usize::from(place)].demand(now, queue, Some(demand));
         // Shares change even if no rate does: a flow may have come to another queue of the port, or gone.
-        self.reshare(place);
-        if changed {
+        self.reshare(now, place);
+        if changed || self.config.flow_control.bound {
             self.schedule_transmit(now, place);
         }
     }
 
     /// Computes the shares of a port's queues and tells the program.
-    pub(super) fn reshare(&mut self, place: u16) {
+    pub(super) fn reshare(&mut self, now: Nanos, place: u16) {
         let state = &mut self.ports[usize::from(place)];
         let port = state.port;
         let forwarding = &mut self.forwarding;
-        state.reshare(|queue, share| {
+        state.reshare(now, |queue, share| {
             let Some(forwarding) = forwarding else { return };
             let register = forwarding.registers.share;
             if let Some((register, index)) = register.and_then(|r| Some((r.register, r.cell(port, queue)?))) {

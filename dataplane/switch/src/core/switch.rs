@@ -109,7 +109,7 @@ impl Switch {
         let mut ports = Vec::with_capacity(numbers.len());
         for (place, port) in (0..).zip(&numbers) {
             places[usize::from(port.0)] = Some(place);
-            ports.push(PortState::new(*port, config.priorities, config.seed));
+            ports.push(PortState::new(*port, config.priorities, config.flow_control, config.seed));
         }
         if let Some(cpu) = ports.last_mut() {
             cpu.out_wire.parameters.queue_packets = CPU_QUEUE;
@@ -204,7 +204,7 @@ impl Switch {
         let place = self.place(port).filter(|_| port != self.config.cpu_port);
         let place = place.ok_or(ConfigError::NoSuchPort(port))?;
         self.ports[usize::from(place)].change_link(change);
-        self.reshare(place);
+        self.reshare(self.reached, place);
         if let Some(up) = change.up {
             self.port_is(port, up);
         }

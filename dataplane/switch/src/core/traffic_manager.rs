@@ -3,6 +3,7 @@
 use groupflow_base::Nanos;
 use groupflow_pipeline::{Instance, Packet};
 
+use super::config::FlowControl;
 use super::packet_rate::{PacketRate, QueueRate};
 use super::queue::{Depth, Queue, QueueCounters};
 use super::queue_settings::QueueSettings;
@@ -82,11 +83,13 @@ struct PortQueue {
     settings: QueueSettings,
     /// The rate that the program asked for; `None`: it asked for none.
     demand: Option<PacketRate>,
+    /// The rate that bounds this (`FlowControl::bound`).
+    bound: PacketRate,
 }
 
 impl PortQueue {
     fn rate(&self) -> Option<QueueRate> {
-        self.demand.map(QueueRate::Packets).or(self.settings.rate)
+        self.demand.map(|demand| QueueRate::Packets(demand.min(self.bound))).or(self.settings.rate)
     }
 
     fn limit(&self, link: Depth) -> Depth {
@@ -102,6 +105,7 @@ impl PortQueue {
 pub struct PortQueues {
     queues: Vec<PortQueue>,
     scheduler: Scheduler,
+    flow_control: FlowControl,
     /// Queues that have packets.
     waiting: Mask,
     /// Queues whose head may have to wait for its queue's rate.
@@ -110,17 +114,19 @@ pub struct PortQueues {
 
 impl PortQueues {
     /// Empty queues for each of `priorities` priorities, at most 64.
-    pub fn new(priorities: u8) -> PortQueues {
+    pub fn new(priorities: u8, flow_control: FlowControl) -> PortQueues {
         let priorities = priorities.clamp(1, 64);
         let queue = |number| PortQueue {
             packets: Queue::default(),
             shaper: QueueShaper::default(),
             settings: QueueSettings::of(number),
             demand: None,
+            bound: PacketRate::UNLIMITED,
         };
         PortQueues {
             queues: (0..priorities).map(queue).collect(),
             scheduler: Scheduler::new(priorities),
+            flow_control,
             waiting: 0,
             limited: 0,
         }
@@ -129,8 +135,16 @@ impl PortQueues {
     /// Whether a queue has room for a packet of `bytes`; if not, a drop is counted. `link` limits a queue
     /// that has no limits of its own.
     pub fn admit(&mut self, priority: u8, bytes: u32, link: Depth) -> Result<(), EnqueueError> {
+        let stored: u32 = match self.flow_control.pool {
+            Some(_) => self.queues.iter().map(|queue| queue.packets.packets()).sum(),
+            None => 0,
+        };
         let queue = self.queues.get_mut(usize::from(priority)).ok_or(EnqueueError::Priority)?;
-        let limit = queue.limit(link);
+        let mut limit = queue.limit(link);
+        if let Some(pool) = self.flow_control.pool {
+            let others = stored - queue.packets.packets();
+            limit.packets = limit.packets.min(pool.saturating_sub(others));
+        }
         if queue.packets.admit(bytes, limit) {
             Ok(())
         } else {
@@ -268,6 +282,18 @@ impl PortQueues {
         true
     }
 
+    /// Bounds the program's rates by the queues' shares, if they do.
+    pub fn bound(&mut self, now: Nanos, shares: impl Iterator<Item = PacketRate>) {
+        if !self.flow_control.bound {
+            return;
+        }
+        for (number, share) in shares.enumerate() {
+            if std::mem::replace(&mut self.queues[number].bound, share) != share {
+                self.apply(now, number);
+            }
+        }
+    }
+
     fn apply(&mut self, now: Nanos, number: usize) {
         let queue = &mut self.queues[number];
         let head = queue.packets.head();
@@ -295,7 +321,7 @@ impl PortQueues {
         self.waiting = 0;
         let flushed = self.queues.iter_mut().map(|queue| queue.packets.flush()).sum();
         for number in 0..self.queues.len() {
-            self.queues[number].demand = None;
+            (self.queues[number].demand, self.queues[number].bound) = (None, PacketRate::UNLIMITED);
             // The time does not matter for an empty queue, whose credit only grows.
             self.apply(Nanos::ZERO, number);
         }

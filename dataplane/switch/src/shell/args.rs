@@ -108,7 +108,7 @@ impl SwitchArgs {
             queues: self.queue.clone(),
             nominal_packet: self.nominal_packet,
             seed: self.seed,
-            eager: false,
+            ..SwitchConfig::default()
         }
     }
 

@@ -3,7 +3,7 @@ use super::*;
 use crate::ids::{LinkId, NodeId};
 use crate::link::{FarEnd, Link};
 use crate::random::{Draws, Random};
-use crate::spec::{Arrivals, Sizes, UdpSpec};
+use crate::spec::{Arrivals, BacklogSpec, Sizes, UdpSpec};
 use crate::wire::{Addresses, PROTOCOL_UDP};
 use crate::wiring::{Island, Leaf, Subject, Wiring};
 use std::net::Ipv4Addr;
@@ -92,4 +92,19 @@ fn flows_take_turns_at_the_interface() {
     assert_eq!(times, (1..=9).map(|n| n * 1000).collect::<Vec<_>>());
     let of_one = sent.iter().filter(|(_, port)| *port == 1).count();
     assert!((4..=5).contains(&of_one), "{sent:?}");
+}
+
+#[test]
+fn what_waits_in_a_host_that_takes_part_adds_to_its_rate_and_finds_no_room_beyond_its_bound() {
+    let spec = BacklogSpec { packets: 11, gain: 64 * 1_000_000 };
+    let end = FlowEnd { backlog: Some(Backlog::new(spec)), ..source(1, 800_000_000_000, Some(7)) };
+    let mut host = HostInterface::new(0, None, vec![end]);
+    let mut wiring = wiring();
+    host.receive(&feedback(7, 0), 0, &mut exit(&mut wiring, Nanos::ZERO));
+    assert_eq!(run(&mut host, &mut wiring, 1000), []);
+    assert_eq!(host.ends[0].dropped(), 100 - 11, "all that may be sent comes to the host at once");
+    host.receive(&feedback(7, -64 * 1_000_000), 0, &mut exit(&mut wiring, Nanos(2000)));
+    assert_eq!(run(&mut host, &mut wiring, 2250), [(2000, 1), (2100, 1), (2200, 1)], "-1 + 11 a microsecond");
+    host.receive(&feedback(7, -64 * 8_000_000), 0, &mut exit(&mut wiring, Nanos(2250)));
+    assert_eq!(run(&mut host, &mut wiring, 1_000_000), [], "the 8 that are left do not exceed -8");
 }
