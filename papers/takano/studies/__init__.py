@@ -1,6 +1,6 @@
-"""Studies beyond the paper, on its line: a study a file, but for `hosts`, which has five."""
+"""Studies beyond the paper, on its line."""
 
-from papers.takano.studies import delays, flows, rivals, stability, tcps
+from papers.takano.studies import conditions, stability
 
-STUDIES = [stability.STUDY, delays.STUDY, flows.STUDY, tcps.STUDY, rivals.STUDY]
+STUDIES = [stability.STUDY, *conditions.STUDIES]
 """Those of `hosts` run only where they are named: they question the paper's conditions."""

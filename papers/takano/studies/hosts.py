@@ -62,25 +62,22 @@ SEEDS = {"1": 2, "3": 3, "4S": 2, "4": 2}
 
 def _runs(names: Sequence[str], quick: bool, seed: int) -> list[Run]:
     first = [
-        Run(_label(reading, case, control), case, control, seed=seed, **_differs(reading, control))
+        Run(_label(reading, case, control), case, control, seed=seed, **(differs if control == "dfc" else {}))
         for name in names
         for case in _cases(name, quick)
-        for reading in READINGS
+        for reading, (_, differs) in READINGS.items()
         for control in CONTROLS
     ]
-    seeds = {name: 1 if quick else SEEDS.get(name, 1) for name in names}
-    return [run for one in dict.fromkeys(first) for run in repeated(one, seeds[one.case.name])]
-
-
-def _differs(reading: str, control: Control) -> Mapping[str, Any]:
-    """What of the reading concerns a run: without control only whether hosts pace."""
-    _, differs = READINGS[reading]
-    return differs if control == "dfc" else {"paced": differs.get("paced", False)}
+    return [
+        run
+        for one in dict.fromkeys(first)
+        for run in repeated(one, 1 if quick else SEEDS.get(one.case.name, 1))
+    ]
 
 
 def _label(reading: str, case: Case, control: Control) -> str:
-    if control == "tcp":
-        reading = "paced" if _differs(reading, control)["paced"] else "shaped"
+    """Label of a run; TCP alone is the same with every reading."""
+    reading = "alone" if control == "tcp" else reading
     return label("hosts", reading, case.name, *filter(None, (case.vegas_gamma,)), control)
 
 

@@ -61,7 +61,15 @@ def control_findings(study: str, where: str, outcomes: Sequence[Outcome]) -> lis
     ]  # fmt: skip
 
 
-def alone_finding(study: str, where: str, outcomes: Sequence[Outcome]) -> Claim:
+def compared(study: str, where: str, runs: Sequence[Run]) -> list[Rule]:
+    """The rules for all of these runs: with control, and without it."""
+    return [
+        Rule(labels(runs, "dfc"), lambda *outcomes: control_findings(study, where, outcomes)),
+        Rule(labels(runs, "tcp"), lambda *outcomes: [_alone_finding(study, where, outcomes)]),
+    ]
+
+
+def _alone_finding(study: str, where: str, outcomes: Sequence[Outcome]) -> Claim:
     """The claim that packets are lost without control, after the background has joined."""
     least = min(outcome.dropped for outcome in outcomes)
     claim = f"TCP alone loses packets {where}"

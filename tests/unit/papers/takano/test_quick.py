@@ -28,8 +28,8 @@ def test_the_quick_reproduction(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert {"id", "figure", "claim", "paper", "measured", "unit", "holds", "note", "kind"} == claims[0].keys()
     held = {claim["id"] for claim in claims if claim["holds"]}
     assert {f"{case}-{name}" for case in ("2", "4S") for name in WITH_CONTROL} <= held
-    assert {f"study-{name}-dfc-no-loss" for name in ("delays", "flows", "tcps", "rivals")} <= held
-    assert {"study-stability-one-below", "study-stability-one-beyond", "study-rivals-xoff-no-loss"} <= held
+    assert {f"study-{name}-dfc-no-loss" for name in ("delays", "flows", "tcps")} <= held
+    assert {"study-stability-one-below", "study-stability-one-beyond"} <= held
     found = {claim["id"]: claim for claim in claims}
     assert found["2-tcp-loss"]["measured"] > 0
     assert found["2-tcp-loss"]["note"].startswith("in 2 of 2 runs, ")
@@ -37,12 +37,14 @@ def test_the_quick_reproduction(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert run["packet_hops"] > 50_000_000 and run["seed"] == 1
     assert {path.name for path in tmp_path.glob("*.png")} == {
         "figure-2.png",
+        "figure-3.png",
         "figure-7-scenario-2.png",
         "figure-14-scenario-4S.png",
         "study-stability.png",
     }
     assert {path.name for path in tmp_path.glob("*.csv")} == {
         "figure-2.csv",
+        "figure-3.csv",
         "scenario-2.csv",
         "scenario-4S.csv",
         *(f"{study.name}.csv" for study in STUDIES),
@@ -54,7 +56,7 @@ def test_the_quick_reproduction(tmp_path: Path, capsys: pytest.CaptureFixture[st
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--only", "scenario-9"], "scenario-9: unknown; there are figure-2, scenario-1, figure-6"),
+        (["--only", "scenario-9"], "scenario-9: unknown; there are figure-2, figure-3, scenario-1, figure-6"),
         (["--scenario", "2"], "unrecognized arguments: --scenario 2"),
         (["--only", "flows", "--jobs", "0"], "--jobs: '0' will not do; write a whole number from 1 on"),
     ],
