@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from groupflow import sim
+from groupflow.model.flow import FlowSettings
 from tests.support.p4.network import JSON, P4INFO
 
 TEXT = """
@@ -72,3 +73,21 @@ def test_routers_do_not_know_sessions() -> None:
     scenario = replace(tree("0"), kinds={"s1": "fifo", "s2": "p4"})
     with pytest.raises(sim.ScenarioError, match="routers do not know sessions"):
         sim.run(scenario)
+
+
+def test_a_stream_may_be_under_control_as_in_a_running_network() -> None:
+    """Two senders share the link to s2. Without control each paces by its own tree alone."""
+    base = tree("0")
+    (first,) = base.sessions
+    messages = sim.Messages(10**6, 10**7)
+    first = replace(first, size=0, sender_after_ns=10**8, messages=messages)
+    both = (first, replace(first, id=8, source="h2", destinations=("h1", "h3", "h4")))
+    control = FlowSettings(d="0.1", external=True, measure=False)
+    lost: list[int] = []
+    for settings in (None, control):
+        sessions = tuple(replace(session, control=settings) for session in both)
+        results = sim.run(replace(base, sessions=sessions, duration_ns=2 * 10**9))
+        lost.append(results.dropped(reason="queue_full"))
+    assert lost[0] > 100 and lost[1] < lost[0] / 20, lost
+    delivered = [results.flows[f"session{number}-h4"].delivered_bytes or 0 for number in (7, 8)]
+    assert min(delivered) > 0.9 * max(delivered) > 8 * 10**6, delivered

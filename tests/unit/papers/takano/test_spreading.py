@@ -12,6 +12,10 @@ from papers.takano import spreading
 from papers.takano.outcome import Outcome, run_one
 
 
+pytestmark = pytest.mark.slow
+"""the run takes a second or more"""
+
+
 @pytest.fixture(scope="module")
 def pile(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
     return run_one(spreading.RUN, tmp_path_factory.mktemp("figure-3") / "run")
