@@ -29,7 +29,6 @@ from papers.takano.plan import Run
 
 NANOSECONDS = 10**9
 ETHERNET_BYTES = 14
-AT_ONCE_BPS = 10**12
 UDP = 17
 HOST_QUEUE = 1_000_000
 """packets: a host keeps its TCP's packets until the link takes them"""
@@ -48,7 +47,7 @@ def scenario(run: Run) -> sim.Scenario:
                 destination=sink_host(number),
                 traffic=_traffic(case, source),
                 start_ns=round(source.start_s * NANOSECONDS),
-                stop_ns=_stop_ns(source),
+                stop_ns=None if math.isinf(source.stop_s) else round(source.stop_s * NANOSECONDS),
             )
             for number, source in enumerate(case.sources, 1)
         ),
@@ -59,7 +58,7 @@ def scenario(run: Run) -> sim.Scenario:
     if run.control != "dfc":
         return base
     controlled = sim.with_diffusion(base, control(run))
-    if any(source.packets for source in case.sources):
+    if any(source.udp_bps for source in case.sources):
         controlled = _as_the_target_s(controlled)
     flows = (replace(flow, backlog=_backlog(run, flow.name)) for flow in controlled.flows)
     return replace(controlled, flows=tuple(flows))
@@ -87,17 +86,9 @@ def sink_host(number: int) -> str:
 
 
 def _traffic(case: Case, source: Source) -> sim.TcpTraffic | sim.UdpTraffic:
-    if source.packets or case.tcp == "udp":
-        rate = AT_ONCE_BPS if source.packets else case.link_rates_bps[-1]
+    if rate := source.udp_bps or (case.link_rates_bps[-1] if case.tcp == "udp" else 0):
         return sim.UdpTraffic(rate, packet=PACKET_BYTES - ETHERNET_BYTES)
     return traffic(case)
-
-
-def _stop_ns(source: Source) -> int | None:
-    if source.packets:
-        seconds = (source.packets - 0.5) * 8 * PACKET_BYTES / AT_ONCE_BPS
-        return round((source.start_s + seconds) * NANOSECONDS)
-    return round(source.stop_s * NANOSECONDS) if math.isfinite(source.stop_s) else None
 
 
 def _as_the_target_s(scenario: sim.Scenario) -> sim.Scenario:
@@ -126,7 +117,7 @@ def control(run: Run) -> sim.Diffusion:
     return sim.Diffusion(
         d=Fraction(str(case.diffusion)),
         alpha=Fraction(str(case.alpha)),
-        flows=tuple(source.flow for source in case.sources if not source.packets),
+        flows=tuple(source.flow for source in case.sources if not source.udp_bps),
         packet_bytes=PACKET_BYTES,
         queue_packets=case.buffer,
         host_delay_ns=LINK_DELAY_NS if run.shaped else None,

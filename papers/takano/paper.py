@@ -21,8 +21,8 @@ class Source:
     node: int
     start_s: float
     stop_s: float = math.inf
-    packets: int = 0
-    """so many packets at once, which are the target's; 0: a flow of its own"""
+    udp_bps: int = 0
+    """the rate of UDP that waits in the target's queues; 0: a flow of its own"""
 
 
 @dataclass(frozen=True)

@@ -22,11 +22,12 @@ from groupflow.study.claims import Claim
 from groupflow.study.drawing import COLOURS, panel
 from groupflow.study.experiment import always
 from papers.takano.outcome import SIMULATION, Outcome, Outcomes
-from papers.takano.paper import CASES, LINK_DELAY_NS, Case, Source
+from papers.takano.paper import CASES, LINK_DELAY_NS, PACKET_BYTES, Case, Source
 from papers.takano.plan import Run
 
 NAME = "figure-3"
 NODE, PACKETS, START_S, SECONDS = 20, 300, 0.01, 0.03
+AT_ONCE_BPS = 10**12
 NORMAL = 0.05
 """largest difference between the distributions, summed up along the line, that are alike"""
 NEAR = 0.1
@@ -38,7 +39,8 @@ SHOWN = (2, 50, 100, 190)
 def case() -> Case:
     line = CASES["4L"]
     slow_end = (line.bandwidth_bps,) * (line.nodes - 2) + (line.bandwidth_bps // 2,)
-    pile = Source("pile", NODE, START_S, packets=PACKETS)
+    lasts_s = (PACKETS - 0.5) * 8 * PACKET_BYTES / AT_ONCE_BPS
+    pile = Source("pile", NODE, START_S, START_S + lasts_s, AT_ONCE_BPS)
     return replace(
         line, name=NAME, figure="Fig. 3", tcp="udp", rates_bps=slow_end, background_start_s=math.inf,
         joining=(pile,), seconds=SECONDS,

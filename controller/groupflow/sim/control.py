@@ -81,7 +81,7 @@ async def _serve(
         record = replace(session.record, salt=_SALT)
         controller.manager.sessions[group.id] = Session(record, session.members)
     work = [controller.run(), network.ended.wait(), *([follow(controller)] if follow else [])]
-    if scenario.controlled_sessions:
+    if any(group.control for group in scenario.sessions):
         work.append(_control_streams(controller, scenario, network.ended))
     tasks = [asyncio.create_task(each) for each in work]
     done, running = await asyncio.wait(tasks, return_when="FIRST_COMPLETED")
@@ -96,12 +96,13 @@ async def _control_streams(controller: Controller, scenario: Scenario, ended: as
     """Puts streams under diffusion-type flow control as soon as their senders have joined."""
     changed = asyncio.Event()
     controller.fabric.observers.append(lambda _: changed.set())
-    for group in scenario.controlled_sessions:
-        while not controller.manager.get(group.id).sources:
+    for group in scenario.sessions:
+        while group.control and not controller.manager.get(group.id).sources:
             changed.clear()
             await changed.wait()
-        settings = asdict(group.control) if group.control else {}
-        await controller.diffusion.install(FlowRequest(kind="session", session=group.id, **settings))
+        if group.control:
+            request = FlowRequest(kind="session", session=group.id, **asdict(group.control))
+            await controller.diffusion.install(request)
     await ended.wait()
 
 

@@ -12,7 +12,6 @@ from groupflow.model.fields import DELAY, FLAG, PACKETS, InFile, Range, Written
 from groupflow.model.topology import Host
 from groupflow.sim.model import (
     Flow,
-    FlowControl,
     Generator,
     QueueSetting,
     Scenario,
@@ -105,7 +104,8 @@ def with_diffusion(scenario: Scenario, control: Diffusion) -> Scenario:
         setups=setups,
         controlled=controlled,
         queues=queues,
-        flow_control=FlowControl(control.bound, control.pool),
+        bound=control.bound,
+        pool=control.pool,
         warnings=(*scenario.warnings, f"diffusion.d: {warning}") if warning else scenario.warnings,
     )
 

@@ -211,16 +211,6 @@ class Backlog:
 
 
 @dataclass(frozen=True)
-class FlowControl:
-    """How P4 switches share a port and its buffer among controlled flows."""
-
-    bound: bool = False
-    """whether a flow's share of a link bounds its rate, instead of being its weight only"""
-    pool: int | None = None
-    """most packets in all queues of a port together; None: each queue has its own bound only"""
-
-
-@dataclass(frozen=True)
 class Flow:
     """Traffic from one host to another."""
 
@@ -257,7 +247,8 @@ class GroupSession:
     """messages to send instead, without end"""
     control: FlowSettings | None = None
     """the diffusion-type flow control under which the controller puts the stream once its sender has joined,
-    as `flow create --session` does; `external`: the host shapes to the rate that it is told"""
+    as `flow create --session` does; `external`: the host shapes to the rate that it is told. Such sessions
+    have the numbers from 1 on as flows"""
 
     def member(self, host: str) -> str:
         """The name under which a member is measured."""
@@ -387,17 +378,15 @@ class Scenario:
     queues: Annotated[int, Range(1, 64)] = 8
     """queues of a port"""
     setups: Mapping[str, SwitchSetup] = field(default_factory=dict[str, SwitchSetup])
-    flow_control: FlowControl = FlowControl()
+    bound: bool = False
+    """whether a controlled flow's share of a link bounds its rate, instead of being its weight"""
+    pool: int | None = None
+    """most packets in all queues of a P4 switch's port together; None: each queue has its own bound only"""
     trace: Annotated[bool, FLAG] = False
     controlled: Mapping[str, "tuple[Part, ...]"] = field(default_factory=dict[str, "tuple[Part, ...]"])
     """flows under diffusion-type flow control, each with its switches' parts"""
     warnings: tuple[str, ...] = ()
     """settings that are allowed but likely not meant"""
-
-    @property
-    def controlled_sessions(self) -> tuple[GroupSession, ...]:
-        """The sessions whose streams are controlled flows, which have the numbers from 1 on in this order."""
-        return tuple(session for session in self.sessions if session.control)
 
     def kind(self, switch: str) -> Kind:
         return self.kinds.get(switch, "p4")

@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
+from itertools import count
 
 from groupflow.model.topology import CPU_PORT, DROP_PORT, End, Host, Link
 from groupflow.sim import bone, model
@@ -49,15 +50,7 @@ def _members(scenario: model.Scenario) -> list[dict[str, object]]:
     ports = Counter[str]()
     specs: list[dict[str, object]] = []
 
-    def add(
-        name: str,
-        host: str,
-        session: int,
-        token: str,
-        start_ns: int,
-        shaped_as: int | None = None,
-        **role: object,
-    ) -> None:
+    def add(name: str, host: str, session: int, token: str, start_ns: int, **role: object) -> None:
         specs.append(
             {
                 "name": name,
@@ -66,7 +59,6 @@ def _members(scenario: model.Scenario) -> list[dict[str, object]]:
                 "session": session,
                 "token": token,
                 "start_ns": start_ns,
-                "shaped_as": shaped_as,
                 "role": role,
             }
         )
@@ -75,8 +67,7 @@ def _members(scenario: model.Scenario) -> list[dict[str, object]]:
     for switch in scenario.topology.switches.values():
         if switch.agent is not None:
             add(f"cache-{switch.agent}", switch.agent, 0, "", 0, kind="cache", max_bytes=_CACHE_BYTES)
-    numbers = enumerate(scenario.controlled_sessions, 1)
-    shaped_as = {group.id: n for n, group in numbers if group.control and group.control.external}
+    numbers = count(1)
     for group in scenario.sessions:
         token = session_token(group.id)
         for host in group.destinations:
@@ -87,13 +78,15 @@ def _members(scenario: model.Scenario) -> list[dict[str, object]]:
             group.id,
             token,
             group.start_ns + group.sender_after_ns,
-            shaped_as.get(group.id),
             kind="sender",
             bytes=group.size,
             receivers=len(group.destinations),
             rate_bps=group.rate,
             messages=group.messages and _messages(group.messages),
         )
+        if group.control:
+            number = next(numbers)
+            specs[-1]["shaped_as"] = number if group.control.external else None
     return specs
 
 
@@ -116,7 +109,7 @@ def _switch(scenario: model.Scenario, name: str) -> dict[str, object]:
         "cpu_port": CPU_PORT,
         "drop_port": DROP_PORT,
         "queues": scenario.queues,
-        "flow_control": asdict(scenario.flow_control),
+        "flow_control": {"bound": scenario.bound, "pool": scenario.pool},
     }
 
 

@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
-use groupflow_transport::fanout::Mode;
 use groupflow_switch::core::FlowControl;
+use groupflow_transport::fanout::Mode;
 use serde::Deserialize;
 
 use crate::loss::LossSpec;
@@ -15,7 +15,9 @@ mod bone;
 mod traffic;
 
 pub use bone::{BoneRole, BoneSpec};
-pub use traffic::{Arrivals, BacklogSpec, FlowSpec, MessagesSpec, Sizes, SourceSpec, TcpProfile, TcpSpec, UdpSpec};
+pub use traffic::{
+    Arrivals, BacklogSpec, FlowSpec, MessagesSpec, Sizes, SourceSpec, TcpProfile, TcpSpec, UdpSpec,
+};
 
 /// A network, its traffic and its measurements.
 #[derive(Debug, Clone, PartialEq, Deserialize)]

@@ -2,7 +2,7 @@
 
 use crate::common::{self, request, set_rate, Testbed};
 use groupflow_pipeline::Port;
-use groupflow_switch::core::{FlowControl, PacketRate, SwitchConfig};
+use groupflow_switch::core::{FlowControl, PacketRate};
 use groupflow_switch::p4rt::PipelineConfig;
 use groupflow_switch::proto::p4::v1::entity::Entity as Kinds;
 use groupflow_switch::proto::p4::v1::p4_data::Data;
@@ -365,9 +365,7 @@ proptest! {
 #[test]
 fn a_share_may_bound_the_rate_that_the_program_asks_for() {
     for (bound, sent) in [(false, 600), (true, 300)] {
-        let flow_control = FlowControl { bound, ..FlowControl::default() };
-        let config = SwitchConfig { priorities: 8, flow_control, ..common::switch_config(&[LINK]) };
-        let mut bed = Testbed::of(config);
+        let mut bed = Testbed::of_shared_queues(&[LINK], FlowControl { bound, ..FlowControl::default() });
         same_level(&mut bed, &[1, 2]);
         keep(&mut bed, &[2]);
         rate(&mut bed, 0, 1, 600);
@@ -381,9 +379,7 @@ fn a_share_may_bound_the_rate_that_the_program_asks_for() {
 #[test]
 fn queues_may_share_a_buffer() {
     for (pool, stored) in [(None, [5, 5]), (Some(7), [5, 2])] {
-        let flow_control = FlowControl { pool, ..FlowControl::default() };
-        let config = SwitchConfig { priorities: 8, flow_control, ..common::switch_config(&[]) };
-        let mut bed = Testbed::of(config);
+        let mut bed = Testbed::of_shared_queues(&[], FlowControl { pool, ..FlowControl::default() });
         for queue in [1, 2] {
             bed.switch.change_queue(Port(2), queue, &"pause,packets=5".parse().unwrap()).unwrap();
             send(&mut bed, 0, queue, 6);

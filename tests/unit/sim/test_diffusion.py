@@ -99,7 +99,7 @@ def test_a_file_may_ask_for_control(scenario: sim.Scenario) -> None:
     assert asked == sim.with_diffusion(scenario, CONTROL)
     assert asked.warnings == ()
     more = sim.parse(LINE + "diffusion: {d: 0.1, flows: [target, other], bound: true, pool: 60 packets}\n")
-    assert (more.flow_control.bound, more.flow_control.pool) == (True, 60)
+    assert (more.bound, more.pool) == (True, 60)
     unshaped = replace(CONTROL, host_delay_ns=None)
     lost = [
         sim.run(sim.with_diffusion(scenario, replace(unshaped, pool=pool))).dropped(reason="queue_full")

@@ -10,7 +10,8 @@ pub struct Backlog {
     spec: BacklogSpec,
     frames: FrameQueue,
     waiting: u32,
-    dropped: u64,
+    /// Packets that found no room.
+    pub dropped: u64,
 }
 
 impl Backlog {
@@ -27,11 +28,6 @@ impl Backlog {
     /// By how much the host exceeds the rate it is told, as D_0 n_0.
     pub fn surplus(&self) -> i64 {
         i64::from(self.spec.gain) * i64::from(self.waiting)
-    }
-
-    /// Packets that found no room.
-    pub fn dropped(&self) -> u64 {
-        self.dropped
     }
 
     /// Takes in a packet, or drops it.

@@ -96,7 +96,7 @@ impl FlowEnd {
 
     /// Frames that found no room before the interface.
     pub fn dropped(&self) -> u64 {
-        self.endpoint.dropped() + self.backlog.as_ref().map_or(0, Backlog::dropped)
+        self.endpoint.dropped() + self.backlog.as_ref().map_or(0, |backlog| backlog.dropped)
     }
 
     /// Writes the packet to send now, if there is one; returns the length of its tail.

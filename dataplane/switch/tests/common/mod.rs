@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use groupflow_base::Nanos;
 use groupflow_pipeline::Port;
-use groupflow_switch::core::{Emitted, SentFrame, Switch, SwitchConfig};
+use groupflow_switch::core::{Emitted, FlowControl, SentFrame, Switch, SwitchConfig};
 use groupflow_switch::p4rt::{
     encode, parse_p4info, Binding, ClientId, Code, PipelineConfig, Reaction, Runtime, Status,
 };
@@ -91,7 +91,11 @@ impl Testbed {
 
     /// With tests/programs/queues.p4 and 8 queues a port.
     pub fn of_queues(links: &[&str]) -> Testbed {
-        let config = SwitchConfig { priorities: 8, ..switch_config(links) };
+        Testbed::of_shared_queues(links, FlowControl::default())
+    }
+
+    pub fn of_shared_queues(links: &[&str], flow_control: FlowControl) -> Testbed {
+        let config = SwitchConfig { priorities: 8, flow_control, ..switch_config(links) };
         let mut testbed = Testbed::of(config);
         testbed.runtime.install(&mut testbed.switch, queues_config());
         testbed

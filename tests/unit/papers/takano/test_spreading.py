@@ -11,7 +11,6 @@ import pytest
 from papers.takano import spreading
 from papers.takano.outcome import Outcome, run_one
 
-
 pytestmark = pytest.mark.slow
 """the run takes a second or more"""
 
