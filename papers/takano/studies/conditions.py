@@ -1,8 +1,6 @@
 """Studies of the paper's claims on the control under other conditions, each beside runs without control.
 
-- `delays`: links of unequal delay. D_i = D / d_i (eq. 3), and r_i = D_i n_i+1 no longer holds exactly. D is
-  the paper's, and one near the limit of 1/3 for equal links with bounded rates (stability.py), where queues
-  must come to rest (`stability.SWINGS`).
+- `delays`: links of unequal delay. D_i = D / d_i (eq. 3), and r_i = D_i n_i+1 no longer holds exactly.
 - `flows`: three and more flows, which join one after another at different nodes: the last link must be used
   up to `NEAR`. Efficiency stays high "even if background traffic changes" (4.2) if the target gets all of
   the line while it is alone, and half beside the background, from `RECOVERED_TRIPS` round trips after each
@@ -28,12 +26,9 @@ from papers.takano.judge import Rule
 from papers.takano.outcome import Outcome
 from papers.takano.paper import CASES, Case, Source
 from papers.takano.plan import Run, repeated
-from papers.takano.studies.stability import SWINGS, relative_swing
 from papers.takano.studies.study import compared, label, labels, study
 
 LINKS = CASES["4S"].nodes - 1
-NEAR_LIMIT = 0.28
-"""D of the runs near the limit"""
 COUNTS = (3, 4, 6)
 """numbers of flows; a port has queues for six"""
 CHANGES = "changes"
@@ -64,11 +59,7 @@ def _delay_runs(quick: bool, seed: int) -> list[Run]:
         if quick and name not in ("alternating", "one long"):
             continue
         chosen = replace(case, name=name, delays_ns=tuple(1000 * delay for delay in delays_us))
-        key = name.replace(" ", "-")
-        runs += _alone_and_controlled("delays", key, chosen, seed)
-        if not quick:
-            near = replace(chosen, diffusion=NEAR_LIMIT)
-            runs.append(Run(label("delays", key, "limit"), near, "dfc", seed=seed))
+        runs += _alone_and_controlled("delays", name.replace(" ", "-"), chosen, seed)
     return runs
 
 
@@ -77,23 +68,8 @@ def _alone_and_controlled(name: str, key: str | int, case: Case, seed: int) -> l
     return [Run(label(name, key, control), case, control, seed=seed) for control in controls]
 
 
-def _near_the_limit(*outcomes: Outcome) -> list[Claim]:
-    swings = {outcome.case.name: relative_swing(outcome) for outcome in outcomes}
-    worst = max(swings.values())
-    note = f"at most {SWINGS:g} of a link's packets in each; " + ", ".join(
-        f"{name} {s:.2f}" for name, s in swings.items()
-    )
-    claim = f"with D = {NEAR_LIMIT:g}, stable for equal links, queues come to rest whatever the links' delays"
-    return [finding("delays", "limit-rest", claim, worst, "largest swing", worst <= SWINGS, note)]
-
-
 def _delay_rules(runs: Sequence[Run]) -> list[Rule]:
-    near = labels([run for run in runs if run.case.diffusion == NEAR_LIMIT], "dfc")
-    usual = [run for run in runs if run.label not in near]
-    return [
-        *compared("delays", "whatever the links' delays", usual),
-        *([Rule(near, _near_the_limit)] if near else []),
-    ]
+    return compared("delays", "whatever the links' delays", runs)
 
 
 def case_with(count: int, apart_s: float) -> Case:
