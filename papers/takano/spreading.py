@@ -32,7 +32,7 @@ NORMAL = 0.05
 """largest difference between the distributions, summed up along the line, that are alike"""
 NEAR = 0.1
 """relative difference of the growth of the variance"""
-SHOWN = (2, 50, 100, 190)
+SHOWN = (25, 50, 100, 190)
 """link delays after the pile has come"""
 
 
@@ -110,7 +110,7 @@ def draw(path: Path, outcomes: Outcomes) -> None:
             pile = min(found, key=lambda each: abs(each.delays - after))
             axis.plot(nodes, pile.stored, ".", color=colour, label=f"after {after} link delays")
             axis.plot(nodes, pile.normal, color=colour, linewidth=0.8)
-        axis.set(title="Fig. 3: a pile, and normal distributions (lines)", ylim=(0, 60), xlabel="node")
+        axis.set(title="Fig. 3: a pile, and normal distributions (lines)", xlabel="node")
         axis.set_ylabel("packets stored")
 
 
