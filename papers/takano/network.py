@@ -18,18 +18,13 @@ from dataclasses import replace
 from fractions import Fraction
 
 from groupflow import sim
-from groupflow.control.diffusion.coefficients import UNITS
-from groupflow.control.diffusion.plan import Rule
 from groupflow.files.topology import read_form
-from groupflow.p4rt.entries import INSERT, Change, Key, action, encode
-from groupflow.p4rt.program import Program
 from groupflow.sim.model import VARIANTS, Backlog, Variant
 from papers.takano.paper import LINK_DELAY_NS, PACKET_BYTES, Case, Source
 from papers.takano.plan import Run
 
 NANOSECONDS = 10**9
 ETHERNET_BYTES = 14
-UDP = 17
 HOST_QUEUE = 1_000_000
 """packets: a host keeps its TCP's packets until the link takes them"""
 
@@ -59,7 +54,7 @@ def scenario(run: Run) -> sim.Scenario:
         return base
     controlled = sim.with_diffusion(base, control(run))
     if any(source.udp_bps for source in case.sources):
-        controlled = _as_the_target_s(controlled)
+        controlled = sim.with_udp_in(controlled, queue=1)
     flows = (replace(flow, backlog=_backlog(run, flow.name)) for flow in controlled.flows)
     return replace(controlled, flows=tuple(flows))
 
@@ -68,8 +63,8 @@ def _backlog(run: Run, flow: str) -> Backlog | None:
     """The host's own queue of a flow, by the run's reading of hosts."""
     if flow not in run.taking and run.host_queue is None:
         return None
-    gain = run.case.diffusion * NANOSECONDS / LINK_DELAY_NS * UNITS if flow in run.taking else 0
-    return Backlog(HOST_QUEUE if run.host_queue is None else run.host_queue, round(gain))
+    d = run.case.diffusion * NANOSECONDS / LINK_DELAY_NS if flow in run.taking else 0.0
+    return Backlog(HOST_QUEUE if run.host_queue is None else run.host_queue, d)
 
 
 def switch(number: int) -> str:
@@ -89,19 +84,6 @@ def _traffic(case: Case, source: Source) -> sim.TcpTraffic | sim.UdpTraffic:
     if rate := source.udp_bps or (case.link_rates_bps[-1] if case.tcp == "udp" else 0):
         return sim.UdpTraffic(rate, packet=PACKET_BYTES - ETHERNET_BYTES)
     return traffic(case)
-
-
-def _as_the_target_s(scenario: sim.Scenario) -> sim.Scenario:
-    """The scenario in which UDP of all hosts waits in the queues of the target, flow 1."""
-    program = Program.load(scenario.p4info, scenario.program)
-    key = Key("controlled_flows", Rule(protocol=UDP).match())
-    entry = encode(program, Change(INSERT, key, action("to_queue", queue=1)))
-    return replace(
-        scenario,
-        setups={
-            name: replace(setup, updates=(*setup.updates, entry)) for name, setup in scenario.setups.items()
-        },
-    )
 
 
 def traffic(case: Case) -> sim.TcpTraffic:

@@ -12,7 +12,7 @@ A scenario is a value; build one in Python, or change one with `dataclasses.repl
 from typing import TYPE_CHECKING
 
 from groupflow.sim.bone import Bone, BoneResult
-from groupflow.sim.diffusion import Diffusion, with_diffusion
+from groupflow.sim.diffusion import Diffusion, with_diffusion, with_udp_in
 from groupflow.sim.model import (
     AgentOptions,
     Arrivals,
@@ -41,7 +41,7 @@ __all__ = [
     "AgentOptions", "Arrivals", "Bone", "BoneResult", "Diffusion", "FifoOptions", "Flow", "Generator",
     "GilbertElliott", "GroupSession", "LinkExtra", "Messages", "Progress", "QueueSetting", "Results",
     "Scenario", "ScenarioError", "SplitSession", "SwitchSetup", "TcpTraffic", "Traced", "UdpTraffic",
-    "load", "parse", "run", "with_diffusion",
+    "load", "parse", "run", "with_diffusion", "with_udp_in",
 ]  # fmt: skip
 
 

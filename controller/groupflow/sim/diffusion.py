@@ -110,6 +110,21 @@ def with_diffusion(scenario: Scenario, control: Diffusion) -> Scenario:
     )
 
 
+def with_udp_in(scenario: Scenario, queue: int) -> Scenario:
+    """The scenario in which UDP of all hosts waits in this queue of each controlled switch."""
+    from groupflow.control.diffusion.plan import Rule
+    from groupflow.p4rt.entries import INSERT, Change, Key, action, encode
+    from groupflow.p4rt.program import Program
+
+    key = Key("controlled_flows", Rule(protocol=_UDP).match())
+    change = Change(INSERT, key, action("to_queue", queue=queue))
+    entry = encode(Program.load(scenario.p4info, scenario.program), change)
+    setups = {
+        name: replace(setup, updates=(*setup.updates, entry)) for name, setup in scenario.setups.items()
+    }
+    return replace(scenario, setups=setups)
+
+
 def _told(scenario: Scenario, names: Sequence[str]) -> Scenario:
     """The scenario with hosts and agents that shape the controlled flows they send."""
     number = {name: place for place, name in enumerate(names, 1)}

@@ -205,9 +205,9 @@ class Backlog:
 
     packets: int
     """its bound"""
-    gain: int = 0
-    """D_0 in 1/64 packet/s for each packet that waits, if the host takes part in diffusion-type flow control:
-    by so much it exceeds the rate that it is told (eq. 2)"""
+    d: float = 0.0
+    """D_0 = D / d_0 in 1/s, if the host takes part in diffusion-type flow control: by so much for each packet
+    that waits it exceeds the rate that it is told (eq. 2)"""
 
 
 @dataclass(frozen=True)

@@ -181,11 +181,15 @@ def _flows(flows: Sequence[model.Flow]) -> list[dict[str, object]]:
             "start_ns": flow.start_ns,
             "stop_ns": flow.stop_ns,
             "shaped_as": flow.shaped_as,
-            "backlog": flow.backlog and asdict(flow.backlog),
+            "backlog": flow.backlog and _backlog(flow.backlog),
         }
         | (_udp(flow.traffic) if isinstance(flow.traffic, model.UdpTraffic) else _tcp(flow.traffic))
         for flow in flows
     ]
+
+
+def _backlog(backlog: model.Backlog) -> dict[str, int]:
+    return {"packets": backlog.packets, "gain": round(64 * backlog.d)}  # rates are in 1/64 packet/s
 
 
 def _udp(traffic: model.UdpTraffic) -> dict[str, object]:
