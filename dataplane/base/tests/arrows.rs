@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 /// Each crate, from the bottom up, with the crates that it may import.
 const ARROWS: &[(&str, &[&str])] = &[
     ("base", &[]),
+    ("compiler", &[]),
     ("pipeline", &["base"]),
     ("switch", &["base", "pipeline"]),
     ("host", &["base"]),
@@ -20,12 +21,15 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("apps/tree", &["base", "transport", "host"]),
     ("gfagent", &["host", "group", "split", "gather", "bone", "shape", "tree"]),
     ("netsim", &["base", "pipeline", "switch", "transport", "session", "bone", "split"]),
-    ("bindings", &["base", "pipeline", "switch", "transport", "session", "bone", "split", "tree", "netsim"]),
+    (
+        "bindings",
+        &["base", "compiler", "pipeline", "switch", "transport", "session", "bone", "split", "tree", "netsim"],
+    ),
 ];
 
 /// Crates without I/O, besides all apps: the outside crates that they import compute, and neither wait nor ask
 /// the system.
-const PURE: &[&str] = &["base", "pipeline", "switch", "transport", "session", "netsim"];
+const PURE: &[&str] = &["base", "compiler", "pipeline", "switch", "transport", "session", "netsim"];
 const IO: &[&str] = &["hyper", "hyper-util", "nix", "rustls", "socket2", "tokio", "tokio-stream", "tonic"];
 
 /// A dependency in a manifest.

@@ -1,0 +1,170 @@
+//! Controls as graphs: tables, conditions, and tables without keys for statements between them.
+
+use std::collections::HashMap;
+
+use serde_json::{json, Value};
+
+use super::Writer;
+use crate::lower::ir::{Control, Label, Outcome, Statement, StatementKind};
+use crate::source::Span;
+
+/// The node that comes next; `None` at the end of the pipeline.
+type Next = Option<String>;
+
+/// A pipeline that is being made.
+#[derive(Default)]
+struct Graph {
+    tables: Vec<Value>,
+    conditionals: Vec<Value>,
+    labels: HashMap<Label, Next>,
+    /// What follows each table that is applied.
+    applied: HashMap<usize, Value>,
+    profiles: Vec<usize>,
+    nodes: usize,
+}
+
+impl Writer<'_> {
+    pub fn pipeline(&mut self, name: &str, id: usize, control: &Control) -> Value {
+        let mut graph = Graph::default();
+        let first = self.graph(&control.body, None, &mut graph);
+        let profiles: Vec<Value> = graph.profiles.iter().map(|&profile| self.profile(profile)).collect();
+        let mut value = json!({
+            "name": name, "id": id, "init_table": first, "tables": graph.tables, "action_profiles": profiles,
+            "conditionals": graph.conditionals,
+        });
+        self.place(&mut value, control.span.unwrap_or_default());
+        value
+    }
+
+    /// The first node of statements that `next` follows.
+    fn graph(&mut self, statements: &[Statement], next: Next, graph: &mut Graph) -> Next {
+        // Nothing behind a jump is reached.
+        let leaves = |one: &Statement| matches!(one.kind, StatementKind::Leave(_) | StatementKind::Exit);
+        let end = statements.iter().position(leaves).map_or(statements.len(), |place| place + 1);
+        let mut next = next;
+        let mut run: Vec<Statement> = Vec::new();
+        for statement in statements[..end].iter().rev() {
+            if matches!(statement.kind, StatementKind::Operation(_)) {
+                run.insert(0, statement.clone());
+                continue;
+            }
+            next = self.run(&mut run, next, graph);
+            next = match &statement.kind {
+                StatementKind::If(condition, then, otherwise) => {
+                    let yes = self.graph(then, next.clone(), graph);
+                    let no = self.graph(otherwise, next.clone(), graph);
+                    if yes == no {
+                        yes
+                    } else {
+                        Some(self.conditional(condition, yes, no, statement.span, graph))
+                    }
+                }
+                StatementKind::Labelled(label, inner) => {
+                    graph.labels.insert(*label, next.clone());
+                    self.graph(inner, next, graph)
+                }
+                StatementKind::Leave(label) => graph.labels.get(label).cloned().flatten(),
+                StatementKind::Exit => None,
+                StatementKind::Apply { table, then } => self.apply(*table, then, next, statement.span, graph),
+                StatementKind::Parse { .. } | StatementKind::Operation(_) | StatementKind::Again(..) => next,
+            };
+        }
+        self.run(&mut run, next, graph)
+    }
+
+    fn conditional(
+        &mut self, condition: &crate::lower::ir::Expr, yes: Next, no: Next, span: Span, graph: &mut Graph,
+    ) -> String {
+        graph.nodes += 1;
+        let name = format!("node_{}", graph.nodes);
+        let expression = self.condition(condition);
+        let mut value = json!({
+            "name": name, "id": graph.conditionals.len(), "expression": expression, "true_next": yes, "false_next": no,
+        });
+        self.place(&mut value, span);
+        graph.conditionals.push(value);
+        name
+    }
+
+    /// A table without keys whose action is a run of statements.
+    fn run(&mut self, run: &mut Vec<Statement>, next: Next, graph: &mut Graph) -> Next {
+        let statements = std::mem::take(run);
+        let Some(first) = statements.first() else { return next };
+        let span = first.span;
+        let file = &self.sources.file(span.file).path;
+        let stem = file.rsplit('/').next().and_then(|name| name.split('.').next()).unwrap_or("program");
+        let name = format!(
+            "{}{}_{}",
+            stem.trim_matches(['<', '>']),
+            self.sources.position(span).line,
+            self.actions.len()
+        );
+        let id = self.actions.len();
+        let primitives = self.primitives(&statements);
+        let mut action = json!({"name": name, "id": id, "runtime_data": [], "primitives": primitives});
+        self.place(&mut action, span);
+        self.actions.push(action);
+        let table = format!("tbl_{name}");
+        let mut value = json!({
+            "name": table, "id": graph.tables.len(), "key": [], "match_type": "exact", "type": "simple", "max_size": 1024,
+            "with_counters": false, "support_timeout": false, "direct_meters": null, "action_ids": [id],
+            "actions": [name], "base_default_next": next, "next_tables": {&*name: next},
+            "default_entry": {"action_id": id, "action_const": true, "action_data": [], "action_entry_const": true},
+        });
+        self.place(&mut value, span);
+        graph.tables.push(value);
+        Some(table)
+    }
+
+    fn apply(&mut self, id: usize, then: &Outcome, next: Next, span: Span, graph: &mut Graph) -> Next {
+        let mut following = json!({});
+        let base = match then {
+            Outcome::Same => {
+                for action in &self.program.tables[id].actions {
+                    following[&self.program.actions[action.action].name] = json!(next);
+                }
+                next
+            }
+            Outcome::Hit(hit, miss) => {
+                let yes = self.graph(hit, next.clone(), graph);
+                let no = self.graph(miss, next.clone(), graph);
+                following["__HIT__"] = json!(yes);
+                following["__MISS__"] = json!(no);
+                no
+            }
+            Outcome::Actions(by_action, rest) => {
+                let rest = self.graph(rest, next.clone(), graph);
+                for action in &self.program.tables[id].actions {
+                    let own = by_action.iter().find(|(one, _)| *one == action.action);
+                    let own = match own {
+                        Some((_, statements)) => self.graph(statements, next.clone(), graph),
+                        None => rest.clone(),
+                    };
+                    following[&self.program.actions[action.action].name] = json!(own);
+                }
+                rest
+            }
+        };
+        let after = json!([following, base]);
+        let name = self.program.tables[id].name.clone();
+        match graph.applied.get(&id) {
+            Some(known) if *known == after => return Some(name),
+            Some(_) => {
+                let message =
+                    format!("table `{name}` is applied at two places, and BMv2 knows one way on from it");
+                self.diagnostics.error(span, message);
+                return Some(name);
+            }
+            None => {}
+        }
+        graph.applied.insert(id, after);
+        let value = self.table(id, graph.tables.len(), following, base);
+        graph.tables.push(value);
+        if let Some(profile) = self.program.tables[id].profile {
+            if !graph.profiles.contains(&profile) {
+                graph.profiles.push(profile);
+            }
+        }
+        Some(name)
+    }
+}

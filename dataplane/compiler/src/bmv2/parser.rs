@@ -1,0 +1,260 @@
+//! Parser states: conditions and jumps in them become states of their own.
+
+use std::collections::HashMap;
+
+use num_bigint::BigInt;
+use serde_json::{json, Value};
+
+use super::Writer;
+use crate::lower::ir::{
+    Expr, FieldRef, HeaderRef, Label, Next, Operation, Pattern, State, Statement, StatementKind, UnionRef,
+};
+use crate::source::Span;
+
+/// A state of the target.
+#[derive(Default)]
+struct Block {
+    name: String,
+    operations: Vec<Value>,
+    key: Vec<Value>,
+    transitions: Vec<Value>,
+    span: Span,
+}
+
+/// The states that are being made. A state is known by its name.
+struct Blocks {
+    made: Vec<Block>,
+    labels: HashMap<Label, String>,
+    /// States that parsers lead back to: their statements are known later.
+    continued: HashMap<usize, (Vec<Statement>, usize)>,
+}
+
+impl Writer<'_> {
+    pub fn parser(&mut self) -> Value {
+        let program = self.program;
+        let mut blocks = Blocks { made: Vec::new(), labels: HashMap::new(), continued: HashMap::new() };
+        let no_match = program.states.iter().any(needs_no_match);
+        for (id, state) in program.states.iter().enumerate() {
+            if state.cases.is_empty() && state.body.is_empty() {
+                continue;
+            }
+            self.state(id, &state.body, id, &mut blocks);
+        }
+        while let Some(&id) = blocks.continued.keys().next() {
+            if let Some((rest, of)) = blocks.continued.remove(&id) {
+                self.state(id, &rest, of, &mut blocks);
+            }
+        }
+        if no_match {
+            blocks.made.push(self.no_match());
+        }
+        let states: Vec<Value> =
+            blocks.made.iter().enumerate().map(|(id, block)| self.block(id, block)).collect();
+        let first = &program.states[program.first].name;
+        json!({"name": "parser", "id": 0, "init_state": first, "parse_states": states})
+    }
+
+    fn state(&mut self, id: usize, body: &[Statement], of: usize, blocks: &mut Blocks) {
+        let state = &self.program.states[id];
+        let block = Block { name: state.name.clone(), span: state.span, ..Block::default() };
+        let last = self.statements(body, block, of, blocks);
+        if let Some(mut last) = last {
+            self.transitions(of, &mut last);
+            blocks.made.push(last);
+        }
+    }
+
+    /// Adds statements to a state; the state in which they end, unless they leave it.
+    fn statements(
+        &mut self, statements: &[Statement], mut block: Block, of: usize, blocks: &mut Blocks,
+    ) -> Option<Block> {
+        for (place, statement) in statements.iter().enumerate() {
+            match &statement.kind {
+                StatementKind::Operation(operation) => {
+                    let operation = self.operation(operation, statement.span);
+                    block.operations.push(operation);
+                }
+                StatementKind::Labelled(label, inner) => {
+                    if !leaves(inner) {
+                        block = self.statements(inner, block, of, blocks)?;
+                        continue;
+                    }
+                    let after = self.fresh(blocks, "joined");
+                    blocks.labels.insert(*label, after.clone());
+                    if let Some(mut end) = self.statements(inner, block, of, blocks) {
+                        end.transitions = vec![always(&after)];
+                        blocks.made.push(end);
+                    }
+                    block = Block { name: after, span: statement.span, ..Block::default() };
+                }
+                StatementKind::Leave(label) => {
+                    let to = blocks.labels.get(label).cloned().unwrap_or_default();
+                    block.transitions = vec![always(&to)];
+                    blocks.made.push(block);
+                    return None;
+                }
+                StatementKind::If(condition, then, otherwise) => {
+                    let (yes, no) = (self.fresh(blocks, "then"), self.fresh(blocks, "otherwise"));
+                    let after = self.fresh(blocks, "joined");
+                    self.branch(condition, &yes, &no, &mut block);
+                    blocks.made.push(block);
+                    for (name, inner) in [(yes, then), (no, otherwise)] {
+                        let branch = Block { name, span: statement.span, ..Block::default() };
+                        if let Some(mut end) = self.statements(inner, branch, of, blocks) {
+                            end.transitions = vec![always(&after)];
+                            blocks.made.push(end);
+                        }
+                    }
+                    block = Block { name: after, span: statement.span, ..Block::default() };
+                }
+                StatementKind::Parse { start, accept } => {
+                    block.transitions = vec![always(&self.program.states[*start].name)];
+                    blocks.made.push(block);
+                    blocks.continued.insert(*accept, (statements[place + 1..].to_vec(), of));
+                    return None;
+                }
+                StatementKind::Exit | StatementKind::Apply { .. } | StatementKind::Again(..) => {
+                    self.diagnostics.error(statement.span, "a parser applies no tables");
+                }
+            }
+        }
+        Some(block)
+    }
+
+    fn fresh(&self, blocks: &mut Blocks, kind: &str) -> String {
+        let number = blocks.labels.len() + blocks.made.len();
+        let name = format!("{kind}_{number}_{}", blocks.continued.len());
+        blocks.labels.insert(Label::MAX - blocks.labels.len(), name.clone());
+        name
+    }
+
+    /// Chooses by a condition: its value goes to a field that the transition compares.
+    fn branch(&mut self, condition: &Expr, yes: &str, no: &str, block: &mut Block) {
+        let header = &self.program.header_types[0];
+        let field = header.fields.iter().position(|field| field.name == "condition").unwrap_or(0);
+        let place = FieldRef { header: HeaderRef::Fixed(0), field };
+        let value = Expr::FromBool(Box::new(condition.clone()));
+        block.operations.push(self.operation(&Operation::Assign(place.clone(), value), Span::default()));
+        block.key = vec![self.field(&place)];
+        block.transitions =
+            vec![json!({"type": "hexstr", "value": "0x01", "mask": null, "next_state": yes}), always(no)];
+    }
+
+    fn operation(&mut self, operation: &Operation, span: Span) -> Value {
+        let mut made = match operation {
+            Operation::Extract(header) => {
+                json!({"op": "extract", "parameters": [self.extracted(header, span)]})
+            }
+            Operation::ExtractVarbit(header, bits) => {
+                let bits = json!({"type": "expression", "value": self.expression(bits)});
+                json!({"op": "extract_VL", "parameters": [self.extracted(header, span), bits]})
+            }
+            Operation::Advance(bits) => json!({"op": "advance", "parameters": [self.parameter(bits)]}),
+            Operation::Verify(check, error) => {
+                let check = self.condition(check);
+                let error = json!({"type": "expression", "value": self.expression(error)});
+                json!({"op": "verify", "parameters": [check, error]})
+            }
+            Operation::Assign(field, value) => {
+                json!({"op": "set", "parameters": [self.field(field), self.parameter(value)]})
+            }
+            other => json!({"op": "primitive", "parameters": [self.primitive(other, span)]}),
+        };
+        self.place(&mut made, span);
+        made
+    }
+
+    fn extracted(&mut self, header: &HeaderRef, span: Span) -> Value {
+        match header {
+            HeaderRef::Fixed(id) => json!({"type": "regular", "value": self.program.headers[*id].name}),
+            HeaderRef::Next(stack) => json!({"type": "stack", "value": self.program.stacks[*stack].name}),
+            HeaderRef::Member(UnionRef::Next(stack), member) => {
+                let stack = &self.program.union_stacks[*stack];
+                let name = &self.program.unions[stack.unions[0]].members[*member].0;
+                json!({"type": "union_stack", "value": [stack.name, &**name]})
+            }
+            _ => {
+                self.diagnostics.error(span, "a parser extracts headers and the next element of stacks");
+                Value::Null
+            }
+        }
+    }
+
+    fn transitions(&mut self, of: usize, block: &mut Block) {
+        let program = self.program;
+        let state = &program.states[of];
+        block.key = state.key.iter().map(|(value, _)| self.parameter(value)).collect();
+        for case in &state.cases {
+            let next = match case.next {
+                Next::State(id) => json!(program.states[id].name),
+                Next::Accept | Next::Reject => Value::Null,
+            };
+            block.transitions.push(match &case.pattern {
+                Pattern::Any => json!({"type": "default", "value": null, "mask": null, "next_state": next}),
+                Pattern::ValueSet(set) => {
+                    json!({"type": "parse_vset", "value": program.value_sets[*set].name, "mask": null, "next_state": next})
+                }
+                Pattern::Bits(parts) => {
+                    let widths = state.key.iter().map(|(_, width)| *width);
+                    let (values, masks): (Vec<BigInt>, Vec<BigInt>) = parts.iter().cloned().unzip();
+                    let whole = parts.iter().zip(widths.clone()).all(|((_, mask), width)| *mask == ones(width));
+                    let mask = if whole { Value::Null } else { json!(bytes(&masks, widths.clone())) };
+                    json!({"type": "hexstr", "value": bytes(&values, widths), "mask": mask, "next_state": next})
+                }
+            });
+            if matches!(case.pattern, Pattern::Any) {
+                return;
+            }
+        }
+        block.transitions.push(always("noMatch"));
+    }
+
+    /// The end of packets that no case of a `select` takes.
+    fn no_match(&mut self) -> Block {
+        let error = self.program.errors.iter().position(|name| &**name == "NoMatch").unwrap_or(0);
+        let verify = Operation::Verify(Expr::Bool(false), Expr::Number(error.into()));
+        let operations = vec![self.operation(&verify, Span::default())];
+        let transitions = vec![json!({"type": "default", "value": null, "mask": null, "next_state": null})];
+        Block { name: "noMatch".to_owned(), operations, transitions, ..Block::default() }
+    }
+
+    fn block(&self, id: usize, block: &Block) -> Value {
+        let mut value = json!({
+            "name": block.name, "id": id, "parser_ops": block.operations, "transition_key": block.key,
+            "transitions": block.transitions,
+        });
+        self.place(&mut value, block.span);
+        value
+    }
+}
+
+fn needs_no_match(state: &State) -> bool {
+    !state.key.is_empty() && !state.cases.iter().any(|case| matches!(case.pattern, Pattern::Any))
+}
+
+fn leaves(statements: &[Statement]) -> bool {
+    statements.iter().any(|statement| match &statement.kind {
+        StatementKind::Leave(_) => true,
+        StatementKind::If(_, then, otherwise) => leaves(then) || leaves(otherwise),
+        StatementKind::Labelled(_, inner) => leaves(inner),
+        _ => false,
+    })
+}
+
+fn always(next: &str) -> Value {
+    json!({"type": "default", "value": null, "mask": null, "next_state": next})
+}
+
+fn ones(width: u32) -> BigInt {
+    (BigInt::from(1) << width) - 1
+}
+
+/// The parts of a key one after the other, each of whole bytes.
+fn bytes(values: &[BigInt], widths: impl Iterator<Item = u32>) -> String {
+    let mut text = "0x".to_owned();
+    for (value, width) in values.iter().zip(widths) {
+        let digits = 2 * width.div_ceil(8) as usize;
+        text += &format!("{value:0>digits$x}");
+    }
+    text
+}

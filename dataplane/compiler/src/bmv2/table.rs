@@ -1,0 +1,112 @@
+//! Tables with their keys and entries.
+
+use num_bigint::BigInt;
+use serde_json::{json, Value};
+
+use super::{hex, Writer};
+use crate::lower::ir::{ActionCall, Entry, Expr, HeaderRef, Key, Match, Table};
+
+impl Writer<'_> {
+    pub fn table(&mut self, id: usize, number: usize, following: Value, base: Option<String>) -> Value {
+        let program = self.program;
+        let table = &program.tables[id];
+        let keys: Vec<&Key> = table.keys.iter().filter(|key| &*key.kind != "selector").collect();
+        let key: Vec<Value> = keys.iter().map(|key| self.key(key)).collect();
+        let has = |kinds: &[&str]| keys.iter().any(|key| kinds.contains(&&*key.kind));
+        let match_type = match () {
+            () if has(&["range"]) => "range",
+            () if has(&["ternary", "optional"]) => "ternary",
+            () if has(&["lpm"]) => "lpm",
+            () => "exact",
+        };
+        let ids: Vec<usize> = table.actions.iter().map(|one| one.action).collect();
+        let names: Vec<&str> = table.actions.iter().map(|one| &*program.actions[one.action].name).collect();
+        let meter = table.meter.filter(|&meter| program.arrays[meter].result.is_some());
+        let meter = meter.map(|meter| &*program.arrays[meter].name);
+        let mut value = json!({
+            "name": table.name, "id": number, "key": key, "match_type": match_type, "type": "simple",
+            "max_size": table.size, "with_counters": table.counter.is_some(), "support_timeout": table.idle_timeout,
+            "direct_meters": meter, "action_ids": ids, "actions": names, "base_default_next": base,
+            "next_tables": following,
+        });
+        if let Some(profile) = table.profile {
+            let profile = &program.profiles[profile];
+            value["type"] = json!(if profile.selector.is_some() { "indirect_ws" } else { "indirect" });
+            value["action_profile"] = json!(profile.name);
+        } else if let Some(default) = &table.default {
+            let mut entry = self.call(default);
+            entry["action_const"] = json!(table.constant_default);
+            entry["action_entry_const"] = json!(table.constant_default);
+            value["default_entry"] = entry;
+        }
+        if let Some(entries) = &table.entries {
+            let made: Vec<Value> =
+                entries.iter().enumerate().map(|(place, entry)| self.entry(table, place, entry)).collect();
+            value["entries"] = made.into();
+        }
+        self.place(&mut value, table.span);
+        value
+    }
+
+    fn key(&mut self, key: &Key) -> Value {
+        let target = match &key.value {
+            Expr::Field(field) => self.names(field),
+            Expr::Valid(HeaderRef::Fixed(header)) => json!([self.program.headers[*header].name, "$valid$"]),
+            _ => Value::Null,
+        };
+        // BMv2 knows no optional fields: a mask without bits leaves one out.
+        let kind = if &*key.kind == "optional" { "ternary" } else { &*key.kind };
+        json!({"match_type": kind, "name": key.name, "target": target, "mask": null})
+    }
+
+    fn call(&self, call: &ActionCall) -> Value {
+        let data: Vec<String> = call.arguments.iter().map(hex).collect();
+        json!({"action_id": call.action, "action_data": data})
+    }
+
+    fn entry(&mut self, table: &Table, place: usize, entry: &Entry) -> Value {
+        let keys = table.keys.iter().zip(&entry.keys).filter(|(key, _)| &*key.kind != "selector");
+        let made: Vec<Value> = keys.map(|(key, one)| match_of(key, one)).collect();
+        // The first entry wins; BMv2's least priority does.
+        let priority = entry.annotated_priority.unwrap_or(place as u64 + 1);
+        let mut value =
+            json!({"match_key": made, "action_entry": self.call(&entry.call), "priority": priority});
+        self.place(&mut value, entry.span);
+        value
+    }
+
+    pub fn profile(&mut self, id: usize) -> Value {
+        let profile = &self.program.profiles[id];
+        let mut value = json!({"name": profile.name, "id": id, "max_size": profile.size});
+        if let Some((algorithm, input)) = &profile.selector {
+            let input: Vec<Value> = input.iter().map(|one| self.parameter(one)).collect();
+            value["selector"] = json!({"algo": &**algorithm, "input": input});
+        }
+        self.place(&mut value, profile.span);
+        value
+    }
+}
+
+/// A key of an entry, as long as its field.
+fn match_of(key: &Key, one: &Match) -> Value {
+    let width = key.of.width().unwrap_or(32);
+    let ones: BigInt = (BigInt::from(1) << width) - 1;
+    let text = |number: &BigInt| {
+        let bits = if *number < BigInt::from(0) { number & &ones } else { number.clone() };
+        format!("0x{bits:0>digits$x}", digits = 2 * width.div_ceil(8) as usize)
+    };
+    match one {
+        Match::Exact(number) => json!({"match_type": "exact", "key": text(number)}),
+        Match::Ternary(number, mask) => {
+            json!({"match_type": "ternary", "key": text(&(number & mask)), "mask": text(mask)})
+        }
+        Match::Prefix(number, length) => {
+            json!({"match_type": "lpm", "key": text(number), "prefix_length": length})
+        }
+        Match::Range(low, high) => json!({"match_type": "range", "start": text(low), "end": text(high)}),
+        Match::Any if &*key.kind == "range" => {
+            json!({"match_type": "range", "start": text(&0.into()), "end": text(&ones)})
+        }
+        Match::Any => json!({"match_type": &*key.kind, "key": text(&0.into())}),
+    }
+}

@@ -1,0 +1,197 @@
+//! Values that the compiler knows, and their arithmetic (P4_16 specification, section 8).
+
+use num_bigint::{BigInt, Sign};
+
+use super::types::Type;
+use crate::source::Name;
+use crate::syntax::tree::{Binary, Unary};
+
+/// The widest shift and value that are computed: larger ones would only use memory.
+const WIDEST: u32 = 1 << 17;
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Value {
+    Bool(bool),
+    /// A number of any type.
+    Number(BigInt),
+    String(Name),
+    /// A member of an enum without values, of `error` or of `match_kind`.
+    Member(Name),
+    /// Of a tuple, list or array.
+    List(Vec<Value>),
+    Record(Vec<(Name, Value)>),
+    /// `{#}`
+    Invalid,
+}
+
+impl Value {
+    #[must_use]
+    pub fn number(&self) -> Option<&BigInt> {
+        match self {
+            Value::Number(number) => Some(number),
+            _ => None,
+        }
+    }
+
+    #[must_use]
+    pub fn truth(&self) -> Option<bool> {
+        match self {
+            Value::Bool(truth) => Some(*truth),
+            _ => None,
+        }
+    }
+}
+
+/// The number as one of a type: without the bits that it does not have. As it is for types without a width.
+#[must_use]
+pub fn wrap(number: &BigInt, of: &Type) -> BigInt {
+    let Type::Bits { width, signed } = of.underlying() else { return number.clone() };
+    if *width == 0 {
+        return BigInt::from(0);
+    }
+    let range = BigInt::from(1) << *width;
+    let low = ((number % &range) + &range) % &range;
+    if *signed && low.bit(u64::from(*width) - 1) {
+        low - range
+    } else {
+        low
+    }
+}
+
+/// Whether a number is a value of a type.
+#[must_use]
+pub fn fits(number: &BigInt, of: &Type) -> bool {
+    wrap(number, of) == *number
+}
+
+/// The reason why values have no result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoResult {
+    DivisionByZero,
+    DivisionOfNegative,
+    NegativeShift,
+    TooWide,
+    /// The values are not of the operator's types.
+    Types,
+}
+
+impl NoResult {
+    #[must_use]
+    pub fn message(self) -> &'static str {
+        match self {
+            NoResult::DivisionByZero => "division by zero",
+            NoResult::DivisionOfNegative => "`/` and `%` are for numbers that are not negative",
+            NoResult::NegativeShift => "a shift by a negative number of bits",
+            NoResult::TooWide => "this number has too many bits",
+            NoResult::Types => "this operator does not take these values",
+        }
+    }
+}
+
+/// The result of an operator of one side; `of` is the type of the result.
+pub fn unary(operator: Unary, value: &Value, of: &Type) -> Result<Value, NoResult> {
+    Ok(match (operator, value) {
+        (Unary::Not, Value::Bool(truth)) => Value::Bool(!truth),
+        (Unary::Minus, Value::Number(number)) => Value::Number(wrap(&-number, of)),
+        (Unary::Plus, Value::Number(number)) => Value::Number(number.clone()),
+        (Unary::Complement, Value::Number(number)) => Value::Number(wrap(&!number, of)),
+        _ => return Err(NoResult::Types),
+    })
+}
+
+/// The result of an operator of two sides; `left_type` and `right_type` are the types of the sides.
+pub fn binary(
+    operator: Binary, (left, left_type): (&Value, &Type), (right, right_type): (&Value, &Type),
+) -> Result<Value, NoResult> {
+    let truth = |truth| Ok(Value::Bool(truth));
+    match (operator, left, right) {
+        (Binary::Equal, left, right) => return truth(left == right),
+        (Binary::NotEqual, left, right) => return truth(left != right),
+        (Binary::And, Value::Bool(left), Value::Bool(right)) => return truth(*left && *right),
+        (Binary::Or, Value::Bool(left), Value::Bool(right)) => return truth(*left || *right),
+        _ => {}
+    }
+    let (Value::Number(left), Value::Number(right)) = (left, right) else { return Err(NoResult::Types) };
+    let number = match operator {
+        Binary::Less => return truth(left < right),
+        Binary::LessOrEqual => return truth(left <= right),
+        Binary::Greater => return truth(left > right),
+        Binary::GreaterOrEqual => return truth(left >= right),
+        Binary::Add => left + right,
+        Binary::Subtract => left - right,
+        Binary::Multiply if left.bits() + right.bits() > u64::from(WIDEST) => return Err(NoResult::TooWide),
+        Binary::Multiply => left * right,
+        Binary::Divide | Binary::Modulo => return divide(operator, left, right),
+        Binary::AddSaturating => saturate(left + right, left_type),
+        Binary::SubtractSaturating => saturate(left - right, left_type),
+        Binary::BitAnd => left & right,
+        Binary::BitOr => left | right,
+        Binary::BitXor => left ^ right,
+        Binary::ShiftLeft | Binary::ShiftRight => shift(operator, left, right, left_type)?,
+        Binary::Concatenate => {
+            let width = right_type.width().ok_or(NoResult::Types)?;
+            (wrap(left, &unsigned(left_type)) << width) | wrap(right, &unsigned(right_type))
+        }
+        _ => return Err(NoResult::Types),
+    };
+    let of =
+        if operator == Binary::Concatenate { concatenated(left_type, right_type) } else { left_type.clone() };
+    Ok(Value::Number(wrap(&number, &of)))
+}
+
+fn divide(operator: Binary, left: &BigInt, right: &BigInt) -> Result<Value, NoResult> {
+    if right.sign() == Sign::NoSign {
+        return Err(NoResult::DivisionByZero);
+    }
+    if left.sign() == Sign::Minus || right.sign() == Sign::Minus {
+        return Err(NoResult::DivisionOfNegative);
+    }
+    Ok(Value::Number(if operator == Binary::Divide { left / right } else { left % right }))
+}
+
+fn shift(operator: Binary, left: &BigInt, right: &BigInt, of: &Type) -> Result<BigInt, NoResult> {
+    if right.sign() == Sign::Minus {
+        return Err(NoResult::NegativeShift);
+    }
+    let bits = u32::try_from(right).unwrap_or(u32::MAX);
+    if operator == Binary::ShiftRight {
+        return Ok(left >> bits.min(WIDEST));
+    }
+    match of.width() {
+        Some(width) if bits >= width => Ok(BigInt::from(0)),
+        None if bits > WIDEST => Err(NoResult::TooWide),
+        _ => Ok(left << bits),
+    }
+}
+
+fn unsigned(of: &Type) -> Type {
+    Type::bits(of.width().unwrap_or(0))
+}
+
+/// The type of `left ++ right`: as wide as both, signed if the left is.
+#[must_use]
+pub fn concatenated(left: &Type, right: &Type) -> Type {
+    let signed = matches!(left.underlying(), Type::Bits { signed: true, .. });
+    let width = left.width().unwrap_or(0).saturating_add(right.width().unwrap_or(0));
+    Type::Bits { width, signed }
+}
+
+/// The number, or the nearest that the type has.
+fn saturate(number: BigInt, of: &Type) -> BigInt {
+    let (low, high) = range(of);
+    number.clamp(low, high)
+}
+
+/// The least and the greatest number of a type with a width.
+#[must_use]
+pub fn range(of: &Type) -> (BigInt, BigInt) {
+    match of.underlying() {
+        Type::Bits { width: 0, .. } => (BigInt::from(0), BigInt::from(0)),
+        Type::Bits { width, signed: true } => {
+            let half = BigInt::from(1) << (width - 1);
+            (-half.clone(), half - 1)
+        }
+        Type::Bits { width, .. } => (BigInt::from(0), (BigInt::from(1) << *width) - 1),
+        _ => (BigInt::from(0), BigInt::from(1)),
+    }
+}

@@ -1,0 +1,235 @@
+//! From names to what they mean: each name its declaration, each expression its type, each constant its value.
+//!
+//! The checker goes through the program once, in order: P4 declares before it uses. What it finds out is in [`Facts`];
+//! the program stays as it is written.
+
+mod annotation;
+mod call;
+pub mod constant;
+mod declaration;
+mod expression;
+pub mod infer;
+mod instance;
+pub mod literal;
+mod member;
+mod method;
+pub mod operator;
+mod parser;
+pub mod scope;
+mod signature;
+mod statement;
+pub mod table;
+mod type_declaration;
+mod type_reference;
+pub mod types;
+mod unused;
+mod validity;
+
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::source::{nearest, Blocks, Name, Span};
+use crate::syntax::tree::{Declaration, NodeId};
+use constant::Value;
+use infer::Inference;
+use scope::{Entity, Found, Function, Signature};
+use types::{ObjectId, Type, TypeParameter};
+
+/// What the checker found out about a program.
+#[derive(Default)]
+pub struct Facts<'t> {
+    pub objects: Vec<Object<'t>>,
+    /// The types of expressions, and those that written types are.
+    pub types: HashMap<NodeId, Type>,
+    /// The types to which expressions are converted without a cast.
+    pub conversions: HashMap<NodeId, Type>,
+    /// The values of expressions that the compiler knows.
+    pub values: HashMap<NodeId, Value>,
+    pub calls: HashMap<NodeId, Call<'t>>,
+    /// Members of `error`, in order.
+    pub errors: Vec<Name>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ObjectKind {
+    Extern,
+    Parser,
+    Control,
+    ParserType,
+    ControlType,
+    Package,
+}
+
+/// An extern, parser, control or package.
+pub struct Object<'t> {
+    pub declaration: &'t Declaration,
+    pub kind: ObjectKind,
+    pub type_parameters: Vec<TypeParameter>,
+    pub constructors: Vec<Signature>,
+    /// `apply` of parsers and controls; the methods of externs.
+    pub methods: Vec<Method>,
+}
+
+pub struct Method {
+    pub name: Name,
+    pub signature: Signature,
+    pub is_abstract: bool,
+    /// Whether each instance has a body of it.
+    pub is_required: bool,
+}
+
+impl Method {
+    /// The method of parsers and controls.
+    fn apply(signature: Signature) -> Self {
+        Self { name: "apply".into(), signature, is_abstract: false, is_required: false }
+    }
+}
+
+/// What is called, and how.
+#[derive(Clone)]
+pub struct Call<'t> {
+    pub target: Target<'t>,
+    /// The types of the type parameters of what is called.
+    pub types: Vec<Type>,
+    /// For each parameter the argument that belongs to it; `None` if it is left out.
+    pub arguments: Vec<Option<usize>>,
+}
+
+#[derive(Clone)]
+pub enum Target<'t> {
+    Function(Rc<Function<'t>>),
+    Action(Rc<Function<'t>>),
+    /// A method of an object, by its number.
+    Method(ObjectId, usize),
+    Constructor(ObjectId, usize),
+    Table(&'t Declaration),
+    /// `isValid` and other methods of headers, stacks and types.
+    Builtin(Name),
+}
+
+/// Where a statement stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    Outside,
+    Parser,
+    Control,
+    Action,
+    /// A function with the type that it returns.
+    Function(Type),
+}
+
+/// Checks a program.
+pub fn check<'t>(program: &'t [Declaration], diagnostics: &mut Diagnostics) -> Facts<'t> {
+    let mut checker = Checker {
+        diagnostics,
+        scopes: Blocks::default(),
+        inference: Inference::default(),
+        facts: Facts::default(),
+        match_kinds: Vec::new(),
+        parameters: 0,
+        place: Place::Outside,
+        loops: 0,
+        in_initializer: false,
+        unknown: HashSet::new(),
+        control_names: HashMap::new(),
+    };
+    for declaration in program {
+        checker.declaration(declaration);
+    }
+    let Checker { mut facts, inference, .. } = checker;
+    for of in facts.types.values_mut().chain(facts.conversions.values_mut()) {
+        *of = inference.resolve(of);
+    }
+    for call in facts.calls.values_mut() {
+        for of in &mut call.types {
+            *of = inference.resolve(of);
+        }
+    }
+    facts
+}
+
+pub struct Checker<'t, 'd> {
+    diagnostics: &'d mut Diagnostics,
+    scopes: Blocks<Found<'t>>,
+    inference: Inference,
+    facts: Facts<'t>,
+    match_kinds: Vec<Name>,
+    /// Type parameters so far: each has a number.
+    parameters: u32,
+    place: Place,
+    /// Loops around the place.
+    loops: usize,
+    /// Types that are not there: one message for each.
+    unknown: HashSet<Name>,
+    /// Whether the place is in the braces of an instance.
+    in_initializer: bool,
+    /// The names of tables and actions that begin outside of all blocks.
+    control_names: HashMap<(String, bool), Span>,
+}
+
+impl<'t> Checker<'t, '_> {
+    fn error(&mut self, span: Span, message: impl Into<String>) -> &mut Diagnostic {
+        self.diagnostics.error(span, message)
+    }
+
+    fn warning(&mut self, span: Span, message: impl Into<String>) -> &mut Diagnostic {
+        self.diagnostics.warning(span, message)
+    }
+
+    /// Reads something whose names nobody sees outside of it.
+    fn scoped<T>(&mut self, read: impl FnOnce(&mut Self) -> T) -> T {
+        self.scopes.enter();
+        let read = read(self);
+        self.scopes.leave();
+        read
+    }
+
+    /// Reads something that stands in a place of another kind.
+    fn placed<T>(&mut self, place: Place, read: impl FnOnce(&mut Self) -> T) -> T {
+        let before = std::mem::replace(&mut self.place, place);
+        let read = read(self);
+        self.place = before;
+        read
+    }
+
+    /// Adds a name to the innermost block.
+    fn declare(&mut self, name: &Name, entity: Entity<'t>, span: Span) {
+        if let Some(earlier) = self.scopes.declare(name, Found { entity, span }) {
+            self.error(span, format!("`{name}` is declared twice"))
+                .note(earlier.span, "its first declaration");
+        }
+    }
+
+    /// A name like the one that is not there, and fit for its use.
+    fn similar(&self, name: &str, fits: impl Fn(&Entity<'t>) -> bool) -> Option<(Name, Span)> {
+        let names = self.scopes.iter().filter(|(_, found)| fits(&found.entity));
+        nearest(name, names.map(|(one, found)| (one, found.span)))
+    }
+
+    /// Whether the program is for v1model, whose targets have limits of their own.
+    fn is_v1model(&self) -> bool {
+        self.scopes.find("__v1model_version", true).is_some()
+    }
+
+    fn object(&self, id: ObjectId) -> &Object<'t> {
+        &self.facts.objects[id.0 as usize]
+    }
+
+    /// The type as messages name it.
+    fn spell(&self, of: &Type) -> String {
+        let of = self.inference.resolve(of);
+        match &of {
+            Type::Object(id, arguments) => {
+                let name = &self.object(*id).declaration.ident.name;
+                let arguments: Vec<String> = arguments.iter().map(|one| self.spell(one)).collect();
+                if arguments.is_empty() {
+                    name.to_string()
+                } else {
+                    format!("{name}<{}>", arguments.join(", "))
+                }
+            }
+            _ => of.to_string(),
+        }
+    }
+}

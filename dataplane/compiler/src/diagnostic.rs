@@ -1,0 +1,169 @@
+//! What the compiler has to say about a program: errors and warnings, each with the places that it speaks of.
+
+use std::fmt::Write as _;
+
+use annotate_snippets::{Level, Renderer, Snippet};
+
+use crate::source::{Name, Sources, Span};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    Error,
+    Warning,
+}
+
+/// One message: the place it is about, others that explain it (a declaration, an earlier use), and a cure.
+#[derive(Clone, Debug)]
+pub struct Diagnostic {
+    pub severity: Severity,
+    pub message: String,
+    pub span: Span,
+    /// The words beside the marked place.
+    pub label: String,
+    pub others: Vec<(Span, String)>,
+    pub help: Option<String>,
+}
+
+impl Diagnostic {
+    /// Marks another place.
+    pub fn note(&mut self, span: Span, label: impl Into<String>) -> &mut Self {
+        self.others.push((span, label.into()));
+        self
+    }
+
+    pub fn label(&mut self, label: impl Into<String>) -> &mut Self {
+        self.label = label.into();
+        self
+    }
+
+    pub fn help(&mut self, help: impl Into<String>) -> &mut Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// Shows where a name is declared.
+    pub fn declared(&mut self, name: &str, span: Span) -> &mut Self {
+        self.note(span, format!("`{name}` is declared here"))
+    }
+
+    /// Proposes the name that was meant probably, if one is near enough.
+    pub fn meant(&mut self, near: Option<(Name, Span)>) -> &mut Self {
+        let Some((near, span)) = near else { return self };
+        if span != Span::default() {
+            self.declared(&near, span);
+        }
+        self.help(format!("`{near}` may be meant"))
+    }
+
+    /// The message with its pieces of source, as text for people.
+    #[must_use]
+    pub fn render(&self, sources: &Sources) -> String {
+        let level = match self.severity {
+            Severity::Error => Level::Error,
+            Severity::Warning => Level::Warning,
+        };
+        let marks = std::iter::once((level, self.span, &self.label))
+            .chain(self.others.iter().map(|(span, label)| (Level::Info, *span, label)));
+        let mut snippets: Vec<(Span, Snippet<'_>)> = Vec::new();
+        for (level, span, label) in marks {
+            let file = sources.file(span.file);
+            let range = span.start as usize..(span.end as usize).min(file.text.len());
+            let annotation = level.span(range).label(label);
+            match snippets.iter_mut().find(|(other, _)| other.file == span.file) {
+                Some((_, snippet)) => {
+                    let grown = std::mem::replace(snippet, Snippet::source(""));
+                    *snippet = grown.annotation(annotation);
+                }
+                None => {
+                    let snippet = Snippet::source(&file.text).origin(&file.path).fold(true);
+                    snippets.push((span, snippet.annotation(annotation)));
+                }
+            }
+        }
+        let mut message =
+            level.title(&self.message).snippets(snippets.into_iter().map(|(_, snippet)| snippet));
+        if let Some(help) = &self.help {
+            message = message.footer(Level::Help.title(help));
+        }
+        Renderer::plain().render(message).to_string()
+    }
+
+    /// The message on one line: `prog.p4:12:5: error: ...`.
+    #[must_use]
+    pub fn line(&self, sources: &Sources) -> String {
+        let place = sources.position(self.span);
+        let kind = match self.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+        };
+        let path = &sources.file(self.span.file).path;
+        let mut line = format!("{path}:{}:{}: {kind}: {}", place.line, place.column, self.message);
+        if !self.label.is_empty() {
+            let _ = write!(line, ": {}", self.label);
+        }
+        line
+    }
+}
+
+/// The most errors that are kept, and the most warnings: who has more mends these first.
+const MOST: usize = 100;
+
+/// The messages of a compilation, in the order in which they were found.
+#[derive(Default)]
+pub struct Diagnostics {
+    kept: Vec<Diagnostic>,
+    /// The last one that was not kept.
+    dropped: Option<Diagnostic>,
+}
+
+impl Diagnostics {
+    pub fn error(&mut self, span: Span, message: impl Into<String>) -> &mut Diagnostic {
+        self.push(Severity::Error, span, message.into())
+    }
+
+    pub fn warning(&mut self, span: Span, message: impl Into<String>) -> &mut Diagnostic {
+        self.push(Severity::Warning, span, message.into())
+    }
+
+    fn push(&mut self, severity: Severity, span: Span, message: String) -> &mut Diagnostic {
+        let (label, others, help) = (String::new(), Vec::new(), None);
+        let one = Diagnostic { severity, message, span, label, others, help };
+        if self.kept.iter().filter(|other| other.severity == severity).count() >= MOST {
+            return self.dropped.insert(one);
+        }
+        self.kept.push(one);
+        let last = self.kept.len() - 1;
+        &mut self.kept[last]
+    }
+
+    #[must_use]
+    pub fn has_errors(&self) -> bool {
+        self.kept.iter().any(|one| one.severity == Severity::Error)
+    }
+
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.kept.len()
+    }
+
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.kept.is_empty()
+    }
+
+    /// Forgets all messages but the first `count`: those of an attempt that was given up.
+    pub fn truncate(&mut self, count: usize) {
+        self.kept.truncate(count);
+    }
+
+    /// Marks a place in all messages from `first` on, unless it stands on a line with them anyway.
+    pub fn explain(&mut self, first: usize, span: Span, label: &str) {
+        for one in self.kept.iter_mut().skip(first) {
+            one.note(span, label);
+        }
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &Diagnostic> {
+        self.kept.iter()
+    }
+}

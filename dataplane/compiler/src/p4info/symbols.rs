@@ -1,0 +1,94 @@
+//! Ids and aliases of the objects (P4Runtime specification, sections 6.3 and 6.3.1).
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+/// The kinds of objects, with the first byte of their ids.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    Action = 0x01,
+    Table = 0x02,
+    ValueSet = 0x03,
+    ControllerHeader = 0x04,
+    ActionProfile = 0x11,
+    Counter = 0x12,
+    DirectCounter = 0x13,
+    Meter = 0x14,
+    DirectMeter = 0x15,
+    Register = 0x16,
+    Digest = 0x17,
+}
+
+/// All names of a program.
+#[derive(Default)]
+pub struct Symbols {
+    /// The id that the program wrote, or 0 until one is made.
+    ids: BTreeMap<(Kind, String), u32>,
+    /// How many names end with these words.
+    suffixes: HashMap<String, usize>,
+    names: HashSet<String>,
+}
+
+impl Symbols {
+    /// Adds a name, with the id that `@id` gives it.
+    pub fn add(&mut self, kind: Kind, name: &str, id: Option<u32>) {
+        let id = id.map_or(0, |id| id | (kind as u32) << 24);
+        self.ids.entry((kind, name.to_owned())).or_insert(id);
+        if self.names.insert(name.to_owned()) {
+            for suffix in suffixes(name) {
+                *self.suffixes.entry(suffix.to_owned()).or_default() += 1;
+            }
+        }
+    }
+
+    /// Gives an id to all names that have none: the hash of the name, or the next number that is free. Names come in
+    /// their order, so that the ids do not depend on the order of the program.
+    pub fn assign(&mut self) {
+        let mut taken: HashSet<u32> = self.ids.values().copied().collect();
+        for ((kind, name), id) in &mut self.ids {
+            if *id == 0 {
+                let mut hash = jenkins(name.as_bytes());
+                loop {
+                    *id = (*kind as u32) << 24 | hash & 0x00ff_ffff;
+                    if taken.insert(*id) {
+                        break;
+                    }
+                    hash = hash.wrapping_add(1);
+                }
+            }
+        }
+    }
+
+    #[must_use]
+    pub fn id(&self, kind: Kind, name: &str) -> u32 {
+        self.ids.get(&(kind, name.to_owned())).copied().unwrap_or(0)
+    }
+
+    /// The last words of a name by which it differs from all others.
+    #[must_use]
+    pub fn alias<'n>(&self, name: &'n str) -> &'n str {
+        suffixes(name).find(|&suffix| self.suffixes.get(suffix).copied() == Some(1)).unwrap_or(name)
+    }
+}
+
+/// `c`, `b.c`, `a.b.c`
+fn suffixes(name: &str) -> impl Iterator<Item = &str> {
+    let dots = name.rmatch_indices('.').map(|(place, _)| &name[place + 1..]);
+    dots.chain(std::iter::once(name))
+}
+
+/// Jenkins's one-at-a-time hash.
+fn jenkins(bytes: &[u8]) -> u32 {
+    let mut hash: u32 = 0;
+    for &byte in bytes {
+        hash = hash.wrapping_add(byte.into());
+        hash = hash.wrapping_add(hash << 10);
+        hash ^= hash >> 6;
+    }
+    hash = hash.wrapping_add(hash << 3);
+    hash ^= hash >> 11;
+    hash.wrapping_add(hash << 15)
+}
+
+#[cfg(test)]
+#[path = "tests/symbols.rs"]
+mod tests;

@@ -1,0 +1,198 @@
+//! Declarations of values: constants, variables, instances, functions, actions, parameters (specification, section 11).
+
+use super::cursor::{Parsed, Parser};
+use super::tree::{
+    Annotation, Declaration, DeclarationKind, Direction, Head, Ident, Method, Parameter, Signature, Type,
+    TypeKind,
+};
+
+/// What the rule of a declaration reads.
+pub type Declared = Parsed<(Ident, DeclarationKind)>;
+
+impl Parser<'_> {
+    /// A declaration with its annotations and place.
+    pub fn declared(&mut self, read: impl FnOnce(&mut Self) -> Declared) -> Parsed<Declaration> {
+        let annotations = self.annotations()?;
+        self.annotated(annotations, read)
+    }
+
+    /// A declaration whose annotations were read.
+    pub fn annotated(
+        &mut self, annotations: Vec<Annotation>, read: impl FnOnce(&mut Self) -> Declared,
+    ) -> Parsed<Declaration> {
+        let start = self.span();
+        let (ident, kind) = read(self)?;
+        Ok(Declaration { annotations, ident, kind, span: start.to(self.last()) })
+    }
+
+    /// `const type name = value;`
+    pub fn constant(&mut self) -> Declared {
+        self.advance();
+        let of = self.type_reference()?;
+        let ident = self.name("a constant")?;
+        let of = self.arrays(of)?;
+        self.scopes.declare(&ident.name, false);
+        self.expect("=", "the name of a constant: its value is missing")?;
+        let value = self.value()?;
+        self.semicolon("a constant")?;
+        Ok((ident, DeclarationKind::Constant { of, value }))
+    }
+
+    /// `type name = value`, without its `;`.
+    pub fn variable(&mut self) -> Declared {
+        let of = self.type_reference()?;
+        self.variable_of(of)
+    }
+
+    fn variable_of(&mut self, of: Type) -> Declared {
+        let ident = self.name("a variable")?;
+        let of = self.arrays(of)?;
+        let value = self.behind("=", Self::value)?;
+        self.scopes.declare(&ident.name, false);
+        Ok((ident, DeclarationKind::Variable { of, value }))
+    }
+
+    /// `type name = value;` or `Type(arguments) name;`
+    pub fn variable_or_instance(&mut self) -> Declared {
+        let of = self.type_reference()?;
+        if !self.at("(") {
+            let variable = self.variable_of(of)?;
+            self.semicolon(&format!("the declaration of `{}`", variable.0.name))?;
+            return Ok(variable);
+        }
+        let arguments = self.arguments()?;
+        let ident = self.name("an instance")?;
+        let of = self.arrays(of)?;
+        self.scopes.declare(&ident.name, false);
+        let initializer = self.behind("=", |parser| {
+            parser.expect("{", "`=` of an instance")?;
+            parser.items("the methods of an instance", |parser| parser.declared(Self::object_declaration))
+        })?;
+        self.semicolon(&format!("the instance `{}`", ident.name))?;
+        Ok((ident, DeclarationKind::Instance { of, arguments, initializer }))
+    }
+
+    /// What stands in the braces of an instance: the extern's abstract methods, and instances that they use.
+    fn object_declaration(&mut self) -> Declared {
+        if self.is_instance() {
+            return self.variable_or_instance();
+        }
+        self.function()
+    }
+
+    /// Whether `Type(` is at hand.
+    pub fn is_instance(&mut self) -> bool {
+        self.sees(|parser| {
+            parser.type_reference()?;
+            Ok(parser.at("("))
+        })
+    }
+
+    /// `type name<T>(parameters) { ... }`
+    pub fn function(&mut self) -> Declared {
+        let read = self.scoped(|parser| {
+            let (ident, signature) = parser.signature()?;
+            let body = Some(parser.block("the parameters of a function")?);
+            Ok((ident, DeclarationKind::Function { signature, body }))
+        })?;
+        self.scopes.declare(&read.0.name, false);
+        Ok(read)
+    }
+
+    /// `type name<T>(parameters)`; the caller opens the scope of its names.
+    fn signature(&mut self) -> Parsed<(Ident, Signature)> {
+        let returns = Some(self.type_reference()?);
+        let ident = self.name("a function")?;
+        Ok((ident, Signature { returns, head: self.head()? }))
+    }
+
+    /// `action name(parameters) { ... }`
+    pub fn action(&mut self) -> Declared {
+        self.advance();
+        let ident = self.new_name("an action", false)?;
+        let kind = self.scoped(|parser| {
+            let parameters = parser.parameters()?;
+            let body = parser.block("the parameters of an action")?;
+            Ok(DeclarationKind::Action { parameters, body })
+        })?;
+        Ok((ident, kind))
+    }
+
+    /// `(in bit<8> x, inout headers h = default)`; the names are values from here on.
+    pub fn parameters(&mut self) -> Parsed<Vec<Parameter>> {
+        self.expect("(", "a name: its parameters are missing")?;
+        self.list(")", "the parameters", |parser| {
+            let annotations = parser.annotations()?;
+            let direction = match &*parser.text() {
+                "in" => Direction::In,
+                "out" => Direction::Out,
+                "inout" => Direction::InOut,
+                _ => Direction::None,
+            };
+            if direction != Direction::None {
+                parser.advance();
+            }
+            let of = parser.type_reference()?;
+            if parser.at(",") || parser.at(")") {
+                return parser.refuse(
+                    of.span,
+                    match of.kind {
+                        TypeKind::Named(_) => "this parameter has a name or a type only: both are needed",
+                        _ => "this parameter has no name",
+                    },
+                );
+            }
+            let ident = parser.name("a parameter")?;
+            let of = parser.arrays(of)?;
+            let default = parser.behind("=", Self::value)?;
+            parser.scopes.declare(&ident.name, false);
+            Ok(Parameter { annotations, direction, of, ident, default })
+        })
+    }
+
+    /// `extern name<T> { methods }`, `extern type function(...);`
+    pub fn extern_declaration(&mut self) -> Declared {
+        self.advance();
+        let is_object = self.name_ahead(0)
+            && (self.ahead(1).is("{") || self.ahead(1).is(";") || self.sees(Self::generic_object));
+        if !is_object {
+            let (ident, signature) = self.scoped(Self::signature)?;
+            self.scopes.declare(&ident.name, false);
+            self.semicolon("an extern function")?;
+            return Ok((ident, DeclarationKind::Function { signature, body: None }));
+        }
+        let ident = self.new_name("an extern", true)?;
+        let kind = self.scoped(|parser| {
+            let type_parameters = parser.type_parameters()?;
+            let mut methods = Vec::new();
+            if !parser.eat(";") {
+                parser.expect("{", "the name of an extern")?;
+                methods = parser.items("the methods of an extern", |parser| parser.method(&ident))?;
+            }
+            Ok(DeclarationKind::Extern { type_parameters, methods })
+        })?;
+        Ok((ident, kind))
+    }
+
+    /// `name<T> {`: not `type<bit<8>> function(`.
+    fn generic_object(&mut self) -> Parsed<bool> {
+        self.advance();
+        self.type_arguments()?;
+        Ok(self.at("{") || self.at(";"))
+    }
+
+    fn method(&mut self, of: &Ident) -> Parsed<Method> {
+        let annotations = self.annotations()?;
+        let is_abstract = self.eat("abstract");
+        let (ident, signature) = self.scoped(|parser| {
+            if parser.word().text != of.name || !parser.ahead(1).is("(") {
+                return parser.signature();
+            }
+            let ident = parser.keyword();
+            let head = Head { type_parameters: Vec::new(), parameters: parser.parameters()? };
+            Ok((ident, Signature { returns: None, head }))
+        })?;
+        self.semicolon("a method")?;
+        Ok(Method { annotations, ident, is_abstract, signature })
+    }
+}

@@ -1,0 +1,129 @@
+//! The words of P4 (P4_16 specification, section 6.4), which the preprocessor shares.
+
+use std::rc::Rc;
+
+use logos::{Filter, Logos};
+
+use crate::source::{FileId, Interner, Name, Sources, Span};
+
+/// The kinds of words. Keywords are identifiers here: a macro may have the name of one.
+#[derive(Logos, Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[logos(skip r"[ \t\r\f\v]+", skip r"//[^\n]*", skip r"\\\r?\n")]
+pub enum Kind {
+    #[regex(r"[A-Za-z_][A-Za-z0-9_]*")]
+    Identifier,
+    /// Whatever starts with a digit: the parser of numbers says what is wrong with it.
+    #[regex(r"[0-9][0-9A-Za-z_]*")]
+    Number,
+    /// A string, with its quotes.
+    #[token("\"", string)]
+    Text,
+    #[token("\n")]
+    Newline,
+    /// `/*` without its `*/`.
+    #[token("/*", comment)]
+    OpenComment,
+    /// A character that P4 does not use.
+    Stray,
+    /// The end of the program.
+    End,
+    #[token("#")]
+    Hash,
+    #[token("##")]
+    Paste,
+    #[regex(r"&&&|\.\.\.?|<<=?|&&|\|\||[=!<>]=|\+\+|[-+*/%&|^]=|\|[-+]\|=?|\+:|\{#\}")]
+    #[regex(r"[-+*/%|&^~()\[\]{}<>!:,?.=;@]")]
+    Mark,
+}
+
+/// Passes a comment over, if it has an end.
+fn comment(lexer: &mut logos::Lexer<'_, Kind>) -> Filter<()> {
+    match lexer.remainder().find("*/") {
+        Some(end) => {
+            lexer.bump(end + 2);
+            Filter::Skip
+        }
+        None => Filter::Emit(()),
+    }
+}
+
+/// Takes the rest of a string; without an end it is one quote.
+fn string(lexer: &mut logos::Lexer<'_, Kind>) {
+    let mut escaped = false;
+    for (place, byte) in lexer.remainder().bytes().enumerate() {
+        if byte == b'"' && !escaped {
+            lexer.bump(place + 1);
+            return;
+        }
+        escaped = byte == b'\\' && !escaped;
+    }
+}
+
+/// The names of macros that an expansion passed: none of them is expanded in it again.
+#[derive(Clone, Debug, Default)]
+pub struct Hidden(Option<Rc<(Name, Hidden)>>);
+
+impl Hidden {
+    #[must_use]
+    pub fn and(&self, name: Name) -> Hidden {
+        Hidden(Some(Rc::new((name, self.clone()))))
+    }
+
+    #[must_use]
+    pub fn holds(&self, name: &Name) -> bool {
+        let mut rest = self;
+        while let Some(link) = &rest.0 {
+            if link.0 == *name {
+                return true;
+            }
+            rest = &link.1;
+        }
+        false
+    }
+}
+
+/// A word. Its place is the place where a reader finds it: that of the macro's use if it comes from a macro's body.
+#[derive(Clone, Debug)]
+pub struct Token {
+    pub kind: Kind,
+    pub text: Name,
+    pub span: Span,
+    /// Whether it is the first of its line.
+    pub first: bool,
+    /// Whether space, or a comment, is before it.
+    pub spaced: bool,
+    pub hidden: Hidden,
+}
+
+impl Token {
+    #[must_use]
+    pub fn is(&self, text: &str) -> bool {
+        !matches!(self.kind, Kind::Text | Kind::End) && &*self.text == text
+    }
+}
+
+/// The words of a file.
+pub fn tokens(sources: &Sources, file: FileId, interner: &mut Interner) -> Vec<Token> {
+    let text = &sources.file(file).text;
+    let mut found = Vec::new();
+    let mut first = true;
+    let mut last_end = 0;
+    for (kind, range) in Kind::lexer(text).spanned() {
+        if kind == Ok(Kind::Newline) {
+            first = true;
+            continue;
+        }
+        let span = Span { file, start: range.start as u32, end: range.end as u32 };
+        found.push(Token {
+            kind: kind.unwrap_or(Kind::Stray),
+            text: interner.name(&text[range.clone()]),
+            span,
+            first,
+            spaced: first || range.start != last_end,
+            hidden: Hidden::default(),
+        });
+        first = false;
+        last_end = range.end;
+    }
+    found
+}
