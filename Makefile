@@ -42,7 +42,7 @@ clippy := cd dataplane && cargo clippy --locked --workspace --all-targets --quie
 lint = types='.venv/bin/basedpyright --level error' \
 	ruff='$(PYTHON) -m ruff check . && $(PYTHON) -m ruff format --check .' \
 	format='cd dataplane && cargo fmt --check' clippy='$(clippy)' \
-	imports='.venv/bin/lint-imports' dependencies='.venv/bin/deptry --no-ansi .' p4='$(PYTHON) scripts/p4_artefacts.py check'
+	imports='.venv/bin/lint-imports' dependencies='.venv/bin/deptry --no-ansi .' p4='cd p4src && sha256sum --check --quiet build/manifest.sha256'
 
 .PHONY: help setup wheel demo check test test-all test-rust test-unit test-network lint sanitize soak fuzz p4 p4-check bench figures validate clean
 
@@ -111,10 +111,10 @@ p4:  ## compile the P4 with p4c (needs p4c on PATH) and renew the manifest
 	@command -v $(P4C) >/dev/null || { echo "p4: $(P4C) is not on PATH: install p4c, or use the committed p4src/build" >&2; exit 1; }
 	$(P4C) --std p4-16 --Werror -o p4src/build/groupflow.json --p4runtime-files p4src/build/groupflow.p4info.txtpb \
 		p4src/groupflow_v1model.p4
-	python3 scripts/p4_artefacts.py write
+	cd p4src && find * -name '*.p4' -o -path 'build/groupflow.*' | sort | xargs sha256sum >build/manifest.sha256
 
 p4-check:  ## fail when p4src/build is older than the sources
-	python3 scripts/p4_artefacts.py check
+	cd p4src && sha256sum --check --quiet build/manifest.sha256 || { echo 'run `make p4`' >&2; exit 1; }
 
 soak: setup  ## random faults on real processes of a tree and a cache bone, some ten minutes: SEEDS="1 2" DURATION=60
 	@for seed in $(SEEDS); do for soak in $(soaks); do \

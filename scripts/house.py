@@ -28,7 +28,9 @@ class Measures:
     """The measures of the house; as `BOUNDS`, the most that each may be."""
 
     lines: int
-    """of source in Rust, Python and P4 without tests"""
+    """of source in Rust, Python and P4 without tests and the P4 compiler"""
+    compiler: int
+    """lines of the P4 compiler"""
     words: int
     """of all pages in docs/"""
     page_words: int
@@ -42,17 +44,28 @@ class Measures:
 
 
 BOUNDS = Measures(
-    lines=119_000, words=45_000, page_words=2_000, mean_sentence=14, long_sentences=0.02, options=300
+    lines=119_000,
+    compiler=16_000,
+    words=45_000,
+    page_words=2_000,
+    mean_sentence=14,
+    long_sentences=0.02,
+    options=300,
 )
 
 _SOURCE = re.compile(r"\.(rs|py|p4)$")
 _TEST = re.compile(r"(^|/)tests?/")
+_COMPILER = "dataplane/compiler/"
 
 
-def source_lines(root: Path = ROOT) -> int:
-    """Lines of the files of source that git knows, without those in folders of tests."""
+def source_lines(root: Path = ROOT, *, compiler: bool = False) -> int:
+    """Lines of the files of source that git knows, without those in folders of tests.
+
+    Those of the P4 compiler count apart.
+    """
     listed = subprocess.run(["git", "ls-files"], cwd=root, capture_output=True, text=True, check=True)
     files = [name for name in listed.stdout.splitlines() if _SOURCE.search(name) and not _TEST.search(name)]
+    files = [name for name in files if name.startswith(_COMPILER) == compiler]
     return sum((root / name).read_bytes().count(b"\n") for name in files if (root / name).exists())
 
 
@@ -151,6 +164,7 @@ def measure(root: Path = ROOT) -> tuple[Measures, dict[str, int]]:
     mean, long = prose(list(texts.values()))
     measured = Measures(
         lines=source_lines(root),
+        compiler=source_lines(root, compiler=True),
         words=sum(words.values()),
         page_words=max(words.values()),
         mean_sentence=round(mean, 2),

@@ -20,6 +20,12 @@ NoticeKind: TypeAlias = Literal[
     "joined", "left", "lost", "deleted", "switch_lost", "switch_back", "agent_lost", "agent_back", "complete"
 ]
 
+def compile_p4(
+    path: str, text: str, include_paths: Sequence[str], defines: Sequence[tuple[str, str]]
+) -> tuple[str | None, str | None, str]:
+    """Compiles the P4 program `text` of the file `path`. Returns BMv2's JSON and P4Info, neither of a
+    program with errors, and the messages as JSON."""
+
 def tree_study(spec: str) -> str:
     """A study of a large tree (dataplane/apps/tree/src/study), from JSON to JSON.
 

@@ -10,6 +10,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple, SupportsBytes
 
 import finsy
@@ -18,6 +19,7 @@ from finsy.proto import p4i, p4r
 from google.protobuf import text_format
 
 from groupflow._native import NativeSwitch, render_trace
+from groupflow.compiler import compile_p4
 from groupflow.data import P4_JSON, P4INFO
 from groupflow.errors import Error
 from groupflow.schema import read_schema
@@ -106,6 +108,23 @@ class Switch:
         ports, program = list(ports), Path(json).read_text()
         native = NativeSwitch(program, info, ports, list(links), cpu_port, drop_port, priority_queues, seed)
         return cls(native, schema(info), ports)
+
+    @classmethod
+    def compile(
+        cls,
+        source: str | Path,
+        *,
+        include: Iterable[str | Path] = (),
+        defines: Mapping[str, str] | None = None,
+        **options: Any,
+    ) -> "Switch":
+        """A switch with the P4 program in a file, or a program's text; the other options are those of `load`.
+
+        Raises CompileError with the errors of the program.
+        """
+        made = compile_p4(source, include=include, defines=defines)
+        with TemporaryDirectory() as folder:
+            return cls.load(*made.write(Path(folder), "program"), **options)
 
     @classmethod
     def groupflow(cls, **options: Any) -> "Switch":

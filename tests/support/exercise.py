@@ -25,6 +25,45 @@ actions {
   params { id: 2 name: "port" bitwidth: 9 }
 }
 """
+P4 = """
+#include <core.p4>
+#include <v1model.p4>
+header ethernet_t { bit<48> dstAddr; bit<48> srcAddr; bit<16> etherType; }
+header ipv4_t { bit<64> before; bit<8> ttl; bit<56> between; bit<32> dstAddr; }
+struct metadata {}
+struct headers { ethernet_t ethernet; ipv4_t ipv4; }
+parser MyParser(packet_in packet, out headers hdr, inout metadata meta, inout standard_metadata_t standard) {
+    state start {
+        packet.extract(hdr.ethernet);
+        packet.extract(hdr.ipv4);
+        transition accept;
+    }
+}
+control Nothing(inout headers hdr, inout metadata meta) { apply {} }
+control MyIngress(inout headers hdr, inout metadata meta, inout standard_metadata_t standard) {
+    action drop() { mark_to_drop(standard); }
+    action ipv4_forward(bit<48> dstAddr, bit<9> port) {
+        standard.egress_spec = port;
+        hdr.ethernet.dstAddr = dstAddr;
+    }
+    table ipv4_lpm {
+        key = { hdr.ipv4.dstAddr: lpm; }
+        actions = { ipv4_forward; drop; }
+        size = 1024;
+        default_action = drop();
+    }
+    apply { if (hdr.ipv4.isValid()) { ipv4_lpm.apply(); } }
+}
+control MyEgress(inout headers hdr, inout metadata meta, inout standard_metadata_t standard) { apply {} }
+control MyDeparser(packet_out packet, in headers hdr) {
+    apply {
+        packet.emit(hdr.ethernet);
+        packet.emit(hdr.ipv4);
+    }
+}
+V1Switch(MyParser(), Nothing(), MyIngress(), MyEgress(), Nothing(), MyDeparser()) main;
+"""
+"""a program of this P4Info"""
 TOPOLOGY: dict[str, Any] = {
     "hosts": {
         f"h{n}": {

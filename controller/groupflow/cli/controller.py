@@ -167,7 +167,8 @@ async def _serve(args: Settings, tls: tuple[Path, Path] | None) -> None:
 
 
 def _program(network: "Topology") -> tuple[Path, Path]:
-    """P4Info and program of all switches, as the topology names them. Raises UsageError."""
+    """P4Info and program of all switches, as the topology names them. Raises UsageError, CompileError."""
+    from groupflow.compiler import compiled_files
     from groupflow.lab.own_program import p4info_of
 
     switches = list(network.switches.values())
@@ -177,9 +178,8 @@ def _program(network: "Topology") -> tuple[Path, Path]:
     if program is None:
         return P4INFO, P4_JSON
     if program.suffix == ".p4":
-        raise UsageError(
-            f"{program}: P4 source; name the JSON that p4c makes of it (`net up` runs p4c itself)"
-        )
+        blob, p4info = compiled_files(program)
+        return switches[0].p4info or p4info, blob
     p4info = p4info_of(switches[0], program)
     if p4info is None:
         raise UsageError(f"{program}: its P4Info is missing; write `p4info: FILE` beside it in the topology")

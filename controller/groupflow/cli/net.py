@@ -39,8 +39,7 @@ def up(
         Literal["gfswitch", "bmv2"], Help("switch program; with bmv2, links have no rate, delay or queue")
     ] = "gfswitch",
     p4: Annotated[
-        Path | None,
-        Help("P4 program of your own on every switch: prog.p4, or the prog.json that p4c made of it"),
+        Path | None, Help("P4 program of your own on every switch: prog.p4, or its prog.json")
     ] = None,
     controller: Annotated[
         bool, Help("--no-controller: switches and hosts only, without a program unless --p4 names one")
@@ -124,7 +123,7 @@ def _asked(file: str, p4: Path | None, pcap: Path | None) -> "Topology":
 
 def _check_program(p4: Path) -> None:
     """Raises InvalidError for a file that is no program."""
-    wanted = "name prog.p4, or the prog.json that p4c made of it"
+    wanted = "name prog.p4, or its prog.json"
     try:
         text = p4.read_bytes()
     except OSError as error:

@@ -52,6 +52,10 @@ NOUNS = (
              "s2 --match ipv4.dst=10.0.2.1 --next 3 --json", ("json", "net")),
         Verb("bmv2-agent", "bmv2_agent:run", "s1 --thrift 127.0.0.1:9091 --iface s1-tick", ("net", "api")),
     )),
+    Noun("p4", "P4 programs of your own", (
+        Verb("check", "p4:check", "prog.p4"),
+        Verb("compile", "p4:compile_", "prog.p4 --out build"),
+    )),
     Noun("session", "sessions: groups with an id, members and senders", (
         Verb("list", "session:list_all", "", API),
         Verb("show", "session:show", "7", API),

@@ -6,18 +6,17 @@ program.
 
 import asyncio
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
-from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
+from groupflow.compiler import CompileError, compiled_files
 from groupflow.data import RUN_FOLDER
 from groupflow.model.topology import Switch, Topology, TopologyError
 
@@ -32,7 +31,6 @@ _COMMANDS = re.compile(
 )
 """how a file begins that has the commands of BMv2's simple_switch_CLI, or none yet"""
 _REFUSAL = re.compile("^(?:Error|Invalid).*", re.MULTILINE)
-_COMPILERS = ("p4c-bm2-ss", "p4c")
 
 
 class Work(NamedTuple):
@@ -44,7 +42,7 @@ class Work(NamedTuple):
 
 
 def prepare(topology: Topology, folder: Path) -> tuple[Topology, list[Work]]:
-    """The topology with what p4c made of each program, and the entries to write. p4c writes to `folder`.
+    """The topology with what the compiler made of each program, in `folder`, and the entries to write.
 
     Raises TopologyError.
     """
@@ -160,7 +158,7 @@ def _has_commands(file: Path) -> bool:
         return False  # refused where it is read as entries
 
 
-@cache  # one run of p4c for all switches
+@cache  # one compilation for all switches
 def _compiled(path: Path, folder: Path) -> Path:
     if not path.is_file():
         raise TopologyError(f"{path}: no such file; name a P4 program, or the JSON that p4c made of it")
@@ -170,22 +168,10 @@ def _compiled(path: Path, folder: Path) -> Path:
         with _refusing():
             check_json(path)
         return path
-    compiler = next(filter(shutil.which, _COMPILERS), None)
-    if compiler is None:
-        raise TopologyError(
-            f"{path}: p4c is not on PATH; install p4lang/p4c, or name the JSON that it made elsewhere"
-        )
-    folder /= sha256(str(path.absolute()).encode()).hexdigest()[:12]  # another program may have this name
-    folder.mkdir(parents=True, exist_ok=True)
-    blob = folder / f"{path.stem}.json"
-    command = [compiler, "--p4runtime-files", str(blob.with_suffix(".p4info.txtpb")), str(path)]
-    command += ["-o", str(blob)] if compiler == _COMPILERS[0] else ["-b", "bmv2", "-o", str(folder)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode or not blob.is_file():
-        told = done.stderr.strip().splitlines()
-        first = next((line for line in told if "error" in line), told[0] if told else "it made no JSON")
-        raise TopologyError(f"{compiler}: {first}")
-    return blob
+    try:
+        return compiled_files(path, folder)[0]
+    except CompileError as error:
+        raise TopologyError(f"{path} has errors\n{error}") from None
 
 
 def p4info_of(switch: Switch, blob: Path) -> Path | None:

@@ -248,7 +248,7 @@ class SwitchSettings:
 class ProgramFiles:
     """A P4 program of one's own; None: groupflow's, which the controller sets."""
 
-    program: Annotated[Path | None, _path_of("a P4 program, or of what p4c made of it")] = None
+    program: Annotated[Path | None, _path_of("a P4 program, or of its JSON")] = None
     p4info: Annotated[Path | None, _path_of("the P4Info that p4c made")] = None
 
 

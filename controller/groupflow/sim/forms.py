@@ -116,7 +116,7 @@ class NetworkForm(network.NetworkForm):
     links: Sequence[Annotated[ScenarioLink, _LINK]] = network.LINKS
     topology: str = Field("", description="the path of a topology's file, or a name like fig5")
     traffic: Mapping[str, Annotated[Flow, _FLOW]] = Field({}, description="`a: {kind: tcp}`")
-    program: str = Field("", description="the path of what p4c made")
+    program: str = Field("", description="the path of a P4 program, or of its JSON")
     p4info: str = Field("", description="the path of the P4Info that p4c made")
     diffusion: Annotated[Annotated[Diffusion, reads(Diffusion)] | None, forms.GIVEN] = None
 

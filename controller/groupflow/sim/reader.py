@@ -9,6 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TypeAlias
 
+from groupflow.compiler import CompileError, compiled_files
 from groupflow.data import P4_JSON, P4INFO
 from groupflow.errors import InvalidError
 from groupflow.files.forms import load_text, naming, read_yaml, refuse, refuse_other, validate, value_of
@@ -50,6 +51,7 @@ def _scenario(form: forms.NetworkForm, source: str, folder: Path) -> Scenario:
     kinds: Kinds = {name: switch.kind for name, switch in form.switches.items()}
     _check_fifos(topology, kinds, fifos)
     extras = {place: link.extra for place, link in enumerate(form.links)}
+    program, p4info = _program(form, folder)
     scenario = value_of(
         Scenario,
         form,
@@ -61,8 +63,8 @@ def _scenario(form: forms.NetworkForm, source: str, folder: Path) -> Scenario:
         extras=MappingProxyType(
             {place: extra for place, extra in extras.items() if extra != model.LinkExtra()}
         ),
-        p4info=folder / form.p4info if form.p4info else P4INFO,
-        program=folder / form.program if form.program else P4_JSON,
+        p4info=p4info,
+        program=program,
         setups=MappingProxyType(
             {
                 name: model.SwitchSetup(queues=switch.queues)
@@ -79,6 +81,19 @@ def _scenario(form: forms.NetworkForm, source: str, folder: Path) -> Scenario:
         _check_split(f"splits[{place}]", split, topology, kinds)
     named = (replace(s, name=s.name or f"split{place}") for place, s in enumerate(scenario.splits, 1))
     return replace(scenario, splits=tuple(named))
+
+
+def _program(form: forms.NetworkForm, folder: Path) -> tuple[Path, Path]:
+    """The JSON of the P4 program, and its P4Info: compiled if P4 is named."""
+    program = folder / form.program if form.program else P4_JSON
+    p4info = folder / form.p4info if form.p4info else P4INFO
+    if program.suffix != ".p4":
+        return program, p4info
+    try:
+        program, compiled = compiled_files(program)
+    except CompileError as error:
+        refuse("program", f"{form.program} has errors\n{error}")
+    return program, p4info if form.p4info else compiled
 
 
 def _controlled(form: forms.NetworkForm, scenario: Scenario, source: str) -> Scenario:

@@ -1,13 +1,14 @@
 //! `groupflow._native`: the switch core, the wire format and the simulators for Python.
 //!
 //! Python neither parses packets nor runs P4; it calls in here. `controller/groupflow/_native.pyi` has the
-//! types. Each file wraps one crate: `switch` the switch without its shell, `messages` and `replies` the
+//! types. Each file wraps one crate: `switch` the switch without its shell, `compiler` the P4 compiler, `messages` and `replies` the
 //! session's wire format, `sim` netsim, `tree` and `bone` the machines of these applications. PyO3 makes the
 //! module.
 
 use pyo3::pymodule;
 
 mod bone;
+mod compiler;
 mod frame;
 mod messages;
 mod programs;
@@ -22,6 +23,8 @@ mod _native {
 
     #[pymodule_export]
     use crate::bone::bone_steps;
+    #[pymodule_export]
+    use crate::compiler::compile_p4;
     #[pymodule_export]
     use crate::messages::{build_reset, parse_control, Control};
     #[pymodule_export]

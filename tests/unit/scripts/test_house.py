@@ -73,13 +73,23 @@ def test_only_a_measure_above_its_bound_is_over() -> None:
 
 
 def test_lines_of_tests_and_of_other_files_are_no_source(tmp_path: Path) -> None:
-    for name in ("a.py", "b/c.rs", "d.p4", "tests/e.py", "b/tests/f.rs", "g.md", "unlisted.py"):
+    for name in (
+        "a.py",
+        "b/c.rs",
+        "d.p4",
+        "tests/e.py",
+        "b/tests/f.rs",
+        "g.md",
+        "unlisted.py",
+        "dataplane/compiler/src/h.rs",
+    ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("1\n2\n")
     listed = [name.name for name in tmp_path.iterdir() if name.name != "unlisted.py"]
     for command in (["init", "-q"], ["add", *listed]):
         subprocess.run(["git", *command], cwd=tmp_path, check=True)
     assert source_lines(tmp_path) == 6
+    assert source_lines(tmp_path, compiler=True) == 2
 
 
 def test_every_page_and_every_command_is_measured() -> None:

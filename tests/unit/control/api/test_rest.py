@@ -292,7 +292,7 @@ def run_arguments(folder: Path, changes: dict[str, str]) -> list[str]:
         ),
         ({"program": str(JSON), "p4info": str(JSON)}, 4, f"groupflow: {JSON}: not P4Info text"),
         ({"p4info": str(P4INFO)}, 4, "groupflow: {FOLDER}/net.yaml: p4info: is of no program; write its"),
-        ({"program": "/x.p4"}, 2, "groupflow: /x.p4: P4 source; name the JSON that p4c makes of it"),
+        ({"program": "/x.p4"}, 4, "groupflow: /x.p4: no such file or directory"),
         ({"sockets": "c1=1.2.3.4:99999"}, 2, "groupflow: --sockets c1=1.2.3.4:99999: '1.2.3.4:99999' is no"),
         ({"policy-file": "none.py"}, 4, "groupflow: none.py: no such file or directory"),
         (

@@ -1,0 +1,175 @@
+"""The P4 compiler from Python: `Switch.compile`, `groupflow p4`, topologies and scenarios."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from pathlib import Path
+
+import finsy
+import pytest
+from finsy.proto import p4i
+from google.protobuf import text_format
+
+from groupflow import Switch, sim
+from groupflow.cli.main import main
+from groupflow.compiler import CompileError, compile_p4
+from groupflow.data import P4_JSON, P4INFO
+from groupflow.errors import InvalidError
+from groupflow.sim.model import ScenarioError
+from groupflow.switch import Output
+
+P4SRC = Path(__file__).parents[2] / "p4src"
+PROGRAM = """\
+#include <core.p4>
+#include <v1model.p4>
+
+header ethernet_t { bit<48> dst; bit<48> src; bit<16> type; }
+struct headers_t { ethernet_t ethernet; }
+struct meta_t {}
+
+parser P(packet_in packet, out headers_t hdr, inout meta_t meta, inout standard_metadata_t standard) {
+    state start { packet.extract(hdr.ethernet); transition accept; }
+}
+control None(inout headers_t hdr, inout meta_t meta) { apply {} }
+control I(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t standard) {
+    @id(7) action forward(bit<9> port) { standard.egress_spec = port; }
+    action drop() { mark_to_drop(standard); }
+    table hosts {
+        key = { hdr.ethernet.dst: exact; }
+        actions = { forward; drop; }
+        default_action = drop();
+        size = SIZE;
+    }
+    apply { hosts.apply(); }
+}
+control E(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t standard) { apply {} }
+control D(packet_out packet, in headers_t hdr) { apply { packet.emit(hdr.ethernet); } }
+V1Switch(P(), None(), I(), E(), None(), D()) main;
+"""
+FRAME = bytes.fromhex("020000000001 020000000002 0800").ljust(60, b"x")
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    """A file of P4."""
+    (tmp_path / "prog.p4").write_text(PROGRAM.replace("SIZE", "64"))
+    return tmp_path / "prog.p4"
+
+
+@pytest.fixture
+def wrong(tmp_path: Path) -> Path:
+    """A file of P4 with an error in line 16."""
+    (tmp_path / "wrong.p4").write_text(PROGRAM.replace("hdr.ethernet.dst: exact", "hdr.ethernet.dest: exact"))
+    return tmp_path / "wrong.p4"
+
+
+def forwards(switch: Switch) -> bool:
+    """Whether the switch drops a frame without an entry, and forwards it with one."""
+    before = switch.run(1, FRAME)
+    action = finsy.P4TableAction("forward", port=2)
+    entry = finsy.P4TableEntry("hosts", match=finsy.P4TableMatch({"dst": 0x020000000001}), action=action)
+    switch.write(+entry)
+    return before == [] and [(one.port, one.frame) for one in switch.run(1, FRAME)] == [(2, FRAME)]
+
+
+def test_a_switch_is_made_of_a_file_or_of_text(program: Path) -> None:
+    assert forwards(Switch.compile(program))
+    assert forwards(Switch.compile(str(program), ports=[1, 2]))
+    assert forwards(Switch.compile(PROGRAM, defines={"SIZE": "8"}))
+    with pytest.raises(CompileError, match=r"program\.p4"):
+        Switch.compile(PROGRAM)
+
+
+def test_an_error_names_its_place(wrong: Path) -> None:
+    with pytest.raises(CompileError, match=r"wrong\.p4:16") as refused:
+        compile_p4(wrong, defines={"SIZE": "8"})
+    (message,) = refused.value.messages
+    assert (message["severity"], message["line"], message["file"]) == ("error", 16, str(wrong))
+    assert "dest" in message["message"] and message["text"] in str(refused.value)
+    with pytest.raises(InvalidError, match=r"none\.p4: no such file"):
+        compile_p4(wrong.with_name("none.p4"))
+
+
+def test_ids_and_aliases_are_as_p4runtime_says() -> None:
+    info = text_format.Parse(compile_p4(PROGRAM, defines={"SIZE": "64"}).p4info, p4i.P4Info())
+    (table,) = info.tables
+    assert (table.preamble.name, table.preamble.alias, table.size) == ("I.hosts", "hosts", 64)
+    assert table.preamble.id >> 24 == 2 and info.actions[0].preamble.id == 0x01000007
+    assert [action.preamble.name for action in info.actions] == ["I.forward", "I.drop"]
+
+
+def test_the_command_checks_and_compiles(
+    program: Path, wrong: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["p4", "check", str(program)]) == 0
+    assert main(["p4", "compile", str(program), "--out", str(tmp_path / "made")]) == 0
+    assert forwards(Switch.load(tmp_path / "made/prog.json", tmp_path / "made/prog.p4info.txtpb"))
+    capsys.readouterr()
+    assert main(["p4", "compile", str(wrong), "-DSIZE=8"]) == 1
+    assert "wrong.p4:16" in capsys.readouterr().err and not wrong.with_suffix(".json").exists()
+    assert main(["p4", "check", str(wrong), "-D", "SIZE=8", "--json"]) == 1
+    (message,) = json.loads(capsys.readouterr().out)
+    assert message["line"] == 16 and message["severity"] == "error"
+
+
+def test_included_files_are_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib/size.p4").write_text("const bit<32> SIZE = 16;\n")
+    (tmp_path / "main.p4").write_text(PROGRAM.replace("header", '#include "size.p4"\nheader', 1))
+    assert main(["p4", "check", str(tmp_path / "main.p4"), "-I", str(tmp_path / "lib")]) == 0
+    assert main(["p4", "check", str(tmp_path / "main.p4")]) == 1
+    assert "size.p4" in capsys.readouterr().err
+
+
+def test_p4c_is_used_where_it_is(
+    program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "bin").mkdir()
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:/usr/bin:/bin")
+    assert main(["p4", "compile", str(program), "--p4c"]) == 1
+    assert "p4c-bm2-ss is not on PATH" in capsys.readouterr().err
+    compiler = tmp_path / "bin/p4c-bm2-ss"
+    compiler.write_text('#!/bin/sh\necho info >"$2"; echo "{}" >"$4"; echo "$@" >&2\n')
+    compiler.chmod(0o755)
+    assert main(["p4", "compile", str(program), "--p4c", "-I", str(tmp_path)]) == 0
+    assert program.with_suffix(".p4info.txtpb").read_text() == "info\n"
+    compiler.write_text('#!/bin/sh\necho "prog.p4(3): [--Werror=x] error: broken\n  here" >&2; exit 1\n')
+    assert main(["p4", "compile", str(program), "--p4c"]) == 1
+    assert "error: broken\n  here" in capsys.readouterr().err
+
+
+def test_a_scenario_names_its_p4(program: Path, wrong: Path) -> None:
+    text = "duration: 1s\nswitches: {s1: {}}\nhosts: {a: , b: }\nlinks: [[a, s1], [s1, b]]\nprogram: %s\n"
+    text += "traffic: {f: {kind: udp, from: a, to: b, rate: 1mbit}}\n"
+    scenario = sim.parse(text % program.name, folder=program.parent)
+    assert scenario.program.suffix == ".json" and "I.hosts" in scenario.p4info.read_text()
+    with pytest.raises(ScenarioError, match=r"program: wrong\.p4 has errors\n(.|\n)*wrong\.p4:16"):
+        sim.parse(text % wrong.name, folder=wrong.parent)
+
+
+def test_groupflows_own_program_has_p4cs_p4info() -> None:
+    """In less than 0.3 s."""
+    begun = time.process_time()
+    made = compile_p4(P4SRC / "groupflow_v1model.p4")
+    assert time.process_time() - begun < 0.3
+    infos = [text_format.Parse(text, p4i.P4Info()) for text in (made.p4info, P4INFO.read_text())]
+    assert infos[0] == infos[1]
+
+
+@pytest.mark.xfail(reason="the condition of update_checksum is a copy that nothing writes")
+def test_groupflows_own_program_does_what_p4cs_does() -> None:
+    switches = [Switch.compile(P4SRC / "groupflow_v1model.p4"), Switch.load(P4_JSON, P4INFO)]
+    admit = finsy.P4TableMatch({"dst_mac": "02:00:00:00:00:01"})
+    network = finsy.P4TableMatch({"ipv4_dst": "10.0.0.0/8"})
+    route = finsy.P4TableAction("route", port=2, src="02:00:00:00:00:01", dst="02:00:00:00:00:02")
+    entries = {"l3_admit": (admit, finsy.P4TableAction("admit_to_l3")), "ipv4_route": (network, route)}
+    draw, outputs = random.Random(1), list[list[list[Output]]]()
+    udp = "4500001c00010000401163cf0a0001010a000201 003500350008e872"
+    packets = [FRAME[:14] + bytes.fromhex(udp) + bytes(size) for size in (0, 18)]
+    packets += [draw.randbytes(draw.choice([14, 60, 200])) for _ in range(8)]
+    for switch in switches:
+        switch.write([+finsy.P4TableEntry(table, match=m, action=a) for table, (m, a) in entries.items()])
+        outputs.append([switch.run(1, packet, place * 1000) for place, packet in enumerate(packets)])
+    assert outputs[0] == outputs[1] and any(outputs[0])
