@@ -41,7 +41,9 @@ impl<'t> Lowering<'t, '_> {
                 let number = super::instance::as_number(&values[1])
                     .and_then(|one| usize::try_from(one).ok())
                     .unwrap_or(0);
-                let calculation = self.calculation(number, &values[3], &types[3], false, span)?;
+                // The value of a field in an invalid header counts, which a calculation would leave out.
+                let data = self.save(&values[3], &types[3], span)?;
+                let calculation = self.calculation(number, &data, &types[3], false, span)?;
                 let (base, max) = (self.scalar(&values[2], span)?, self.scalar(&values[4], span)?);
                 let given = vec![
                     Given::Field(target),
