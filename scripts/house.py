@@ -45,7 +45,7 @@ class Measures:
 
 BOUNDS = Measures(
     lines=119_000,
-    compiler=16_000,
+    compiler=16_100,
     words=45_000,
     page_words=2_000,
     mean_sentence=14,

@@ -9,7 +9,7 @@ from papers.cmt.sockets.studies import queue, range
 from papers.cmt.tree.study import TREE
 
 EXPERIMENT = Experiment(
-    "socket buffers and parallel connections of the clustered multicast tree (Cui et al.): 6 minutes on a core",
+    "socket buffers and parallel connections of clustered multicast trees (Cui et al.): 6 minutes on a core",
     [*(*TABLES, FIGURE_1, TREE, range.STUDY, queue.STUDY), *(*slow.STUDIES, children.STUDY)],
     default=lambda quick: [*TABLES, FIGURE_1, TREE],
 )

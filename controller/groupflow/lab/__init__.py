@@ -1,9 +1,6 @@
 """A topology as a running network: Mininet's classes, supervised processes, health and link counters."""
 
-import logging
 import sys
-from contextlib import suppress
-from importlib import import_module
 from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import find_spec
 
@@ -31,7 +28,3 @@ class _Mininet:
 
 
 sys.meta_path.append(_Mininet)
-with suppress(MissingError):  # told where Mininet is needed
-    import_module("mininet.log")  # it would make all later loggers its own, which end no line
-
-    logging.setLoggerClass(logging.Logger)

@@ -15,11 +15,9 @@ from pathlib import Path
 from select import select
 from typing import Any
 
-from mininet.cli import CLI
-from mininet.util import quietRun
-
 from groupflow.errors import Error, InvalidError, UsageError, foreseen, reason
 from groupflow.lab.host import GroupHost, environment
+from groupflow.lab.mininet import CLI, quietRun
 
 _LONGEST = 4000
 """bytes of a command: a terminal's line has 4,095"""

@@ -11,9 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from mininet.node import Host as MininetHost
-from mininet.node import Node
-
+from groupflow.lab.mininet import MininetHost, Node
 from groupflow.model.topology import Host
 from groupflow.processes import DaemonError
 

@@ -13,9 +13,6 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Never
 
-from mininet.link import Link
-from mininet.net import Mininet
-
 from groupflow import needs, units
 from groupflow.data import DISSECTOR, RUN_FOLDER
 from groupflow.errors import Error
@@ -25,6 +22,7 @@ from groupflow.lab.gfswitch import GfSwitch
 from groupflow.lab.host import GroupHost, LastingShell
 from groupflow.lab.leftovers import Reservation, delete_interfaces
 from groupflow.lab.links import RECORD, Links
+from groupflow.lab.mininet import Link, Mininet
 from groupflow.lab.p4switch import P4Switch
 from groupflow.lab.registry import SwitchKind
 from groupflow.model.topology import Topology

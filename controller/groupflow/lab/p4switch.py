@@ -9,9 +9,8 @@ from abc import abstractmethod
 from pathlib import Path
 from typing import Any
 
-from mininet.node import Switch as MininetSwitch
-
 from groupflow.lab.host import LastingShell, interface_script
+from groupflow.lab.mininet import MininetSwitch
 from groupflow.model.topology import Switch, Topology, TopologyError
 from groupflow.processes import Daemon, DaemonError
 

@@ -23,7 +23,18 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("netsim", &["base", "pipeline", "switch", "transport", "session", "bone", "split"]),
     (
         "bindings",
-        &["base", "compiler", "pipeline", "switch", "transport", "session", "bone", "split", "tree", "netsim"],
+        &[
+            "base",
+            "compiler",
+            "pipeline",
+            "switch",
+            "transport",
+            "session",
+            "bone",
+            "split",
+            "tree",
+            "netsim",
+        ],
     ),
 ];
 

@@ -361,7 +361,7 @@ fn left_out(entities: &[Kinds], changed: Option<&ActionProfileGroup>) -> Testbed
     link(&mut bed, "2:down");
     assert_eq!(ports(&mut bed, 1, MS), [3; 30]);
     // A group that is written meanwhile, and a program that is installed meanwhile, know it too.
-    for group in changed {
+    if let Some(group) = changed {
         bed.apply(Type::Modify, group.clone()).unwrap();
     }
     assert_eq!(ports(&mut bed, 1, 2 * MS), [3; 30]);

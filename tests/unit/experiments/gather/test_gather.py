@@ -204,7 +204,7 @@ def test_the_time_it_takes_is_told() -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (["gather", "--only", "tea"], 4, "tea: unknown; there are model-1, model-2, model-2-bbr, range"),
+        (["gather", "--only", "tea"], 4, "tea: unknown; there are model-1, model-2, model-2-bbr, buffers, "),
         (["split", "--only", "loss"], 4, "loss: unknown; there are split, group, four"),
         (["split", "--jobs", "2"], 2, "unrecognized arguments: --jobs 2"),
     ],
