@@ -8,8 +8,8 @@ from mininet.net import Mininet
 from mininet.node import Host as MininetHost
 from mininet.node import Node
 from mininet.node import Switch as MininetSwitch
-from mininet.util import quietRun
+from mininet.util import quietRun  # pyright: ignore[reportUnknownVariableType]
 
-__all__ = ["CLI", "Link", "Mininet", "MininetHost", "MininetSwitch", "Node", "quietRun"]  # pyright: ignore[reportUnknownVariableType]
+__all__ = ["CLI", "Link", "Mininet", "MininetHost", "MininetSwitch", "Node", "quietRun"]
 
 logging.setLoggerClass(logging.Logger)
