@@ -14,7 +14,7 @@ from groupflow.sim import Results
 from groupflow.study.experiment import Simulation, grouped
 from groupflow.study.files import Row
 from groupflow.study.pool import end_when_told
-from papers.takano import network
+from papers.takano import network, routers
 from papers.takano.paper import TARGET, Case
 from papers.takano.plan import Run
 
@@ -45,6 +45,8 @@ class Outcome:
     retransmissions: dict[str, int]
     wall_s: float
     packet_hops: int
+    marks: int = 0
+    pauses: int = 0
 
     @property
     def simulated_s(self) -> float:
@@ -135,6 +137,8 @@ def load(run: Run, results: Results) -> Outcome:
         retransmissions={name: flow.retransmissions or 0 for name, flow in results.flows.items()},
         wall_s=results.wall_s,
         packet_hops=results.packet_hops,
+        marks=results.signalled("ecn_marked"),
+        pauses=results.signalled("pauses"),
     )
 
 
@@ -181,8 +185,9 @@ def by_label(outcomes: Iterable[Outcome]) -> Outcomes:
 
 def run_one(run: Run, folder: Path) -> Outcome:
     """Simulates a run. Afterwards the folder is complete, or does not exist."""
+    build = network.scenario if run.control in ("tcp", "dfc") else routers.scenario
     folder.parent.mkdir(parents=True, exist_ok=True)
-    return load(run, sim.run(network.scenario(run), end_when_told, out=folder))
+    return load(run, sim.run(build(run), end_when_told, out=folder))
 
 
 SIMULATION: Simulation[Run, Outcome, Outcomes] = Simulation(
@@ -220,5 +225,7 @@ def row(outcome: Outcome) -> Row:
         "fullest_node": outcome.fullest_node,
         "swing": round(outcome.swing, 3),
         "retransmissions": sum(outcome.retransmissions.values()),
+        "ecn_marked": outcome.marks,
+        "pauses": outcome.pauses,
         "throughput_bps": " ".join(f"{flow}={bps:.0f}" for flow, bps in throughput.items()),
     }

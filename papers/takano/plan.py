@@ -12,8 +12,8 @@ from typing import Literal, TypeAlias
 
 from papers.takano.paper import CASES, Case
 
-Control: TypeAlias = Literal["tcp", "dfc"]
-"""tcp: P4 switches with one queue a port; dfc: with diffusion-type flow control"""
+Control: TypeAlias = Literal["tcp", "dfc", "drop-tail", "ecn", "xoff"]
+"""tcp: P4 switches with one queue a port; dfc: with diffusion-type flow control; others: routers.py"""
 
 MOVED_NS = 10**6
 """bound of the change of the background's start"""
@@ -52,6 +52,8 @@ class Run:
     """whether L bounds a flow's rate (eq. 1), which may else take what others leave"""
     pool: bool = False
     """whether all flows of a node share its buffer, which is each flow's else"""
+    ecn: int | None = None
+    """at routers that mark: waiting packets that a marked packet finds; None: a ninth of the buffer"""
     sample_ns: int = 10**6
 
     @property

@@ -154,6 +154,18 @@ def test_tcp_alone_is_compared_with_control() -> None:
     assert found["cubic-worse-alone"].note.startswith("in 1 of 2 runs")
 
 
+def test_rivals_are_judged_as_the_control_is() -> None:
+    assert held(judged("rivals")) == {"xoff-no-loss", "dfc-no-loss", "dfc-good", "dfc-smallest-queue"}
+
+    def good_at_100(run: Run, made: Outcome) -> Outcome:
+        return replace(outcome(run.case, "dfc", efficiency=0.5), run=run) if run.ecn == 100 else made
+
+    found = judged("rivals", good_at_100)
+    assert found["ecn-some-threshold"].holds and found["ecn-some-threshold"].measured == 1
+    assert not found["ecn-good"].holds
+    assert not found["dfc-smallest-queue"].holds, "as large is not smaller"
+
+
 @pytest.mark.parametrize("name", STUDIES)
 @pytest.mark.slow
 @pytest.mark.parametrize("quick", [True, False])
