@@ -29,9 +29,8 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.slow
-def test_the_first_network_as_it_is_pasted(place: Path) -> None:
-    page = DOCS / "tutorials/first-network.md"
+def paste(page: Path, place: Path) -> None:
+    """Runs a page's shell blocks, with what its console block shows typed at the network's prompt."""
     lesson_folder(page, place)
     (shown,) = (block.text for block in blocks(page, "console"))
     script = "\n".join(block.text for block in blocks(page, "sh"))
@@ -45,6 +44,18 @@ def test_the_first_network_as_it_is_pasted(place: Path) -> None:
     console = (place / "out/console").read_text().rstrip()
     pattern = like(re.sub(r"^groupflow> .*\n", "groupflow> ", shown, flags=re.MULTILINE).rstrip())
     assert pattern.fullmatch(console), f"{console}\n\n{pattern.pattern}"
+    for block in blocks(page, "message"):
+        assert block.text in done.stderr
+
+
+@pytest.mark.slow
+def test_the_first_p4_program_as_it_is_pasted(place: Path) -> None:
+    paste(DOCS / "tutorials/first-p4.md", place)
+
+
+@pytest.mark.slow
+def test_the_first_network_as_it_is_pasted(place: Path) -> None:
+    paste(DOCS / "tutorials/first-network.md", place)
     sent = (place / "out/data.bin").read_bytes()
     copies = ("copy2.bin", "copy3.bin", "net/hall/h2-data.bin", "net/hall/h3-data.bin")
     assert all((place / "out" / name).read_bytes() == sent for name in copies)

@@ -69,8 +69,8 @@ def test_a_program_that_cannot_be_pasted_is_noticed(text: str) -> None:
 def lesson_folder(page: Path, folder: Path) -> Path:
     """A folder without a checkout, with the files that the page says to write."""
     (folder / "out").mkdir(exist_ok=True)
-    for block in blocks(page, "yaml"):
-        if told := re.search(r"`(out/\w+\.yaml)`:\n\n\Z", block.before):
+    for block in blocks(page):
+        if told := re.search(r"`(out/\w+\.\w+)`:\n\n\Z", block.before):
             (folder / told[1]).write_text(block.text)
     return folder
 
