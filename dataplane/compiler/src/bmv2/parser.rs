@@ -1,6 +1,6 @@
 //! Parser states: conditions and jumps in them become states of their own.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use num_bigint::BigInt;
 use serde_json::{json, Value};
@@ -26,13 +26,13 @@ struct Blocks {
     made: Vec<Block>,
     labels: HashMap<Label, String>,
     /// States that parsers lead back to: their statements are known later.
-    continued: HashMap<usize, (Vec<Statement>, usize)>,
+    continued: BTreeMap<usize, (Vec<Statement>, usize)>,
 }
 
 impl Writer<'_> {
     pub fn parser(&mut self) -> Value {
         let program = self.program;
-        let mut blocks = Blocks { made: Vec::new(), labels: HashMap::new(), continued: HashMap::new() };
+        let mut blocks = Blocks { made: Vec::new(), labels: HashMap::new(), continued: BTreeMap::new() };
         let no_match = program.states.iter().any(needs_no_match);
         for (id, state) in program.states.iter().enumerate() {
             if state.cases.is_empty() && state.body.is_empty() {
@@ -40,10 +40,8 @@ impl Writer<'_> {
             }
             self.state(id, &state.body, id, &mut blocks);
         }
-        while let Some(&id) = blocks.continued.keys().next() {
-            if let Some((rest, of)) = blocks.continued.remove(&id) {
-                self.state(id, &rest, of, &mut blocks);
-            }
+        while let Some((id, (rest, of))) = blocks.continued.pop_first() {
+            self.state(id, &rest, of, &mut blocks);
         }
         if no_match {
             blocks.made.push(self.no_match());
