@@ -26,6 +26,7 @@ from groupflow.errors import Error, InvalidError
 from groupflow.files import variants
 from groupflow.files.topology import load
 from groupflow.lab import registry
+from groupflow.lab.own_program import check_program
 from groupflow.model.topology import Host, Topology
 from groupflow.p4rt.connection import ask
 from groupflow.processes import GROUPFLOW, Daemon, DaemonError
@@ -115,6 +116,8 @@ class Network:
         check("topology", Topology | str | Path, topology)
         check("switch", registry.SwitchKind, switch)
         check("name", str | None, name)
+        if p4 is not None:
+            check_program(Path(p4), "p4=")
         self.topology = topology if isinstance(topology, Topology) else load(topology)
         self.name = name or self.topology.name
         registry.check_name(self.name, "name=")

@@ -145,6 +145,8 @@ class Switch:
 
         finsy has no classes for queues, ports and generators: these come as messages.
         """
+        if isinstance(entities, str):  # finsy would look for entities in its letters
+            raise ValueError(f"{entities!r} is no entity; name one, such as P4CounterEntry({entities!r})")
         wanted = [e.SerializeToString() for e in encode_entities([entities], self._schema)]
         found = [p4r.Entity.FromString(message) for message in self._native.read(wanted)]
         return [e if e.HasField("extern_entry") else decode_entity(e, self._schema) for e in found]

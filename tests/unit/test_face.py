@@ -41,6 +41,7 @@ def test_help_shows_the_whole_face() -> None:
         ({"switch": "bmw2"}, "switch: 'bmw2' will not do; it should be 'gfswitch' or 'bmv2'"),
         ({"name": "a/b"}, "name='a/b': write letters"),
         ({"name": 7}, "name: 7 will not do"),
+        ({"p4": "nosuch.p4"}, "p4= nosuch.p4: no such file"),
     ],
 )
 def test_a_network_with_a_wrong_argument_is_refused_when_it_is_made(given: Any, text: str) -> None:

@@ -45,3 +45,8 @@ def test_a_name_that_two_have_is_refused(
 def test_an_error_in_a_digest_is_a_word(switch: Switch) -> None:
     switch.write(+fy.P4DigestEntry("report_t", max_list_size=1))
     assert [entry.digest_id for entry in switch.read(fy.P4DigestEntry())] == ["report_t"]
+
+
+def test_a_name_is_no_entity(switch: Switch) -> None:
+    with pytest.raises(ValueError, match="name one, such as P4CounterEntry"):
+        switch.read("drops")

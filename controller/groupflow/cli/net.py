@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, Never, TypeAlias
 
 from groupflow.cli.common import Common, check_folder, check_output, on_stop, print_table
 from groupflow.cli.rest import Row, call, listed, print_json
-from groupflow.errors import Error, InvalidError, UsageError, reason
+from groupflow.errors import Error, InvalidError, UsageError
 from groupflow.lab.registry import FOLDER, Claim, Entry, find, running_networks
 from groupflow.model import ports
 from groupflow.model.fields import Help
@@ -105,6 +105,7 @@ def up(
 def _asked(file: str, p4: Path | None, pcap: Path | None) -> "Topology":
     """The topology of the command line. Raises TopologyError."""
     from groupflow.files.topology import load
+    from groupflow.lab.own_program import check_program
 
     with warnings.catch_warnings():
         if _INSIDE in os.environ:  # shown already, before this process entered its namespaces
@@ -113,23 +114,12 @@ def _asked(file: str, p4: Path | None, pcap: Path | None) -> "Topology":
     if pcap:
         topology = replace(topology, pcap=frozenset(topology.switches))
     if p4:
-        _check_program(p4)
+        check_program(p4, "--p4")
         switches = {
             name: replace(switch, program=p4, p4info=None) for name, switch in topology.switches.items()
         }
         topology = replace(topology, switches=switches)
     return topology
-
-
-def _check_program(p4: Path) -> None:
-    """Raises InvalidError for a file that is no program."""
-    wanted = "name prog.p4, or its prog.json"
-    try:
-        text = p4.read_bytes()
-    except OSError as error:
-        raise InvalidError(f"--p4 {p4}: {reason(error)}; {wanted}") from None
-    if p4.suffix != ".p4" and b'"pipelines"' not in text:
-        raise InvalidError(f"--p4 {p4}: no program; {wanted}")
 
 
 def _enter(claim: Claim, asked: tuple[str, int] | None, *, controller: bool) -> Never:

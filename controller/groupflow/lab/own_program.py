@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from groupflow.compiler import CompileError, compiled_files
 from groupflow.data import RUN_FOLDER
+from groupflow.errors import InvalidError, reason
 from groupflow.model.topology import Switch, Topology, TopologyError
 
 if TYPE_CHECKING:
@@ -39,6 +40,17 @@ class Work(NamedTuple):
     switch: Switch
     program: "Program"
     updates: "Sequence[p4r.Update]"
+
+
+def check_program(path: Path, option: str) -> None:
+    """Raises InvalidError for a file that is no program, naming the option."""
+    wanted = "name prog.p4, or its prog.json"
+    try:
+        text = path.read_bytes()
+    except OSError as error:
+        raise InvalidError(f"{option} {path}: {reason(error)}; {wanted}") from None
+    if path.suffix != ".p4" and b'"pipelines"' not in text:
+        raise InvalidError(f"{option} {path}: no program; {wanted}")
 
 
 def prepare(topology: Topology, folder: Path) -> tuple[Topology, list[Work]]:

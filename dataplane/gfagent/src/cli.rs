@@ -10,7 +10,7 @@ use groupflow_tree::agent::args::{TreeRecvArgs, TreeSendArgs};
 
 /// A host's agent for group communication: each command is one task of a host in a group.
 #[derive(Debug, Parser)]
-#[command(name = "gfagent", version, about, arg_required_else_help = true)]
+#[command(name = "gfagent", version, arg_required_else_help = true)]
 pub struct Cli {
     /// The subcommand
     #[command(subcommand)]
