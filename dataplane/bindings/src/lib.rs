@@ -1,9 +1,9 @@
 //! `groupflow._native`: the switch core, the wire format and the simulators for Python.
 //!
 //! Python neither parses packets nor runs P4; it calls in here. `controller/groupflow/_native.pyi` has the
-//! types. Each file wraps one crate: `switch` the switch without its shell, `compiler` the P4 compiler, `messages` and `replies` the
-//! session's wire format, `sim` netsim, `tree` and `bone` the machines of these applications. PyO3 makes the
-//! module.
+//! types. Each file wraps one crate: `switch` the switch without its shell, `compiler` the P4 compiler,
+//! `messages` and `replies` the session's wire format, `sim` netsim, `tree` and `bone` the machines of these
+//! applications. PyO3 makes the module.
 
 use pyo3::pymodule;
 

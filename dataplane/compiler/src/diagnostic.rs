@@ -1,4 +1,4 @@
-//! What the compiler has to say about a program: errors and warnings, each with the places that it speaks of.
+//! The compiler's messages about a program: errors and warnings, each with its places.
 
 use std::fmt::Write as _;
 

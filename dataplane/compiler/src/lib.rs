@@ -30,7 +30,7 @@ use diagnostic::{Diagnostic, Diagnostics, Severity};
 pub use preprocess::Options;
 use source::{Files, Sources};
 
-/// What comes of a compilation.
+/// The results of a compilation.
 #[derive(Default)]
 pub struct Compiled {
     /// BMv2's JSON; `None` if there are errors.
@@ -48,7 +48,7 @@ pub struct Message {
     pub path: String,
     pub start: source::Position,
     pub end: source::Position,
-    /// What is wrong, and the words beside the place.
+    /// The fault, and the words beside the place.
     pub message: String,
     pub help: Option<String>,
     /// All of it with the pieces of source, as people read it.

@@ -85,7 +85,7 @@ impl<T> Blocks<T> {
         self.0.last_mut()?.insert(name.clone(), what)
     }
 
-    /// What a name is; with `absolute`, outside of all blocks.
+    /// The kind of a name; with `absolute`, outside of all blocks.
     #[must_use]
     pub fn find(&self, name: &str, absolute: bool) -> Option<&T> {
         let blocks = if absolute { &self.0[..1] } else { &self.0[..] };

@@ -17,7 +17,7 @@ struct Graph {
     tables: Vec<Value>,
     conditionals: Vec<Value>,
     labels: HashMap<Label, Next>,
-    /// What follows each table that is applied.
+    /// The way on after each table that is applied.
     applied: HashMap<usize, Value>,
     profiles: Vec<usize>,
     nodes: usize,
@@ -106,9 +106,9 @@ impl Writer<'_> {
         self.actions.push(action);
         let table = format!("tbl_{name}");
         let mut value = json!({
-            "name": table, "id": graph.tables.len(), "key": [], "match_type": "exact", "type": "simple", "max_size": 1024,
-            "with_counters": false, "support_timeout": false, "direct_meters": null, "action_ids": [id],
-            "actions": [name], "base_default_next": next, "next_tables": {&*name: next},
+            "name": table, "id": graph.tables.len(), "key": [], "match_type": "exact",
+            "type": "simple", "max_size": 1024, "with_counters": false, "support_timeout": false,
+            "direct_meters": null, "action_ids": [id], "actions": [name], "base_default_next": next, "next_tables": {&*name: next},
             "default_entry": {"action_id": id, "action_const": true, "action_data": [], "action_entry_const": true},
         });
         self.place(&mut value, span);

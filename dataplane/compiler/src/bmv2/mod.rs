@@ -272,7 +272,8 @@ impl Writer<'_> {
             if calculation.with_payload {
                 input.push(json!({"type": "payload", "value": null}));
             }
-            let mut value = json!({"name": calculation_name(id), "id": id, "algo": &*calculation.algorithm, "input": input});
+            let (name, algorithm) = (calculation_name(id), &*calculation.algorithm);
+            let mut value = json!({"name": name, "id": id, "algo": algorithm, "input": input});
             self.place(&mut value, calculation.span);
             made.push(value);
         }

@@ -190,7 +190,8 @@ impl Writer<'_> {
             block.transitions.push(match &case.pattern {
                 Pattern::Any => json!({"type": "default", "value": null, "mask": null, "next_state": next}),
                 Pattern::ValueSet(set) => {
-                    json!({"type": "parse_vset", "value": program.value_sets[*set].name, "mask": null, "next_state": next})
+                    let name = &program.value_sets[*set].name;
+                    json!({"type": "parse_vset", "value": name, "mask": null, "next_state": next})
                 }
                 Pattern::Bits(parts) => {
                     let widths = state.key.iter().map(|(_, width)| *width);

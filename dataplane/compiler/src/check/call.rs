@@ -20,7 +20,7 @@ pub struct Site {
     pub span: Span,
 }
 
-/// What is called, with its parameters.
+/// The called function, action, method or block, with its parameters.
 pub struct Callee<'t> {
     /// Its name, where it is declared.
     pub ident: Ident,
@@ -279,7 +279,8 @@ impl<'t> Checker<'t, '_> {
                     .note(parameter.span, "the parameter");
             }
             Direction::None if !matches!(callee.target, Target::Action(_)) => {
-                let is_apply = matches!(callee.target, Target::Method(id, _) if self.object(id).kind != ObjectKind::Extern);
+                let is_block = |id| self.object(id).kind != ObjectKind::Extern;
+                let is_apply = matches!(callee.target, Target::Method(id, _) if is_block(id));
                 let typed = self.coerce(value, typed, want);
                 // Externs of other architectures take what changes, too, unless it is a number without a width.
                 let must = is_constructor || !is_apply && matches!(want, Type::Integer | Type::String);

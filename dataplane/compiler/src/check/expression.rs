@@ -9,7 +9,7 @@ use super::Checker;
 use crate::source::Span;
 use crate::syntax::tree::{Expression, ExpressionKind, Number, Path};
 
-/// What is known of an expression.
+/// Facts about an expression.
 #[derive(Clone, Debug)]
 pub struct Typed {
     pub of: Type,
@@ -30,7 +30,7 @@ impl Typed {
         Self { of, writable: false, value: None, is_constant: false }
     }
 
-    /// What cannot be assigned to.
+    /// A value that cannot be assigned to.
     pub fn new(of: Type, value: Option<Value>, is_constant: bool) -> Self {
         Self { of, writable: false, value, is_constant }
     }
@@ -48,7 +48,7 @@ impl<'t> Checker<'t, '_> {
         typed
     }
 
-    /// What is known of an expression, and its type as far as that was inferred.
+    /// Facts about an expression, and its type as far as that was inferred.
     pub fn typed(&mut self, expression: &'t Expression, want: Option<&Type>) -> (Typed, Type) {
         let typed = self.expression(expression, want);
         let of = self.inference.shallow(&typed.of);

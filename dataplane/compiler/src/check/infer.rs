@@ -21,7 +21,7 @@ impl Inference {
         })
     }
 
-    /// What a variable stands for; other types are themselves.
+    /// The type that a variable stands for; other types are themselves.
     #[must_use]
     pub fn shallow(&self, of: &Type) -> Type {
         let mut of = of.clone();

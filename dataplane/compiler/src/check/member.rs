@@ -1,4 +1,4 @@
-//! What is behind a dot (P4_16 specification, sections 8.18 to 8.20).
+//! Members: names behind a dot (P4_16 specification, sections 8.18 to 8.20).
 
 use super::constant::Value;
 use super::expression::Typed;

@@ -1,4 +1,5 @@
-//! Calls of methods: of externs, parsers and controls, tables, headers and stacks (specification, sections 8.18 to 8.20).
+//! Calls of methods: of externs, parsers and controls, tables, headers and stacks (specification,
+//! sections 8.18 to 8.20).
 
 use super::call::{count, Callee, Site};
 use super::constant::Value;
@@ -10,7 +11,7 @@ use crate::source::{nearest, Name, Span};
 use crate::syntax::tree::{self, Argument, Expression, ExpressionKind, Ident};
 
 impl<'t> Checker<'t, '_> {
-    /// What `extract`, `lookahead` and `advance` of a packet take (specification, section 13.8).
+    /// Arguments of a packet's `extract`, `lookahead` and `advance` (specification, section 13.8).
     pub fn packet_method(&mut self, call: Site, name: &str, returns: &Type, arguments: &'t [Argument]) {
         let header = arguments.first().and_then(|one| self.facts.types.get(&one.value.id));
         let header = header.map_or(Type::Wrong, |of| self.inference.resolve(of));

@@ -36,7 +36,7 @@ use infer::Inference;
 use scope::{Entity, Found, Function, Signature};
 use types::{ObjectId, Type, TypeParameter};
 
-/// What the checker found out about a program.
+/// Facts about a program that the checker found.
 #[derive(Default)]
 pub struct Facts<'t> {
     pub objects: Vec<Object<'t>>,
@@ -86,7 +86,7 @@ impl Method {
     }
 }
 
-/// What is called, and how.
+/// The called declaration, and the kind of the call.
 #[derive(Clone)]
 pub struct Call<'t> {
     pub target: Target<'t>,

@@ -8,7 +8,7 @@ use super::types::{ObjectId, Type, TypeParameter};
 use crate::source::{Name, Span};
 use crate::syntax::tree::{Declaration, Direction};
 
-/// What a name is.
+/// The meaning of a name.
 #[derive(Clone)]
 pub enum Entity<'t> {
     /// A type without type parameters, or one of them.
@@ -44,7 +44,7 @@ pub struct Variable {
 }
 
 impl Variable {
-    /// What the compiler knows no value of.
+    /// A value that is not known while compiling.
     pub fn new(of: Type, writable: bool) -> Self {
         Self { of, writable, value: None, is_constant: false }
     }

@@ -181,7 +181,7 @@ impl<'t> Checker<'t, '_> {
         }
     }
 
-    /// What `for` goes through: a list, an array or a range.
+    /// The values of a `for`: a list, an array or a range.
     fn items(&mut self, items: &'t Expression, of: &Type) {
         if let ExpressionKind::Range(low, high) = &items.kind {
             self.value_of(low, of);

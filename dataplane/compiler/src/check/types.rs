@@ -58,14 +58,14 @@ pub enum Type {
     Array(Rc<Type>, u32),
     Tuple(Rc<[Type]>),
     List(Rc<Type>),
-    /// What a `select` or an entry compares with.
+    /// A key of a `select` or an entry.
     Set(Rc<Type>),
     /// `{x = 1}` before it is known of which struct.
     Record(Rc<[(Name, Type)]>),
     Object(ObjectId, Rc<[Type]>),
     Action,
     Table,
-    /// What `table.apply()` gives: `hit`, `miss`, `action_run`.
+    /// The result of `table.apply()`: `hit`, `miss`, `action_run`.
     Applied,
     /// `action_run`
     ActionRun,

@@ -6,7 +6,7 @@ use super::Checker;
 use crate::source::Span;
 use crate::syntax::tree::{Block, Expression, ExpressionKind, Statement, StatementKind, Unary};
 
-/// What is known of headers at a place, by their names as `hdr.ipv4`.
+/// Headers known to be valid or invalid at a place, by their names as `hdr.ipv4`.
 #[derive(Clone, Default)]
 struct Headers {
     /// Those that the control asks about somewhere.

@@ -17,7 +17,7 @@ use crate::syntax::tree::{Argument, Declaration, DeclarationKind, Direction};
 /// An instance whose names are made.
 pub struct Instance<'t> {
     pub environment: Rc<Environment<'t>>,
-    /// What its parameters stand for.
+    /// The meanings of its parameters.
     bound: Vec<(Name, Value)>,
 }
 

@@ -1,4 +1,4 @@
-//! What names stand for while the program is lowered.
+//! Meanings of names while the program is lowered.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -60,7 +60,7 @@ impl<'t> Environment<'t> {
         self.reach(name).map(|(binding, _)| binding)
     }
 
-    /// What a name stands for, and whether an action finds it outside.
+    /// The meaning of a name, and whether an action finds it outside.
     pub fn reach(&self, name: &str) -> Option<(Binding<'t>, bool)> {
         let (mut environment, mut outside) = (Some(self), false);
         while let Some(at) = environment {

@@ -131,7 +131,7 @@ impl<'t> Lowering<'t, '_> {
         parameters.iter().find(|one| one.ident.name == *name)?.default.as_ref()
     }
 
-    /// What the target keeps of an extern.
+    /// The part of an extern that the target keeps.
     fn extern_object(
         &mut self, known: &Known<'t>, types: &[Type], path: &[Name], given: &[(Name, Value)],
         annotations: Vec<Annotation>, span: Span,

@@ -184,7 +184,7 @@ pub enum StatementKind {
     },
 }
 
-/// What follows the application of a table.
+/// The way on after a table is applied.
 #[derive(Clone, Debug)]
 pub enum Outcome {
     Same,

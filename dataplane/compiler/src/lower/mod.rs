@@ -109,7 +109,7 @@ struct Lowering<'t, 'd> {
     program: Program,
     environment: Rc<Environment<'t>>,
     globals: Rc<Environment<'t>>,
-    /// What the type parameters around stand for.
+    /// The types of the type parameters around.
     types: Vec<(TypeParameter, Type)>,
     /// The statements that are being made.
     out: Vec<Statement>,
@@ -131,7 +131,7 @@ struct Lowering<'t, 'd> {
     meta: Option<(Value, Type)>,
     /// The fields of structs as they are written, for their annotations.
     structs: HashMap<Name, &'t [Field]>,
-    /// What is copied back when the calls around end.
+    /// Copies back, made when the calls around end.
     pending: Vec<Vec<Passed>>,
     /// Variables that actions reach without parameters.
     reached: Vec<Value>,

@@ -36,7 +36,7 @@ impl<'t> Lowering<'t, '_> {
         self.types.extend(known.type_parameters.iter().cloned().zip(object.types.iter().cloned()));
         let passed = self.pass(call, signature, arguments, Callee::Parser, span)?;
         let bound = passed.iter().map(|one| (one.name.clone(), one.value.clone())).collect();
-        // What follows the call is a state of its own.
+        // The statements after the call are a state of their own.
         let accept = self.new_state("after", span);
         let start =
             self.deeper(span, |lowering| lowering.run_parser(object, bound, Next::State(accept), span));

@@ -39,7 +39,7 @@ pub struct Passed {
     pub back: Option<Value>,
 }
 
-/// What the code that gets the arguments can change besides its parameters.
+/// The kind of the called code, which decides what it can change besides its parameters.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Callee {
     /// A primitive of the target: nothing, and it reads all arguments before it writes one.

@@ -1,4 +1,4 @@
-//! What expressions come to: code for numbers, places for headers and structs, objects.
+//! Values of expressions: code for numbers, places for headers and structs, objects.
 
 use num_bigint::BigInt;
 
@@ -38,7 +38,7 @@ pub struct Object {
     pub arguments: Vec<(Name, Value)>,
     /// The name that the control plane knows, piece by piece.
     pub path: Vec<Name>,
-    /// What the target keeps of it.
+    /// The part that the target keeps.
     pub state: State,
 }
 

@@ -11,7 +11,7 @@ use crate::lower::ir::Gress;
 use crate::syntax::tree::{Annotation, Block, Declaration, DeclarationKind, Expression, ExpressionKind};
 use crate::syntax::tree::{Statement, StatementKind};
 
-/// What may share a name.
+/// Kinds of declarations: two of different kinds may share a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Sort {
     Table,

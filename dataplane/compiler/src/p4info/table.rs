@@ -50,7 +50,7 @@ impl Writer<'_> {
         self.text.close();
     }
 
-    /// What keys, parameters and the fields of headers and value sets have in common.
+    /// The common part of keys, parameters, and fields of headers and value sets.
     pub fn field(&mut self, id: u32, name: &str, annotations: &[Annotation], skipped: &[&str], width: u32) {
         let text = &mut self.text;
         text.number("id", id);

@@ -1,4 +1,5 @@
-//! Includes, macros and conditions (P4_16 specification, section 6.2, which takes C's): a file becomes one row of words.
+//! Includes, macros and conditions (P4_16 specification, section 6.2, which takes C's): a file becomes one
+//! row of words.
 //!
 //! The preprocessor works on words, not on text, so that each word keeps its place and every message can show it.
 

@@ -28,7 +28,7 @@ fn is_keyword(word: &Token) -> bool {
 /// Words that begin declarations outside of all blocks only.
 const OUTER: [&str; 7] = ["control", "parser", "package", "header", "header_union", "struct", "extern"];
 
-/// What messages call the statements between braces.
+/// The name in messages of the statements between braces.
 pub const BLOCK: &str = "a block";
 
 pub struct Parser<'a> {

@@ -6,7 +6,7 @@ use super::tree::{
     TypeKind,
 };
 
-/// What the rule of a declaration reads.
+/// A declaration as its rule reads it.
 pub type Declared = Parsed<(Ident, DeclarationKind)>;
 
 impl Parser<'_> {
@@ -72,7 +72,7 @@ impl Parser<'_> {
         Ok((ident, DeclarationKind::Instance { of, arguments, initializer }))
     }
 
-    /// What stands in the braces of an instance: the extern's abstract methods, and instances that they use.
+    /// The body of an instance: the extern's abstract methods, and instances that they use.
     fn object_declaration(&mut self) -> Declared {
         if self.is_instance() {
             return self.variable_or_instance();

@@ -276,7 +276,7 @@ impl Parser<'_> {
         Ok(self.expression(kind, start.to(self.last())))
     }
 
-    /// What a `select` or an entry compares with: a value, a mask, a range, or everything.
+    /// A key of a `select` or an entry: a value, a mask, a range, or everything.
     pub fn key(&mut self) -> Parsed<Expression> {
         if self.at("_") || self.at("default") {
             return Ok(self.any());

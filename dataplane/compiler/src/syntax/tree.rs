@@ -116,7 +116,7 @@ pub enum Shape {
     Struct,
 }
 
-/// What a `typedef` names: a type, or one that is declared in the same place.
+/// The type of a `typedef`: another type, or one that is declared in the same place.
 #[derive(Clone, Debug)]
 pub enum Aliased {
     Type(Type),

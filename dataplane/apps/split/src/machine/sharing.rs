@@ -106,7 +106,7 @@ pub struct Share {
     greedy: bool,
     /// The link, by its place among the branch's links, that gives the connection the least.
     narrowest: usize,
-    /// What the receiver acknowledged lately.
+    /// The bytes that the receiver acknowledged lately.
     acknowledged: Meter,
     /// Divisions in a row at which this was less than half of the pace.
     short: u32,
