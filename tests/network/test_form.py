@@ -244,7 +244,7 @@ TOPO = "topo/topology.json"
 OWN = (TOPO, "--p4", "build/basic.json")
 BAD: list[tuple[Callable[[Path], None], tuple[str, ...], str]] = [
     (nothing, (TOPO, "--p4", "no.json"), "--p4 no.json: no such file or directory; name prog.p4"),
-    (nothing, ("hall.yaml", "--p4", TOPO), "topology.json: no program; name prog.p4, or the prog.json"),
+    (nothing, ("hall.yaml", "--p4", TOPO), "topology.json: no program; name prog.p4, or its prog.json"),
     (empty_program, ("hall.yaml", "--p4", "empty.json"), "empty.json: not p4c's BMv2 JSON: "),
     (entries("10.0.1.1", "10.0.2.2"), OWN, "entry 3 of 4 is refused: table"),
     (hall("h{2..3}:", "h{2..x}:"), ("hall.yaml",), "'{2..x}' is no range; write one like {1..5}"),
