@@ -36,6 +36,8 @@ QUEUE = 60
 """packets, less than what Reno, which stops at a loss only, has under way on two connections"""
 FEW = 20
 """packets that the queue refused: 0 to 6 where agents share, 130 and 134 where both had the whole rate"""
+CROSSED = 160
+"""the same for streams that cross: 47 to 117 in 11 runs, 239 and 265 where acknowledgements had no part"""
 HIGH, LOW = 18 * MBIT, 4.6 * MBIT
 """a target, and half of what the link's 0.95 * 1448 / 1514 of 30 Mb/s leave of it"""
 
@@ -186,7 +188,7 @@ async def test_acknowledgements_of_the_other_direction_have_their_part_of_a_link
                     await seconds((one, "ma1"), (other, "md1"))
                 return refused_by_queues(lab) - before
 
-            assert await undisturbed(lab, scenario) <= FEW
+            assert await undisturbed(lab, scenario) <= CROSSED
 
 
 async def test_a_slow_stream_leaves_its_link_to_others(make_lab: MakeLab) -> None:
