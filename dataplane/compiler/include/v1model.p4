@@ -211,6 +211,7 @@ control ComputeChecksum<H, M>(inout H hdr, inout M meta);
 control Deparser<H>(packet_out b, in H hdr);
 
 package V1Switch<H, M>(
-    Parser<H, M> p, VerifyChecksum<H, M> vr, Ingress<H, M> ig, Egress<H, M> eg, ComputeChecksum<H, M> ck, Deparser<H> dep);
+    Parser<H, M> p, VerifyChecksum<H, M> vr, Ingress<H, M> ig,
+    Egress<H, M> eg, ComputeChecksum<H, M> ck, Deparser<H> dep);
 
 #endif

@@ -109,8 +109,14 @@ impl Writer<'_> {
     }
 
     pub fn primitive(&mut self, operation: &Operation, span: Span) -> Value {
-        let stack = |writer: &Self, id: &usize| json!({"type": "header_stack", "value": writer.program.stacks[*id].name});
-        let union_stack = |writer: &Self, id: &usize| json!({"type": "header_union_stack", "value": writer.program.union_stacks[*id].name});
+        let stack = |writer: &Self, id: &usize| {
+            let name = &writer.program.stacks[*id].name;
+            json!({"type": "header_stack", "value": name})
+        };
+        let union_stack = |writer: &Self, id: &usize| {
+            let name = &writer.program.union_stacks[*id].name;
+            json!({"type": "header_union_stack", "value": name})
+        };
         let (name, parameters) = match operation {
             Operation::Assign(field, value) => ("assign", vec![self.field(field), self.parameter(value)]),
             Operation::AssignVarbit(to, from) => ("assign_VL", vec![self.field(to), self.field(from)]),

@@ -108,7 +108,8 @@ impl Writer<'_> {
         let mut value = json!({
             "name": table, "id": graph.tables.len(), "key": [], "match_type": "exact",
             "type": "simple", "max_size": 1024, "with_counters": false, "support_timeout": false,
-            "direct_meters": null, "action_ids": [id], "actions": [name], "base_default_next": next, "next_tables": {&*name: next},
+            "direct_meters": null, "action_ids": [id], "actions": [name],
+            "base_default_next": next, "next_tables": {&*name: next},
             "default_entry": {"action_id": id, "action_const": true, "action_data": [], "action_entry_const": true},
         });
         self.place(&mut value, span);

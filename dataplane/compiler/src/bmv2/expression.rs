@@ -118,7 +118,10 @@ impl Writer<'_> {
     }
 
     pub fn union(&mut self, union: &UnionRef) -> Value {
-        let stack = |writer: &Self, id: usize| json!({"type": "header_union_stack", "value": writer.program.union_stacks[id].name});
+        let stack = |writer: &Self, id: usize| {
+            let name = &writer.program.union_stacks[id].name;
+            json!({"type": "header_union_stack", "value": name})
+        };
         match union {
             UnionRef::Fixed(id) => json!({"type": "header_union", "value": self.program.unions[*id].name}),
             UnionRef::Element(id, index) => {

@@ -13,7 +13,7 @@ use crate::syntax::tree::{
     self, Argument, DeclarationKind, Direction, Expression, ExpressionKind, Ident, NodeId,
 };
 
-/// Where a call is written.
+/// The place of a call.
 #[derive(Clone, Copy)]
 pub struct Site {
     pub id: NodeId,

@@ -108,7 +108,7 @@ pub enum Target<'t> {
     Builtin(Name),
 }
 
-/// Where a statement stands.
+/// The surroundings of a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
     Outside,

@@ -88,7 +88,7 @@ pub struct Function<'t> {
     pub signature: Signature,
 }
 
-/// Where a name is declared, and what it is.
+/// The place of a name's declaration, and its meaning.
 #[derive(Clone)]
 pub struct Found<'t> {
     pub entity: Entity<'t>,

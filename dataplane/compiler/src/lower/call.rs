@@ -200,7 +200,7 @@ impl<'t> Lowering<'t, '_> {
         self.labels
     }
 
-    /// Where the code at hand runs, unless it is something else.
+    /// Whether the code is a control's.
     pub fn in_control(&self) -> bool {
         matches!(self.place, Place::Control(_))
     }

@@ -360,7 +360,7 @@ pub struct Array {
     /// The direct ones are a table's.
     pub direct: bool,
     pub table: Option<usize>,
-    /// Where a direct meter's colour goes.
+    /// The field that gets a direct meter's colour.
     pub result: Option<FieldRef>,
     pub element: Type,
     pub index: Type,

@@ -92,7 +92,7 @@ fn attempt<'t>(
     Some(lowering.program)
 }
 
-/// Where the code at hand runs.
+/// The part of the program whose code is lowered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Outside,

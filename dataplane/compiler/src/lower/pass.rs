@@ -35,7 +35,7 @@ pub struct Passed {
     pub name: Name,
     pub value: Value,
     pub of: Type,
-    /// Where the value goes at the end, if it is a copy.
+    /// The place that gets the value at the end, if this is a copy.
     pub back: Option<Value>,
 }
 

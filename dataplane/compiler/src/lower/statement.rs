@@ -23,11 +23,11 @@ const MOST_ROUNDS: usize = 10_000;
 
 const UNKNOWN: &str = "the rounds of this loop are not known to the compiler";
 
-/// Where `return`, `break` and `continue` go.
+/// The targets of `return`, `break` and `continue`.
 #[derive(Clone)]
 pub struct Leaves {
     end: Label,
-    /// Where a returned value goes, and its type.
+    /// The place of a returned value, and its type.
     result: Option<(Value, Type)>,
     /// `break` and `continue`.
     around: Option<(Label, Label)>,

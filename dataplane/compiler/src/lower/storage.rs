@@ -21,7 +21,7 @@ impl Lowering<'_, '_> {
             self.program.headers.push(Header { name: name.to_owned(), of: place, metadata: true });
             self.names.insert(name.to_owned());
         }
-        // Where parsers keep the value of a condition.
+        // Fields in which parsers keep the value of a condition.
         self.field(SCALARS, "condition", &Type::Bool);
         self.names.insert("scalars.condition".to_owned());
     }

@@ -43,7 +43,7 @@ impl<'t> Order<'t> {
         order
     }
 
-    /// Where an object of a pipeline stands: what is declared outside of it stands before all others.
+    /// The place of an object of a pipeline: objects declared outside of it come before all others.
     #[must_use]
     pub fn place(&self, sort: Sort, name: &str, gress: Gress) -> usize {
         let block = if gress == Gress::Ingress { 2 } else { 3 };
