@@ -2,7 +2,6 @@
 .DEFAULT_GOAL := help
 PYTHON := .venv/bin/python
 GROUPFLOW := .venv/bin/groupflow
-P4C ?= p4c-bm2-ss
 
 # Variables of `make demo`.
 FILE ?=
@@ -42,15 +41,15 @@ clippy := cd dataplane && cargo clippy --locked --workspace --all-targets --quie
 lint = types='.venv/bin/basedpyright --level error' \
 	ruff='$(PYTHON) -m ruff check . && $(PYTHON) -m ruff format --check .' \
 	format='cd dataplane && cargo fmt --check' clippy='$(clippy)' \
-	imports='.venv/bin/lint-imports' dependencies='.venv/bin/deptry --no-ansi .' p4='cd p4src && sha256sum --check --quiet build/manifest.sha256'
+	imports='.venv/bin/lint-imports' dependencies='.venv/bin/deptry --no-ansi .'
 
-.PHONY: help setup wheel demo check test test-all test-rust test-unit test-network lint sanitize soak fuzz p4 p4-check bench figures validate clean
+.PHONY: help setup wheel demo check test test-all test-rust test-unit test-network lint sanitize soak fuzz p4 bench figures validate clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 setup:  ## install what is missing, build everything into .venv/bin
-	@scripts/setup.sh $(if $(filter test test-all test-network bench,$(MAKECMDGOALS)),--browser)
+	@scripts/setup.sh $(if $(filter test test-all test-network,$(MAKECMDGOALS)),--browser)
 
 wheel: setup  ## one wheel of the package and its programs, in out/wheel: to be installed without this checkout
 	rm -rf out/wheel
@@ -61,7 +60,7 @@ demo: setup  ## one file to a whole group: FILE= MEMBERS=1..5 LOSS=0.01 MODE=e2e
 	@$(GROUPFLOW) demo $(demo_options)
 
 # One process: each further one imports and collects all tests again, some 12 s of processor time.
-check: setup  ## lint, types, stale P4 artefacts and the fast unit tests, side by side: under a minute
+check: setup  ## lint, types and the fast unit tests, side by side: under a minute
 	@$(parts) -j2 $(if $(CHECK_BOUND),--bound $(CHECK_BOUND)) fast='$(unit) -n 0 -m "not slow and not rare"' $(lint)
 
 # The first build of what clippy and pytest keep is no part of `make check`, which has a bound here.
@@ -86,7 +85,7 @@ test-unit: setup  ## P4, protocol, controller tests in Python; no root
 test-network: setup  ## tests on virtual networks; root
 	PYTHON=$(PYTHON) NETWORKS=$(NETWORKS) RESULTS=$(RESULTS) tests/network.sh '$(MARKED)'
 
-lint: setup  ## ruff, pyright, rustfmt, clippy, rules of imports, undeclared dependencies, stale P4 artefacts
+lint: setup  ## ruff, pyright, rustfmt, clippy, rules of imports, undeclared dependencies
 	@$(parts) -j2 $(lint)
 
 # Cargo runs tests under what is named here. Few cases: valgrind is some fifty times slower.
@@ -107,14 +106,9 @@ fuzz: setup  ## random programs, packets, P4Runtime and agents' messages, a minu
 			seed=$$((seed + 1)); \
 		done; echo "fuzz: $$target: $$((seed - $(FUZZ_SEED))) seeds"; done
 
-p4:  ## compile the P4 with p4c (needs p4c on PATH) and renew the manifest
-	@command -v $(P4C) >/dev/null || { echo "p4: $(P4C) is not on PATH: install p4c, or use the committed p4src/build" >&2; exit 1; }
-	$(P4C) --std p4-16 --Werror -o p4src/build/groupflow.json --p4runtime-files p4src/build/groupflow.p4info.txtpb \
-		p4src/groupflow_v1model.p4
-	cd p4src && find * -name '*.p4' -o -path 'build/groupflow.*' | sort | xargs sha256sum >build/manifest.sha256
-
-p4-check:  ## fail when p4src/build is older than the sources
-	cd p4src && sha256sum --check --quiet build/manifest.sha256 || { echo 'run `make p4`' >&2; exit 1; }
+p4: setup  ## compile groupflow's P4 into p4src/build
+	$(GROUPFLOW) -q p4 compile p4src/groupflow_v1model.p4 --out p4src/build
+	cd p4src/build && mv groupflow_v1model.json groupflow.json && mv groupflow_v1model.p4info.txtpb groupflow.p4info.txtpb
 
 soak: setup  ## random faults on real processes of a tree and a cache bone, some ten minutes: SEEDS="1 2" DURATION=60
 	@for seed in $(SEEDS); do for soak in $(soaks); do \
@@ -127,7 +121,7 @@ bench: setup  ## measure throughput, join times, rounds of tuning on this machin
 # Of each paper and experiment, what draws a picture in docs/img; a picture there is PAPER-NAME.png, or the experiment's name.
 ONLY ?= amcb cmt icn2011 sakajiri takano diffusion split gather
 drawn_amcb := table-1
-drawn_cmt := table-2 figure-1 tree queue range slow slow-routers
+drawn_cmt := table-2 figure-1 tree queue range slow
 drawn_icn2011 := figure-7 figure-12
 drawn_sakajiri := figure-6
 drawn_takano := figure-9 stability
@@ -144,7 +138,7 @@ figures-%: setup
 		if [ -e docs/img/$$name.png ]; then cp $$made docs/img/$$name.png; fi; done
 
 validate: setup  ## compare the simulator's TCP with ns-2 (installs it; some ten minutes)
-	$(GROUPFLOW) validate
+	$(PYTHON) -m tests.validation.run
 
 clean:  ## remove what was built
 	rm -rf .venv out dataplane/target controller/groupflow/_native*.so

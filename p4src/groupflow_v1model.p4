@@ -11,7 +11,6 @@
 //                               +-- feedback, ticks --> diffusion ----------------------+
 //                               +-- probes of links --> probes -------------------------+
 //
-//  Data of a session passes classification behind replication, too.
 //  egress: neighbours (address each copy), external reports, stamp of probes, checksums, deparser
 #include <core.p4>
 #include <v1model.p4>
@@ -21,8 +20,9 @@
 #include "stages/sizes.p4"
 #include "stages/headers.p4"
 #include "stages/metadata.p4"
+#include "stages/checksum_fields.p4"
 #include "targets/v1model/checksums.p4"
-#include "targets/v1model/counters.p4"
+#include "stages/counters.p4"
 #include "targets/v1model/ack_registers.p4"
 #include "targets/v1model/meters.p4"
 #include "stages/validation.p4"
@@ -40,6 +40,8 @@
 #include "targets/v1model/queue_registers.p4"
 #include "stages/diffusion.p4"
 
+const hop_t NO_HOP = { 0, { { 0, 0, 0 }, { 0, 0, 0 }, 0 }, 0, 0, 0, 0, 0, 0, COMBINE_FIRST };
+
 parser GroupflowParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
                        inout standard_metadata_t standard_metadata) {
     state start {
@@ -54,8 +56,10 @@ parser GroupflowParser(packet_in packet, out headers_t hdr, inout metadata_t met
 control GroupflowIngress(inout headers_t hdr, inout metadata_t meta,
                          inout standard_metadata_t standard_metadata) {
     Validation() validation;
+    Origin() sources;
     Guard() guard;
     Session() session;
+    AckAggregation() acks;
     Forwarding() forwarding;
     Refusal() refusal;
     Probes() probes;
@@ -63,16 +67,18 @@ control GroupflowIngress(inout headers_t hdr, inout metadata_t meta,
     CountDrop() drop;
     ForeignChecksum() foreign_checksum;
     Classification() classification;
-    Diffusion() diffusion;
+    Hops() hops;
+    Demand() demand;
+    Report() report;
 
     apply {
         meta.ingress_port = standard_metadata.ingress_port;
         meta.now = microseconds(standard_metadata.ingress_global_timestamp);
-        meta.frame_bytes = (bit<16>)standard_metadata.packet_length;
+        meta.payload_bytes = (bit<16>)standard_metadata.packet_length - ETHERNET_BYTES;
         meta.parser_failed = (bit<1>)(standard_metadata.parser_error != error.NoError);
         meta.checksum_failed = standard_metadata.checksum_error;
         if (hdr.foreign.isValid()) {
-            foreign_checksum.apply(hdr.foreign, meta.is_foreign_group);
+            foreign_checksum.apply(hdr.foreign, meta.foreign_failed);
         }
 
         if (hdr.packet_out.isValid() && hdr.packet_out.inject == 0) {
@@ -81,25 +87,36 @@ control GroupflowIngress(inout headers_t hdr, inout metadata_t meta,
                 meta.bridged.queue = QUEUE_FEEDBACK;
             }
         } else {
+            origin_t origin;
+            sources.apply(hdr, meta, origin);
             validation.apply(hdr, meta);
             if (meta.drop_reason == DROP_NONE) {
-                guard.apply(hdr, meta);
+                guard.apply(hdr, origin, meta);
             }
             if (meta.drop_reason == DROP_NONE) {
                 if (hdr.probe.isValid()) {
                     probes.apply(hdr, meta);
                 } else if (hdr.feedback.isValid() || hdr.tick.isValid()) {
-                    diffusion.apply(hdr, meta);
+                    hop_t hop = NO_HOP;
+                    rate_t j;
+                    hops.apply(hdr, meta, hop);
+                    if (meta.drop_reason == DROP_NONE) {
+                        demand.apply(hop, j);
+                        report.apply(hdr, meta, hop, j);
+                    }
                 } else {
                     if (meta.is_group == 1 && hdr.group.isValid()) {
                         session.apply(hdr, meta);
+                        if (meta.aggregates == 1 && meta.drop_reason == DROP_NONE) {
+                            acks.apply(hdr, meta);
+                        }
                     } else {
                         forwarding.apply(hdr, meta);
-                    }
-                    if (meta.bridged.refused == 1) {
-                        refusal.apply(hdr, meta);
-                    } else if (meta.drop_reason == DROP_NONE) {
-                        classification.apply(hdr, meta);
+                        if (meta.bridged.refused == 1) {
+                            refusal.apply(hdr, meta);
+                        } else if (meta.drop_reason == DROP_NONE) {
+                            classification.apply(hdr, meta);
+                        }
                     }
                 }
             }
@@ -129,7 +146,8 @@ control GroupflowEgress(inout headers_t hdr, inout metadata_t meta,
     ProbeStamp() probe_stamp;
     CountOwnRepair() own_repair;
     CountDeparture() departure;
-    ExternalReport() external_report;
+    ExternalReports() external_reports;
+    Demand() demand;
     QueueMirror() queue_mirror;
 
     apply {
@@ -140,7 +158,15 @@ control GroupflowEgress(inout headers_t hdr, inout metadata_t meta,
             if (standard_metadata.egress_rid != 0) {
                 neighbours.apply(hdr, standard_metadata.egress_rid);
             }
-            external_report.apply(hdr, standard_metadata.egress_port);
+            if (hdr.feedback.isValid()) {
+                bit<1> external;
+                hop_t hop = NO_HOP;
+                external_reports.apply(hdr, standard_metadata.egress_port, hop, external);
+                if (external == 1) {
+                    demand.apply(hop, hdr.feedback.r);
+                    hdr.feedback.flags = FLAG_EXTERNAL;
+                }
+            }
             queue_mirror.apply(meta.bridged, standard_metadata.egress_port,
                                (bit<32>)standard_metadata.deq_qdepth);
             probe_stamp.apply(hdr, microseconds(standard_metadata.egress_global_timestamp));

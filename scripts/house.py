@@ -44,8 +44,8 @@ class Measures:
 
 
 BOUNDS = Measures(
-    lines=119_000,
-    compiler=16_100,
+    lines=112_000,
+    compiler=14_750,
     words=45_000,
     page_words=2_000,
     mean_sentence=14,

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Prepares a fresh Debian 12, Debian 13 or Ubuntu 24.04: system packages, .venv with groupflow, and the Rust
-# programs; as root and with --browser also the browser that tests and measures the live page. Looks before it
+# programs; as root and with --browser also the browser that tests the live page. Looks before it
 # installs; run again, it does only what changed.
 set -euo pipefail
 cd -P "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -120,20 +120,24 @@ install_requirements() {
 
 # The programs, and what they were built from. Cargo compares times and whole paths: in a copied checkout it
 # would compile the whole workspace again.
-made_of() {
+sources() {
     rustc --version
     grep '^finsy==' requirements.txt
     find dataplane \( -name target -o -name tests \) -prune -o -type f -print0 | LC_ALL=C sort -z \
         | xargs -0 sha256sum
-    sha256sum $VENV/bin/gfswitch $VENV/bin/gfagent $LIBRARY
 }
 
-is_built() { cmp -s <(made_of 2>/dev/null) $VENV/.built; }
+programs() { sha256sum $VENV/bin/gfswitch $VENV/bin/gfagent $LIBRARY 2>/dev/null; }
+
+is_built() { cmp -s <(sources 2>/dev/null; programs) $VENV/.built; }
 
 build_rust() {
     local program built
     is_built && return
     [ -d dataplane/target/release ] || say "building the Rust programs"
+    # As they are before the build: what changes meanwhile is built the next time.
+    mkdir -p dataplane/target
+    sources >dataplane/target/.sources
     if [ -t 2 ]; then
         (cd dataplane && cargo build --release --locked)
     else
@@ -159,7 +163,7 @@ install_groupflow() {
     fi
     is_built && return
     cmp -s $built $LIBRARY || install -m 755 $built $LIBRARY
-    made_of >$VENV/.built
+    { cat dataplane/target/.sources; programs; } >$VENV/.built
 }
 
 [ -r /etc/os-release ] || fail "unknown system: Debian 12 or 13 or Ubuntu 24.04 is needed"

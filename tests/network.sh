@@ -9,11 +9,11 @@ namespaces=tests/namespaces.sh
 
 if $namespaces true 2>/dev/null; then
     $PYTHON -m pytest -q --dist loadfile --tx "$NETWORKS*popen//python=$namespaces $PYTHON" \
-        --junitxml "$RESULTS/network.xml" -m "not alone$marked" tests/network tests/conformance
+        --junitxml "$RESULTS/network.xml" -m "not alone$marked" tests/network tests/conformance tests/ptf
     together=$?
     $namespaces $PYTHON -m pytest -q --junitxml "$RESULTS/alone.xml" -m "alone$marked" \
-        tests/network tests/conformance
+        tests/network tests/conformance tests/ptf
     exit $((together | $?))
 fi
 echo "network: no right to make namespaces here (unshare, mount): one test after another"
-exec $PYTHON -m pytest -q --junitxml "$RESULTS/network.xml" -m "$1" tests/network tests/conformance
+exec $PYTHON -m pytest -q --junitxml "$RESULTS/network.xml" -m "$1" tests/network tests/conformance tests/ptf

@@ -41,25 +41,35 @@ def slow_host_study(spec: str) -> str:
 def make_certificate(name: str) -> tuple[str, str]:
     """A certificate that its own key signs, and the key; both PEM. Raises ValueError for what is no name."""
 
-class TreeDispatchers:
-    """A tree's dispatchers. Messages are JSON (dataplane/apps/tree/src/machine/message.rs).
+class ToHost:
+    """A message of a cluster's dispatcher to a host (dataplane/apps/tree/src/machine/messages.rs)."""
 
-    `now` is nanoseconds. What methods return hosts are to be told: (cluster, host, message). Names are
-    hexadecimal digits. All raise ValueError that names what makes no sense.
+    host: str
+    def line(self, joins: int) -> str:
+        """The line to a host that has joined a cluster this often."""
+
+class TreeDispatchers:
+    """A tree's dispatchers. `now` is nanoseconds. Names are hexadecimal digits.
+
+    Methods return messages, which hosts get once the changes are stored. All raise ValueError that names what
+    makes no sense.
     """
 
     root: str
     has_ended: bool
-    members: str
-    """how many hosts have a parent, and which of them lack bytes, for the source: a JSON object"""
+    attached: int
+    """hosts that have a parent"""
     def __init__(self, policy: str, token: str, source: str, seed: int, now: int) -> None: ...
     @staticmethod
     def resume(policy: str, token: str, stored: list[str], seed: int, now: int) -> TreeDispatchers:
         """The dispatchers as `take_changed` gave them to be stored."""
-    def on_host(self, now: int, cluster: str, host: str, message: str) -> list[tuple[str, str, str]]: ...
-    def on_gone(self, now: int, cluster: str, host: str) -> list[tuple[str, str, str]]: ...
+    def members(self) -> str:
+        """The source's line: the hosts of the tree, and which of them lack bytes."""
+    def on_host(self, now: int, host: str, line: bytes) -> tuple[str, int, list[ToHost]]:
+        """Also returns the cluster that the line is for, and how often the host has joined one."""
+    def on_gone(self, now: int, cluster: str, host: str) -> list[ToHost]: ...
     def deadline(self) -> int | None: ...
-    def on_time(self, now: int) -> list[tuple[str, str, str]]: ...
+    def on_time(self, now: int) -> list[ToHost]: ...
     def take_changed(self) -> dict[str, str | None]:
         """To be stored by cluster (None: deleted) before hosts are told what was returned last."""
     def hosts(self) -> str:

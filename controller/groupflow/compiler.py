@@ -7,6 +7,7 @@ import json
 import re
 import shutil
 import subprocess
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -81,11 +82,14 @@ def _read(path: Path) -> str:
 def compiled_files(path: Path, folder: Path | None = None) -> tuple[Path, Path]:
     """JSON and P4Info of the program in a file, in `folder` or in one that is there while this process runs.
 
-    Raises CompileError.
+    Tells the compiler's warnings as Python's. Raises CompileError.
     """
     folder = folder or Path(_folder().name)
+    made = compile_p4(path)
+    for one in made.warnings:
+        warnings.warn(one["text"].removeprefix("warning: "), stacklevel=2)
     # Another program may have this name.
-    return compile_p4(path).write(folder / sha256(str(path.absolute()).encode()).hexdigest()[:12], path.stem)
+    return made.write(folder / sha256(str(path.absolute()).encode()).hexdigest()[:12], path.stem)
 
 
 @cache

@@ -83,7 +83,7 @@ class Node:
 
     def _words(self, command: str | Sequence[str]) -> list[str]:
         if not isinstance(command, str):
-            return [*self.launcher(), *command]
+            return self.entry.command(self.name, command, self._environment()["PATH"])
         names = "|".join(map(re.escape, self.entry.addresses))
         script = re.sub(rf"(?<!\S)({names})(?!\S)", lambda name: self._ip(name[1]), command)
         return [*self.launcher(), "sh", "-c", script]

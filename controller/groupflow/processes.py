@@ -259,7 +259,7 @@ _INTERVAL_S = 0.02
 
 
 async def until(holds: Callable[[], bool], seconds: float) -> bool:
-    """Whether `holds()` became true within so many seconds."""
+    """Whether `holds()` became true within `seconds`."""
     try:
         async with asyncio.timeout(seconds):
             while not holds():  # noqa: ASYNC110 (there is no event to wait for)

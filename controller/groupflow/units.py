@@ -16,8 +16,9 @@ _QUANTITY = re.compile(r"([0-9]+(?:\.[0-9]+)?)([a-z/]+)")
 _FRACTION = re.compile(r"(?P<decimal>-?[0-9]{1,9}(\.[0-9]{1,18})?)(/(?P<divisor>[0-9]{1,18}))?", re.ASCII)
 _SIZE_UNITS = {None: 1, "B": 1, "byte": 1, "bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 _SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?(B|bytes?|KiB|MiB|GiB)?")
-_COUNT = re.compile(r"([0-9]+)(?: ?([a-z]+))?")
+_COUNT = re.compile(r"([0-9]+)(?: ?packets?)?")
 
+MOST_PACKETS = 1_000_000
 PARTS = 10**9
 """The whole of which a loss is a part: losses are parts per 10^9."""
 
@@ -71,7 +72,12 @@ def parse_loss(value: object) -> int:
 
 def parse_packets(value: object) -> int:
     """A number of packets: `1800`, or `1800 packets`. Raises UnitError."""
-    return _count(value, "packets", 1_000_000)
+    match = _COUNT.fullmatch(str(value))
+    if match is None:
+        raise UnitError(f"{value!r} cannot be read; write a number of packets, as in '1500 packets'")
+    if not 1 <= int(match[1]) <= MOST_PACKETS:
+        raise UnitError(f"{value!r} will not do; write 1 to {MOST_PACKETS} packets")
+    return int(match[1])
 
 
 def parse_size(text: str) -> int:
@@ -105,15 +111,6 @@ def parse_host(text: str, port: int) -> tuple[str, int]:
     alone = ":" not in text or text.endswith("]")
     host, number = parse_address(f"{text}:{port}" if alone else text)
     return host.strip("[]"), number
-
-
-def _count(value: object, unit: str, most: int) -> int:
-    match = _COUNT.fullmatch(str(value))
-    if match is None or match[2] not in (None, unit, unit.removesuffix("s")):
-        raise UnitError(f"{value!r} cannot be read; write a number of {unit}, as in '1500 {unit}'")
-    if not 1 <= int(match[1]) <= most:
-        raise UnitError(f"{value!r} will not do; write 1 to {most} {unit}")
-    return int(match[1])
 
 
 def format_rate(rate: int | None) -> str:

@@ -4,7 +4,7 @@ import json
 import time
 from typing import TYPE_CHECKING
 
-from experiments.bench.tools import Figure
+from experiments.bench.tools import Figure, in_turns
 from groupflow.control.diffusion.plan import QUEUES
 from groupflow.sim.model import Scenario
 from groupflow.sim.runner import build
@@ -15,7 +15,7 @@ from papers.takano.plan import Run
 if TYPE_CHECKING:
     from groupflow._native import NativeSim
 
-_CASE, _SECONDS = CASES["4"], 0.3
+_SHORT = CASES["4"].shortened(0.3)
 _ROUNDS = 3
 _STEP_MS = 1000
 _FEEDBACK_QUEUE = QUEUES - 1
@@ -23,17 +23,11 @@ _FEEDBACK_QUEUE = QUEUES - 1
 
 def figures() -> list[Figure]:
     """Both in turns, on one core; the least processor time of each counts."""
-    best: dict[bool, float] = {}
-    notes: dict[bool, str] = {}
-    for _ in range(_ROUNDS):
-        for dfc in (False, True):
-            run = Run("bench", _CASE.shortened(_SECONDS), "dfc" if dfc else "tcp")
-            rate, notes[dfc] = _measure(scenario(run))
-            best[dfc] = max(best.get(dfc, 0), rate)
-    name = f"netsim, scenario {_CASE.name} of Takano"
+    turns = in_turns(("tcp", "dfc"), _ROUNDS, lambda how: _measure(scenario(Run("bench", _SHORT, how))))
+    name = f"netsim, scenario {_SHORT.name} of Takano"
     return [
-        Figure(f"{name}{', with control' if dfc else ''}", round(rate), "packet hops/s", notes[dfc])
-        for dfc, rate in best.items()
+        Figure(f"{name}{', with control' * (how == 'dfc')}", round(rate), "packet hops/s", note)
+        for how, (rate, note) in ((how, max(found)) for how, found in turns.items())
     ]
 
 

@@ -1,18 +1,19 @@
 """Packets a second of one core through groupflow's own P4, in process and without interfaces; its tables."""
 
-import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import finsy as fy
 
-from experiments.bench.tools import Figure, example
+from experiments.bench.tools import Figure, example, told
 from groupflow.agents.agent_process import find_program
+from groupflow.compiler import compile_p4
 from groupflow.lab.frames import GROUP_PORT, group_frame
 
-BUILD = Path(__file__).parents[2] / "p4src" / "build"
-_ROUNDS = 5
+SOURCE = Path(__file__).parents[2] / "p4src" / "groupflow_v1model.p4"
+BUILD = SOURCE.parent / "build"
+ROUTES = 1 << 18
+"""room for the entries of which the memory is measured"""
 _PAYLOAD = 1400
 ROUTER = "02:00:00:00:00:01"
 _HOST = "02:00:0a:00:00:02"
@@ -69,23 +70,18 @@ def data_frame(copies: int, payload: int = _PAYLOAD) -> bytes:
     )
 
 
-def entries() -> list[Figure]:
+def entries(out: Path) -> list[Figure]:
     """Table entries over P4Runtime, and their memory: a client in Rust on one connection
     (dataplane/switch/examples/entries.rs) and gfswitch, a core each."""
-    program, p4info = BUILD / "groupflow.json", BUILD / "groupflow.p4info.txtpb"
-    command = [example("groupflow-switch", "entries"), find_program("gfswitch"), program, p4info]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    return [Figure(*json.loads(line)) for line in done.stdout.splitlines()]
+    made = compile_p4(SOURCE, defines={"MAX_ROUTES": str(ROUTES)}).write(out / "entries", "groupflow")
+    return [
+        Figure(*line)
+        for line in told(example("groupflow-switch", "entries"), find_program("gfswitch"), *made)
+    ]
 
 
-def _engines() -> list[Figure]:
-    """Both engines in Rust, in turns (dataplane/pipeline/examples/throughput.rs)."""
-    done = subprocess.run(
-        [example("groupflow-pipeline", "throughput"), BUILD / "groupflow.json"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+def figures() -> list[Figure]:
+    """The pipeline alone: both engines in Rust, in turns (dataplane/pipeline/examples/throughput.rs)."""
     return [
         Figure(
             f"pipeline, {load['name']}",
@@ -94,20 +90,5 @@ def _engines() -> list[Figure]:
             f"{load['out']:g} out for each in, one core; {load['native_ns']:g} ns, "
             f"the interpreter {load['interpreter_ns'] / load['native_ns']:.0f} times that",
         )
-        for load in map(json.loads, done.stdout.splitlines())
+        for load in told(example("groupflow-pipeline", "throughput"), BUILD / "groupflow.json")
     ]
-
-
-def _trace() -> list[Figure]:
-    """A hop of the switch's core (dataplane/switch/examples/hop_cost.rs) beside one while a trace waits."""
-    done = [
-        json.loads(subprocess.check_output([example("groupflow-switch", "hop_cost")])) for _ in range(_ROUNDS)
-    ]
-    off, waiting = (min(hop[key] for hop in done) for key in ("off_ns", "waiting_ns"))
-    note = f"{off:g} ns; while a trace waits for packets of another port {waiting / off - 1:+.1%}"
-    return [Figure("switch, unicast", round(1e9 / off), "packets/s in", note)]
-
-
-def figures() -> list[Figure]:
-    """The pipeline alone, and a hop of the switch."""
-    return [*_engines(), *_trace()]

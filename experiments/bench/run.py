@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from rich.table import Table
 
-from experiments.bench import gather, line, page, pipeline, sessions, split, tree, veth
+from experiments.bench import line, pipeline, sessions, split, tree, veth
 from experiments.bench.tools import Figure
 from groupflow.study import StudyError
 from groupflow.study.experiment import Experiment, Findings, Frame, Study, always
@@ -16,16 +16,14 @@ from groupflow.study.experiment import Experiment, Findings, Frame, Study, alway
 PARTS: dict[str, Callable[[Path], list[Figure]]] = {
     "pipeline": lambda _: pipeline.figures(),
     "line": lambda _: line.figures(),
-    "entries": lambda _: pipeline.entries(),
+    "entries": pipeline.entries,
     "sessions": lambda _: sessions.figures(),
-    "gather": lambda _: gather.figures(),
     "tree": lambda _: tree.figures(),
     "split": lambda _: split.figures(),
     "veth": lambda _: veth.figures(),
-    "page": lambda out: page.figures(out / "page"),
 }
-LEFT_OUT = "the page and packets over veth need root: use sudo"
-AS_ROOT = ("veth", "page")
+LEFT_OUT = "packets over veth need root: use sudo"
+AS_ROOT = ("veth",)
 Measured: TypeAlias = tuple[str, list[Figure]]
 """a part and its figures"""
 

@@ -10,8 +10,7 @@ from contextlib import ExitStack
 from experiments.bench.tools import Figure
 from groupflow.agents.agent_process import find_program
 from groupflow.control.controller import Controller
-from groupflow.control.sessions.admission import token
-from groupflow.control.sessions.requests import Options
+from groupflow.control.sessions.admission import Options, token
 from groupflow.data import P4_JSON, P4INFO
 from groupflow.files import variants
 from groupflow.lab.frames import request_frame

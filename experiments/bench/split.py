@@ -22,9 +22,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from experiments.bench.tools import Figure, cpu_ns, example, on
+from experiments.bench.tools import Figure, cpu_ns, example, in_turns, on
 from groupflow.agents.agent_process import find_program
-from groupflow.lab.p4switch import accepts
+from groupflow.lab.switches import accepts
 from groupflow.processes import Daemon
 from groupflow.study import RunFailedError
 
@@ -40,7 +40,7 @@ _MEMBERS = [f"127.90.0.{n}:9000" for n in range(1, 1 + _COPIES)]
 
 @dataclass(frozen=True, eq=False)
 class _Contender:
-    """A program that relays a connection to `address` to so many members."""
+    """A program that relays a connection to `address` to that number of members."""
 
     name: str
     command: Sequence[str]
@@ -61,10 +61,6 @@ def _set_session(contender: _Contender) -> None:
             lines.flush()
             if not (answer := json.loads(lines.readline()))["ok"]:
                 raise RunFailedError(f"gfagent refused: {answer['error']}")
-
-
-def _tool() -> Path:
-    return example("groupflow-split", "split_load")
 
 
 def _started(stack: ExitStack, folder: Path, name: str, command: Sequence[str]) -> Daemon:
@@ -120,7 +116,7 @@ class _Round(NamedTuple):
 
 def _measure(contender: _Contender, pid: int) -> _Round:
     members = _MEMBERS[: contender.copies]
-    source = [*on(_CPUS[:1]), str(_tool()), "source", contender.address]
+    source = [*on(_CPUS[:1]), str(example("groupflow-split", "split_load")), "source", contender.address]
     with Daemon("the source", source, Path(os.devnull)):
         time.sleep(_WARM_UP_SECONDS)
         before, start, cpu = _received(members), time.perf_counter(), cpu_ns(pid)
@@ -146,7 +142,12 @@ def _rounds() -> dict[_Contender, list[_Round]]:
     """Measures all contenders in turns."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        _started(stack, folder, "the sink", [*on(_CPUS[:1]), str(_tool()), "sink", *_MEMBERS])
+        _started(
+            stack,
+            folder,
+            "the sink",
+            [*on(_CPUS[:1]), str(example("groupflow-split", "split_load")), "sink", *_MEMBERS],
+        )
         running: dict[_Contender, int] = {}
         for contender in _contenders(folder):
             command = [*on(_CPUS[1:2]), *contender.command]
@@ -159,11 +160,7 @@ def _rounds() -> dict[_Contender, list[_Round]]:
                 _set_session(contender)
             running[contender] = process.pid
         _wait_until_idle(_MEMBERS)
-        measured: dict[_Contender, list[_Round]] = {contender: [] for contender in running}
-        for _ in range(_ROUNDS):
-            for contender, pid in running.items():
-                measured[contender].append(_measure(contender, pid))
-    return measured
+        return in_turns(running, _ROUNDS, lambda each: _measure(each, running[each]))
 
 
 def _figure(contender: _Contender, turns: Sequence[_Round], rival: Sequence[_Round]) -> Figure:

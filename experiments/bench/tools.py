@@ -1,15 +1,18 @@
-"""A measured figure; programs that measure, which are examples of the Rust workspace; processors, their time
-and memory."""
+"""A measured figure; programs that measure, which are examples of the Rust workspace; processors, and
+their time."""
 
-import os
+import json
 import resource
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from groupflow.study import StudyError
+
+Contender = TypeVar("Contender")
+Round = TypeVar("Round")
 
 
 class Figure(NamedTuple):
@@ -34,6 +37,23 @@ def example(package: str, name: str, *features: str) -> Path:
     return _WORKSPACE / "target" / "release" / "examples" / name
 
 
+def told(*command: Path | str) -> list[Any]:
+    """The lines of JSON that a program prints. Raises StudyError with its last error."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise StudyError(f"{command[0]}: {(done.stderr.strip() or done.returncode)}")
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def in_turns(
+    contenders: Iterable[Contender], rounds: int, measure: Callable[[Contender], Round]
+) -> dict[Contender, list[Round]]:
+    """Measurements of each, one after the other in each round, so that other work of the machine slows all of
+    them alike."""
+    turns = [{each: measure(each) for each in contenders} for _ in range(rounds)]
+    return {each: [turn[each] for turn in turns] for each in turns[0]}
+
+
 def on(cpus: Sequence[int]) -> Sequence[str]:
     """Words before a command that bind it to these processors; none are all."""
     return ["taskset", "-c", ",".join(map(str, cpus))] if cpus else []
@@ -45,19 +65,7 @@ def cpu_ns(pid: int) -> int:
     return sum(int((thread / "schedstat").read_text().split()[0]) for thread in threads)
 
 
-def used_s(pid: int) -> float:
-    """Processor time of a process and its threads in s, those that have ended, too: proc(5)."""
-    words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
-
-
 def ended_s() -> float:
     """Processor time in s of this process's children that have ended."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
-
-
-def memory_bytes(pid: int, field: str) -> int:
-    """Memory of a process: `VmRSS`, resident, or `VmHWM`, its peak."""
-    status = Path(f"/proc/{pid}/status").read_text().splitlines()
-    return next(int(line.split()[1]) << 10 for line in status if line.startswith(f"{field}:"))

@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from experiments.bench.tools import Figure, ended_s
+from experiments.bench.tools import Figure, ended_s, in_turns
 from groupflow.agents.agent_process import AgentProcess
 from groupflow.store.interface import MemoryStore
-from groupflow.tree.members import TreeRecvOptions, TreeSendOptions
-from groupflow.tree.options import DispatchOptions
+from groupflow.tree.options import DispatchOptions, TreeRecvOptions, TreeSendOptions
 from groupflow.tree.service import Dispatch
 
 _TURNS = 5
@@ -36,43 +35,30 @@ class _Run:
     """bytes that the last host received"""
 
 
-@dataclass(frozen=True)
-class _Kind:
-    """A kind of connection between hosts."""
-
-    name: str
-    plain: bool
-
-
-_PLAIN = _Kind("plain", True)
-_TLS = _Kind("TLS 1.3", False)
-_KINDS = (_PLAIN, _TLS)
+_PLAIN, _TLS = "plain", "TLS 1.3"
+"""connections between hosts"""
 
 
 def figures() -> list[Figure]:
     """Goodput and processor time, and their change by TLS."""
-    return asyncio.run(_figures())
-
-
-async def _figures() -> list[Figure]:
-    runs: dict[_Kind, list[_Run]] = {kind: [] for kind in _KINDS}
     with tempfile.NamedTemporaryFile() as file:
         file.truncate(_BYTES)
-        for turn in range(1 + _TURNS):
-            for kind in _KINDS:
-                run = await _run(Path(file.name), kind)
-                # In the first turn the file is in no cache.
-                runs[kind] += [run] if turn else []
+        measured = in_turns((_PLAIN, _TLS), 1 + _TURNS, lambda kind: asyncio.run(_run(Path(file.name), kind)))
+    # In the first turn the file is in no cache.
+    runs = {kind: found[1:] for kind, found in measured.items()}
     note = "source and two hosts in a row, on both processors"
-    found: list[Figure] = []
+    figures: list[Figure] = []
     for kind, own in runs.items():
         goodput = statistics.median(8e-6 * run.arrived / run.seconds for run in own)
         cpu = statistics.median(_cost(run) for run in own)
-        found += [
-            Figure(f"tree, {kind.name}", round(goodput), "Mbit/s", note),
-            Figure(f"tree, processor time, {kind.name}", round(cpu, 2), "s/GB", "of the three hosts"),
+        figures += [
+            Figure(f"tree, {kind}", round(goodput), "Mbit/s", note),
+            Figure(f"tree, processor time, {kind}", round(cpu, 2), "s/GB", "of the three hosts"),
         ]
-    return [*found, _ratio(runs, _TLS, _PLAIN)]
+    ratios = sorted(_cost(tls) / _cost(plain) for tls, plain in zip(runs[_TLS], runs[_PLAIN], strict=True))
+    spread = f"of {_TURNS} turns {ratios[0]:.2f} to {ratios[-1]:.2f}"
+    ratio = round(statistics.median(ratios), 2)
+    return [*figures, Figure(f"tree, {_TLS} over {_PLAIN}", ratio, "of processor time", spread)]
 
 
 def _cost(run: _Run) -> float:
@@ -80,18 +66,9 @@ def _cost(run: _Run) -> float:
     return run.cpu / (run.arrived / 1e9)
 
 
-def _ratio(runs: dict[_Kind, list[_Run]], one: _Kind, other: _Kind) -> Figure:
-    """Ratio of processor times per byte, run by run."""
-    pairs = zip(runs[one], runs[other], strict=True)
-    ratios = sorted(_cost(a) / _cost(b) for a, b in pairs)
-    spread = f"of {_TURNS} turns {ratios[0]:.2f} to {ratios[-1]:.2f}"
-    name = f"tree, {one.name} over {other.name}"
-    return Figure(name, round(statistics.median(ratios), 2), "of processor time", spread)
-
-
-async def _run(path: Path, kind: _Kind) -> _Run:
+async def _run(path: Path, kind: str) -> _Run:
     token = secrets.token_hex(16)
-    options = DispatchOptions(token=token, listen=("127.0.0.1", 0), plain=kind.plain)
+    options = DispatchOptions(token=token, listen=("127.0.0.1", 0), plain=kind == _PLAIN)
     began_cpu = ended_s()
     async with Dispatch(options, MemoryStore()) as dispatch, AsyncExitStack() as stack:
         identity = dispatch.forest.identity

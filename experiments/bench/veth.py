@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,10 +25,10 @@ from finsy.p4entity import encode_updates
 from finsy.proto import p4r
 
 from experiments.bench.pipeline import BUILD, data_frame, forwarding_entries
-from experiments.bench.tools import Figure, cpu_ns, example, on
+from experiments.bench.tools import Figure, cpu_ns, example, in_turns, on
 from groupflow.agents.agent_process import find_program
 from groupflow.lab.measure import interfaces
-from groupflow.lab.p4switch import accepts
+from groupflow.lab.switches import accepts
 from groupflow.p4rt.program import Program
 from groupflow.p4rt.runtime_file import write_entries
 from groupflow.processes import Daemon, until
@@ -50,13 +51,13 @@ _DEVICE_ID = 1
 _CPUS = sorted(os.sched_getaffinity(0))
 
 
+@dataclass(frozen=True)
 class _Contender:
     """A program that forwards from port 1 to the other ports."""
 
-    def __init__(self, name: str, number: int) -> None:
-        self.name = name
-        self.number = number
-        self._process: Daemon | None = None
+    name: str
+    number: int
+    program: str
 
     def interface(self, port: int) -> str:
         """The contender's end of the pair at a port."""
@@ -66,64 +67,32 @@ class _Contender:
         """The hosts' end of the pair at a port."""
         return f"c{self.number}h{port}"
 
-    def start(self, copies: int) -> None:
-        """Begins to forward `copies` of each packet."""
-        command = [str(_tool()), "forward", self.interface(1)]
-        command += [self.interface(port) for port in range(2, 2 + copies)]
-        self._run(command)
-
-    def stop(self) -> None:
-        """Ends the process, if it runs."""
-        if self._process:
-            self._process.stop()
-
-    def cpu_ns(self) -> int:
-        """Processor time of all its threads up to now."""
-        assert self._process is not None
-        return cpu_ns(self._process.pid)
-
-    def check(self) -> None:
-        """Raises DaemonError if the process ended."""
-        assert self._process is not None
-        self._process.check()
-
-    def _run(self, command: Sequence[str]) -> None:
-        # BMv2 complains of missing hardware counters, a line a thread.
-        log = Path(os.devnull) if self.name == _BMV2 else None
-        self._process = Daemon(self.name, [*self._place(), *command], log)
-        self._process.start()
-
-    def _place(self) -> Sequence[str]:
-        """Words that keep it off the sender's processor, so that the scheduler's choice is not measured."""
-        return on(_CPUS[1:])
-
-
-class _Switch(_Contender):
-    """gfswitch or simple_switch_grpc."""
-
-    def __init__(self, name: str, number: int, program: str) -> None:
-        super().__init__(name, number)
-        self._program = program
-
-    def start(self, copies: int) -> None:
-        """Runs the switch and installs program, routes and groups."""
+    @contextmanager
+    def running(self, copies: int) -> Generator[Daemon]:
+        """The process that forwards `copies` of each packet; a switch has its program, routes and groups."""
+        bmv2, ports = self.name == _BMV2, _PORTS
         address = f"127.0.0.1:{_FIRST_GRPC_PORT + self.number}"
-        command = [self._program]
-        for port in _PORTS:
-            command += ["-i", f"{port}@{self.interface(port)}"]
-        command += ["--device-id", str(_DEVICE_ID), "--no-p4"]
-        bmv2 = self.name == _BMV2
-        command += ["--thrift-port", str(_FIRST_GRPC_PORT - 1)] if bmv2 else ["--control-socket", "none"]
-        self._run([*command, "--", "--grpc-server-addr", address, "--cpu-port", "510"])
-        asyncio.run(_set_up(address, copies))
-
-    def _place(self) -> Sequence[str]:
-        # BMv2 has several busy threads, which one processor would throttle.
-        return [] if self.name == _BMV2 else super()._place()
+        if self.name == _BARE:
+            ports = range(1, 2 + copies)
+            command = [self.program, "forward", *map(self.interface, ports)]
+        else:
+            command = [self.program]
+            for port in ports:
+                command += ["-i", f"{port}@{self.interface(port)}"]
+            command += ["--device-id", str(_DEVICE_ID), "--no-p4"]
+            command += ["--thrift-port", str(_FIRST_GRPC_PORT - 1)] if bmv2 else ["--control-socket", "none"]
+            command += ["--", "--grpc-server-addr", address, "--cpu-port", "510"]
+        # Off the sender's processor, so that the scheduler's choice is not measured. But BMv2 has several
+        # busy threads, which one processor would throttle, and each complains of missing hardware counters.
+        place, log = (on([]), Path(os.devnull)) if bmv2 else (on(_CPUS[1:]), None)
+        with Daemon(self.name, [*place, *command], log) as process:
+            if self.name != _BARE:
+                asyncio.run(_set_up(address, copies))
+            yield process
 
 
 async def _set_up(address: str, copies: int) -> None:
-    """Gives a switch groupflow's program and the entries for so many copies, once it listens."""
+    """Gives a switch groupflow's program and the entries for `copies` copies, once it listens."""
     program = Program.load(BUILD / "groupflow.p4info.txtpb", BUILD / "groupflow.json")
     encoded = encode_updates(forwarding_entries(copies), P4Schema(program.p4info))
     if not await until(lambda: accepts(*parse_address(address)), _DEADLINE_SECONDS):
@@ -173,18 +142,17 @@ class _Round(NamedTuple):
     """share of the time that the sender waited for a processor"""
 
 
-def _measure(contender: _Contender, copies: int) -> _Round:
-    ports = range(2, 2 + copies)
+def _measure(contender: _Contender, process: Daemon, copies: int) -> _Round:
     with _sender(contender.host(1), data_frame(copies)) as pid:
         table = Path(f"/proc/{pid}/net/dev")
         time.sleep(_WARM_UP_SECONDS)
         before, start = interfaces(table), time.perf_counter()
-        cpu, waited = contender.cpu_ns(), _waited_ns(pid)
+        cpu, waited = cpu_ns(process.pid), _waited_ns(pid)
         time.sleep(_SECONDS)
-        after, end, cpu = interfaces(table), time.perf_counter(), contender.cpu_ns() - cpu
+        after, end, cpu = interfaces(table), time.perf_counter(), cpu_ns(process.pid) - cpu
         starved = (_waited_ns(pid) - waited) / 1e9 / (end - start)
-    contender.check()
-    hosts = [contender.host(port) for port in ports]
+    process.check()
+    hosts = map(contender.host, range(2, 2 + copies))
     received = sum(after[host][1] - before[host][1] for host in hosts)
     return _Round(received / (end - start), cpu / max(received, 1), starved)
 
@@ -213,24 +181,19 @@ def _inside() -> list[Figure]:
     """The measurement, in namespaces of its own."""
     _prepare()
     gfswitch = str(find_program("gfswitch"))
-    contenders = [_Contender(_BARE, 0), _Switch(gfswitch, 1, gfswitch)]
+    contenders = [_Contender(_BARE, 0, str(_tool())), _Contender(gfswitch, 1, gfswitch)]
     if program := shutil.which(_BMV2):
-        contenders.append(_Switch(_BMV2, 2, program))
+        contenders.append(_Contender(_BMV2, 2, program))
     for contender in contenders:
         _wire(contender)
     return [figure for copies in _LOADS for figure in _compare(contenders, copies)]
 
 
 def _compare(contenders: Sequence[_Contender], copies: int) -> list[Figure]:
-    rounds: dict[str, list[_Round]] = {contender.name: [] for contender in contenders}
     with ExitStack() as stack:
-        for contender in contenders:
-            stack.callback(contender.stop)
-            contender.start(copies)
-        for _ in range(_ROUNDS):
-            for contender in contenders:
-                rounds[contender.name].append(_measure(contender, copies))
-    return [_figure(name, copies, turns, rounds[_BARE]) for name, turns in rounds.items()]
+        running = {each: stack.enter_context(each.running(copies)) for each in contenders}
+        rounds = in_turns(contenders, _ROUNDS, lambda each: _measure(each, running[each], copies))
+    return [_figure(each.name, copies, turns, rounds[contenders[0]]) for each, turns in rounds.items()]
 
 
 def _figure(contender: str, copies: int, turns: Sequence[_Round], bare: Sequence[_Round]) -> Figure:

@@ -1,6 +1,7 @@
 """The report's pictures: SVG by matplotlib, for wide screens and for phones, in the page's colours."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from html import escape
 from importlib import import_module
 from itertools import pairwise, product
@@ -9,10 +10,10 @@ from typing import Any, TypeAlias
 from experiments.demo.results import Report, Run, Transport
 from groupflow.files import variants
 from groupflow.model.topology import Topology
-from groupflow.study.drawing import blank, vector
+from groupflow.study.drawing import Axes, blank, vector
 
-Axes: TypeAlias = Any
 Point: TypeAlias = tuple[float, float]
+Draw: TypeAlias = Callable[[Axes], None]
 _NAMES = ("ink", "soft", "grid", "panel", "wire", "group", "tcp", "lost", "full")
 _COLOURS = {name: f"#0000{number:02x}" for number, name in enumerate(_NAMES, 0xE0)}
 """stand for the style sheet's variables, which differ between light and dark"""
@@ -26,19 +27,20 @@ _STYLE = {
 }  # fmt: skip
 
 
-def picture(title: str, draw: Callable[[Any, bool], None], wide: Point, narrow: Point) -> str:
-    """A figure of both sizes (inches); the style sheet shows the one that fits."""
-    return "".join(
-        _svg(title, size, kind, lambda figure, kind=kind: draw(figure, kind == "wide"))
-        for kind, size in (("wide", wide), ("narrow", narrow))
-    )
+def picture(title: str, cells: Sequence[Draw], columns: int, wide: Point, narrow: Point) -> str:
+    """A figure of both sizes (inches): cells in rows, and for a phone column after column below each other.
+    The style sheet shows the one that fits."""
+    below = [cell for column in range(columns) for cell in cells[column::columns]]
+    return _svg(title, wide, "wide", cells, columns) + _svg(title, narrow, "narrow", below, 1)
 
 
-def _svg(title: str, size: Point, kind: str, draw: Callable[[Any], None]) -> str:
+def _svg(title: str, size: Point, kind: str, cells: Sequence[Draw], columns: int) -> str:
     matplotlib: Any = import_module("matplotlib")
     with matplotlib.rc_context():
         figure = blank(size, _STYLE | {"svg.hashsalt": title + kind})
-        draw(figure)
+        axes = figure.subplots(len(cells) // columns, columns, squeeze=False)
+        for axis, draw in zip(axes.flat, cells, strict=True):
+            draw(axis)
         drawn = vector(figure)
     drawn = drawn[drawn.index("<svg") + 4 :].replace(' version="1.1"', "", 1)
     for name, colour in _COLOURS.items():
@@ -49,23 +51,18 @@ def _svg(title: str, size: Point, kind: str, draw: Callable[[Any], None]) -> str
 def network(report: Report, topology: Topology) -> str:
     """Copies of the file on each link, by groupflow beside TCP; the hosts of a network are one box."""
     run = report.runs[0]
-    measured = list(run.measured)
-
-    def draw(figure: Any, wide: bool) -> None:
-        shape = (1, len(measured)) if wide else (len(measured), 1)
-        for axis, (name, each) in zip(figure.subplots(*shape, squeeze=False).flat, measured, strict=True):
-            axis.set_title(f"{name}, {run.name}")
-            _links(axis, topology, each, _KINDS[name])
-
-    return picture("Copies of the file on each link", draw, (11, 3.1), (4.2, 2.9 * len(measured)))
+    cells = [partial(_links, topology, run, name, each) for name, each in run.measured]
+    count = len(cells)
+    return picture("Copies of the file on each link", cells, count, (11, 3.1), (4.2, 2.9 * count))
 
 
-def _links(axis: Axes, topology: Topology, each: Transport, colour: str) -> None:
+def _links(topology: Topology, run: Run, name: str, each: Transport, axis: Axes) -> None:
     boxes, links = _boxes(topology)
+    axis.set_title(f"{name}, {run.name}")
     for (one, other), (source, target) in links.items():
         copies = max(use.copies for use in each.links if (use.source, use.target) in product(source, target))
         (x1, y1), (x2, y2) = boxes[one], boxes[other]
-        used = {"color": colour if copies >= 0.5 else _COLOURS["wire"], "linewidth": 1 + 0.75 * copies}
+        used = {"color": _KINDS[name] if copies >= 0.5 else _COLOURS["wire"], "linewidth": 1 + 0.75 * copies}
         axis.plot((x1, x2), (y1, y2), solid_capstyle="butt", zorder=1, **used)
         label = f"{copies:.2f}×" if copies >= 0.005 else "0×"
         place = {"ha": "center", "va": "center", "weight": "bold", "fontsize": 9, "zorder": 2}
@@ -104,20 +101,15 @@ def _boxes(topology: Topology) -> tuple[dict[str, Point], dict[tuple[str, str], 
 
 def lanes(report: Report) -> str:
     """The rate of each receiver over time, in a lane of its own, with its time and repairs."""
-    count, runs = len(report.runs[0].receivers), report.runs
+    runs = report.runs
     last = max(each.group.seconds or each.receivers[0].series[-1][0] for each in runs if each.receivers)
-
-    def draw(figure: Any, wide: bool) -> None:
-        shape = (1, len(runs)) if wide else (len(runs), 1)
-        for axis, run in zip(figure.subplots(*shape, squeeze=False).flat, runs, strict=True):
-            _lanes(axis, run, report.parameters.rate_bps)
-            axis.set_xlim(0, last)
-
-    height = 0.9 + 0.21 * count
-    return picture("Rate of each receiver over time", draw, (11, height), (4.2, height * len(runs)))
+    cells = [partial(_lanes, run, report.parameters.rate_bps, last) for run in runs]
+    height = 0.9 + 0.21 * len(runs[0].receivers)
+    size = (4.2, height * len(runs))
+    return picture("Rate of each receiver over time", cells, len(runs), (11, height), size)
 
 
-def _lanes(axis: Axes, run: Run, rate_bps: int) -> None:
+def _lanes(run: Run, rate_bps: int, last: float, axis: Axes) -> None:
     for lane, each in enumerate(reversed(run.receivers)):
         points = [(0.0, 0), *((t, b) for t, b in each.series if t > 0)]
         spans = [(t0, t1, (b1 - b0) * 8 / (t1 - t0)) for (t0, b0), (t1, b1) in pairwise(points) if t1 > t0]
@@ -131,6 +123,7 @@ def _lanes(axis: Axes, run: Run, rate_bps: int) -> None:
         [lane + 0.4 for lane in range(len(run.receivers))], [r.name for r in reversed(run.receivers)]
     )
     axis.tick_params(axis="y", length=0, labelcolor=_COLOURS["ink"])
+    axis.set_xlim(0, last)
     axis.set_ylim(0, len(run.receivers))
     axis.set_title(f"{run.name}: seconds · packets repaired", loc="right")
     axis.set_xlabel("seconds")
@@ -138,23 +131,13 @@ def _lanes(axis: Axes, run: Run, rate_bps: int) -> None:
 
 def queues(report: Report) -> str:
     """The fullest queue and the drops over time; groupflow and TCP have a panel each."""
-    rows: list[tuple[str, str]] = [("waiting", name) for name, _ in report.runs[0].measured]
-    rows += [("drops", name) for name, _ in report.runs[0].measured]
-
-    def draw(figure: Any, wide: bool) -> None:
-        shape = (len(rows), len(report.runs)) if wide else (len(rows) * len(report.runs), 1)
-        axes = figure.subplots(*shape, squeeze=False).flat
-        cells = [(run, row) for row in rows for run in report.runs]
-        if not wide:
-            cells = [(run, row) for run in report.runs for row in rows]
-        for axis, (run, (what, name)) in zip(axes, cells, strict=True):
-            _over_time(axis, run, what, name)
-
-    cells = len(rows) * len(report.runs)
-    return picture("Queues and drops over time", draw, (11, 1.35 * len(rows)), (4.2, 1.35 * cells))
+    rows = [(what, name) for what in ("waiting", "drops") for name, _ in report.runs[0].measured]
+    cells = [partial(_over_time, run, *row) for row in rows for run in report.runs]
+    wide, narrow = (11, 1.35 * len(rows)), (4.2, 1.35 * len(cells))
+    return picture("Queues and drops over time", cells, len(report.runs), wide, narrow)
 
 
-def _over_time(axis: Axes, run: Run, what: str, name: str) -> None:
+def _over_time(run: Run, what: str, name: str, axis: Axes) -> None:
     samples = dict(run.measured)[name].queues
     times = [sample.seconds for sample in samples]
     if what == "waiting":

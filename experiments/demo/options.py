@@ -7,6 +7,7 @@ from typing import Annotated
 from groupflow import units
 from groupflow.files import variants
 from groupflow.lab import kernel_link
+from groupflow.lab.registry import SwitchKind
 from groupflow.model.fields import Delay, FiniteRate, Help, Loss, Range, Size
 from groupflow.model.session import ModeOption, PolicyOption
 from groupflow.model.topology import Topology
@@ -23,6 +24,7 @@ _TRUNK = ("s1", "s2")
 
 @dataclass(frozen=True)
 class Options(StudyOptions):
+    switch: Annotated[SwitchKind, Help("switch program; bmv2 runs at a rate that it can do")] = "gfswitch"
     file: Annotated[Path | None, Help("file to send (default: 64 MiB of random bytes)")] = None
     size: Annotated[Size, Help("number of random bytes to send"), Range(1)] = DEFAULT_BYTES
     members: Annotated[int, Help("number of members of each network", "N"), Range(1, 5)] = 5

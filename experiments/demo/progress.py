@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Self
 
 from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TransferSpeedColumn
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 from rich.table import Table
 
 from experiments.demo.options import SENDER
@@ -23,35 +23,30 @@ class ProgressView:
         self._console = console
         self._tracks = tracks
         self._file_bytes = file_bytes
-        self._bars: Progress | None = None
-        self._tasks: dict[str, TaskID] = {}
+        self._bars = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=40),
+            DownloadColumn(binary_units=True),
+            TransferSpeedColumn(),
+            TextColumn("{task.fields[note]}"),
+            console=console,
+            disable=not console.is_terminal,
+        )
+        self._tasks = [self._bars.add_task(track.name, total=file_bytes, note="") for track in tracks]
         self._began = self._last_line = time.monotonic()
-        if console.is_terminal:
-            self._bars = Progress(
-                TextColumn("{task.description}"),
-                BarColumn(bar_width=40),
-                DownloadColumn(binary_units=True),
-                TransferSpeedColumn(),
-                TextColumn("{task.fields[note]}"),
-                console=console,
-            )
 
     def __enter__(self) -> Self:
-        if self._bars is not None:
-            for track in self._tracks:
-                self._tasks[track.name] = self._bars.add_task(track.name, total=self._file_bytes, note="")
-            self._bars.start()
+        self._bars.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self.refresh(last=True)
-        if self._bars is not None:
-            self._bars.stop()
+        self._bars.stop()
 
     def refresh(self, *, last: bool = False) -> None:
-        if self._bars is not None:
-            for track in self._tracks:
-                self._bars.update(self._tasks[track.name], completed=track.bytes, note=_note(track))
+        for task, track in zip(self._tasks, self._tracks, strict=True):
+            self._bars.update(task, completed=track.bytes, note=_note(track))
+        if self._console.is_terminal:
             return
         now = time.monotonic()
         if last or now - self._last_line >= _LINE_SECONDS:

@@ -89,7 +89,7 @@ def find(frame: Frame[Done], done: Sequence[Done]) -> Findings:
 EXPERIMENT = Experiment(
     "a file to a whole group over Fig. 5 of the split connection paper and over TCP, without loss and with",
     [Study("demo", "one network, without loss and with", always("demo"))],
-    takes=("switch",),
+    takes=(),
     measure=measure,
     find=find,
     options=Options,

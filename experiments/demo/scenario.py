@@ -26,17 +26,18 @@ from experiments.demo.results import (
     Transport,
 )
 from groupflow import units
-from groupflow.agents.agent_process import AgentProcess
 from groupflow.files import variants
 from groupflow.lab.controller_process import ControllerProcess
-from groupflow.lab.gfswitch import GfSwitch
 from groupflow.lab.measure import HealthCheck, link_bytes, queues, usage
 from groupflow.lab.network import Network, running
+from groupflow.lab.switches import GfSwitch
 from groupflow.lab.transfer import Transfer, start_caches, statistics
 from groupflow.p4rt.connection import ControlError
 from groupflow.study import RunFailedError
 from groupflow.units import format_size
 
+_COUNTS = ("cache_peak_bytes", "repairs_unicast", "repairs_multicast", "requests")
+"""in a cache agent's last statistics"""
 _SAMPLE_SECONDS = 0.1
 _MOST_SAMPLES = 300
 Done = TypeVar("Done")
@@ -58,7 +59,9 @@ class Scenario:
         """Yields the report after each run. Raises RunFailedError and the errors of its parts."""
         self._prepare()
         file = self._file()
-        parameters, runs = self._parameters(file), list[Run]()
+        parameters, runs, notes = self._parameters(file), list[Run](), _NOTES[self.options.switch]
+        if parameters.file_bytes < baseline.SEGMENT:
+            notes += (_TINY,)
         try:
             with running(self.topology, self._logs, self.options.switch) as network:
                 switches, hosts = len(self.topology.switches), len(self.topology.hosts)
@@ -67,7 +70,7 @@ class Scenario:
                 for loss in self.options.losses:
                     runs.append(asyncio.run(self._run(network, controller, file, parameters, loss)))
                     network.check()
-                    yield Report(parameters, tuple(runs), self._notes(parameters))
+                    yield Report(parameters, tuple(runs), notes)
                     if runs[-1].cpu_bound:  # figures about the machine need no second run
                         break
         finally:
@@ -146,7 +149,9 @@ class Scenario:
         return Run(
             loss=loss / units.PARTS,
             receivers=tuple(checked),
-            agents=tuple(agent_result(cache) for cache in caches),
+            agents=tuple(
+                AgentResult(cache.options.name, *map(statistics(cache).integer, _COUNTS)) for cache in caches
+            ),
             retransmitted=told.integer("retransmitted") if told else 0,
             nacks=told.integer("nacks") if told else 0,
             group=group,
@@ -154,17 +159,12 @@ class Scenario:
             note=note,
         )
 
-    def _notes(self, parameters: Parameters) -> tuple[str, ...]:
-        if parameters.file_bytes >= baseline.SEGMENT:
-            return _NOTES[self.options.switch]
-        tiny = "The file is smaller than a packet: copies on links are mostly headers and control messages."
-        return (*_NOTES[self.options.switch], tiny)
-
     def _say(self, line: str) -> None:
         self.console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
-_NOTES = {
+_TINY = "The file is smaller than a packet: copies on links are mostly headers and control messages."
+_NOTES: dict[str, tuple[str, ...]] = {
     "bmv2": (
         "BMv2 does not emulate links: rate and delay of the topology do not apply, and the kernel loses "
         "frames where nftables are installed. The sender keeps to the rate; each TCP connection is paced to "
@@ -212,13 +212,6 @@ def _check(transfer: Transfer, name: str, file: Path, digest: str) -> ReceiverRe
     series = [(when - (transfer.started or 0), count) for when, count in track.points]
     thinned = series[:: -(len(series) // _MOST_SAMPLES + 1)][::-1]
     return ReceiverResult(name, transfer.seconds(name), track.repaired, error, tuple(thinned))
-
-
-def agent_result(cache: AgentProcess) -> AgentResult:
-    """The figures in a cache agent's last statistics. Raises ClientError."""
-    stats = statistics(cache)
-    names = ("cache_peak_bytes", "repairs_unicast", "repairs_multicast", "requests")
-    return AgentResult(cache.options.name, *map(stats.integer, names))
 
 
 def prepare_part(file: Path, count: int) -> None:

@@ -2,8 +2,7 @@
 
 import shutil
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, closing
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import cast
@@ -11,13 +10,11 @@ from typing import cast
 import numpy as np
 
 from experiments.common.scripts import samples, script
-from experiments.diffusion import on_bmv2
 from experiments.diffusion.result import FRAME_BYTES, Flow, Method, Plan, Result
 from groupflow.agents.agent_process import find_program
-from groupflow.lab.controller_process import ControllerProcess, start_rate_agents
+from groupflow.lab.controller_process import ControllerProcess
 from groupflow.lab.measure import HealthCheck
 from groupflow.lab.network import Network, running
-from groupflow.lab.registry import SwitchKind
 from groupflow.model.topology import Topology
 from groupflow.processes import Daemon
 from groupflow.study import RunFailedError
@@ -26,40 +23,35 @@ SEGMENT_BYTES = 1448
 _READY_SECONDS = 10.0
 
 
-def run(topology: Topology, plan: Plan, control: str, method: Method, logs: Path, kind: SwitchKind) -> Result:
+def run(topology: Topology, plan: Plan, control: str, method: Method, logs: Path) -> Result:
     """One run, from an empty network. Needs root. Raises RunFailedError and the errors of `running`."""
     shutil.rmtree(logs, ignore_errors=True)  # removes the controller's store of an earlier run
-    with running(topology, logs, kind) as network, ExitStack() as stack:
+    with running(topology, logs) as network:
         controller = ControllerProcess(network, logs).start()
-        controlled = method != "tcp"
-        queues: Queues | on_bmv2.Queues = Queues(network)
-        if kind == "bmv2":
-            queues = stack.enter_context(closing(on_bmv2.Queues(network, controlled=controlled)))
-        if controlled:
+        queues = Queues(network)
+        if method != "tcp":
             numbers = install(controller, plan, external=method == "shaped")
             if method == "shaped":
                 shape(network, plan, numbers, logs)
-            if kind == "bmv2":
-                start_rate_agents(network, controller, logs)  # after the flows, which they begin with
         receiving = sinks(network, plan, logs)
-        watch = QueueWatch(queues)
+        before = queues.dropped()
         health = HealthCheck(network)
         start = time.time()
         sending = {flow.name: _sender(network, plan, flow, control, logs) for flow in plan.flows}
-        _follow(network, sending, watch, start, plan)
+        sampled = list(_follow(network, sending, queues, start, plan))
         lagging = health.lagging()
         network.check()  # a sink waits for a sender that failed
         for sink in receiving.values():
             sink.wait_ready(lambda sink=sink: not sink.alive)
         network.check()
         return Result(
-            where=kind,
+            where="gfswitch",
             control=control,
             method=method,
-            time_s=np.array(watch.times) - start,
-            queues=np.array(watch.depths, dtype=np.float64),
+            time_s=np.array([when for when, _ in sampled]) - start,
+            queues=np.array([depths for _, depths in sampled], dtype=np.float64),
             goodput_bps={name: _goodput(samples(sink), start, plan) for name, sink in receiving.items()},
-            drops=watch.drops(),
+            drops={name: count - before[name] for name, count in queues.dropped().items()},
             retransmitted={name: int(samples(each)[-1]["retransmitted"]) for name, each in sending.items()},
             cpu_bound=lagging,
         )
@@ -73,9 +65,10 @@ def _sender(network: Network, plan: Plan, flow: Flow, control: str, logs: Path) 
 
 
 def _follow(
-    network: Network, sending: Mapping[str, Daemon], watch: "QueueWatch", start: float, plan: Plan
-) -> None:
-    """Starts each sender at its time, and samples the queues until all are over."""
+    network: Network, sending: Mapping[str, Daemon], queues: "Queues", start: float, plan: Plan
+) -> Iterator[tuple[float, list[int]]]:
+    """Starts each sender at its time. Until all are over, yields Unix times, and the packets that wait in
+    each switch of the chain, towards the next one."""
     due = sorted(plan.flows, key=lambda flow: flow.start_s)
     while due or any(sender.alive for sender in sending.values()):
         elapsed = time.time() - start
@@ -83,7 +76,7 @@ def _follow(
             raise RunFailedError("a sender did not end in time")
         while due and elapsed >= due[0].start_s:
             network.start_daemon(sending[due.pop(0).name])
-        watch.sample()
+        yield time.time(), queues.waiting()
         time.sleep(plan.sample_s)
 
 
@@ -96,25 +89,6 @@ def sinks(network: Network, plan: Plan, logs: Path) -> dict[str, Daemon]:
         network.start_daemon(sink).wait_ready(lambda sink=sink: bool(samples(sink)))
         listening[flow.name] = sink
     return listening
-
-
-class QueueWatch:
-    """Packets waiting in each switch of a chain, towards the next one."""
-
-    def __init__(self, queues: "Queues | on_bmv2.Queues") -> None:
-        self._queues = queues
-        self.times: list[float] = []
-        self.depths: list[list[int]] = []
-        self._before = queues.dropped()
-
-    def sample(self) -> None:
-        self.times.append(time.time())
-        self.depths.append(self._queues.waiting())
-
-    def drops(self) -> dict[str, int]:
-        """Packets refused since the watch began."""
-        now = self._queues.dropped()
-        return {name: now[name] - before for name, before in self._before.items()}
 
 
 class Queues:
@@ -150,15 +124,8 @@ def install(controller: ControllerProcess, plan: Plan, *, external: bool) -> dic
     """Measures the links' delays and installs every flow. Raises UnavailableError. Returns their numbers."""
     numbers: dict[str, int] = {}
     for flow in plan.flows:
-        request = {
-            "kind": "flow",
-            "src": flow.sender,
-            "dst": flow.receiver,
-            "protocol": "tcp",
-            "d": plan.diffusion,
-            "packet_bytes": FRAME_BYTES,
-            "external": external,
-        }
+        request = {"kind": "flow", "src": flow.sender, "dst": flow.receiver, "protocol": "tcp"}
+        request |= {"d": plan.diffusion, "packet_bytes": FRAME_BYTES, "external": external}
         numbers[flow.name] = cast(dict[str, int], controller.post("/diffusion", request))["flow"]
     return numbers
 

@@ -49,7 +49,7 @@ class Result:
     """Measurements of a run. Time 0 is the start of the first flow."""
 
     where: str
-    """`gfswitch` or `bmv2`, with kernel TCP; or `netsim`"""
+    """`gfswitch`, with kernel TCP, or `netsim`"""
     control: str
     """congestion control"""
     method: Method
@@ -113,7 +113,7 @@ def _quantities(plan: Plan, result: Result) -> Iterator[tuple[str, str, float]]:
     yield "dropped", "packets", result.dropped
 
 
-PLACES = ("gfswitch", "netsim", "bmv2")
+PLACES = ("gfswitch", "netsim")
 
 
 def draw(path: Path, plan: Plan, switches: Sequence[str], results: Sequence[Result]) -> None:

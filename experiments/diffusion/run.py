@@ -7,12 +7,10 @@ from rich.console import RenderableType
 from rich.table import Table
 
 from experiments.common.beside import Comparison, shown
-from experiments.diffusion import kernel, on_bmv2, simulated
+from experiments.diffusion import kernel, simulated
 from experiments.diffusion.result import METHODS, Flow, Plan, Result, compare, draw
 from groupflow.files import variants
-from groupflow.lab.registry import SwitchKind
-from groupflow.model.topology import Topology
-from groupflow.study.experiment import Experiment, Findings, Frame, Study, StudyOptions
+from groupflow.study.experiment import Experiment, Findings, Frame, Study
 from groupflow.study.files import write_rows
 
 FLOWS = (Flow("target", "h1", "h6", 5001), Flow("background", "h3", "h7", 5002, start_s=2.0))
@@ -21,36 +19,24 @@ QUICK = Plan(FLOWS, seconds=8.0, settled_s=4.0, window_packets=200)
 CONTROLS = ("reno", "cubic")
 
 
-def _topology(options: StudyOptions) -> Topology:
-    chain = variants.named("chain")
-    return on_bmv2.slowed(chain) if options.switch == "bmv2" else chain
-
-
 def measure(frame: Frame[Result]) -> Generator[Result]:
-    topology, (plan,) = _topology(frame.options), frame.runs
-    kinds: tuple[SwitchKind, ...] = ("gfswitch", "bmv2") if frame.options.switch == "bmv2" else ("gfswitch",)
+    topology, (plan,) = variants.named("chain"), frame.runs
     for control in CONTROLS[:1] if frame.options.quick else CONTROLS:
         for method in METHODS:
             frame.console.print(f"{control}, {method}: {plan.seconds:g} s ...")
-            for kind in kinds:
-                logs = frame.options.out / "logs" / f"{kind}-{control}-{method}"
-                result = kernel.run(topology, plan, control, method, logs, kind)
-                frame.lagging += [f"{kind} with {method}, {lag}" for lag in result.cpu_bound]
-                yield result
+            logs = frame.options.out / "logs" / f"{control}-{method}"
+            result = kernel.run(topology, plan, control, method, logs)
+            frame.lagging += [f"{method}, {lag}" for lag in result.cpu_bound]
+            yield result
             yield simulated.run(topology, plan, control, method)
 
 
 def find(frame: Frame[Result], results: Sequence[Result]) -> Findings:
-    plan, topology, out = frame.runs[0], _topology(frame.options), frame.options.out
+    plan, topology, out = frame.runs[0], variants.named("chain"), frame.options.out
     comparisons = compare(plan, results)
     write_rows(out / "queues.csv", [row for result in results for row in _samples(result)])
     draw(out / "diffusion.png", plan, list(topology.switches)[:-1], results)
-    form = _form(plan, results, comparisons)
     told = [each.form() for each in comparisons]
-    return Findings({"summary.json": form}, told, _tables(plan, results, comparisons))
-
-
-def _form(plan: Plan, results: Sequence[Result], comparisons: Sequence[Comparison]) -> dict[str, object]:
     rows = [
         {
             **_facts(result),
@@ -63,8 +49,8 @@ def _form(plan: Plan, results: Sequence[Result], comparisons: Sequence[Compariso
         }
         for result in results
     ]
-    compared = [each.form() for each in comparisons]
-    return {"runs": rows, "comparison": compared}
+    form = {"runs": rows, "comparison": told}
+    return Findings({"summary.json": form}, told, _tables(plan, results, comparisons))
 
 
 def _samples(result: Result) -> Iterator[dict[str, Any]]:
@@ -104,7 +90,7 @@ EXPERIMENT = Experiment(
             lambda quick, _: [QUICK if quick else FULL],
         )
     ],
-    takes=("quick", "switch"),
+    takes=("quick",),
     measure=measure,
     find=find,
 )

@@ -20,22 +20,15 @@ HOST_QUEUE = 1_000_000
 
 def run(topology: Topology, plan: Plan, control: str, method: Method) -> Result:
     """Simulates a run. Raises ScenarioError."""
+    traffic = sim.TcpTraffic(VARIANTS[control], plan.window_packets, delayed_ack_ns=DELAYED_ACK_NS)
     scenario = sim.Scenario(
         name=f"{topology.name}-{control}",
         topology=variants.with_links(
             topology, lambda link: replace(link, queue=HOST_QUEUE) if link.rate is None else link
         ),
         flows=tuple(
-            sim.Flow(
-                name=flow.name,
-                source=flow.sender,
-                destination=flow.receiver,
-                traffic=sim.TcpTraffic(
-                    VARIANTS[control], plan.window_packets, profile="rfc", delayed_ack_ns=DELAYED_ACK_NS
-                ),
-                start_ns=round(flow.start_s * NANOSECONDS),
-            )
-            for flow in plan.flows
+            sim.Flow(each.name, each.sender, each.receiver, traffic, round(each.start_s * NANOSECONDS))
+            for each in plan.flows
         ),
         duration_ns=round(plan.seconds * NANOSECONDS),
         sample_ns=round(plan.sample_s * NANOSECONDS),
@@ -44,14 +37,9 @@ def run(topology: Topology, plan: Plan, control: str, method: Method) -> Result:
         names = tuple(flow.name for flow in plan.flows)
         # A host's link has no delay here: as at the controller, d_0 is that of the link downstream.
         host_delay = max(link.spec.delay_ns for link in topology.links) if method == "shaped" else None
-        control_form = sim.Diffusion(
-            Fraction(plan.diffusion), names, packet_bytes=FRAME_BYTES, host_delay_ns=host_delay
-        )
-        scenario = sim.with_diffusion(scenario, control_form)
-    return _result(topology, plan, control, method, scenario)
-
-
-def _result(topology: Topology, plan: Plan, control: str, method: Method, scenario: sim.Scenario) -> Result:
+        d = Fraction(plan.diffusion)
+        wanted = sim.Diffusion(d, names, packet_bytes=FRAME_BYTES, host_delay_ns=host_delay)
+        scenario = sim.with_diffusion(scenario, wanted)
     with tempfile.TemporaryDirectory() as folder:
         results = sim.run(scenario, out=Path(folder) / "run")
         switches = list(topology.switches)[:-1]

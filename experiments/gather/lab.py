@@ -54,18 +54,6 @@ def topology(run: Run) -> Topology:
     return read_form(form, "gather", real=True)
 
 
-def set_packets(network: Network) -> None:
-    """Makes all hosts send packets of netsim's size."""
-    for host in network.hosts.values():
-        host.run_script(f"ip link set dev {host.spec.interface} mtu {MTU}")
-
-
-def lengthen(network: Network, client: str, rtt_ms: int) -> None:
-    """Changes the round trip of a client from now on."""
-    delay = simulated.access_ns(rtt_ms)
-    network.change_link(client, simulated.router(client), f"delay={delay}ns")
-
-
 class Lab:
     """A run on a network that is already up."""
 
@@ -107,7 +95,6 @@ class Lab:
             packet_hops=hops,
             wall_s=basic.wall_s,
             interference_mbps=total_mbps(self._rival_heard.rounds(start), *run.interference_s),
-            delivered_mbps=self._heard.delivered_mbps(start),
             refused=tuple(self._heard.refused),
             cpu_bound=lagging,
         )
@@ -116,22 +103,20 @@ class Lab:
         policy = POLICIES[self._run.case.method]
         buffer = UNBOUNDED if isinstance(policy, Untuned) else self._situation.buffer
         limits = Limits(buffer, connections=self._run.case.links.connections)
-        link = round(self._run.case.links.bottleneck_mbps * MEGABIT)
         clients = [sender.client for sender in self._senders]
-        return self._serving(SERVER, clients, limits, link, policy, self._heard)
+        return self._serving(SERVER, clients, limits, policy, self._heard)
 
     def _rival_service(self) -> GatherService:
         """Counts the bytes of interference terminals, over a fixed number of untuned connections each."""
         connections = self._run.case.links.rivals
         clients = [Client(host, MEGABIT) for host in RIVALS]
         limits, policy = Limits(UNBOUNDED, connections), Untuned(connections)
-        return self._serving(RIVAL_SERVER, clients, limits, MEGABIT, policy, self._rival_heard)
+        return self._serving(RIVAL_SERVER, clients, limits, policy, self._rival_heard)
 
     def _serving(
-        self, host: str, clients: Sequence[Client], limits: Limits, link: int, policy: Policy[Any],
-        heard: Recorder,
-    ) -> GatherService:  # fmt: skip
-        listed = ClientList(tuple(Registered(each, token_hash(TOKEN)) for each in clients), limits, link)
+        self, host: str, clients: Sequence[Client], limits: Limits, policy: Policy[Any], heard: Recorder
+    ) -> GatherService:
+        listed = ClientList(tuple(Registered(each, token_hash(TOKEN)) for each in clients), limits)
         options = ServeOptions(max_clients=len(clients), listen=f"0.0.0.0:{PORT}", name=host)
         launcher = self._network.hosts[host].launcher()
         return GatherService(Tuner(listed, policy), options, on_event=heard.take, launcher=launcher)
@@ -179,8 +164,10 @@ class Lab:
         return AgentProcess(options, launcher=self._network.hosts[host].launcher())
 
     async def _stretch(self, when: float, client: str, rtt_ms: int) -> None:
+        """Changes the round trip of a client from a time on."""
         await _until(when)
-        lengthen(self._network, client, rtt_ms)
+        delay = f"delay={simulated.access_ns(rtt_ms)}ns"
+        self._network.change_link(client, simulated.router(client), delay)
 
     def _hops(self) -> int:
         """Packets that all switches have sent so far."""
@@ -200,7 +187,8 @@ def run_lab(run: Run, logs: Path) -> LabOutcome:
     """Carries out one run, from an empty network, as root. Raises RunFailedError, the errors of `running`."""
     with running(topology(run), logs) as network:
         ControllerProcess(network, logs).start()
-        set_packets(network)
+        for host in network.hosts.values():
+            host.run_script(f"ip link set dev {host.spec.interface} mtu {MTU}")
         return asyncio.run(Lab(network, run).measure())
 
 

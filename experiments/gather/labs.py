@@ -20,8 +20,6 @@ from groupflow.study.pool import end_when_told, run_all
 from papers.sakajiri.paper import NAMES, Run
 
 ROOT = Path(__file__).parents[2]
-SETUP_S = 10.0
-"""time of a run for network, controller, and taking them down"""
 _POLL_S = 0.2
 _INSIDE = (
     f"mkdir -p {RUN_FOLDER}; mount -t tmpfs tmpfs {RUN_FOLDER}; ip link set dev lo up; "
@@ -29,22 +27,10 @@ _INSIDE = (
 )
 
 
-def expected_s(runs: Sequence[Run], jobs: int) -> float:
-    """Expected duration with `jobs` networks at once, each of which takes the next run when one is over."""
-    ends = [0.0] * max(1, min(jobs, len(runs)))
-    for run in in_order(runs):
-        ends[ends.index(min(ends))] += run.seconds + SETUP_S
-    return max(ends)
-
-
-def in_order(runs: Sequence[Run]) -> list[Run]:
-    """The runs, the longest first, so that no core waits for a long run at the end."""
-    return sorted(runs, key=lambda run: -run.seconds)
-
-
 def execute(runs: Sequence[Run], jobs: int, logs: Path, console: Console) -> Generator[LabOutcome]:
     """Outcomes as they come. Raises RunFailedError; however it ends, it leaves no network behind."""
-    each = [partial(_carry_out, run, logs) for run in in_order(runs)]
+    # The longest first, so that no core waits for a long run at the end.
+    each = [partial(_carry_out, run, logs) for run in sorted(runs, key=lambda run: -run.seconds)]
     return run_all(each, cores=jobs, console=console, what=lambda outcome: title(outcome.run))
 
 

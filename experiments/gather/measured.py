@@ -1,15 +1,13 @@
 """Measurements of one run on real packets: those of a simulation, and whether the figures can be trusted."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from statistics import fmean
 
 from groupflow.agents.events import Event
 from groupflow.control.gather.model import Setting
 from groupflow.control.gather.tuner import measurements
 from groupflow.sim.gather import Round
-from groupflow.study.experiment import grouped
 from papers.sakajiri.outcome import Outcome
 from papers.sakajiri.paper import MEGABIT
 
@@ -20,8 +18,6 @@ class LabOutcome(Outcome):
 
     interference_mbps: float = 0.0
     """throughput of all interference terminals together, while they sent"""
-    delivered_mbps: Mapping[str, float] = field(default_factory=dict[str, float])
-    """mean throughput in order, by client, while the client sent"""
     refused: tuple[str, ...] = ()
     """tunings that the server refused, each with the reason"""
     cpu_bound: tuple[str, ...] = ()
@@ -43,28 +39,19 @@ class Recorder:
 
     refused: list[str] = field(default_factory=list[str])
     _rounds: list[Round] = field(default_factory=list[Round])
-    _delivered: list[tuple[float, str, float]] = field(default_factory=list[tuple[float, str, float]])
 
     def take(self, event: Event) -> None:
         """Takes an event of the server. Raises EventError."""
         if event.name == "tune_refused":
             self.refused.append(event.text("text"))
         if event.name == "round":
-            for name, reading, fields in measurements(event):
+            for name, reading, _ in measurements(event):
                 given = Setting(reading.window, reading.connections)
                 self._rounds.append(Round(event.time, name, reading, given))
-                delivered = fields.get("delivered_bps")
-                if isinstance(delivered, int | float):
-                    self._delivered.append((event.time, name, delivered / MEGABIT))
 
     def rounds(self, start: float) -> list[Round]:
         """The rounds of all clients, with times in seconds from `start` (Unix seconds) on."""
         return [replace(each, end_s=each.end_s - start) for each in self._rounds if each.end_s > start]
-
-    def delivered_mbps(self, start: float) -> dict[str, float]:
-        """Throughput in order of each client: the mean over the rounds in which it sent."""
-        counted = grouped((each for each in self._delivered if each[0] > start), lambda each: each[1])
-        return {name: fmean(rate for _, _, rate in found) for name, found in counted.items()}
 
 
 def total_mbps(rounds: Sequence[Round], since_s: float, until_s: float) -> float:

@@ -9,12 +9,12 @@ from experiments.gather import claims
 from groupflow.study.drawing import line as look
 from groupflow.study.drawing import save, subplots
 from groupflow.study.experiment import AnyStudy
+from papers.sakajiri import over_links
 from papers.sakajiri.figures import SHOWN, line, targets
 from papers.sakajiri.outcome import SIMULATION, Outcomes
 from papers.sakajiri.paper import FULL, NAMES, QUICK, Case, Method, Run, Scale, Tcp
+from papers.sakajiri.studies import START, THRESHOLDS
 from papers.sakajiri.studies import STUDIES as SIMULATED
-from papers.sakajiri.studies import range as over_links
-from papers.sakajiri.studies import start, thresholds
 
 COMPRESSED = Scale(50.0, (12.0, 38.0), 4.0)
 """a whole run in less than a minute, with fewer losses to learn from"""
@@ -101,5 +101,5 @@ def _draw_model(name: str, path: Path, found: Outcomes) -> None:
 
 
 PAPERS = [_model(name) for name in MODELS]
-STUDIES = [*PAPERS, *(_study(each) for each in SIMULATED if each not in (start.STUDY, thresholds.STUDY))]
+STUDIES = [*PAPERS, *(_study(each) for each in SIMULATED if each not in (START, THRESHOLDS))]
 """netsim's but for those with TCPs that this kernel lacks, and with gamma and xi, which the server keeps"""

@@ -14,14 +14,12 @@ from groupflow.study.experiment import Experiment, Findings, Frame
 from groupflow.study.frame import claims_of
 from groupflow.study.report import shown
 from papers.sakajiri.outcome import Outcome
-from papers.sakajiri.paper import Run
 
 
 def measure(frame: Frame[Outcome]) -> Generator[Outcome]:
     """Claims that do not hold are a result, not a failure."""
     check_rights()
     runs, jobs, out = frame.runs, frame.options.cores, frame.options.out
-    frame.console.print(forecast(runs, jobs))
     with closing(labs.execute(runs, jobs, out / "logs", frame.console)) as outcomes:
         for outcome in outcomes:
             frame.take(outcome)
@@ -29,14 +27,6 @@ def measure(frame: Frame[Outcome]) -> Generator[Outcome]:
             yield outcome
     with closing(beside.simulate(runs, jobs, frame.console)) as simulated:
         yield from simulated
-
-
-def forecast(runs: Sequence[Run], jobs: int) -> str:
-    """The expected duration, in a line."""
-    lasting = sorted({run.seconds for run in runs})
-    each = " and ".join(f"{seconds:g} s" for seconds in lasting)
-    minutes = labs.expected_s(runs, jobs) / 60
-    return f"{len(runs)} runs of {each}, {min(jobs, len(runs))} at once: {minutes:.0f} minutes (--jobs N)"
 
 
 def find(frame: Frame[Outcome], measured: Sequence[Outcome]) -> Findings:
@@ -56,15 +46,11 @@ def find(frame: Frame[Outcome], measured: Sequence[Outcome]) -> Findings:
 
 def outcome_form(outcome: LabOutcome) -> dict[str, Any]:
     """One run: means of every client in each of its spans."""
+    spans = beside.spans(outcome.run)
     return {
         **beside.case_form(outcome.run),
         "clients": {
-            name: {
-                "delivered_mbps": round(outcome.delivered_mbps.get(name, 0.0), 4),
-                "spans": {
-                    when or "whole": series.means(span(outcome)) for when, span in beside.spans(outcome.run)
-                },
-            }
+            name: {"spans": {w or "whole": series.means(span(outcome)) for w, span in spans}}
             for name, series in outcome.series.items()
         },
         "interference_mbps": round(outcome.interference_mbps, 4),

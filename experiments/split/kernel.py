@@ -5,6 +5,7 @@ import shutil
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -90,8 +91,8 @@ def _start_agents(controller: ControllerProcess, network: Network, logs: Path) -
         told = cast(list[Mapping[str, object]], controller.get("/agents"))
         return any((agent["kind"], agent["host"], agent["state"]) == ("split", host, "up") for agent in told)
 
-    for agent in split.start(network, logs).values():
-        agent.wait_ready(lambda host=agent.host: is_up(host))
+    for host, agent in split.start(network, logs).items():
+        agent.wait_ready(partial(is_up, host))
 
 
 def _program(network: Network, logs: Path, host: str, part: str, argument: object) -> Daemon:

@@ -3,7 +3,6 @@
 from collections.abc import Generator, Sequence
 from dataclasses import asdict, replace
 from statistics import fmean
-from typing import Any
 
 from rich.console import RenderableType
 from rich.table import Table
@@ -13,7 +12,6 @@ from experiments.split import group, kernel, simulated
 from experiments.split.compare import compare, draw
 from experiments.split.plan import CONTROLS, SENDER, Plan, Result, Where, form, title
 from groupflow.study.experiment import AnyStudy, Experiment, Findings, Frame, Study
-from groupflow.study.files import write_rows
 
 
 def _split(quick: bool, seed: int) -> list[Plan]:
@@ -38,10 +36,9 @@ def measure(frame: Frame[Result]) -> Generator[Result]:
     for plan, case in ((each, case) for each in frame.runs for case in each.cases()):
         frame.console.print(f"{title(case)}: {plan.seconds:g} s ...")
         messages = {source: simulated.message_times(plan, case, source) for source in case.sources}
-        logs = (
-            frame.options.out / "logs" / f"{case.method}-{case.senders}-{case.members}-{CONTROLS[case.tcp]}"
-        )
-        result = (group if case.method == "group" else kernel).run(plan, case, messages, logs)
+        name = f"{case.method}-{case.senders}-{case.members}-{CONTROLS[case.tcp]}"
+        run = (group if case.method == "group" else kernel).run
+        result = run(plan, case, messages, frame.options.out / "logs" / name)
         frame.lagging += [f"{title(case)}: {line}" for line in result.cpu_bound]
         yield result
         forms: tuple[Where, ...] = ("netsim", "netsim exact") if case.method == "e2e" else ("netsim",)
@@ -50,12 +47,11 @@ def measure(frame: Frame[Result]) -> Generator[Result]:
 
 
 def find(frame: Frame[Result], results: Sequence[Result]) -> Findings:
-    """`members.csv` has what each received, `links.csv` what each link carried."""
-    out = frame.options.out
     comparisons = compare(results)
     rows = [
         {
-            **_facts(result),
+            "where": result.where,
+            **form(result.case),
             "throughput_bps": result.throughput_bps,
             "received_bps": {">".join(stream): bps for stream, bps in result.received_bps.items()},
             "link_bytes": {f"{one}>{other}": count for (one, other), count in result.link_bytes.items()},
@@ -65,32 +61,12 @@ def find(frame: Frame[Result], results: Sequence[Result]) -> Findings:
         }
         for result in results
     ]
-    write_rows(
-        out / "members.csv",
-        [
-            _facts(result) | {"member": name, "throughput_bps": round(bps)}
-            for result in results
-            for name, bps in result.throughput_bps.items()
-        ],
-    )
-    write_rows(
-        out / "links.csv",
-        [
-            _facts(result) | {"from": one, "to": other, "bytes": count}
-            for result in results
-            for (one, other), count in result.link_bytes.items()
-        ],
-    )
     for plan in frame.runs:
         if not plan.many:
-            draw(out / "split.png", plan, results)
+            draw(frame.options.out / "split.png", plan, results)
     told = [each.form() for each in comparisons]
     summary = {"plan": asdict(frame.runs[0]), "runs": rows, "comparison": told}
     return Findings({"summary.json": summary}, told, _tables(results, comparisons))
-
-
-def _facts(result: Result) -> dict[str, Any]:
-    return {"where": result.where, **form(result.case)}
 
 
 def _tables(results: Sequence[Result], comparisons: Sequence[Comparison]) -> list[RenderableType]:

@@ -15,7 +15,7 @@ from groupflow.lab.network import Network
 from groupflow.lab.trees import Dispatchers, Source, Subscriber, address, finish, served
 from groupflow.processes import until
 from groupflow.study import RunFailedError
-from groupflow.tree.members import TreeRecvOptions, TreeSendOptions
+from groupflow.tree.options import TreeRecvOptions, TreeSendOptions
 
 SOURCE = "h1"
 SUBSCRIBERS = ("h2", "h3", "h4", "h2", "h3", "h4", "h2", "h3", "h4")
@@ -38,21 +38,18 @@ class Repair:
     orphans: int
     seconds: float
     """the longest time that one of the hosts below it had no new byte"""
-    encrypted: bool
     death: Death
 
 
-async def measure(network: Network, kills: int, *, plain: bool, death: Death = "killed") -> list[Repair]:
+async def measure(
+    network: Network, kills: int, death: Death = "killed", *, plain: bool = False
+) -> list[Repair]:
     """Kills hosts one after the other. Raises RunFailedError, ClientError."""
     async with AsyncExitStack() as stack:
         token = secrets.token_hex(16)
+        words = _SMALL_CLUSTERS if death == "head" else ()
         service = await stack.enter_async_context(
-            served(
-                network.hosts[SOURCE].launcher(),
-                token,
-                plain=plain,
-                words=_SMALL_CLUSTERS if death == "head" else (),
-            )
+            served(network.hosts[SOURCE].launcher(), token, plain=plain, words=words)
         )
         pin = service.pin
         to = address(network, SOURCE)
@@ -71,17 +68,11 @@ async def measure(network: Network, kills: int, *, plain: bool, death: Death = "
             )
             subscriber = Subscriber(options, network.hosts[host].launcher())
             subscribers.append(await stack.enter_async_context(subscriber))
-        return await _kill(source, subscribers, kills, service, death, encrypted=not plain)
+        return await _kill(source, subscribers, kills, service, death)
 
 
 async def _kill(
-    source: AgentProcess,
-    subscribers: list[Subscriber],
-    kills: int,
-    service: Dispatchers,
-    death: Death,
-    *,
-    encrypted: bool,
+    source: AgentProcess, subscribers: list[Subscriber], kills: int, service: Dispatchers, death: Death
 ) -> list[Repair]:
     repairs: list[Repair] = []
     stop = asyncio.Event()
@@ -101,7 +92,7 @@ async def _kill(
             at = time.monotonic()
             victim.signal(signal.SIGSTOP if death == "silent" else signal.SIGKILL)
             seconds = await _served_again(orphans, at)
-            repairs.append(Repair(len(orphans), seconds, encrypted, death))
+            repairs.append(Repair(len(orphans), seconds, death))
             victim.signal(signal.SIGKILL)
             await task
         stop.set()

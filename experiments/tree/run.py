@@ -1,5 +1,4 @@
-"""`groupflow experiment tree`: the cost of a host's death for those below it, with and without encryption,
-when it is only silent, and when the process that runs its dispatcher dies with it."""
+"""`groupflow experiment tree`: the cost of a host's death for those below it, also when it is only silent."""
 
 import asyncio
 from collections.abc import Generator, Mapping, Sequence
@@ -20,13 +19,7 @@ KILLS = 3
 """in one run; then too few are left that serve others"""
 HEADS = 2
 """that die in one run: there are two clusters besides the source's"""
-KINDS: Mapping[str, tuple[bool, Death]] = {
-    "killed": (False, "killed"),
-    "killed, not encrypted": (True, "killed"),
-    "silent": (False, "silent"),
-    "killed, the head of a cluster": (False, "head"),
-}
-"""whether edges are plain, and how hosts die"""
+KINDS: Mapping[str, Death] = {"killed": "killed", "silent": "silent", "killed, the head of a cluster": "head"}
 RUNS, QUICK_RUNS = 5, 1
 """of each kind"""
 
@@ -36,10 +29,10 @@ def measure(frame: Frame[Repair]) -> Generator[Repair]:
     with running(variants.named("star"), logs) as network:
         ControllerProcess(network, logs).start()
         for number in frame.runs:
-            for name, (plain, death) in KINDS.items():
+            for name, death in KINDS.items():
                 health = HealthCheck(network)
                 kills = HEADS if death == "head" else KILLS
-                found = asyncio.run(repair.measure(network, kills, plain=plain, death=death))
+                found = asyncio.run(repair.measure(network, kills, death))
                 shown = ", ".join(f"{each.seconds * 1000:.0f} ms" for each in found)
                 frame.console.print(f"run {number}, {name}: {shown}")
                 frame.lagging += health.lagging()
@@ -49,8 +42,8 @@ def measure(frame: Frame[Repair]) -> Generator[Repair]:
 def find(_: Frame[Repair], repairs: Sequence[Repair]) -> Findings:
     """The longest silence of those below one that died."""
     table = Table("", "deaths", "median", "longest")
-    for name, (plain, death) in KINDS.items():
-        seconds = [each.seconds for each in repairs if (each.encrypted, each.death) == (not plain, death)]
+    for name, death in KINDS.items():
+        seconds = [each.seconds for each in repairs if each.death == death]
         if seconds:
             shown = [f"{value * 1000:.0f} ms" for value in (median(seconds), max(seconds))]
             table.add_row(name, str(len(seconds)), *shown)

@@ -1,5 +1,5 @@
 // Acknowledgement aggregation: the minimum over the branches of what each has acknowledged goes up, once,
-// when it grows. An end-to-end acknowledgement so costs one packet a link, not one a receiver.
+// when it grows. Thus an end-to-end acknowledgement costs one packet a link, not one a receiver.
 //
 //   ACK of branch b --> branch[b] = max(branch[b], seq)
 //                       minimum over active branches > forwarded?
@@ -7,28 +7,20 @@
 //                         no:  absorbed, unless it is the first answer to a poll
 //
 // Each register is accessed once a packet, one read-modify-write, so the branches have a register each, and
-// the minimum is a tree. On a chip 8 branches (-DBRANCHES=8) take eight of twelve stages: two for registers,
-// others for the mask, three levels of the minimum, `forwarded` and `answered`. 16 have a fourth level, and
-// more values at a time than one group of a chip's containers holds: they would need a second pass, which
-// begins with the minimum of the first. So a chip takes 8, and a software switch 16.
-
-const seq_t NOT_COUNTED = 0xffffffff;   // value of a branch that does not take part in the minimum
+// the minimum is a tree. On a chip 8 branches (-DBRANCHES=8) are the most: 16 have more values at a time than
+// one group of a chip's containers holds. There AckAggregation is the second pass of an acknowledgement, at
+// one port, since a chip has registers for each pipe.
 
 // Drops an acknowledgement of packets that were not sent: the minimum would go above what the sender takes,
-// and no later acknowledgement would pass it. Each packet from the sender's side says what was sent, a poll
-// too, from which a switch that was started again learns it. A RESET of the whole stream begins anew.
+// and no later acknowledgement would pass it. Each packet from the sender's side, also a poll, shows what was
+// sent. A restarted switch learns it from these. A RESET of the whole stream begins anew.
 control AckBound(in headers_t hdr, inout metadata_t meta) {
     HighestSent() sent;
 
     apply {
-        bool raise = meta.ingress_port == meta.stream.upstream_port
-                     && (hdr.group.type == TYPE_DATA || hdr.group.type == TYPE_REPAIR
-                         || hdr.group.type == TYPE_SYNC);
-        bool set = meta.ingress_port == CPU_PORT && hdr.group.type == TYPE_RESET
-                   && hdr.group.member == (member_t)ALL_BRANCHES;
-        seq_t next;
-        sent.apply(meta.stream.index, raise, set, hdr.group.seq + 1, next);
-        if (hdr.group.type == TYPE_ACK && next != 0 && EXCEEDS(hdr.group.seq, next)) {
+        bit<1> beyond;
+        sent.apply(meta.stream.index, hdr.group.type, meta.from_upstream, meta.branch, hdr.group.seq, beyond);
+        if (beyond == 1 && meta.drop_reason == DROP_NONE) {
             meta.drop_reason = DROP_BEYOND;
         }
     }
@@ -41,17 +33,10 @@ control AckAggregation(inout headers_t hdr, inout metadata_t meta) {
     AnsweredPoll() answered;
 
     apply {
-        // A RESET sets one branch, or the whole stream, to its own number.
-        bool reset = hdr.group.type == TYPE_RESET;
-        if (reset) {
-            meta.branch = (branch_t)hdr.group.member;
-        }
-        bool whole = reset && meta.branch == ALL_BRANCHES;
-
 #define HIGHEST(NN)                                                                                          \
         seq_t v##NN;                                                                                         \
-        branch_##NN.apply(meta.stream.index, whole || meta.branch == NN, reset, hdr.group.seq, v##NN);       \
-        if (meta.stream.active[NN:NN] == 0) { v##NN = NOT_COUNTED; }
+        branch_##NN.apply(meta.stream.index, meta.branch, hdr.group.type, meta.stream.active,                \
+                          hdr.group.seq, v##NN);
         EACH_BRANCH(HIGHEST)
 
 #define LOWER(A, B) v##A = minimum(v##A, v##B);
@@ -64,32 +49,24 @@ control AckAggregation(inout headers_t hdr, inout metadata_t meta) {
         LOWER(08, 12)
         LOWER(00, 08)
 #endif
-        bool counted = !reset && v00 != NOT_COUNTED;
-        seq_t lowest = v00;
-        bit<8> poll = hdr.group.poll;
-        if (whole) {
-            lowest = hdr.group.seq;
-            poll = 0;
-        }
-
-        bool advanced;
-        forwarded.apply(meta.stream.index, counted, whole, lowest, advanced);
-
         // An acknowledgement lost on the way up would never be repeated, because the minimum it told of is
         // already `forwarded`. The sender then polls, and the first answer to each poll goes up whatever
         // number it has.
-        bool polled = counted && (hdr.group.flags & FLAG_FORCED) != 0;
-        bool answers;
-        answered.apply(meta.stream.index, polled, whole, poll, answers);
+        bit<1> advanced = 0;
+        bit<1> answers = 0;
+        if (v00 != NOT_COUNTED || meta.branch == ALL_BRANCHES) {
+            forwarded.apply(meta.stream.index, meta.branch, v00, hdr.group.seq, advanced);
+            answered.apply(meta.stream.index, meta.branch, hdr.group.flags, hdr.group.poll, answers);
+        }
 
-        if (reset) {
+        if (hdr.group.type == TYPE_RESET) {
             meta.punt = PUNT_RESET;
-        } else if (!advanced && !answers) {
+        } else if (advanced == 0 && answers == 0) {
             meta.drop_reason = ABSORBED;
         } else if (meta.stream.ack_group == 0) {
             meta.drop_reason = DROP_NO_UPSTREAM;
         } else {
-            hdr.group.seq = lowest;
+            hdr.group.seq = v00;
             hdr.group.member = 0;
             meta.group = meta.stream.ack_group;
         }

@@ -32,12 +32,7 @@ control Classification(in headers_t hdr, inout metadata_t meta) {
     }
 
     apply {
-        if (meta.is_group == 1) {
-            // SYNC asks for what was sent before it, and so must not overtake it.
-            if (hdr.group.type == TYPE_DATA || hdr.group.type == TYPE_REPAIR || hdr.group.type == TYPE_SYNC) {
-                meta.bridged.queue = meta.stream.queue;
-            }
-        } else if (hdr.ipv4.isValid()) {
+        if (hdr.ipv4.isValid()) {
             if (hdr.tcp.isValid()) {
                 meta.src_port = hdr.tcp.src_port;
                 meta.dst_port = hdr.tcp.dst_port;

@@ -17,9 +17,7 @@
 // a term 2^-k of alpha rounds towards minus infinity, so alpha r is off by less than 1/64 packet/s for each
 // such term.
 //
-// Each register is accessed once a packet, in the order of Diffusion's apply.
-
-const bit<32> DEPTH_MAX = 0x3fffffff;   // 2^30-1: the difference of two of them fits in 32 bits
+// A chip has the lookups and the queue's state in ingress, and the arithmetic in egress.
 
 // The controller's parameters of the link behind a queue.
 struct link_t {
@@ -28,36 +26,40 @@ struct link_t {
     int<32>       limit;     // largest |n_i+1 - n_i|: 64 * limit * (any term of d, or sum of them) < 2^31
 }
 
-const link_t NO_LINK = { { NO_TERM, NO_TERM, NO_TERM }, { NO_TERM, NO_TERM, NO_TERM }, 0 };
-
-// Feedback or a tick, and the queue it is about.
-struct hop_t {
-    bit<32> cell;        // egress port * 8 + queue
-    link_t  link;
-    rate_t  r;           // r_i: told by feedback, or as last heard
-    bit<32> next_n;      // n_i+1, likewise
-    rate_t  line_rate;   // the last node's J~: its link's rate, as nothing is known to wait behind it; else 0
-    bit<1>  send;        // the report goes to upstream_port
-    port_id_t upstream_port;
-    combine_t combine;
+// Feedback, a tick, or a report for a host that shapes, and the queue it is about.
+BRIDGED hop_t {
+    @flexible cell_t    cell;
+    @flexible link_t    link;
+    @flexible rate_t    r;           // r_i: told by feedback, or as last heard
+    @flexible int<32>   next_n;      // n_i+1, likewise
+    @flexible int<32>   n;
+    @flexible rate_t    line_rate;   // the last node's J~: its link's rate, as none is known behind; else 0
+    @flexible bit<1>    send;        // the report goes to upstream_port
+    @flexible port_id_t upstream_port;
+    @flexible combine_t combine;
 }
 
-// A queue's depth as a signed number.
-int<32> packets(in bit<32> n) { return (int<32>)minimum(n, DEPTH_MAX); }
-
 // j = J~_i(alpha), eq. 2. Eq. 9 is the same for node 0, where no packet waits.
-control Demand(in link_t link, in rate_t r, in bit<32> next_n, in bit<32> n, out rate_t j) {
+control Demand(inout hop_t hop, out rate_t j) {
     TimesAlpha() times_alpha;
     TimesDiffusion() times_diffusion;
+    rate_t diffusion;
+
+    // From here on next_n is n_i+1 - n_i, and behind bound_above the limit is the lower one.
+    STEP(subtract, hop.next_n = hop.next_n - hop.n;)
+    STEP(bound_above,
+         hop.next_n = signed_minimum(hop.next_n, hop.link.limit);
+         hop.link.limit = -hop.link.limit;)
+    STEP(bound_below, hop.next_n = signed_maximum(hop.next_n, hop.link.limit);)
+    STEP(join, j = j |-| diffusion;)
 
     apply {
-        rate_t multiplied;
-        rate_t diffusion;
-        times_alpha.apply(link.alpha, r, multiplied);
-        int<32> ahead = signed_minimum(packets(next_n) - packets(n), link.limit);
-        ahead = signed_maximum(ahead, -link.limit);
-        times_diffusion.apply(link.d, ahead, diffusion);
-        j = multiplied |-| diffusion;
+        times_alpha.apply(hop.link.alpha, hop.r, j);
+        subtract.apply();
+        bound_above.apply();
+        bound_below.apply();
+        times_diffusion.apply(hop.link.d, hop.next_n, diffusion);
+        join.apply();
     }
 }
 
@@ -66,12 +68,14 @@ control Feedback(in headers_t hdr, inout metadata_t meta, inout hop_t hop) {
     // Feedback taken from each downstream neighbour.
     @id(0x13000005) ENTRY_COUNTER(packets) feedback_counter;
 
-    @id(0x01000011) @action_restriction(LEGAL(to_cell < QUEUE_CELLS))
-    action from_downstream(@id(1) bit<32> to_cell, @id(2) int<32> limit, @id(3) term_t alpha_a,
+    @id(0x01000011)
+    action from_downstream(@id(1) cell_t to_cell, @id(2) int<32> limit, @id(3) term_t alpha_a,
                            @id(4) term_t alpha_b, @id(5) term_t alpha_c, @id(6) term_t d_a,
                            @id(7) term_t d_b, @id(8) term_t d_c) {
         hop.cell = to_cell;
         hop.link = { { alpha_a, alpha_b, alpha_c }, { d_a, d_b, d_c }, limit };
+        hop.line_rate = 0;
+        hop.send = 0;
         feedback_counter.count();
     }
 
@@ -82,7 +86,7 @@ control Feedback(in headers_t hdr, inout metadata_t meta, inout hop_t hop) {
     // The neighbours whose feedback is taken, and the queue it is for: one entry for each downstream
     // neighbour that takes part.
     // Written by: the controller when a flow is installed.
-    // Beside the restriction: to_cell = ingress_port * 8 + the flow's queue; terms as in scaling.p4,
+    // Not in the restriction: to_cell = ingress_port * 8 + the flow's queue; terms as in scaling.p4,
     // limit as in link_t, from the link's delay.
     @id(0x02000009)
     @entry_restriction(LEGAL(flow > 0 && flow < MAX_FLOWS && ingress_port != CPU_PORT))
@@ -100,7 +104,7 @@ control Feedback(in headers_t hdr, inout metadata_t meta, inout hop_t hop) {
     apply {
         feedback_sources.apply();
         hop.r = hdr.feedback.r;
-        hop.next_n = hdr.feedback.n;
+        hop.next_n = depth_of(hdr.feedback.n);
     }
 }
 
@@ -109,9 +113,8 @@ control Tick(in headers_t hdr, inout metadata_t meta, inout hop_t hop) {
     // Ticks of each branch.
     @id(0x13000006) ENTRY_COUNTER(packets) tick_counter;
 
-    @id(0x01000013) @action_restriction(LEGAL(of_cell < QUEUE_CELLS && to_port != CPU_PORT
-                                                && combine <= 2))
-    action report(@id(1) bit<32> of_cell, @id(2) int<32> limit, @id(3) term_t d_a, @id(4) term_t d_b,
+    @id(0x01000013) @action_restriction(LEGAL(to_port != CPU_PORT && combine <= 2))
+    action report(@id(1) cell_t of_cell, @id(2) int<32> limit, @id(3) term_t d_a, @id(4) term_t d_b,
                   @id(5) term_t d_c, @id(6) rate_t line_rate, @id(7) bit<1> send, @id(8) port_id_t to_port,
                   @id(9) combine_t combine) {
         hop.cell = of_cell;
@@ -131,7 +134,7 @@ control Tick(in headers_t hdr, inout metadata_t meta, inout hop_t hop) {
     // downstream neighbours here, mostly one. Their ticks come one after the other: the first has
     // COMBINE_FIRST, and only the last has `send`, to report for all to the node at to_port.
     // Written by: the controller when a flow is installed.
-    // Beside the restriction: of_cell = the branch's egress port * 8 + queue; terms and limit are those
+    // Not in the restriction: of_cell = the branch's egress port * 8 + queue; terms and limit are those
     // of the link downstream; line_rate is 0, or where no neighbour follows that takes part the link's rate,
     // at most RATE_MAX; none has `send` where nobody upstream listens.
     @id(0x0200000a)
@@ -156,28 +159,61 @@ control Tick(in headers_t hdr, inout metadata_t meta, inout hop_t hop) {
     }
 }
 
-// The answer to a tick: eq. 1 bounds J~, and the joint report of the branches goes upstream (eq. 4, 5).
-control Report(inout headers_t hdr, inout metadata_t meta, in hop_t hop, in bit<32> n, in rate_t j) {
-    QueueShare() queue_share;
-    BranchReports() branch_reports;
+// Looks up what feedback or a tick is about.
+control Hops(in headers_t hdr, inout metadata_t meta, inout hop_t hop) {
+    Feedback() feedback;
+    Tick() tick;
+    QueueState() state;
 
     apply {
-        bit<32> share;
-        queue_share.apply(hop.cell, share);
-        rate_t target = signed_minimum(j, (rate_t)minimum(share, (bit<32>)RATE_MAX));
-        target = signed_maximum(target, 0);
-        bit<32> depth = (bit<32>)packets(n);
-        bit<32> rate = (bit<32>)target;
-        branch_reports.apply(hdr.tick.flow, hop.combine, depth, rate);
+        bit<1> heard = 0;
+        if (hdr.feedback.isValid()) {
+            heard = 1;
+            feedback.apply(hdr, meta, hop);
+        } else {
+            tick.apply(hdr, meta, hop);
+        }
+        if (meta.drop_reason == DROP_NONE) {
+            state.apply(hop.cell, heard, hop.r, hop.next_n, hop.n);
+        }
+    }
+}
 
+// The rate of the queue, and the answer to a tick: eq. 1 bounds J~, and the joint report of the branches goes
+// upstream (eq. 4, 5).
+control Report(inout headers_t hdr, inout metadata_t meta, inout hop_t hop, inout rate_t j) {
+    QueueShare() queue_share;
+    BranchReports() branch_reports;
+    QueueRate() queue_rate;
+    int<32> share;   // L of eq. 13, at most RATE_MAX
+
+    STEP(bound_above, j = signed_minimum(j, share);)
+    STEP(bound_below, j = signed_maximum(j, 0);)
+
+    apply {
+        share = RATE_MAX;
+        if (hdr.tick.isValid()) {
+            queue_share.apply(hop.cell, share);
+        }
+        bound_above.apply();
+        bound_below.apply();
+        if (hdr.feedback.isValid()) {
+            hop.line_rate = j;
+        }
+        if (hdr.feedback.isValid() || hop.line_rate != 0) {
+            queue_rate.apply(hop.cell, hop.line_rate);
+        }
+        if (hdr.tick.isValid()) {
+            branch_reports.apply(hdr.tick.flow, hop.combine, hop.n, j);
+        }
         if (hop.send == 0) {
             meta.drop_reason = ABSORBED;
         } else {
             hdr.feedback.setValid();
             hdr.feedback.flow = hdr.tick.flow;
             hdr.feedback.flags = 0;
-            hdr.feedback.r = (rate_t)rate;
-            hdr.feedback.n = depth;
+            hdr.feedback.r = j;
+            hdr.feedback.n = (bit<32>)hop.n;
             hdr.tick.setInvalid();
             hdr.ethernet.ethertype = ETHERTYPE_FEEDBACK;
             meta.bridged.queue = QUEUE_FEEDBACK;
@@ -186,20 +222,20 @@ control Report(inout headers_t hdr, inout metadata_t meta, in hop_t hop, in bit<
     }
 }
 
-// In egress: turns a report into one for a host that shapes its flow to the rate in it (eq. 9).
-control ExternalReport(inout headers_t hdr, in port_id_t port) {
-    Demand() demand;
-    link_t link;
-
+// In egress: a report for a host that shapes its flow to the rate in it (eq. 9).
+control ExternalReports(in headers_t hdr, in port_id_t port, inout hop_t hop, out bit<1> external) {
     @id(0x01000015)
     action report_external(@id(1) int<32> limit, @id(2) term_t alpha_a, @id(3) term_t alpha_b,
                            @id(4) term_t alpha_c, @id(5) term_t d_a, @id(6) term_t d_b, @id(7) term_t d_c) {
-        link = { { alpha_a, alpha_b, alpha_c }, { d_a, d_b, d_c }, limit };
+        hop.link = { { alpha_a, alpha_b, alpha_c }, { d_a, d_b, d_c }, limit };
+        hop.r = hdr.feedback.r;
+        hop.next_n = depth_of(hdr.feedback.n);
+        hop.n = 0;
     }
 
     // The hosts that shape, by flow and port.
     // Written by: the controller when a flow is installed.
-    // Beside the restriction: terms and limit are those of the link to the host.
+    // Not in the restriction: terms and limit are those of the link to the host.
     @id(0x0200000b)
     @entry_restriction(LEGAL(flow > 0 && flow < MAX_FLOWS && egress_port != CPU_PORT))
     table external_reports {
@@ -213,48 +249,10 @@ control ExternalReport(inout headers_t hdr, in port_id_t port) {
     }
 
     apply {
+        external = 0;
         if (hdr.feedback.isValid()) {
-            link = NO_LINK;
             if (external_reports.apply().hit) {
-                rate_t r_0;
-                demand.apply(link, hdr.feedback.r, hdr.feedback.n, 0, r_0);
-                hdr.feedback.flags = FLAG_EXTERNAL;
-                hdr.feedback.r = r_0;
-            }
-        }
-    }
-}
-
-control Diffusion(inout headers_t hdr, inout metadata_t meta) {
-    Feedback() feedback;
-    Tick() tick;
-    QueueState() state;
-    Demand() demand;
-    Report() report;
-    QueueRate() rate;
-
-    apply {
-        hop_t hop = { 0, NO_LINK, 0, 0, 0, 0, 0, COMBINE_FIRST };
-        bool heard = hdr.feedback.isValid();
-        if (heard) {
-            feedback.apply(hdr, meta, hop);
-        } else {
-            tick.apply(hdr, meta, hop);
-        }
-
-        if (meta.drop_reason == DROP_NONE) {
-            bit<32> n;
-            rate_t j;
-            state.apply(hop.cell, heard, hop.r, hop.next_n, n);
-            demand.apply(hop.link, hop.r, hop.next_n, n, j);
-            if (heard) {
-                meta.drop_reason = ABSORBED;
-            } else {
-                report.apply(hdr, meta, hop, n, j);
-                j = hop.line_rate;
-            }
-            if (heard || hop.line_rate != 0) {
-                rate.apply(hop.cell, signed_maximum(j, 0));
+                external = 1;
             }
         }
     }

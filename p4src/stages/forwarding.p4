@@ -20,11 +20,11 @@ control Forwarding(inout headers_t hdr, inout metadata_t meta) {
     }
 
     // Answers ARP requests for an address with the switch's own MAC (proxy ARP): every packet is then routed,
-    // even between two hosts of one subnet, because they sit on different ports.
+    // even between two hosts of one subnet, because they sit on different ports. Any address is legal.
     // Written by: the controller, at start, from the topology, for each host and gateway.
-    @id(0x02000003) @entry_restriction(LEGAL(target_ip::prefix_length == 32))
+    @id(0x02000003)
     table arp_responder {
-        key = { hdr.arp.target_ip : lpm @id(1) @name("target_ip"); }
+        key = { hdr.arp.target_ip : exact @id(1) @name("target_ip"); }
         actions = { arp_reply; @defaultonly no_arp; }
         const default_action = no_arp();
         size = MAX_ARP_ENTRIES;

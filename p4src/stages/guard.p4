@@ -1,4 +1,5 @@
-// Lets no host speak for another. It runs behind validation, before any stage that acts on a packet.
+// Lets no host speak for another. It runs behind validation, before any stage that acts on a packet; what it
+// compares is looked up before, as chips do that beside validation.
 //
 //   from a host's port      an address that is not the host's              --> spoofed
 //                           a probe of a link                              --> not_switch
@@ -9,24 +10,29 @@
 // The stages that act on a session's packets say which of them a port may send (streams.p4, forwarding.p4).
 //
 // A host's kernel joins fragments and hands the datagram to the socket of its port, where a session may
-// listen. So the first fragment must hold all that the switch judges: UDP's header and 24 bytes. A fragment
-// that would lie over these bytes is dropped; no sender makes one (RFC 1858). Any other datagram in fragments
-// passes.
+// listen. So the first fragment must hold all that the switch judges: UDP's header and 24 bytes. One of less
+// than 64 bytes is dropped; links carry 68 (RFC 791). A fragment that would lie over these bytes is dropped,
+// too; no sender makes one (RFC 1858). Any other datagram in fragments passes.
 
-control Guard(in headers_t hdr, inout metadata_t meta) {
+// A frame's origin, compared with the host behind its port.
+struct origin_t {
     ipv4_addr_t source;   // 0: the frame has none
     // Bits in which the packet's addresses differ from the port's; of an agent's port, from those of the TCP
     // sessions that it ends, too, where the mask has bits.
-    mac_addr_t mac_difference;
+    bit<32>     mac_difference;   // 0: none
     ipv4_addr_t ip_difference;
     ipv4_addr_t session_difference;
+}
+
+control Origin(in headers_t hdr, inout metadata_t meta, out origin_t origin) {
+    mac_addr_t mac_difference;
     ipv4_addr_t session_mask;
 
     @id(0x01000016) @action_restriction(LEGAL(mac != 0 && ip != 0))
     action host(@id(1) mac_addr_t mac, @id(2) ipv4_addr_t ip) {
         meta.neighbour = NEIGHBOUR_HOST;
         mac_difference = hdr.ethernet.src ^ mac;
-        ip_difference = source ^ ip;
+        origin.ip_difference = origin.source ^ ip;
     }
 
     @id(0x01000017) @action_restriction(LEGAL(mac != 0 && ip != 0 && mask != 0))
@@ -34,8 +40,8 @@ control Guard(in headers_t hdr, inout metadata_t meta) {
                  @id(4) ipv4_addr_t mask) {
         meta.neighbour = NEIGHBOUR_AGENT;
         mac_difference = hdr.ethernet.src ^ mac;
-        ip_difference = source ^ ip;
-        session_difference = source ^ sessions;
+        origin.ip_difference = origin.source ^ ip;
+        origin.session_difference = origin.source ^ sessions;
         session_mask = mask;
     }
 
@@ -44,7 +50,7 @@ control Guard(in headers_t hdr, inout metadata_t meta) {
     // guarded its own ports, or the controller's: it may send from any address. So the guard is open on a
     // switch without entries.
     // Written by: the controller, at start, from the topology, for each port that leads to a host.
-    // Beside the restriction: the addresses of TCP sessions are those that equal `sessions` under `mask`.
+    // Not in the restriction: the addresses of TCP sessions are those that equal `sessions` under `mask`.
     @id(0x0200000c) @entry_restriction(LEGAL(ingress_port != CPU_PORT))
     table port_sources {
         key = { meta.ingress_port : exact @id(1) @name("ingress_port"); }
@@ -53,43 +59,62 @@ control Guard(in headers_t hdr, inout metadata_t meta) {
         size = MAX_PORTS;
     }
 
+    STEP(compare,
+         origin.mac_difference = mac_difference[31:0] | (bit<32>)mac_difference[47:32];
+         origin.session_difference = origin.session_difference & session_mask;)
+
     apply {
         meta.neighbour = NEIGHBOUR_SWITCH;
-        source = 0;
+        origin.source = 0;
         if (hdr.ipv4.isValid()) {
-            source = hdr.ipv4.src;
+            origin.source = hdr.ipv4.src;
         } else if (hdr.arp.isValid()) {
-            source = hdr.arp.sender_ip;
+            origin.source = hdr.arp.sender_ip;
         }
         mac_difference = 0;
-        ip_difference = 0;
-        session_difference = 0xffffffff;
+        origin.ip_difference = 0;
+        origin.session_difference = 0xffffffff;
         session_mask = 0xffffffff;
         port_sources.apply();
-        session_difference = session_difference & session_mask;
-        // An ARP probe (RFC 5227) comes from no address yet; forwarding.p4 absorbs it.
-        bool arp_probe = hdr.arp.isValid() && source == 0;
-        bool strange = mac_difference != 0 || (ip_difference != 0 && session_difference != 0);
-        if (strange && !arp_probe) {
+        compare.apply();
+    }
+}
+
+// Judges the frame's addresses by its origin.
+control Spoofing(in headers_t hdr, in origin_t origin, inout metadata_t meta) {
+    apply {
+        if (hdr.probe.isValid() && meta.neighbour != NEIGHBOUR_SWITCH) {
+            meta.drop_reason = DROP_NOT_SWITCH;
+        } else if (hdr.arp.isValid() && origin.source == 0) {
+            // An ARP probe (RFC 5227) comes from no address yet; forwarding.p4 absorbs it.
+        } else if (origin.mac_difference != 0) {
             meta.drop_reason = DROP_SPOOFED;
-            if (hdr.probe.isValid()) {
-                meta.drop_reason = DROP_NOT_SWITCH;
+        } else if (origin.ip_difference != 0) {
+            if (origin.session_difference != 0) {
+                meta.drop_reason = DROP_SPOOFED;
             }
         }
+    }
+}
+
+control Guard(in headers_t hdr, in origin_t origin, inout metadata_t meta) {
+    Spoofing() spoofing;
+
+    apply {
         if (hdr.ipv4.isValid() && hdr.ipv4.protocol == PROTOCOL_UDP) {
-            // Of random datagrams 1 in 2^36 has version, type, session and checksum of a group header.
-            if (meta.is_foreign_group == 1 && hdr.foreign.session[31:24] == 0) {
-                meta.drop_reason = DROP_FOREIGN_GROUP;
-            }
-            if (hdr.ipv4.fragment_offset != 0) {
-                if (hdr.ipv4.fragment_offset < IPV4_BEHIND_GROUP) {
-                    meta.drop_reason = DROP_FRAGMENT;
-                }
-            } else if ((hdr.ipv4.flags & IPV4_MORE_FRAGMENTS) != 0
-                       && (hdr.group.isValid()
-                           || hdr.ipv4.total_length < IPV4_BYTES + UDP_BYTES + GROUP_BYTES)) {
+            if (hdr.ipv4.fragment_offset != 0 && hdr.ipv4.fragment_offset < IPV4_BEHIND_GROUP) {
                 meta.drop_reason = DROP_FRAGMENT;
+            } else if (hdr.udp.isValid() && (hdr.ipv4.flags & IPV4_MORE_FRAGMENTS) != 0
+                       && (hdr.group.isValid() || hdr.ipv4.total_length[15:6] == 0)) {
+                meta.drop_reason = DROP_FRAGMENT;
+            } else if (hdr.foreign.isValid() && meta.foreign_failed == 0 && hdr.foreign.session[31:24] == 0) {
+                // Of random datagrams 1 in 2^36 has version, type, session and checksum of a group header.
+                meta.drop_reason = DROP_FOREIGN_GROUP;
+            } else {
+                spoofing.apply(hdr, origin, meta);
             }
+        } else {
+            spoofing.apply(hdr, origin, meta);
         }
     }
 }

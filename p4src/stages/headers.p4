@@ -29,7 +29,6 @@ const bit<3> IPV4_DONT_FRAGMENT = 2;
 const bit<8> IPV4_FRESH_TTL     = 64;
 
 // Bits in tcp_t.flags.
-const bit<8> TCP_FIN = 0x01;
 const bit<8> TCP_SYN = 0x02;
 const bit<8> TCP_RST = 0x04;
 const bit<8> TCP_ACK = 0x10;

@@ -34,6 +34,7 @@ const drop_reason_t ABSORBED               = 0xff;
 
 typedef bit<3> queue_id_t;              // of the egress port. 1 to 6: controlled flows, 0: all else
 const queue_id_t QUEUE_FEEDBACK = 7;
+typedef bit<12> cell_t;                 // of a queue's registers: egress port * 8 + queue
 
 // The operation that joins a branch's report with those of the branches before it in the same round.
 typedef bit<2> combine_t;
@@ -44,6 +45,8 @@ const combine_t COMBINE_FASTEST = 2;   // the smallest n and the largest r count
 typedef bit<16> stream_index_t;
 typedef bit<8>  branch_t;
 const branch_t ALL_BRANCHES = 0xff;               // in a RESET: the whole stream
+const branch_t NO_BRANCH    = 0xfe;
+const seq_t NOT_COUNTED    = 0xffffffff;         // value of a branch that does not take part in the minimum
 
 struct stream_t {
     stream_index_t index;
@@ -53,16 +56,19 @@ struct stream_t {
     mcast_group_t  upstream_group;   // the neighbour towards the sender
     port_id_t      upstream_port;
     port_id_t      agent_port;       // of the cache agent, where there is one
-    bit<16>        active;           // bit b: branch b counts in the minimum
+    bit<16>        active;           // bit b: branch b counts in the minimum; in a RESET none does
     queue_id_t     queue;            // of its data at every port: that of a controlled flow, or 0
 }
 
-// All that egress needs of ingress: 14 bits, which a target carries from the one to the other.
-struct bridged_t {
-    bit<1>     from_agent;   // of this switch; it gets no copy
-    port_id_t  agent_port;   // where it came from an agent: that agent's
-    bit<1>     refused;      // to a TCP session that no host serves; at egress: a reset made of it
-    queue_id_t queue;        // at the egress port
+// All that egress needs of ingress. A target that has to carry it there says `header`.
+#ifndef BRIDGED
+#define BRIDGED struct
+#endif
+BRIDGED bridged_t {
+    @flexible bit<1>     from_agent;   // of this switch; it gets no copy
+    @flexible port_id_t  agent_port;   // where it came from an agent: that agent's
+    @flexible bit<1>     refused;      // to a TCP session that no host serves; at egress: a reset made of it
+    @flexible queue_id_t queue;        // at the egress port
 }
 
 // The kind of neighbour behind a port. A port of which nothing is known counts as a switch's.
@@ -71,13 +77,15 @@ const neighbour_t NEIGHBOUR_SWITCH = 0;
 const neighbour_t NEIGHBOUR_HOST   = 1;
 const neighbour_t NEIGHBOUR_AGENT  = 2;   // the host of this switch's cache agent or split agent
 
+// A target hands it to ingress as zeroes, except what the top sets.
 struct metadata_t {
     port_id_t     ingress_port;
     neighbour_t   neighbour;     // behind ingress_port
-    bit<16>       frame_bytes;   // length of the frame as received
+    bit<16>       payload_bytes; // received behind the Ethernet header; 0xffff: the target cannot tell
     bit<1>        parser_failed;
-    bit<1>        checksum_failed;
-    bit<1>        is_foreign_group;   // hdr.foreign has a group header's checksum
+    bit<1>        checksum_failed;    // of IPv4, or of any header where a target verifies all at once
+    bit<1>        group_failed;       // of hdr.group
+    bit<1>        foreign_failed;     // hdr.foreign has no group header's checksum
     drop_reason_t drop_reason;
     port_id_t     egress_port;   // where `group` is 0
     mcast_group_t group;         // replicate to this group; 0: none
@@ -86,7 +94,9 @@ struct metadata_t {
     bit<32>       now;           // microseconds, when the packet arrived; only differences mean something
     bit<16>       src_port;      // UDP or TCP
     bit<16>       dst_port;
-    branch_t      branch;
+    branch_t      branch;        // that an acknowledgement or a request comes from, or a RESET is for
+    bit<1>        from_upstream; // from the sender's side of its stream
+    bit<1>        aggregates;    // for acks.p4, which a target may run later than the session's other stages
     stream_t      stream;
     bridged_t     bridged;
 }

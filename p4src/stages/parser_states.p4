@@ -1,7 +1,7 @@
 // Wire to headers, from packet_out or from Ethernet on: states that each target's parser includes, because a
 // parser that calls another clears every header first. They reject nothing: a header they cannot read is left
 // invalid, and the validation stage counts and drops the packet. A state matches at most 32 bits, as many as
-// chips compare at a time.
+// chips compare at a time. VERIFY_* stands behind each header that has a checksum, where chips verify it.
 
     state parse_packet_out {
         packet.extract(hdr.packet_out);
@@ -51,6 +51,7 @@
     // address. Of a UDP datagram's first fragment the headers are read, because they say what it is.
     state parse_ipv4 {
         packet.extract(hdr.ipv4);
+        VERIFY_IPV4
         transition select(hdr.ipv4.version, hdr.ipv4.ihl, hdr.ipv4.flags, hdr.ipv4.fragment_offset,
                           hdr.ipv4.protocol) {
             (4, 5, _, 0, PROTOCOL_UDP): parse_udp;
@@ -93,10 +94,12 @@
 
     state parse_foreign {
         packet.extract(hdr.foreign);
+        VERIFY_FOREIGN
         transition accept;
     }
 
     state parse_group {
         packet.extract(hdr.group);
+        VERIFY_GROUP
         transition accept;
     }

@@ -6,22 +6,22 @@ control Punting(inout headers_t hdr, inout metadata_t meta) {
     MeterPunt() meter_punt;
 
     apply {
-        bit<8> type = 0;   // an answer to a probe has none
-        bit<1> keepalive = 0;
-        if (hdr.group.isValid()) {
-            type = hdr.group.type;
-            if (type == TYPE_KEEPALIVE) {
-                keepalive = 1;
-            }
+        color_t color = 0;
+        if (meta.punt == PUNT_RESET) {
+            // The controller's own.
+        } else if (hdr.group.isValid() && hdr.group.type == TYPE_KEEPALIVE) {
+            meter_punt.apply(meta.ingress_port, 1, color);
+        } else {
+            meter_punt.apply(meta.ingress_port, 0, color);
         }
-        bool above = false;
-        if (meta.punt != PUNT_RESET) {
-            meter_punt.apply(meta.ingress_port, keepalive, above);
-        }
-        if (above) {
+        if (color == RED) {
             meta.drop_reason = DROP_METERED;
         } else {
-            count_punt.apply(type);
+            if (hdr.group.isValid()) {
+                count_punt.apply(hdr.group.type);
+            } else {
+                count_punt.apply(0);   // an answer to a probe has no type
+            }
             hdr.packet_in.setValid();
             hdr.packet_in.ingress_port = meta.ingress_port;
             hdr.packet_in.reason = meta.punt;

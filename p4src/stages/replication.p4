@@ -5,9 +5,11 @@ control Replication(in headers_t hdr, inout metadata_t meta) {
     apply {
         // Data flows down from the sender's side only; a cache agent may multicast repairs below its own
         // switch.
-        if (meta.ingress_port == meta.stream.upstream_port
+        if (meta.from_upstream == 1
             || (meta.bridged.from_agent == 1 && hdr.group.type == TYPE_REPAIR)) {
             meta.group = meta.stream.data_group;
+            // SYNC asks for what was sent before it, and so must not overtake it.
+            meta.bridged.queue = meta.stream.queue;
             if (meta.group == 0) {
                 meta.drop_reason = ABSORBED;   // no branch below takes it yet
             }

@@ -12,27 +12,31 @@ const term_t ONE     = 0x00;
 // The largest rate, to which `no limit` is clamped. 2^31-1 units are 33.5 million packets/s.
 const rate_t RATE_MAX = 0x7fffffff;
 
+const int<32> DEPTH_MAX = 0x3fffffff;   // 2^30-1: the difference of two of them fits in 32 bits
+int<32> depth_of(in bit<32> n) { return (int<32>)minimum(n, (bit<32>)DEPTH_MAX); }
+
 struct coefficient_t {
     term_t a;
     term_t b;
     term_t c;
 }
 
-// y shifted by `count` bits; 32 and more leave 0. Each of two steps, by a multiple of 8 and by the rest, is a
-// table of constant shifts, so that three terms side by side have 24 instructions in a stage. Tables and
+// y = x shifted by `count` bits; 32 and more leave 0. Each of two steps, by a multiple of 8 and by the rest,
+// is a table of constant shifts, so that three terms side by side have 24 instructions in a stage. Tables and
 // actions are hidden from P4Info: their contents are fixed.
 #define BY(OP, K) @hidden action by_##K() { y = y OP K; }
+#define FROM(OP, K) @hidden action from_##K() { y = x OP K; }
 #define SHIFT(CONTROL, OP)                                                                             \
-control CONTROL(in bit<7> count, inout int<32> y) {                                                    \
+control CONTROL(in bit<7> count, in int<32> x, out int<32> y) {                                        \
     @hidden action none() { y = 0; }                                                                   \
+    FROM(OP, 0) FROM(OP, 8) FROM(OP, 16) FROM(OP, 24)                                                  \
     @hidden action by_0() { }                                                                          \
-    BY(OP, 1) BY(OP, 2) BY(OP, 3) BY(OP, 4) BY(OP, 5) BY(OP, 6) BY(OP, 7) BY(OP, 8) BY(OP, 16)         \
-    BY(OP, 24)                                                                                         \
+    BY(OP, 1) BY(OP, 2) BY(OP, 3) BY(OP, 4) BY(OP, 5) BY(OP, 6) BY(OP, 7)                              \
     @hidden table coarse {                                                                             \
         key = { count[6:3] : exact; }                                                                  \
-        actions = { none; by_0; by_8; by_16; by_24; }                                                  \
+        actions = { none; from_0; from_8; from_16; from_24; }                                          \
         const default_action = none();                                                                 \
-        const entries = { 0 : by_0(); 1 : by_8(); 2 : by_16(); 3 : by_24(); }                          \
+        const entries = { 0 : from_0(); 1 : from_8(); 2 : from_16(); 3 : from_24(); }                  \
     }                                                                                                  \
     @hidden table fine {                                                                               \
         key = { count[2:0] : exact; }                                                                  \
@@ -52,45 +56,46 @@ SHIFT(ShiftRight, >>)
 control DiffusionTerm(in bit<7> exponent, in int<32> x, out int<32> y) {
     ShiftLeft() shift;
 
-    apply {
-        y = x;
-        shift.apply(exponent + 6, y);
-    }
+    apply { shift.apply(exponent + 6, x, y); }
 }
 
 // y = x * 2^exponent for a rate: exponents 1 to -14. Halving rounds to minus infinity; doubling saturates.
 control RateTerm(in bit<7> exponent, in rate_t x, out rate_t y) {
     ShiftRight() shift;
 
+    STEP(copy, y = x;)
+    STEP(double, y = y |+| x;)
+
     apply {
-        y = x;
         if (exponent == 1) {
-            y = x |+| x;
+            copy.apply();
+            double.apply();
         } else {
-            shift.apply(-exponent, y);
+            shift.apply(-exponent, x, y);
         }
     }
 }
 
-// sum +- y, saturating.
-rate_t added(in rate_t sum, in bit<1> negative, in rate_t y) {
-    return negative == 1 ? sum |-| y : sum |+| y;
-}
-
-// product = coefficient * x. TimesDiffusion: packets times 1/s; TimesAlpha: a rate.
+// product = coefficient * x, saturating. TimesDiffusion: packets times 1/s; TimesAlpha: a rate.
+#define ADD(TERM)                                                                                      \
+    STEP(minus_##TERM, product = product |-| TERM;)                                                    \
+    STEP(plus_##TERM, product = product |+| TERM;)
+#define ADDED(TERM)                                                                                    \
+        if (coefficient.TERM[7:7] == 1) { minus_##TERM.apply(); } else { plus_##TERM.apply(); }
 #define TIMES(CONTROL, TERM)                                                                           \
 control CONTROL(in coefficient_t coefficient, in int<32> x, out rate_t product) {                      \
     TERM() term_a;                                                                                     \
     TERM() term_b;                                                                                     \
     TERM() term_c;                                                                                     \
+    rate_t b; rate_t c;                                                                                \
+    STEP(negate, product = 0 |-| product;)                                                             \
+    ADD(b) ADD(c)                                                                                      \
     apply {                                                                                            \
-        rate_t a; rate_t b; rate_t c;                                                                  \
-        term_a.apply(coefficient.a[6:0], x, a);                                                        \
+        term_a.apply(coefficient.a[6:0], x, product);                                                  \
         term_b.apply(coefficient.b[6:0], x, b);                                                        \
         term_c.apply(coefficient.c[6:0], x, c);                                                        \
-        product = added(0, coefficient.a[7:7], a);                                                     \
-        product = added(product, coefficient.b[7:7], b);                                               \
-        product = added(product, coefficient.c[7:7], c);                                               \
+        if (coefficient.a[7:7] == 1) { negate.apply(); }                                               \
+        ADDED(b) ADDED(c)                                                                              \
     }                                                                                                  \
 }
 TIMES(TimesDiffusion, DiffusionTerm)

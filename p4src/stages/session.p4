@@ -3,7 +3,6 @@
 control Session(inout headers_t hdr, inout metadata_t meta) {
     Streams() streams;
     AckBound() bound;
-    AckAggregation() acks;
     Replication() replication;
 
     apply {
@@ -13,17 +12,13 @@ control Session(inout headers_t hdr, inout metadata_t meta) {
             meta.punt = PUNT_CONTROL;
         } else {
             streams.apply(hdr, meta);
-            if (meta.drop_reason == DROP_NONE) {
-                bound.apply(hdr, meta);
-            }
-            bool from_agent = meta.bridged.from_agent == 1;
             if (meta.drop_reason != DROP_NONE) {
                 // The packet belongs to no stream, or to no branch of one.
             } else if (type == TYPE_DATA || type == TYPE_REPAIR || type == TYPE_SYNC) {
                 replication.apply(hdr, meta);
-            } else if (type == TYPE_NACK && !from_agent && meta.stream.repair_group != 0) {
+            } else if (type == TYPE_NACK && meta.bridged.from_agent == 0 && meta.stream.repair_group != 0) {
                 meta.group = meta.stream.repair_group;
-            } else if (type == TYPE_NACK || (type == TYPE_ACK && from_agent)) {
+            } else if (type == TYPE_NACK || (type == TYPE_ACK && meta.bridged.from_agent == 1)) {
                 // A request that no cache answers here goes on towards the sender. With its own
                 // acknowledgement an agent vouches for its branches (node-to-node): its word replaces theirs.
                 meta.group = meta.stream.upstream_group;
@@ -34,10 +29,11 @@ control Session(inout headers_t hdr, inout metadata_t meta) {
             } else if (type == TYPE_REPLY || (type == TYPE_RESET && meta.ingress_port != CPU_PORT)) {
                 meta.drop_reason = DROP_NOT_CONTROLLER;
             } else if (type == TYPE_ACK || type == TYPE_RESET) {
-                acks.apply(hdr, meta);
+                meta.aggregates = 1;
             } else {
                 meta.drop_reason = DROP_UNKNOWN_TYPE;
             }
+            bound.apply(hdr, meta);
         }
     }
 }

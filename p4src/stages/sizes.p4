@@ -42,12 +42,11 @@
 #define MAX_FLOW_RULES 1024
 #endif
 
-// Queues of all ports, 8 each (queue_id_t has 3 bits): cell = port * 8 + queue. A number, as restrictions
-// cannot multiply.
-#define QUEUE_CELLS 4096
+// Queues of all ports, 8 each (queue_id_t has 3 bits).
+#define QUEUE_CELLS (MAX_PORTS * 8)
 
 // The branches that a stream may have at one switch, each with a register, a bit of `active` and a number of
-// two digits: 8, or 16. A chip with twelve stages holds 8 (acks.p4).
+// two digits: 8, or 16. A chip holds 8 (acks.p4).
 #ifndef BRANCHES
 #define BRANCHES 16
 #endif
@@ -59,6 +58,12 @@
 #define EACH_BRANCH(DO) EIGHT_BRANCHES(DO) DO(08) DO(09) DO(10) DO(11) DO(12) DO(13) DO(14) DO(15)
 #define LAST_BRANCH 15
 #endif
+
+// A step before a condition, or before another step. A chip's condition has no arithmetic, and its action
+// makes each field in one operation. A table without a key keeps a compiler from moving the step.
+#define STEP(NAME, ...)                                                                                      \
+    @hidden action NAME##_action() { __VA_ARGS__ }                                                           \
+    @hidden table NAME { actions = { NAME##_action; } const default_action = NAME##_action(); }
 
 // A rule for legal entries of a table, or legal parameters of an action, in the language of p4-constraints:
 // @entry_restriction and @action_restriction take it as a text, and sizes are filled in.

@@ -23,7 +23,7 @@ control Streams(in headers_t hdr, inout metadata_t meta) {
     // A sender's stream in a session, as this switch takes part in it.
     // Written by: the controller when the sender joins, at each change of the stream's branches or cache, and
     // when a controlled flow takes it.
-    // Beside the restriction: each index is one entry's; the groups exist or are 0; without a repair_group
+    // Not in the restriction: each index is one entry's; the groups exist or are 0; without a repair_group
     // agent_port means nothing.
     @id(0x02000001)
     @entry_restriction(LEGAL(session != 0 && source != 0))
@@ -50,7 +50,7 @@ control Streams(in headers_t hdr, inout metadata_t meta) {
     // The downstream neighbour that an acknowledgement or a repair request comes from: a member's host, or
     // the next switch (member 0: a packet that a switch passes on is the network's).
     // Written by: the controller when a branch comes or goes.
-    // Beside the restriction: a stream's branches have one entry each.
+    // Not in the restriction: a stream's branches have one entry each.
     @id(0x02000002)
     @entry_restriction(LEGAL(session != 0 && source != 0 && ingress_port != CPU_PORT))
     table branches {
@@ -67,11 +67,21 @@ control Streams(in headers_t hdr, inout metadata_t meta) {
 
     apply {
         if (streams.apply().hit) {
+            if (meta.ingress_port == meta.stream.upstream_port) {
+                meta.from_upstream = 1;
+            }
             if (meta.stream.repair_group != 0 && meta.ingress_port == meta.stream.agent_port) {
                 meta.bridged.from_agent = 1;
                 meta.bridged.agent_port = meta.ingress_port;
             } else if (hdr.group.type == TYPE_ACK || hdr.group.type == TYPE_NACK) {
                 branches.apply();
+            } else if (hdr.group.type == TYPE_RESET && meta.ingress_port == CPU_PORT
+                       && hdr.group.member[15:8] == 0) {
+                meta.branch = (branch_t)hdr.group.member;
+                meta.stream.active = 0;
+            } else {
+                meta.branch = NO_BRANCH;
+                meta.stream.active = 0;
             }
         }
     }

@@ -29,11 +29,10 @@ RIM: Mapping[str, str] = {
 }
 Steps = Sequence[tuple[str, str, str]]
 
-_DPI = 110
 _DARK = 4
 """colours that a thin arrow may have on white"""
 _STYLE = f"""
-    graph [dpi={_DPI}, nodesep=0.2, ranksep=0.5, splines=spline, fontname="DejaVu Sans", labelloc=t]
+    graph [dpi=110, nodesep=0.2, ranksep=0.5, splines=spline, fontname="DejaVu Sans", labelloc=t]
     node [shape=box, style="rounded,filled", fillcolor="#eeeeee", color="{COLOURS[0]}"]
     node [fontname="DejaVu Sans", fontsize=20]
     edge [fontname="DejaVu Sans", fontsize=19, arrowsize=0.9, penwidth=1.4]
@@ -49,8 +48,8 @@ def draw(hub: Path, rim: Path) -> None:
 
 def chart(title: str, states: Mapping[str, str], steps: Steps) -> str:
     """A chart in Graphviz' language. A step to the next multicast, or to the beginning, is grey."""
-    lines = [f"label={_quoted(title)}"]
-    lines += [f"{name} [label={_quoted(says)}]" for name, says in states.items()]
+    lines = [f"label={json.dumps(title)}"]
+    lines += [f"{name} [label={json.dumps(says)}]" for name, says in states.items()]
     merged: dict[tuple[str, str], list[str]] = {}
     for start, when, to in steps:
         merged.setdefault((start, to), []).append(when)
@@ -58,13 +57,9 @@ def chart(title: str, states: Mapping[str, str], steps: Steps) -> str:
         aside = all("next" in when or when.startswith("END") for when in whens)
         colour = "gray55" if aside else COLOURS[number % _DARK]
         look = {"label": "\n".join(f" {when} " for when in whens), "color": colour}
-        fields = ", ".join(f"{key}={_quoted(value)}" for key, value in look.items())
+        fields = ", ".join(f"{key}={json.dumps(value)}" for key, value in look.items())
         lines.append(f"{start} -> {to} [{fields}]")
     return "digraph {" + _STYLE + "".join(f"    {line}\n" for line in lines) + "}\n"
-
-
-def _quoted(text: str) -> str:
-    return json.dumps(text)
 
 
 def _render(path: Path, text: str) -> None:

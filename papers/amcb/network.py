@@ -31,21 +31,11 @@ RIVAL_ON_S, RIVAL_OFF_S = 60, 60
 """means"""
 
 
-def _bursts(lost: float) -> sim.GilbertElliott:
-    """As many losses as that, in bursts."""
-    return sim.GilbertElliott(_part(lost / (1 - lost) / BURST), _part(1 / BURST))
-
-
-def _worse(lost: float) -> sim.GilbertElliott:
-    """Half as many independent losses at first, and as many later."""
-    return sim.GilbertElliott(_part(1 / GOOD), _part(1 / BAD), _part(lost / 2), _part(lost))
-
-
-def _part(share: float) -> int:
-    return round(share * SECOND)
-
-
-BURSTS: Mapping[Link, Callable[[float], sim.GilbertElliott]] = {"bursts": _bursts, "worse": _worse}
+BURSTS: Mapping[Link, Callable[[float], tuple[float, ...]]] = {
+    "bursts": lambda lost: (lost / (1 - lost) / BURST, 1 / BURST),
+    "worse": lambda lost: (1 / GOOD, 1 / BAD, lost / 2, lost),
+}
+"""as many losses as that, in bursts; half as many independent losses at first, and as many later"""
 
 
 def scenario(run: Run) -> sim.Scenario:
@@ -57,7 +47,7 @@ def scenario(run: Run) -> sim.Scenario:
     def losing(error_bytes: int, lost: float) -> sim.LinkExtra:
         if burst is None:
             return sim.LinkExtra(error_bytes=round(apart * error_bytes))
-        return sim.LinkExtra(burst_loss=burst(lost))
+        return sim.LinkExtra(burst_loss=sim.GilbertElliott(*(round(part * SECOND) for part in burst(lost))))
 
     extras = {1: losing(link.shared_error_bytes, link.shared_loss)}
     extras |= {3 + n: losing(link.own_error_bytes, link.own_loss) for n in range(case.rims)}
@@ -78,10 +68,14 @@ def scenario(run: Run) -> sim.Scenario:
         forgets=case.forgets,
     )
     duration_ns = round(_longest_s(run, link) * SECOND)
+    # Other traffic on the link, on and off.
+    arrivals = sim.Arrivals("on_off", RIVAL_ON_S * SECOND, RIVAL_OFF_S * SECOND, random=True)
+    traffic = sim.UdpTraffic(round(RIVAL_SHARE * link.rate_bps), packet=500, arrivals=arrivals)
+    rival = sim.Flow("rival", "rival", "sink", traffic)
     return sim.Scenario(
         name=f"{case.method}-{case.repair}-{case.size}-{run.seed}",
         topology=read_form(_topology(hosts, link), "amcb"),
-        flows=(_rival(link),) if case.link == "congested" else (),
+        flows=(rival,) if case.link == "congested" else (),
         duration_ns=duration_ns,
         sample_ns=duration_ns,
         seed=run.seed,
@@ -96,13 +90,6 @@ def _longest_s(run: Run, link: LinkModel) -> float:
     once, most answers are lost, and rounds are repeated again and again."""
     patience = 4 if run.case.rims > FEW else 1
     return patience * (120 + 40 * run.case.size / (SIZE / link.interval_s))
-
-
-def _rival(link: LinkModel) -> sim.Flow:
-    """Other traffic on the link, on and off."""
-    rate = round(RIVAL_SHARE * link.rate_bps)
-    arrivals = sim.Arrivals("on_off", RIVAL_ON_S * SECOND, RIVAL_OFF_S * SECOND, random=True)
-    return sim.Flow("rival", "rival", "sink", sim.UdpTraffic(rate, packet=500, arrivals=arrivals))
 
 
 def _topology(rims: list[str], link: LinkModel) -> dict[str, Any]:

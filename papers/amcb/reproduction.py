@@ -8,7 +8,7 @@ from groupflow.study.experiment import Experiment
 from papers.amcb import claims, flowcharts
 from papers.amcb.outcome import SIMULATION, Outcomes, again, latency, runs
 from papers.amcb.paper import METHODS, NAMES, QUICK_SIZES, SIZES, TABLE, Case
-from papers.amcb.studies import forgetting, losses, modes, rims, size
+from papers.amcb.studies import STUDIES
 
 
 def table_1(path: Path, found: Outcomes) -> None:
@@ -45,6 +45,6 @@ TABLE_1 = SIMULATION.study(
 )
 EXPERIMENT = Experiment(
     "round multicast over a satellite link (Adaptive Multicasting Cache Bone): half a minute on a core",
-    [TABLE_1, *(module.STUDY for module in (size, modes, rims, forgetting, losses))],
+    [TABLE_1, *STUDIES],
     default=lambda quick: [TABLE_1],
 )

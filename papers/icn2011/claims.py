@@ -9,8 +9,9 @@ Statements that one event decides are one claim: members near the sender take un
 ones get nothing; and effective throughput is reception over the load.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
+from math import inf
 
 from groupflow.study.claims import Claim
 from papers.icn2011 import paper
@@ -36,7 +37,7 @@ class Measured:
     def highest(self) -> float:
         return self.loads[-1]
 
-    def at(self, method: Method, load: float, **which: int) -> Indices:
+    def at(self, method: Method, load: float, **which: float | None) -> Indices:
         """The means at a point; `senders`, `members`, `delay_ms` as in `Case`."""
         if which.get("senders") == 4:
             which["members"] = 1
@@ -55,18 +56,12 @@ def at_every_load(
     values: ByLoad,
     unit: str,
     *,
-    least: float | None = None,
-    most: float | None = None,
+    least: float = -inf,
+    most: float = inf,
 ) -> Claim:
     """A claim that holds if no value is below `least`, or above `most`. The worst value is measured."""
-    if least is not None:
-        worst, word, bound = min(values.values()), "least", least
-        good = [load for load, value in values.items() if value >= least]
-    elif most is not None:
-        worst, word, bound = max(values.values()), "most", most
-        good = [load for load, value in values.items() if value <= most]
-    else:
-        raise TypeError(f"{id}: give least or most")
+    pick, word, bound = (max, "most", most) if most < inf else (min, "least", least)
+    worst, good = pick(values.values()), [load for load, x in values.items() if least <= x <= most]
     holds = len(good) == len(values)
     where = "every load" if holds else f"load {', '.join(f'{x:g}' for x in good)}" if good else "no load"
     note = f"the {word} over the loads; at {word} {bound:g} at {where}"
@@ -93,7 +88,7 @@ NEVER_ZERO = 1e-9
 
 def evaluate(figure: int, points: Points) -> list[Claim]:
     """All claims about a figure, on its points."""
-    return RULES[figure](Measured(points))
+    return list(RULES[figure](Measured(points)))
 
 
 def consumption(found: Measured) -> list[Claim]:
@@ -102,25 +97,23 @@ def consumption(found: Measured) -> list[Claim]:
     return [*claims, _proportional(found), more_than_split(found, "unicast")]
 
 
-def only_data(found: Measured, method: paper.Method) -> list[Claim]:
+def only_data(found: Measured, method: paper.Method) -> Iterator[Claim]:
     few, many = paper.MEMBERS
     name = paper.NAMES[method]
 
     def used(load: float, members: int) -> float:
         return found.at(method, load, members=members).consumption_mbps
 
-    return [
-        at_every_load(
-            f"{method}-flat", "V.A, Fig. 6", f"{name}: consumption does not depend on the number of members",
-            0, found.over(lambda load: abs(used(load, many) / used(load, few) - 1)),
-            "relative difference, 1 and 5 members", most=ALIKE,
-        ),
-        at_every_load(
-            f"{method}-only-data", "V.A, Fig. 6",
-            f"{name}: consumes no more than the data requires: load times link rate", "<= 1",
-            found.over(lambda load: used(load, many) / (load * LINK_MBPS)), "of the load", most=1 + TENTH,
-        ),
-    ]  # fmt: skip
+    yield at_every_load(
+        f"{method}-flat", "V.A, Fig. 6", f"{name}: consumption does not depend on the number of members",
+        0, found.over(lambda load: abs(used(load, many) / used(load, few) - 1)),
+        "relative difference, 1 and 5 members", most=ALIKE,
+    )  # fmt: skip
+    yield at_every_load(
+        f"{method}-only-data", "V.A, Fig. 6",
+        f"{name}: consumes no more than the data requires: load times link rate", "<= 1",
+        found.over(lambda load: used(load, many) / (load * LINK_MBPS)), "of the load", most=1 + TENTH,
+    )  # fmt: skip
 
 
 def more_than_split(found: Measured, method: paper.Method) -> Claim:
@@ -189,7 +182,7 @@ def reception_of(found: Measured, method: paper.Method) -> list[Claim]:
     ]  # fmt: skip
 
 
-def _unicast_reception(found: Measured, delay: int) -> list[Claim]:
+def _unicast_reception(found: Measured, delay: int) -> Iterator[Claim]:
     first, last = found.lowest, found.highest
     start = found.at("unicast", first, delay_ms=delay).reception_mbps
     unicast = found.at("unicast", last, delay_ms=delay)
@@ -201,24 +194,22 @@ def _unicast_reception(found: Measured, delay: int) -> list[Claim]:
         split = min(found.at(method, load, delay_ms=delay).reception_mbps for method in paper.SPLIT)
         return split / max(found.at("unicast", load, delay_ms=delay).reception_mbps, NEVER_ZERO)
 
-    return [
-        Claim(
-            f"unicast-zero-{delay}ms", "V.A, Figs. 7, 8" if shown else "V.A, Fig. 7",
-            f"Unicast, {delay} ms: members with a short RTT take most; reception throughput falls to zero"
-            + ", and the effective throughput with it" * shown, 0,
-            unicast.reception_mbps, f"Mb/s at load {last:g}",
-            unicast.reception_mbps <= min(ZERO_MBPS, DEGRADED * start) and nearest >= 2
-            and (_falls(effective) or not shown),
-            f"at most {ZERO_MBPS:g}, and {DEGRADED:g} of {start:.2f} at load {first:g}; best over worst"
-            f" member {nearest:.1f}, at least 2"
-            + f"; effective {effective[0]:.2f} to {effective[-1]:.2f}" * shown,
-        ),
-        at_every_load(
-            f"split-higher-{delay}ms", "V.A, Fig. 7",
-            f"both proposed methods receive more than unicast, {delay} ms", "higher", found.over(times),
-            "times unicast", least=MORE,
-        ),
-    ]  # fmt: skip
+    yield Claim(
+        f"unicast-zero-{delay}ms", "V.A, Figs. 7, 8" if shown else "V.A, Fig. 7",
+        f"Unicast, {delay} ms: members with a short RTT take most; reception throughput falls to zero"
+        + ", and the effective throughput with it" * shown, 0,
+        unicast.reception_mbps, f"Mb/s at load {last:g}",
+        unicast.reception_mbps <= min(ZERO_MBPS, DEGRADED * start) and nearest >= 2
+        and (_falls(effective) or not shown),
+        f"at most {ZERO_MBPS:g}, and {DEGRADED:g} of {start:.2f} at load {first:g}; best over worst"
+        f" member {nearest:.1f}, at least 2"
+        + f"; effective {effective[0]:.2f} to {effective[-1]:.2f}" * shown,
+    )  # fmt: skip
+    yield at_every_load(
+        f"split-higher-{delay}ms", "V.A, Fig. 7",
+        f"both proposed methods receive more than unicast, {delay} ms", "higher", found.over(times),
+        "times unicast", least=MORE,
+    )  # fmt: skip
 
 
 def effective(found: Measured) -> list[Claim]:
@@ -240,7 +231,7 @@ def _falls(series: Sequence[float]) -> bool:
     return steps and series[-1] < DEGRADED * series[0]
 
 
-def consumption_of_four(found: Measured) -> list[Claim]:
+def consumption_of_four(found: Measured) -> Iterator[Claim]:
     """Claims of Fig. 9."""
     first, last = found.lowest, found.highest
     used = {
@@ -249,30 +240,28 @@ def consumption_of_four(found: Measured) -> list[Claim]:
     low = max(used[m][first] for m in paper.SPLIT) / used["unicast"][first]
     high = used["n2n"][last] / max(used["unicast"][last], used["e2e"][last])
     held = used["e2e"][last] / (last * LINK_MBPS)
-    return [
-        Claim(
-            "e2e-four-held-back", "V.B, Fig. 9", "high load: competition decreases End-End's consumption",
-            "decreases", held, f"of load {last:g}", held < DEGRADED,
-            f"below {DEGRADED:g}; {used['e2e'][first] / (first * LINK_MBPS):.2f} of load {first:g}",
-        ),
-        Claim(
-            "four-low-load", "V.B, Fig. 9",
-            "low load: the proposed methods consume less than unicast", "less",
-            low, f"of unicast's at load {first:g}", low * MORE <= 1, f"at most 1/{MORE:g}",
-        ),
-        at_every_load(
-            "n2n-four-proportional", "V.B, Fig. 9", "Node-Node: consumption in proportion to the load", 0,
-            {load: abs(value / (load * LINK_MBPS) - 1) for load, value in used["n2n"].items()},
-            "relative difference", most=TENTH,
-        ),
-        Claim(
-            "n2n-four-highest", "V.B, Fig. 9", "high load: Node-Node consumes more than the others", "higher",
-            high, f"of the next at load {last:g}", high >= MORE, f"at least {MORE:g}",
-        ),
-    ]  # fmt: skip
+    yield Claim(
+        "e2e-four-held-back", "V.B, Fig. 9", "high load: competition decreases End-End's consumption",
+        "decreases", held, f"of load {last:g}", held < DEGRADED,
+        f"below {DEGRADED:g}; {used['e2e'][first] / (first * LINK_MBPS):.2f} of load {first:g}",
+    )  # fmt: skip
+    yield Claim(
+        "four-low-load", "V.B, Fig. 9",
+        "low load: the proposed methods consume less than unicast", "less",
+        low, f"of unicast's at load {first:g}", low * MORE <= 1, f"at most 1/{MORE:g}",
+    )  # fmt: skip
+    yield at_every_load(
+        "n2n-four-proportional", "V.B, Fig. 9", "Node-Node: consumption in proportion to the load", 0,
+        {load: abs(value / (load * LINK_MBPS) - 1) for load, value in used["n2n"].items()},
+        "relative difference", most=TENTH,
+    )  # fmt: skip
+    yield Claim(
+        "n2n-four-highest", "V.B, Fig. 9", "high load: Node-Node consumes more than the others", "higher",
+        high, f"of the next at load {last:g}", high >= MORE, f"at least {MORE:g}",
+    )  # fmt: skip
 
 
-def reception_of_four(found: Measured) -> list[Claim]:
+def reception_of_four(found: Measured) -> Iterator[Claim]:
     """Claims of Fig. 10."""
     first, last = found.lowest, found.highest
     got = {m: found.over(lambda load, m=m: found.at(m, load, senders=4).received_mbps) for m in paper.METHODS}
@@ -282,18 +271,16 @@ def reception_of_four(found: Measured) -> list[Claim]:
     }
     share = acks["n2n"][last] / LINK_MBPS
     grown = acks["n2n"][last] / max(acks["n2n"][first], NEVER_ZERO)
-    return [
-        *(_degrades(method, got[method]) for method in ("unicast", "n2n")),
-        stays("e2e", got["e2e"]),
-        Claim(
-            "n2n-four-acknowledgements", "V.B, Fig. 10",
-            "Node-Node: an explosion of acknowledgements is an obstacle to data", "explosion", share,
-            f"of a member's link at load {last:g}", share >= TENTH and grown >= (1 - TENTH) * last / first,
-            f"at least {TENTH:g}, and growth with the load, within a tenth, or above; {grown:.1f}"
-            f" times load {first:g}'s, {acks['n2n'][last] / max(acks['e2e'][last], NEVER_ZERO):.2f} times"
-            " End-End's",
-        ),
-    ]  # fmt: skip
+    yield from (_degrades(method, got[method]) for method in ("unicast", "n2n"))
+    yield stays("e2e", got["e2e"])
+    yield Claim(
+        "n2n-four-acknowledgements", "V.B, Fig. 10",
+        "Node-Node: an explosion of acknowledgements is an obstacle to data", "explosion", share,
+        f"of a member's link at load {last:g}", share >= TENTH and grown >= (1 - TENTH) * last / first,
+        f"at least {TENTH:g}, and growth with the load, within a tenth, or above; {grown:.1f}"
+        f" times load {first:g}'s, {acks['n2n'][last] / max(acks['e2e'][last], NEVER_ZERO):.2f} times"
+        " End-End's",
+    )  # fmt: skip
 
 
 def _degrades(method: paper.Method, got: ByLoad) -> Claim:
@@ -319,21 +306,19 @@ def stays(method: paper.Method, got: ByLoad) -> Claim:
     )  # fmt: skip
 
 
-def effective_of_four(found: Measured) -> list[Claim]:
+def effective_of_four(found: Measured) -> Iterator[Claim]:
     """The claim of Figs. 10 and 11: D is the same with all methods, so that one quantity orders both."""
     last = found.highest
     share = {m: found.at(m, last, senders=4).effective for m in paper.METHODS}
     more = share["e2e"] / max(share["n2n"], share["unicast"])
-    return [
-        Claim(
-            "e2e-four-effective", "V.B, Figs. 10, 11",
-            "high load: End-End receives most: it has the highest effective throughput",
-            "higher", more, f"of the next at load {last:g}", more >= MORE, f"at least {MORE:g}",
-        )
-    ]  # fmt: skip
+    yield Claim(
+        "e2e-four-effective", "V.B, Figs. 10, 11",
+        "high load: End-End receives most: it has the highest effective throughput",
+        "higher", more, f"of the next at load {last:g}", more >= MORE, f"at least {MORE:g}",
+    )  # fmt: skip
 
 
-def caches(found: Measured) -> list[Claim]:
+def caches(found: Measured) -> Iterator[Claim]:
     """Claims of Fig. 12."""
     last = found.highest
     ratio = {
@@ -344,23 +329,21 @@ def caches(found: Measured) -> list[Claim]:
     low, high = LARGE_CACHE
     n2n, e2e = max(ratio["n2n", 4].values()), max(ratio["e2e", 4].values())
     more = min(ratio[m, 4][last] / max(ratio[m, 1][last], NEVER_ZERO) for m in paper.SPLIT)
-    return [
-        *(one_cache(found, method) for method in paper.SPLIT),
-        Claim(
-            "n2n-four-cache", "V.C, Fig. 12", "Node-Node, four senders: cache ratio about 80 %", 0.8, n2n,
-            "most over the loads", low <= n2n <= high,
-            f"about: {low:g} to {high:g}; {ratio['n2n', 4][last]:.2f} at load {last:g}",
-        ),
-        Claim(
-            "e2e-four-cache", "V.C, Fig. 12",
-            "End-End, four senders: the cache ratio is suppressed", "suppressed",
-            e2e / max(n2n, NEVER_ZERO), "of Node-Node's", e2e <= n2n / 2, "suppressed: at most half",
-        ),
-        Claim(
-            "four-cache-more", "V.C, Fig. 12", "the cache ratio is higher with four senders than with one",
-            "higher", more, f"times one sender's at load {last:g}", more >= MORE, f"at least {MORE:g}",
-        ),
-    ]  # fmt: skip
+    yield from (one_cache(found, method) for method in paper.SPLIT)
+    yield Claim(
+        "n2n-four-cache", "V.C, Fig. 12", "Node-Node, four senders: cache ratio about 80 %", 0.8, n2n,
+        "most over the loads", low <= n2n <= high,
+        f"about: {low:g} to {high:g}; {ratio['n2n', 4][last]:.2f} at load {last:g}",
+    )  # fmt: skip
+    yield Claim(
+        "e2e-four-cache", "V.C, Fig. 12",
+        "End-End, four senders: the cache ratio is suppressed", "suppressed",
+        e2e / max(n2n, NEVER_ZERO), "of Node-Node's", e2e <= n2n / 2, "suppressed: at most half",
+    )  # fmt: skip
+    yield Claim(
+        "four-cache-more", "V.C, Fig. 12", "the cache ratio is higher with four senders than with one",
+        "higher", more, f"times one sender's at load {last:g}", more >= MORE, f"at least {MORE:g}",
+    )  # fmt: skip
 
 
 def one_cache(found: Measured, method: paper.Method) -> Claim:
@@ -370,7 +353,7 @@ def one_cache(found: Measured, method: paper.Method) -> Claim:
     )  # fmt: skip
 
 
-RULES: Mapping[int, Callable[[Measured], list[Claim]]] = {
+RULES: Mapping[int, Callable[[Measured], Iterable[Claim]]] = {
     6: consumption,
     7: reception,
     8: effective,

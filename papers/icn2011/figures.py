@@ -7,7 +7,7 @@ from pathlib import Path
 
 from groupflow.study.drawing import marked, panel
 from papers.icn2011.outcome import Indices, Points
-from papers.icn2011.paper import BEYOND, DELAYS_MS, MEMBERS, METHODS, NAMES, SPLIT, Case, Method
+from papers.icn2011.paper import BEYOND, DELAYS_MS, MEMBERS, METHODS, NAMES, SPLIT, Case, D, Method
 
 LOOKS: Mapping[Method, int] = {"e2e": 0, "n2n": 1, "group": 2, "members": 4, "unicast": 6}
 """of each method, the number of its colour and marker"""
@@ -45,58 +45,49 @@ class Figure:
         yield from self.more(loads)
 
 
-def _members() -> Iterable[Line]:
-    for method in LINES:
-        for members in MEMBERS:
-            label = f"{NAMES[method]} (member:{members})"
-            yield Line(label, Case(method, 0.0, members=members), dashed=members == 1)
-
-
-def _demand(loads: tuple[float, ...]) -> Iterable[Case]:
-    """Cases below the link's capacity: unicast to 3 members of each network is 9 streams."""
-    yield Case("unicast", loads[0], members=3)
-
-
-def _delays() -> Iterable[Line]:
-    for method in LINES:
-        for delay in DELAYS_MS:
-            label = f"{NAMES[method]} (delay:{delay}ms)"
-            yield Line(label, Case(method, 0.0, delay_ms=delay), dashed=delay != DELAYS_MS[0])
-
-
-def _four() -> tuple[Line, ...]:
-    return tuple(Line(NAMES[method], Case(method, 0.0, senders=4, members=1)) for method in LINES)
-
-
-def _caches() -> Iterable[Line]:
-    for method in (*SPLIT, "group"):
-        yield Line(f"{NAMES[method]} (sender:1)", Case(method, 0.0), dashed=True)
-        yield Line(f"{NAMES[method]} (sender:4)", Case(method, 0.0, senders=4, members=1))
-
-
-_ONE_DELAY = tuple(Line(f"{NAMES[m]} (delay:10ms)", Case(m, 0.0)) for m in LINES)
+_MEMBERS = tuple(
+    Line(f"{NAMES[m]} (member:{n})", Case(m, 0.0, members=n), dashed=n == 1) for m in LINES for n in MEMBERS
+)
+_DELAYS = tuple(
+    Line(f"{NAMES[m]} (delay:{ms}ms)", Case(m, 0.0, delay_ms=ms), dashed=ms != DELAYS_MS[0])
+    for m in LINES
+    for ms in DELAYS_MS
+)
+_SHORT_DELAY = tuple(line for line in _DELAYS if line.case.delay_ms == DELAYS_MS[0])
+_FOUR = tuple(Line(NAMES[m], Case(m, 0.0, senders=4, members=1)) for m in LINES)
+_CACHES = tuple(
+    line
+    for m in (*SPLIT, "group")
+    for line in (
+        Line(f"{NAMES[m]} (sender:1)", Case(m, 0.0), dashed=True),
+        Line(f"{NAMES[m]} (sender:4)", Case(m, 0.0, senders=4, members=1)),
+    )
+)
 _CONSUMPTION = "Bandwidth consumption [Mb/s]"
 
 FIGURES = (
     Figure(
         6, "Bandwidth consumption of the link between ma1 and SA1", _CONSUMPTION,
-        lambda i: i.consumption_mbps, MBPS, tuple(_members()), _demand,
+        lambda i: i.consumption_mbps, MBPS, _MEMBERS,
+        # Below the link's capacity: unicast to 3 members of each network is 9 streams.
+        lambda loads: [Case("unicast", loads[0], members=3)],
     ),
     Figure(
         7, "Reception throughput", "Reception throughput [Mb/s]",
-        lambda i: i.reception_mbps, MBPS, tuple(_delays()),
+        lambda i: i.reception_mbps, MBPS, _DELAYS,
     ),
-    Figure(8, "Effective throughput", "Effective throughput", lambda i: i.effective, RATIO, _ONE_DELAY),
+    Figure(8, "Effective throughput", "Effective throughput", lambda i: i.effective, RATIO, _SHORT_DELAY),
     Figure(
         9, "Average bandwidth consumption, senders to SAs", _CONSUMPTION,
-        lambda i: i.consumption_mbps, MBPS, _four(),
+        lambda i: i.consumption_mbps, MBPS, _FOUR,
     ),
     Figure(
         10, "Average reception throughput", "Reception throughput [Mb/s]",
-        lambda i: i.received_mbps, MBPS, _four(),
+        lambda i: i.received_mbps, MBPS, _FOUR,
     ),
-    Figure(11, "Average effective throughput", "Effective throughput", lambda i: i.effective, RATIO, _four()),
-    Figure(12, "Cache ratio of SA1", "Cache ratio", lambda i: i.cache_ratio, RATIO, tuple(_caches())),
+    Figure(11, "Average effective throughput", "Effective throughput", lambda i: i.effective, RATIO, _FOUR,
+           lambda loads: [Case("group", loads[-1], senders=4, members=1, diffusion=D)]),
+    Figure(12, "Cache ratio of SA1", "Cache ratio", lambda i: i.cache_ratio, RATIO, _CACHES),
 )  # fmt: skip
 
 

@@ -1,7 +1,7 @@
 """Measured on the lines beyond the paper's, by the rules of its claims: those of the split methods on a P4
-group session, and that of unicast on TCP through members."""
+group session, also under flow control, and that of unicast on TCP through members."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from groupflow.study.claims import BEYOND, Claim
@@ -17,7 +17,7 @@ from papers.icn2011.claims import (
     stays,
 )
 from papers.icn2011.outcome import Points
-from papers.icn2011.paper import DELAYS_MS, SPLIT
+from papers.icn2011.paper import DELAYS_MS, SPLIT, D
 
 
 def evaluate(figure: int, points: Points) -> list[Claim]:
@@ -44,43 +44,39 @@ def _through_members(found: Measured) -> list[Claim]:
     ]  # fmt: skip
 
 
-def _low_load(found: Measured) -> list[Claim]:
+def _low_load(found: Measured) -> Iterator[Claim]:
     first = found.lowest
     group, unicast = (found.at(m, first, senders=4).consumption_mbps for m in ("group", "unicast"))
-    return [
-        Claim(
-            "group-four-low-load", "V.B, Fig. 9", "low load: the P4 group session consumes less than unicast",
-            "", group / unicast, f"of unicast's at load {first:g}", group * MORE <= unicast,
-            f"at most 1/{MORE:g}",
-        )
-    ]  # fmt: skip
+    yield Claim(
+        "group-four-low-load", "V.B, Fig. 9", "low load: the P4 group session consumes less than unicast",
+        "", group / unicast, f"of unicast's at load {first:g}", group * MORE <= unicast,
+        f"at most 1/{MORE:g}",
+    )  # fmt: skip
 
 
-def _high_load(found: Measured) -> list[Claim]:
+def _high_load(found: Measured) -> Iterator[Claim]:
     last = found.highest
-    share = found.at("group", last, senders=4).effective / found.at("e2e", last, senders=4).effective
-    return [
-        Claim(
-            "group-four-effective", "V.B, Figs. 10, 11",
-            "high load: the P4 group session has End-End's effective throughput", "", share,
+    end_to_end = found.at("e2e", last, senders=4).effective
+    for d, id, said in ((None, "", ""), (D, "-control", " under diffusion-type flow control")):
+        share = found.at("group", last, senders=4, diffusion=d).effective / end_to_end
+        yield Claim(
+            f"group-four{id}-effective", "V.B, Figs. 10, 11",
+            f"high load: the P4 group session{said} has End-End's effective throughput", "", share,
             f"of End-End's at load {last:g}", share * MORE >= 1, f"at least 1/{MORE:g}",
-        )
-    ]  # fmt: skip
+        )  # fmt: skip
 
 
-def _caches(found: Measured) -> list[Claim]:
+def _caches(found: Measured) -> Iterator[Claim]:
     group, n2n = (max(found.at(m, x, senders=4).cache_ratio for x in found.loads) for m in ("group", "n2n"))
-    return [
-        one_cache(found, "group"),
-        Claim(
-            "group-four-cache", "V.C, Fig. 12",
-            "P4 group session, four senders: the cache ratio is suppressed", "",
-            group / max(n2n, NEVER_ZERO), "of Node-Node's", group <= n2n / 2, "suppressed: at most half",
-        ),
-    ]  # fmt: skip
+    yield one_cache(found, "group")
+    yield Claim(
+        "group-four-cache", "V.C, Fig. 12",
+        "P4 group session, four senders: the cache ratio is suppressed", "",
+        group / max(n2n, NEVER_ZERO), "of Node-Node's", group <= n2n / 2, "suppressed: at most half",
+    )  # fmt: skip
 
 
-RULES: Mapping[int, Callable[[Measured], list[Claim]]] = {
+RULES: Mapping[int, Callable[[Measured], Iterable[Claim]]] = {
     6: lambda found: [*only_data(found, "group"), more_than_split(found, "members")],
     7: lambda found: [*reception_of(found, "group"), *_through_members(found)],
     8: lambda found: [effective_of(found, "group")],

@@ -9,15 +9,13 @@ docs/results/icn2011.md lists the parameters that the paper leaves open, and the
 - With group sessions all of these are P4 switches, with cache agents at s1 and s2; with TCP through members
   s1 and s2 are routers, and a member that sends on has an output buffer, too.
 - A sender writes its messages into one connection that stays: unicast has one for each member. With
-  `each_message` a message has connections of its own (studies/connections.py).
+  `each_message` a message has connections of its own (studies.py).
 
-Beyond the paper, P4 switches r1, r2, ... may stand between the agents (studies/diffusion.py).
+Beyond the paper, P4 switches r1, r2, ... may stand between the agents (studies.py).
 """
 
 import random
-from dataclasses import replace
 from fractions import Fraction
-from functools import cache
 from itertools import count, pairwise, takewhile
 from typing import Any, cast
 
@@ -46,62 +44,50 @@ NARROW_BPS = paper.LINK_BPS // 2
 
 def scenario(case: paper.Case, *, seconds: float = paper.SECONDS, seed: int = 1) -> sim.Scenario:
     """The scenario of one run of the case."""
-    stays = sim.TcpTraffic(
+    traffic = sim.TcpTraffic(
         case.tcp,
         paper.WINDOW,
         packet=paper.PACKET_BYTES,
         profile="ns2",
-        messages=sim.Messages(paper.MESSAGE_BYTES, case.period_ns),
+        size=paper.MESSAGE_BYTES if case.each_message else None,
+        messages=None if case.each_message else _messages(case),
     )
-    traffic = replace(stays, messages=None, size=paper.MESSAGE_BYTES) if case.each_message else stays
-    starts = {source: _starts(case, source, seconds, seed) for source in case.sources}
-    duration_ns = round(seconds * NANOSECONDS)
-    base = sim.Scenario(
-        name=f"{case.method}-{case.senders}-{case.members}-{case.delay_ms}ms-{case.load}-{seed}",
-        topology=topology(
-            replace(
-                case,
-                method="members" if case.method == "members" else "n2n",
-                load=0.0,
-                tcp="sack",
-                agent_pps=None,
-                diffusion=None,
-                each_message=False,
-            )
-        ),
-        flows=(),
-        duration_ns=duration_ns,
-        sample_ns=duration_ns,
-        seed=seed,
-        kinds=_kinds(case),
-        agents=dict.fromkeys(AGENTS, sim.AgentOptions(case.agent_pps)),
+    streams = [(source, *each) for source in case.sources for each in _starts(case, source, seconds, seed)]
+    flows = (
+        sim.Flow(flow_name(name, member), source, member, traffic, start_ns)
+        for source, name, start_ns in streams
+        for member in case.receivers(source)
     )
-    if case.method == "unicast":
-        flows = tuple(
-            sim.Flow(flow_name(name, member), source, member, traffic, start_ns)
-            for source in case.sources
-            for name, start_ns in starts[source].items()
-            for member in case.receivers(source)
-        )
-        return replace(base, flows=flows)
-    if case.method == "group":
-        return replace(base, sessions=tuple(session(case, source) for source in case.sources))
-    mode = "e2e" if case.method == "e2e" else "n2n"
-    splits = tuple(
+    splits = (
         sim.SplitSession(
             name,
             source,
             case.receivers(source),
             traffic,
-            mode,
+            "e2e" if case.method == "e2e" else "n2n",
             start_ns,
             overlay=case.overlay(source) if case.method == "members" else {},
         )
-        for source in case.sources
-        for name, start_ns in starts[source].items()
+        for source, name, start_ns in streams
     )
-    split = replace(base, splits=splits)
-    return split if case.diffusion is None else sim.with_diffusion(split, _control(case))
+    duration_ns = round(seconds * NANOSECONDS)
+    made = sim.Scenario(
+        name=f"{case.method}-{case.senders}-{case.members}-{case.delay_ms}ms-{case.load}-{seed}",
+        topology=topology(case),
+        flows=tuple(flows) if case.method == "unicast" else (),
+        duration_ns=duration_ns,
+        sessions=tuple(session(case, s) for s in case.sources) if case.method == "group" else (),
+        splits=() if case.method in ("unicast", "group") else tuple(splits),
+        sample_ns=duration_ns,
+        seed=seed,
+        kinds=_kinds(case),
+        agents=dict.fromkeys(AGENTS, sim.AgentOptions(case.agent_pps)),
+    )
+    return sim.with_diffusion(made, _control(case)) if case.diffusion and made.splits else made
+
+
+def _messages(case: paper.Case) -> sim.Messages:
+    return sim.Messages(paper.MESSAGE_BYTES, case.period_ns)
 
 
 def _control(case: paper.Case) -> sim.Diffusion:
@@ -114,15 +100,15 @@ def _control(case: paper.Case) -> sim.Diffusion:
     )
 
 
-def _starts(case: paper.Case, source: str, seconds: float, seed: int) -> dict[str, int]:
+def _starts(case: paper.Case, source: str, seconds: float, seed: int) -> list[tuple[str, int]]:
     """A sender's streams, by their names, and when each starts (ns): one; or one for each message i, at
     (tr + ti)(x + i), where x is between -0.5 and 0.5."""
     if not case.each_message:
-        return {source: 0}
+        return [(source, 0)]
     draw = random.Random(f"{seed}/{source}")
     times = (round(case.period_ns * (draw.uniform(-0.5, 0.5) + i)) for i in count(1))
     within = takewhile(lambda at: at < seconds * NANOSECONDS, times)
-    return {f"{source}{MESSAGE}{number}": at for number, at in enumerate(within)}
+    return [(f"{source}{MESSAGE}{number}", at) for number, at in enumerate(within)]
 
 
 def flow_name(stream: str, member: str) -> str:
@@ -131,21 +117,19 @@ def flow_name(stream: str, member: str) -> str:
 
 
 def session(case: paper.Case, source: str) -> sim.GroupSession:
-    """A sender's group session."""
-    messages = sim.Messages(paper.MESSAGE_BYTES, case.period_ns)
+    """A sender's group session. If its stream is controlled, the sender shapes to the rate, too."""
+    control = None
+    if case.diffusion is not None:
+        size = paper.FRAME_BYTES
+        control = FlowSettings(d=str(case.diffusion), external=True, packet_bytes=size, measure=False)
     id = paper.SENDERS.index(source) + 1
     return sim.GroupSession(
         *(id, source, case.receivers(source)),
         size=0,
         sender_after_ns=JOIN_NS,
-        messages=messages,
-        control=None if case.diffusion is None else _stream_control(case.diffusion),
+        messages=_messages(case),
+        control=control,
     )
-
-
-def _stream_control(d: float) -> FlowSettings:
-    """The control of a session's stream, to which its sender shapes, too."""
-    return FlowSettings(d=str(d), external=True, packet_bytes=paper.FRAME_BYTES, measure=False)
 
 
 def _link_delay_ns(case: paper.Case) -> int:
@@ -162,7 +146,6 @@ def _kinds(case: paper.Case) -> dict[str, Kind]:
     return kinds
 
 
-@cache
 def topology(case: paper.Case) -> Topology:
     """Fig. 5 with a case's members, delay, and output buffers of senders before their links."""
     form = cast(dict[str, Any], expand(yaml.safe_load(FIG5.read_text())))

@@ -151,22 +151,14 @@ def _by_stream(flows: Mapping[str, FlowResult]) -> Mapping[str, FlowResult]:
     for name, flow in flows.items():
         stream = re.sub(rf"{MESSAGE}\d+", "", name)
         if stream != name:
-            before = found.get(stream)
             flow = replace(flow, offered_bytes=MESSAGE_PACKETS * MSS)
-            flow = flow if before is None else _together(before, flow)
-        found[stream] = flow
+        found[stream] = _together(found[stream], flow) if stream in found else flow
     return found
 
 
 def _together(one: FlowResult, other: FlowResult) -> FlowResult:
-    return replace(
-        one,
-        sent_packets=one.sent_packets + other.sent_packets,
-        offered_bytes=(one.offered_bytes or 0) + (other.offered_bytes or 0),
-        delivered_packets=one.delivered_packets + other.delivered_packets,
-        delivered_bytes=(one.delivered_bytes or 0) + (other.delivered_bytes or 0),
-        retransmissions=(one.retransmissions or 0) + (other.retransmissions or 0),
-    )
+    names = ("sent_packets", "offered_bytes", "delivered_packets", "delivered_bytes", "retransmissions")
+    return replace(one, **{n: (getattr(one, n) or 0) + (getattr(other, n) or 0) for n in names})
 
 
 def last_hop(case: Case, source: str, member: str) -> str:

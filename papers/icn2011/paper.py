@@ -31,6 +31,8 @@ GROUP_PAYLOAD = 1448
 """payload of a full packet of a group session, whose frame is as long as TCP's"""
 MESSAGE_BYTES = 5_000_000
 SECONDS = 100.0
+D = 0.1
+"""diffusion coefficient, where flows are under diffusion-type flow control"""
 LOADS = (0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
 HIGH_LOADS = LOADS[2:]
 """loads of studies of overload"""

@@ -7,7 +7,7 @@ that the paper does not make is a finding; Table II, the comparison's rates and 
 (`paper.Links`).
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from statistics import fmean
 from typing import TypeAlias
@@ -30,67 +30,64 @@ MODEL_1: dict[Method, Case] = {m: Case(m) for m in ("both", "comparison")}
 MODEL_2: dict[Method, Case] = {m: Case(m, interference=True) for m in ("both", "buffer", "comparison")}
 
 
-def figure_3(found: Outcomes) -> list[Claim]:
+def figure_3(found: Outcomes) -> Iterator[Claim]:
     proposal, comparison = found[MODEL_1["both"]], found[MODEL_1["comparison"]]
     high, low = over(comparison, HIGH), over(comparison, LOW)
     less = over(proposal, LOW) / low
-    return [
-        *(
-            meets(f"f3-{group}", "IV.B, Fig. 3",
-                  f"proposal: {group} priority clients satisfy their target with a margin",
-                  proposal, names, whole, margin=1 + TENTH)
-            for group, names in (("high", HIGH), ("low", LOW))
-        ),
-        Claim("f3-low-higher", "IV.B, Fig. 3", "low priority clients get less than in the comparison",
-              "less", less, "of the comparison's", less * MORE <= 1, f"at most 1/{MORE:g}; {LOSSES}",
-              "fitted"),
-        Claim("f3-comparison-high", "IV.B, Fig. 3",
-        "comparison: high priority clients are below their target",
-              "< 1.0", high, "Mb/s", high * MORE <= HIGH_MBPS, LOSSES, "fitted"),
-        Claim("f3-inverted", "IV.B, Fig. 3", "comparison: low priority clients can get more than high ones",
-              "higher", low / high, "times high priority's", low >= MORE * high, LOSSES, "fitted"),
-    ]  # fmt: skip
+    yield from (
+        meets(f"f3-{group}", "IV.B, Fig. 3",
+              f"proposal: {group} priority clients satisfy their target with a margin",
+              proposal, names, whole, margin=1 + TENTH)
+        for group, names in (("high", HIGH), ("low", LOW))
+    )  # fmt: skip
+    yield Claim("f3-low-higher", "IV.B, Fig. 3", "low priority clients get less than in the comparison",
+                "less", less, "of the comparison's", less * MORE <= 1, f"at most 1/{MORE:g}; {LOSSES}",
+                "fitted")  # fmt: skip
+    yield Claim("f3-comparison-high", "IV.B, Fig. 3",
+                "comparison: high priority clients are below their target",
+                "< 1.0", high, "Mb/s", high * MORE <= HIGH_MBPS, LOSSES, "fitted")  # fmt: skip
+    yield Claim("f3-inverted", "IV.B, Fig. 3", "comparison: low priority clients can get more than high ones",
+                "higher", low / high, "times high priority's", low >= MORE * high, LOSSES,
+                "fitted")  # fmt: skip
 
 
-def figure_5(found: Outcomes) -> list[Claim]:
+def figure_5(found: Outcomes) -> Iterator[Claim]:
     outcomes = found[MODEL_2["buffer"]]
     rate = over(outcomes, ("t3",), during)
-    return [
-        Claim("f5-short", "IV.B, Fig. 5", "buffers alone: Terminal 3 is below its target under interference",
-              "< 1.0", rate, "Mb/s", rate * MORE <= HIGH_MBPS,
-              f"at most 1/{MORE:g}; the number of rivals was chosen by it;"
-              f" {spans_met(outcomes, ('t3',), during)}", "fitted"),
-        *(
-            meets(f"f5-{name}", "Fig. 5", f"buffers alone: Terminal 3 satisfies its target {name}",
-                  outcomes, ("t3",), span, kind="finding")
-            for name, span in (("before", before), ("after", after))
-        ),
-    ]  # fmt: skip
+    yield Claim("f5-short", "IV.B, Fig. 5",
+                "buffers alone: Terminal 3 is below its target under interference",
+                "< 1.0", rate, "Mb/s", rate * MORE <= HIGH_MBPS,
+                f"at most 1/{MORE:g}; the number of rivals was chosen by it;"
+                f" {spans_met(outcomes, ('t3',), during)}", "fitted")  # fmt: skip
+    yield from (
+        meets(f"f5-{name}", "Fig. 5", f"buffers alone: Terminal 3 satisfies its target {name}",
+              outcomes, ("t3",), span, kind="finding")
+        for name, span in (("before", before), ("after", after))
+    )  # fmt: skip
 
 
-def figure_6(found: Outcomes) -> list[Claim]:
+def figure_6(found: Outcomes) -> Iterator[Claim]:
     both, buffer = found[MODEL_2["both"]], found[MODEL_2["buffer"]]
     compared = found[MODEL_2["comparison"]]
     inverted = over(compared, LOW, during) / over(compared, HIGH, during)
-    return [
-        meets("f6-during", "IV.B, Fig. 6",
-        "buffers and connections: Terminal 3 satisfies its target during it",
-              both, ("t3",), during),
-        *(
-            meets(f"f6-{name}", "Fig. 6", f"buffers and connections: Terminal 3 satisfies its target {name}",
-                  both, ("t3",), span, kind="finding")
-            for name, span in (("before", before), ("after", after))
-        ),
-        *(
-            meets(f"f6-{group}", "Fig. 6",
-            f"under interference {who} priority clients satisfy their target",
-                  both, names, during, kind="finding")
-            for group, who, names in (("high", "the other high", HIGH[1:]), ("low", "low", LOW))
-        ),
-        _alike({"buffers alone": buffer, "both": both}),
-        Claim("f6-inverted", "Fig. 6", "comparison: inverts priorities under interference, too", BEYOND,
-              inverted, "times high priority's", inverted >= MORE, f"at least {MORE:g}", "finding"),
-    ]  # fmt: skip
+    yield meets("f6-during", "IV.B, Fig. 6",
+                "buffers and connections: Terminal 3 satisfies its target during it",
+                both, ("t3",), during)  # fmt: skip
+    yield from (
+        meets(f"f6-{name}", "Fig. 6", f"buffers and connections: Terminal 3 satisfies its target {name}",
+              both, ("t3",), span, kind="finding")
+        for name, span in (("before", before), ("after", after))
+    )  # fmt: skip
+    yield from (
+        meets(f"f6-{group}", "Fig. 6",
+              f"under interference {who} priority clients satisfy their target",
+              both, names, during, kind="finding")
+        for group, who, names in (("high", "the other high", HIGH[1:]), ("low", "low", LOW))
+    )  # fmt: skip
+    yield _alike({"buffers alone": buffer, "both": both})
+    yield Claim("f6-inverted", "Fig. 6", "comparison: inverts priorities under interference, too", BEYOND,
+                inverted, "times high priority's", inverted >= MORE, f"at least {MORE:g}",
+                "finding")  # fmt: skip
 
 
 def _alike(found: Mapping[str, Sequence[Outcome]]) -> Claim:
@@ -109,38 +106,36 @@ def _alike(found: Mapping[str, Sequence[Outcome]]) -> Claim:
                  f"at most {TENTH:g}, before, under and after the interference; worst: {worst}")  # fmt: skip
 
 
-def figure_7(found: Outcomes) -> list[Claim]:
+def figure_7(found: Outcomes) -> Iterator[Claim]:
     """Reno's targets are Fig. 3's."""
-    return [_all_met("f7-met", "IV.C, Fig. 7", found, "cubic")]
+    yield _all_met("f7-met", "IV.C, Fig. 7", found, "cubic")
 
 
-def table_2(found: Outcomes) -> list[Claim]:
+def table_2(found: Outcomes) -> Iterator[Claim]:
     rates = {
         (tcp, group): over(found[Case("both", tcp)], names)
         for tcp in TCPS
         for group, names in (("high", HIGH), ("low", LOW))
     }
-    fitted = [
-        Claim(f"t2-{tcp}-{group}", "IV.C, Table II", f"{TCPS[tcp]}: average throughput, {group} priority",
-              paper, rates[tcp, group], "Mb/s", abs(rates[tcp, group] / paper - 1) <= TENTH,
-              "within a tenth; the round trip was chosen by it", "fitted")
-        for tcp, pair in TABLE_II.items()
-        for group, paper in zip(("high", "low"), pair, strict=True)
-    ]  # fmt: skip
     ratios = {
         group: min(rates[tcp, group] for tcp in ("cubic", "compound"))
         / max(rates[tcp, group] for tcp in ("vegas", "reno"))
         for group in ("high", "low")
     }
     listed = ", ".join(f"{TCPS[tcp]} {rates[tcp, 'high']:.3f}" for tcp in TCPS)
-    return [
-        *(_all_met(f"t2-met-{tcp}", "IV.C, Table II", found, tcp) for tcp in ("compound", "vegas")),
-        Claim("t2-new", "IV.C, Table II, Fig. 7", "new TCP versions get more than old ones", "higher",
-              min(ratios.values()), "the worse new one over the better old one, the less of both priorities",
-              min(ratios.values()) >= NEWER,
-              f"at least {NEWER:g}: the paper's own is 1.02; high priority: {listed}"),
-        *fitted,
-    ]  # fmt: skip
+    yield from (_all_met(f"t2-met-{tcp}", "IV.C, Table II", found, tcp) for tcp in ("compound", "vegas"))
+    yield Claim("t2-new", "IV.C, Table II, Fig. 7", "new TCP versions get more than old ones", "higher",
+                min(ratios.values()),
+                "the worse new one over the better old one, the less of both priorities",
+                min(ratios.values()) >= NEWER,
+                f"at least {NEWER:g}: the paper's own is 1.02; high priority: {listed}")  # fmt: skip
+    yield from (
+        Claim(f"t2-{tcp}-{group}", "IV.C, Table II", f"{TCPS[tcp]}: average throughput, {group} priority",
+              paper, rates[tcp, group], "Mb/s", abs(rates[tcp, group] / paper - 1) <= TENTH,
+              "within a tenth; the round trip was chosen by it", "fitted")
+        for tcp, pair in TABLE_II.items()
+        for group, paper in zip(("high", "low"), pair, strict=True)
+    )  # fmt: skip
 
 
 def _all_met(id: str, figure: str, found: Outcomes, tcp: Variant) -> Claim:
@@ -152,7 +147,7 @@ def _all_met(id: str, figure: str, found: Outcomes, tcp: Variant) -> Claim:
                  spans_met(outcomes, tuple(TARGETS), whole))  # fmt: skip
 
 
-RULES: Mapping[str, Callable[[Outcomes], list[Claim]]] = {
+RULES: Mapping[str, Callable[[Outcomes], Iterable[Claim]]] = {
     "figure-3": figure_3,
     "figure-5": figure_5,
     "figure-6": figure_6,

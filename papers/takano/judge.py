@@ -20,7 +20,7 @@ class Rule:
     """Claims about runs with these labels."""
 
     labels: tuple[str, ...]
-    judge: Callable[..., list[Claim]]
+    judge: Callable[..., Iterable[Claim]]
     """makes the claims from one outcome for each label, in order; always the same claims"""
 
 

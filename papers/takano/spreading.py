@@ -11,6 +11,7 @@ grows by (1 - D) D / (1 + D)^3: 0.068, and not 0.2, with the paper's D of 0.1.
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -78,27 +79,25 @@ def piles(outcome: Outcome) -> list[Pile]:
     return found
 
 
-def judge(outcomes: Outcomes) -> list[Claim]:
+def judge(outcomes: Outcomes) -> Iterator[Claim]:
     ((outcome,),) = outcomes.values()
     first, *_, last = piles(outcome)
     apart = float(np.abs(np.cumsum(last.stored - last.normal)).max() / last.stored.sum())
     delays, d = last.delays - first.delays, outcome.case.diffusion
     growth, moved = (last.variance - first.variance) / delays, (last.mean - first.mean) / delays
     expected = (1 - d) * d / (1 + d) ** 3
-    return [
-        Claim(
-            f"{NAME}-normal", "2.1, Fig. 3", "a pile of packets becomes a normal distribution", 0, apart,
-            "largest difference of the sums along the line", apart <= NORMAL,
-            f"at most {NORMAL}; after {last.delays:.0f} link delays",
-        ),
-        Claim(
-            f"{NAME}-variance", "2.2, eqs. 6 to 8",
-            "its variance grows by 2 D each link delay, about its place", 2 * d, growth, "each link delay",
-            abs(growth - 2 * d) <= NEAR * 2 * d,
-            f"within {NEAR:.0%}; with r_i-1 = J_i (eq. 5) {expected:.3f}, and it moves on by"
-            f" {d / (1 + d):.4f} nodes each link delay ({moved:.4f})",
-        ),
-    ]  # fmt: skip
+    yield Claim(
+        f"{NAME}-normal", "2.1, Fig. 3", "a pile of packets becomes a normal distribution", 0, apart,
+        "largest difference of the sums along the line", apart <= NORMAL,
+        f"at most {NORMAL}; after {last.delays:.0f} link delays",
+    )  # fmt: skip
+    yield Claim(
+        f"{NAME}-variance", "2.2, eqs. 6 to 8",
+        "its variance grows by 2 D each link delay, about its place", 2 * d, growth, "each link delay",
+        abs(growth - 2 * d) <= NEAR * 2 * d,
+        f"within {NEAR:.0%}; with r_i-1 = J_i (eq. 5) {expected:.3f}, and it moves on by"
+        f" {d / (1 + d):.4f} nodes each link delay ({moved:.4f})",
+    )  # fmt: skip
 
 
 def draw(path: Path, outcomes: Outcomes) -> None:

@@ -1,4 +1,4 @@
-"""A running switch (gfswitch or simple_switch_grpc) behind the interface of `groupflow.Switch`.
+"""A running switch (gfswitch, simple_switch_grpc, or any behind an address) as `groupflow.Switch`.
 
 It lets one set of P4 tests run on the core in process, on gfswitch, and on the reference switch. A process
 has no "advance": after each packet, markers go through every port; frames before the markers are the answer.
@@ -24,24 +24,27 @@ from finsy.proto import p4r, p4r_grpc
 
 from groupflow.switch import Output, PacketIn, WriteError
 from tests.support.p4.layers import JOIN
-from tests.support.p4.network import BUILD, DROP, JSON, P4INFO, frame
+from tests.support.p4.network import DROP, JSON, P4INFO, frame
 from tests.support.wires import Wires
 
 DEADLINE = 10.0  # seconds any single wait may take
 MARKER = b"\x02" * 12 + b"\x90\x00" + b"marker"
 MARKER_SESSION = 0xABCDE
 MARKER_GROUP = "239.10.188.222"
+CPU_PORT = 510
 
 
-class ProcessSwitch:
-    """One process, one P4Runtime connection, one set of wires. Reused by many tests: `clear` empties it."""
+class RemoteSwitch:
+    """One P4Runtime connection, one set of wires. Reused by many tests: `clear` empties the switch."""
 
-    def __init__(self, command: list[str], wires: Wires, address: str, device_id: int) -> None:
+    def __init__(
+        self, wires: Wires, address: str, device_id: int, *, p4info: Path = P4INFO, config: Path = JSON
+    ) -> None:
         self._wires = wires
         self._device_id = device_id
-        self._schema = fy.P4Schema(P4INFO, JSON)
+        self._schema = fy.P4Schema(p4info)
+        self._config = config
         self._numbers = itertools.count(1)
-        self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         self._requests: queue.SimpleQueue[p4r.StreamMessageRequest | None] = queue.SimpleQueue()
         self._channel = grpc.insecure_channel(address)
         self._stub = p4r_grpc.P4RuntimeStub(self._channel)
@@ -59,11 +62,15 @@ class ProcessSwitch:
         self._requests.put(p4r.StreamMessageRequest(arbitration=arbitration))
         answer = next(self._stream)
         assert answer.arbitration.status.code == 0, answer
+        self.load()
+
+    def load(self) -> None:
+        """Installs the program anew: no entries, registers are 0."""
         request = p4r.SetForwardingPipelineConfigRequest(
             device_id=self._device_id,
             action=p4r.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT,
             config=p4r.ForwardingPipelineConfig(
-                p4info=self._schema.p4info, p4_device_config=(BUILD / "groupflow.json").read_bytes()
+                p4info=self._schema.p4info, p4_device_config=self._config.read_bytes()
             ),
         )
         request.election_id.low = 1
@@ -128,6 +135,37 @@ class ProcessSwitch:
         self._collect_packet_ins(number)
         return before + self._flush()
 
+    def run_unmarked(self, port: int, packet: bytes) -> list[Output]:
+        """Like `run` under entries that may drop markers on the wires: the port's counter tells when the
+        frame has passed ingress."""
+        before = self._arrived(port)
+        self.inject(port, packet)
+        end = time.monotonic() + DEADLINE
+        while self._arrived(port) == before:
+            if time.monotonic() > end:
+                raise TimeoutError(f"no frame arrived on port {port}: {self.problem()}")
+        return self.advance_unmarked()
+
+    def advance_unmarked(self) -> list[Output]:
+        """The frames that left, and the packet-ins, before a marker from the controller out of every port."""
+        frames = self._flush()
+        marker = MARKER + next(self._numbers).to_bytes(8, "big").rjust(40, b"\0")
+        self.packet_out(marker, egress_port=CPU_PORT, inject=0, padding=0)
+        while not (packet := self._packet_in()).payload.endswith(marker[-8:]):
+            self.packet_ins.append(packet)
+        return frames
+
+    def _arrived(self, port: int) -> int:
+        (entry,) = self.read(fy.P4CounterEntry("port_in", index=port))
+        return int(entry.packet_count)
+
+    def _packet_in(self) -> PacketIn:
+        while not (answer := next(self._stream)).HasField("packet"):
+            pass
+        fields = answer.packet.metadata
+        metadata = {self._names[m.metadata_id][0]: int.from_bytes(m.value, "big") for m in fields}
+        return PacketIn(answer.packet.payload, metadata)
+
     def _flush(self) -> list[Output]:
         """Sends a marker out of every port. Returns the frames that left before."""
         marker = MARKER + next(self._numbers).to_bytes(8, "big").rjust(40, b"\0")
@@ -144,16 +182,11 @@ class ProcessSwitch:
         """Packet-ins up to the markers: each marker is behind the packet-ins that its port sent before."""
         pending = len(self._wires.ports)
         while pending:
-            answer = next(self._stream)
-            if not answer.HasField("packet"):
-                continue
-            payload = answer.packet.payload
-            if payload[46:50] == MARKER_SESSION.to_bytes(4, "big"):
-                pending -= payload[54:58] == number.to_bytes(4, "big")
-                continue
-            fields = answer.packet.metadata
-            metadata = {self._names[m.metadata_id][0]: int.from_bytes(m.value, "big") for m in fields}
-            self.packet_ins.append(PacketIn(payload, metadata))
+            packet = self._packet_in()
+            if packet.payload[46:50] == MARKER_SESSION.to_bytes(4, "big"):
+                pending -= packet.payload[54:58] == number.to_bytes(4, "big")
+            else:
+                self.packet_ins.append(packet)
 
     def _until(self, port: int, marker: bytes) -> Iterator[Output]:
         end = time.monotonic() + DEADLINE
@@ -192,6 +225,31 @@ class ProcessSwitch:
         self.write([~fy.P4CounterEntry(name, index=i, data=fy.P4CounterData()) for name, i in counted])
 
     def problem(self) -> str:
+        """A word about a switch that does not answer."""
+        return "the switch may be gone, or the wire"
+
+    def stop(self) -> None:
+        """Ends the connection."""
+        self._requests.put(None)
+        self._channel.close()
+
+    def _metadata(self, header: str) -> dict[int, tuple[str, int]]:
+        for info in self._schema.p4info.controller_packet_metadata:
+            if info.preamble.name == header:
+                return {field.id: (field.name, field.bitwidth) for field in info.metadata}
+        return {}
+
+
+class ProcessSwitch(RemoteSwitch):
+    """A switch that is a process of the tests."""
+
+    def __init__(
+        self, command: list[str], wires: Wires, address: str, device_id: int, **program: Path
+    ) -> None:
+        self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        super().__init__(wires, address, device_id, **program)
+
+    def problem(self) -> str:
         """The last messages of a process that has ended; None: it runs."""
         code = self._process.poll()
         stderr = self._process.stderr
@@ -201,8 +259,7 @@ class ProcessSwitch:
 
     def stop(self) -> None:
         """Ends the connection and the process."""
-        self._requests.put(None)
-        self._channel.close()
+        super().stop()
         self._process.terminate()
         try:
             self._process.wait(timeout=DEADLINE)
@@ -211,12 +268,6 @@ class ProcessSwitch:
             self._process.wait()
         if self._process.stderr:
             self._process.stderr.close()
-
-    def _metadata(self, header: str) -> dict[int, tuple[str, int]]:
-        for info in self._schema.p4info.controller_packet_metadata:
-            if info.preamble.name == header:
-                return {field.id: (field.name, field.bitwidth) for field in info.metadata}
-        return {}
 
 
 def gfswitch_command(wires: Wires, grpc_port: int) -> list[str]:

@@ -12,9 +12,15 @@ from fractions import Fraction
 import finsy as fy
 import pytest
 
-from groupflow.control.diffusion.bmv2_agent import QUEUE_DEPTH, QUEUE_RATE, RateAgent, RegisterCell, Tick
+from groupflow.control.diffusion.bmv2_agent import (
+    QUEUE_DEPTH,
+    QUEUE_RATE,
+    RateAgent,
+    RegisterCell,
+    ThriftClient,
+    Tick,
+)
 from groupflow.control.diffusion.coefficients import alpha_coefficient, clamp_limit, diffusion_coefficient
-from groupflow.control.diffusion.thrift_client import ThriftClient
 from tests.conformance.conftest import free_port
 from tests.conformance.process_switch import ProcessSwitch, bmv2_command
 from tests.support.p4.diffusion import (

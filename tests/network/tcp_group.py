@@ -14,6 +14,7 @@ from groupflow.agents.options import MemberOptions, Start
 from groupflow.files import variants
 from groupflow.lab import split
 from groupflow.lab.controller_process import SessionAccess
+from groupflow.processes import Daemon
 from tests.network.harness import MIB, Lab, MakeLab, eventually
 
 FIG5 = variants.with_members(variants.named("fig5"), 1)
@@ -107,7 +108,7 @@ class Group:
         self.programs: dict[str, Program] = {}
         self.members: dict[str, AgentProcess] = {}
         self.clients: list[Program] = []
-        self.agents: dict[str, split.SplitAgentProcess] = {}
+        self.agents: dict[str, Daemon] = {}
         """agents that were started with the group, by host"""
 
     async def join(

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from groupflow.agents.agent_process import find_program
-from groupflow.agents.errors import RefusedError
+from groupflow.agents.errors import AgentError
 from groupflow.errors import InvalidError
 from groupflow.lab.controller_process import SessionAccess
 from groupflow.lab.network import running
@@ -61,10 +61,10 @@ async def test_whoever_may_not_join_is_refused(pair: Lab, kind: str) -> None:
     else:
         session = SessionAccess(16_000_000, session.token)
     async with pair.receiver(session, "mb1") as agent:
-        with pytest.raises(RefusedError) as refused:
+        with pytest.raises(AgentError) as refused:
             await agent.wait_for("joined")
     assert WORDS[kind] in str(refused.value)
-    assert refused.value.exit_code == 4
+    assert (refused.value.code, refused.value.exit_code) == ("refused", 4)
     host = pair.network.hosts["mb1"].launcher()
     words = ("session", "recv", str(session.id), "--token-file", token_file(session.token))
     done = run(*GROUPFLOW, *words, host=host)

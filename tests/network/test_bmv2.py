@@ -15,11 +15,11 @@ from groupflow.agents.events import Event
 from groupflow.errors import Error
 from groupflow.files import variants
 from groupflow.lab import kernel_link, split
-from groupflow.lab.bmv2 import PROGRAM
+from groupflow.lab.switches import BMV2
 from tests.network.harness import MIB, Lab, laboratory, undisturbed_report
 from tests.network.tcp_group import FIG5, agents_up, group
 
-pytestmark = pytest.mark.skipif(shutil.which(PROGRAM) is None, reason=f"{PROGRAM} (BMv2) is not installed")
+pytestmark = pytest.mark.skipif(shutil.which(BMV2) is None, reason=f"{BMV2} (BMv2) is not installed")
 
 
 @pytest.mark.alone

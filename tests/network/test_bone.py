@@ -11,7 +11,7 @@ import pytest
 
 from groupflow.agents.agent_process import AgentProcess
 from groupflow.agents.bone.options import HubOptions, Method, RimOptions
-from groupflow.agents.errors import RefusedError
+from groupflow.agents.errors import AgentError
 from groupflow.agents.events import Event
 from groupflow.files import variants
 from groupflow.lab.controller_process import SessionAccess
@@ -121,9 +121,10 @@ async def test_a_full_disk_and_a_wrong_token_leave_the_others_unharmed(make_lab:
         rims = [Node(lab, rim_options(lab, host, session)) for host in RIMS[1:3]]
         hub = Node(lab, hub_options(lab, session))
         async with started(full, *rims, hub):
-            with pytest.raises(RefusedError):
+            with pytest.raises(AgentError) as refused:
                 async with Node(lab, replace(rim_options(lab, "h5", session), token="badbad")) as stranger:
                     await stranger.wait_for("joined")
+            assert refused.value.code == "refused"
             lab.file(SIZE).rename(lab.folder / "outbox" / "a.bin")
             failed = await full.heard("failed")
             assert failed.text("why") == (

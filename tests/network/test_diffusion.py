@@ -11,13 +11,11 @@ import pytest
 
 from groupflow import units
 from groupflow.agents.agent_process import find_program
-from groupflow.control.diffusion.bmv2_agent import QUEUE_RATE
-from groupflow.control.diffusion.thrift_client import ThriftClient
+from groupflow.control.diffusion.bmv2_agent import QUEUE_RATE, ThriftClient
 from groupflow.files import variants
-from groupflow.lab import bmv2
-from groupflow.lab.controller_process import start_rate_agents
+from groupflow.lab.switches import BMV2, thrift_port, tick_interfaces
 from groupflow.model.topology import Topology
-from groupflow.processes import Daemon
+from groupflow.processes import GROUPFLOW, Daemon
 from tests.network.harness import Lab, MakeLab, eventually, laboratory
 
 PORT = 5001
@@ -45,11 +43,20 @@ def state(lab: Lab) -> list[dict[str, Any]]:
     return cast(list[dict[str, Any]], lab.controller.get("/diffusion/1/state"))
 
 
-@pytest.mark.skipif(shutil.which(bmv2.PROGRAM) is None, reason="simple_switch_grpc is not installed")
+def start_rate_agents(lab: Lab) -> None:
+    for switch in lab.topology.switches.values():
+        words = ["switch", "bmv2-agent", switch.name, "--thrift", f"127.0.0.1:{thrift_port(switch)}"]
+        words += ["--iface", tick_interfaces(switch)[1], "--api", lab.controller.url]
+        log = lab.folder / f"agent-{switch.name}.log"
+        daemon = lab.network.start_daemon(Daemon(f"rate agent of {switch.name}", [*GROUPFLOW, *words], log))
+        daemon.wait_ready(lambda daemon=daemon: "ready" in daemon.output())
+
+
+@pytest.mark.skipif(shutil.which(BMV2) is None, reason="simple_switch_grpc is not installed")
 async def test_rate_agents_carry_the_control_on_bmv2(tmp_path: Path) -> None:
     """Feedback goes from switch to switch, and the agents' rates let a burst through."""
     with laboratory(bottleneck(), tmp_path, "bmv2") as lab:
-        await asyncio.to_thread(start_rate_agents, lab.network, lab.controller, tmp_path)
+        await asyncio.to_thread(start_rate_agents, lab)
         request = {"kind": "flow", "src": "h1", "dst": "h2", "protocol": "udp", "dst_port": PORT, "d": "0.1"}
         made = cast(dict[str, Any], lab.controller.post("/diffusion", request))
         assert [hop["d_i"] for hop in made["hops"][:2]] == [5.0, 5.0]  # of the agents' period, 20 ms
@@ -63,7 +70,7 @@ async def test_rate_agents_carry_the_control_on_bmv2(tmp_path: Path) -> None:
         await asyncio.to_thread(lab.network.hosts["h1"].run, command)
         counters = cast(dict[str, Any], lab.controller.get("/switches/s3/counters"))
         assert counters["flow_counter"][0]["packets"] > 400
-        client = ThriftClient("127.0.0.1", bmv2.thrift_port(lab.topology.switches["s1"]))
+        client = ThriftClient("127.0.0.1", thrift_port(lab.topology.switches["s1"]))
         port = lab.topology.port_to("s1", "s2")
         rate = client.read_registers([(QUEUE_RATE, port * 8 + 1)])[0] / 64
         client.close()

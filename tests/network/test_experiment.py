@@ -78,10 +78,6 @@ def test_split_connections_carry_the_stream_once(tmp_path: Path) -> None:
     compared = json.loads(done.stdout)
     assert {c["method"] for c in compared} == {"unicast", "n2n", "e2e"}
     assert compared == summary["comparison"]
-    with (tmp_path / "links.csv").open() as file:
-        assert len(list(csv.DictReader(file))) == 10 * len(runs)
-    with (tmp_path / "members.csv").open() as file:
-        assert len(list(csv.DictReader(file))) == 3 * len(runs)
     assert (tmp_path / "split.png").stat().st_size > 10_000
 
 
@@ -172,10 +168,8 @@ def test_hosts_that_die_are_replaced_within_a_second(tmp_path: Path) -> None:
     done = undisturbed_experiment("tree", tmp_path)
     repairs = json.loads(done.stdout)
     assert repairs == json.loads((tmp_path / "repairs.json").read_text())
-    kinds = [(repair["encrypted"], repair["death"]) for repair in repairs]
-    assert {kind: kinds.count(kind) for kind in kinds} == {
-        (True, "killed"): 3, (False, "killed"): 3, (True, "silent"): 3, (True, "head"): 2,
-    }  # fmt: skip
+    deaths = [repair["death"] for repair in repairs]
+    assert {death: deaths.count(death) for death in deaths} == {"killed": 3, "silent": 3, "head": 2}
     # A host that falls silent is noticed after 0.6 s, a host that is killed at once.
     silent = [repair["seconds"] for repair in repairs if repair["death"] == "silent"]
     killed = [repair["seconds"] for repair in repairs if repair["death"] == "killed"]

@@ -48,8 +48,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_network_of_p4_utils_has_the_addresses_of_its_entries(folder: Path) -> None:
-    told = prompt("network.py", "--p4", "build/basic.json", commands=("pingall", "webserver ip neigh"))
-    assert "0% dropped (6/6 received)" in told
+    commands = ("pingall", "webserver ip neigh", "switch s1 stop", "switch s1 start", "pingall")
+    told = prompt("network.py", "--p4", "build/basic.json", commands=commands)
+    assert told.count("0% dropped (6/6 received)") == 2, "a switch that is started again has its entries"
     assert "10.2.1.1 dev webserver-eth0 lladdr 00:01:0a:02:01:02 PERMANENT" in told
     assert told.count("names: Web_Server is webserver") == 1
     assert told.count("cpu_port: not taken") == 1

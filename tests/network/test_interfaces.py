@@ -113,4 +113,13 @@ def test_an_interface_is_used_again(running: Running, change: Callable[[Wires], 
         change(running.wire)
         assert running.answers(1)
         assert running.answers(2)
-    assert running.log.read_text().count("interface was made again; it is used from now on") >= 2
+    log = running.log.read_text()
+    assert log.count("interface was made again; it is used from now on") >= 2
+    assert "another MAC address" in log and "port_sources" in log and "give the host its old address" in log
+
+
+def test_an_interface_that_stays_is_not_attached_to_anew(running: Running) -> None:
+    assert all(running.answers(port) for _ in range(20) for port in (1, 2)), (
+        "for some looks at the interfaces"
+    )
+    assert "made again" not in running.log.read_text()

@@ -20,7 +20,7 @@ from groupflow.lab.measure import link_bytes, usage
 from groupflow.lab.trees import address, served
 from groupflow.processes import until
 from groupflow.tree.island import Island
-from groupflow.tree.members import TreeRecvOptions, TreeSendOptions
+from groupflow.tree.options import TreeRecvOptions, TreeSendOptions
 from tests.network.harness import MIB, Lab, MakeLab
 from tests.support.tokens import token_file
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from groupflow.agents.agent_process import AgentProcess
-from groupflow.agents.errors import JoinTimeoutError
+from groupflow.agents.errors import AgentError
 from groupflow.agents.options import RecvOptions
 from groupflow.files import variants
 from groupflow.lab.network import running
@@ -26,5 +26,6 @@ async def test_no_controller_answers(tmp_path: Path) -> None:
     with running(topology, tmp_path) as network:
         options = RecvOptions(session=7, name="h2", output=tmp_path / "out", join_timeout=1)
         async with AgentProcess(options, launcher=network.hosts["h2"].launcher()) as agent:
-            with pytest.raises(JoinTimeoutError):
+            with pytest.raises(AgentError) as late:
                 await agent.wait_for("joined")
+            assert late.value.code == "join_timeout"

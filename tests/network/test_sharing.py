@@ -16,8 +16,8 @@ from groupflow.agents.options import RecvOptions, SendOptions
 from groupflow.files import variants
 from groupflow.lab import split
 from groupflow.lab.controller_process import SessionAccess
-from groupflow.lab.gfswitch import GfSwitch
 from groupflow.lab.measure import ports
+from groupflow.lab.switches import GfSwitch
 from groupflow.model.topology import Topology
 from tests.network.harness import MIB, Lab, MakeLab, eventually, undisturbed
 from tests.network.tcp_group import FIG5, Group, served
@@ -42,6 +42,7 @@ HIGH, LOW = 18 * MBIT, 4.6 * MBIT
 """a target, and half of what the link's 0.95 * 1448 / 1514 of 30 Mb/s leave of it"""
 
 
+@pytest.mark.alone  # it measures rates
 async def test_targets_of_receivers_behind_one_link(make_lab: MakeLab) -> None:
     with make_lab(TOPOLOGY) as lab:
         wanted, changed, again = await undisturbed(lab, lambda: scenario(lab))

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from groupflow.agents.errors import PutOutError
+from groupflow.agents.errors import AgentError
 from groupflow.errors import Kind
 from tests.network.harness import MIB, Lab
 from tests.network.tcp_group import PORT, content, group, served
@@ -87,8 +87,9 @@ async def test_a_member_whose_program_does_not_listen_is_put_out(splitting: Lab)
         absent = await subject.join("mc1", listen=False)
         await subject.send("ma1", MIB)
         await subject.assert_all_have(MIB, ["mb1"])
-        with pytest.raises(PutOutError):
+        with pytest.raises(AgentError) as put_out:
             await asyncio.wait_for(absent.finish(), 10)
+        assert put_out.value.code == "put_out"
         path = f"/sessions/{subject.session.id}/members"
         members = cast(list[dict[str, Any]], subject.lab.controller.get(path))
         assert [member["name"] for member in members] == ["mb1"]
@@ -105,8 +106,9 @@ async def test_a_member_is_killed_and_the_others_get_all_and_it_leaves(splitting
         # It may only have ended this stream; the next one finds nobody there.
         await subject.send("ma1", MIB)
         await subject.assert_all_have(MIB, ("mb1", "md1"), line=2)
-        with pytest.raises(PutOutError):
+        with pytest.raises(AgentError) as put_out:
             await asyncio.wait_for(subject.members["mc1"].finish(), 10)
+        assert put_out.value.code == "put_out"
 
 
 @pytest.mark.parametrize(("one", "other"), [("s1", "s2"), ("ma1", "s1"), ("mc1", "s2")])

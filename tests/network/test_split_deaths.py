@@ -24,7 +24,7 @@ async def test_an_agent_is_killed_and_restarted(make_lab: MakeLab) -> None:
         agent.kill()
         assert (await client.says(0))[0] == "error", "the sender is not left in the dark"
         agent.restart()
-        agent.wait_until_ready()
+        split.wait_ready(agent)
         await agents_up(subject.lab, 2)
         whole = ["end", str(MIB), content(MIB)]
         before = {host: len(program.lines) for host, program in subject.programs.items()}

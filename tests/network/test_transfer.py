@@ -1,4 +1,4 @@
-"""The main job: one file to everyone, once per link, at the rate of the links, for any number of receivers.
+"""The main job: one file to everyone, once per link. Its duration is tested in virtual time, in unit/sim.
 
 Links run at a fifth of the paper's rate, so that the network is measured even on a busy machine.
 `make bench` has the figures at 100 Mb/s.
@@ -9,8 +9,6 @@ from groupflow.lab.measure import link_bytes, usage
 from tests.network.harness import FRAME, MIB, PAYLOAD, Lab, MakeLab, Outcome, undisturbed
 
 RATE = 20_000_000
-PATH_DELAY = 0.030
-"""s; delay of three links of 10 ms to the farthest receiver"""
 
 
 async def send(lab: Lab, size: int) -> tuple[Outcome, dict[tuple[str, str], float]]:
@@ -35,18 +33,6 @@ async def test_15_receivers(make_lab: MakeLab) -> None:
     assert len(outcome.seconds()) == 15
     assert copies["ma1", "s1"] <= 1.05
     assert copies["s1", "s2"] <= 1.05
-    assert max(outcome.seconds().values()) <= 1.15 * size * 8 / RATE + PATH_DELAY
-
-
-async def test_completion_does_not_depend_on_the_number_of_receivers(make_lab: MakeLab) -> None:
-    size = 8 * MIB
-    seconds: dict[int, float] = {}
-    for members in (1, 5):
-        topology = variants.with_rate(variants.with_members(variants.named("fig5"), members), RATE)
-        with make_lab(topology) as lab:
-            outcome, _ = await send(lab, size)
-        seconds[members] = max(outcome.seconds().values())
-    assert seconds[5] <= 1.1 * seconds[1] + 0.1
 
 
 async def test_every_receiver_link_carries_one_copy_and_acknowledgements_are_few(make_lab: MakeLab) -> None:

@@ -15,7 +15,7 @@ from groupflow.agents.agent_process import AgentProcess
 from groupflow.files import variants
 from groupflow.lab.trees import Source, Subscriber, address, served
 from groupflow.processes import until
-from groupflow.tree.members import TreeRecvOptions, TreeSendOptions
+from groupflow.tree.options import TreeRecvOptions, TreeSendOptions
 from tests.network.harness import Lab, MakeLab, undisturbed
 
 PATIENCE_S = 30.0

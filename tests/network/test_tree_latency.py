@@ -11,7 +11,7 @@ from groupflow.agents.agent_process import AgentProcess
 from groupflow.files import variants
 from groupflow.lab.trees import Source, Subscriber, address, finish, served
 from groupflow.processes import until
-from groupflow.tree.members import TreeRecvOptions, TreeSendOptions
+from groupflow.tree.options import TreeRecvOptions, TreeSendOptions
 from tests.network.harness import MakeLab
 
 TOKEN, SOURCE, NEAR = "c0ffee", "h1", ("h2", "h3")

@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from groupflow.agents.errors import RefusedError
+from groupflow.agents.errors import AgentError
 from tests.network.harness import MIB, Lab
 
 
@@ -28,8 +28,9 @@ async def test_a_token_of_one_session_does_not_open_the_other(pair: Lab) -> None
     one, two = pair.session(), pair.session()
     assert one.token != two.token
     async with pair.receiver(one, "mb1", token=two.token) as stranger:
-        with pytest.raises(RefusedError):
+        with pytest.raises(AgentError) as refused:
             await stranger.wait_for("joined")
+    assert refused.value.code == "refused"
 
 
 async def test_two_senders_of_one_session_each_reach_their_listeners(pair: Lab) -> None:

@@ -13,8 +13,8 @@ import httpx
 import pytest
 
 from groupflow.files import topology
-from groupflow.lab.gfswitch import arguments
 from groupflow.lab.host import host_script, interface_script
+from groupflow.lab.switches import gfswitch_arguments
 from groupflow.model.topology import Topology
 
 ROOT = Path(__file__).parents[2]
@@ -115,7 +115,7 @@ def test_the_programs_are_of_one_version(installed: Path, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    "command", ["demo", "experiment tree", "experiment --help", "reproduce takano", "bench", "validate"]
+    "command", ["demo", "experiment tree", "experiment --help", "reproduce takano", "bench"]
 )
 def test_what_needs_a_checkout_says_so(command: str, installed: Path, tmp_path: Path) -> None:
     done = call(installed, tmp_path, "groupflow", *command.split())
@@ -126,7 +126,7 @@ def test_what_needs_a_checkout_says_so(command: str, installed: Path, tmp_path: 
 def test_a_session_between_two_hosts(installed: Path, tmp_path: Path) -> None:
     star = topology.load("star")
     (tmp_path / "data.bin").write_bytes(os.urandom(1 << 20))
-    switch = shlex.join(arguments(star, star.switches["s1"], tmp_path / "s1.sock"))
+    switch = shlex.join(gfswitch_arguments(star, star.switches["s1"], tmp_path / "s1.sock"))
     script = cables(star) + SESSION.format(switch=switch)
     run(installed, tmp_path, NAMESPACES, "sh", "-euc", script)
     assert (tmp_path / "copy.bin").read_bytes() == (tmp_path / "data.bin").read_bytes()

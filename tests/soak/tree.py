@@ -27,7 +27,7 @@ from typing import Any
 from groupflow.agents.agent_process import AgentProcess
 from groupflow.agents.errors import AgentError
 from groupflow.agents.events import Event
-from groupflow.tree.members import TreeRecvOptions, TreeSendOptions
+from groupflow.tree.options import TreeRecvOptions, TreeSendOptions
 from tests.soak import stream
 from tests.soak.dispatchers import Dispatchers
 

@@ -68,4 +68,4 @@ else:
     size = 5
     if sys.argv[sys.argv.index("--client") + 1] in ("piper", "cam3"):
         size = len(sys.stdin.buffer.read())
-    say("complete", bytes=size, seconds=1.0)
+    say("complete", bytes=size, seconds=1.0, human=f"complete, {size} bytes in 1.00 s")

@@ -6,10 +6,10 @@ from collections.abc import AsyncIterator, Sequence
 
 from finsy.proto import p4r
 
-from groupflow.p4rt.connection import ConnectionFailedError, Failure, PacketIn, PacketOut
+from groupflow._native import parse_control
+from groupflow.p4rt.connection import ConnectionFailedError, PacketIn, PacketOut
 from groupflow.p4rt.device import PUNT_CONTROL, PUNT_PROBE, PUNT_RESET
 from groupflow.p4rt.entries import DELETE, GROUPS, INSERT, Action, Change, Entries, Key, Replicas
-from groupflow.p4rt.messages import parse_control
 from tests.support.wire import Received, read_reply
 
 
@@ -72,23 +72,23 @@ class FakeSwitch:
             if key.table == name
         }
 
-    def carry_out(self, changes: Sequence[Change]) -> list[Failure]:
+    def carry_out(self, changes: Sequence[Change]) -> dict[Key, str]:
         """Carries out a change, as strict as P4Runtime; a stream's groups must exist before it."""
         self.writes.append(list(changes))
-        failures: list[Failure] = []
+        refused: dict[Key, str] = {}
         for change in changes:
             exists = change.key in self.entries
             if change.key.table in self.refuse and change.kind == INSERT:
-                failures.append(Failure(change, "table is full"))
+                refused[change.key] = "table is full"
             elif exists == (change.kind == INSERT):
-                failures.append(Failure(change, "exists already" if exists else "not found"))
+                refused[change.key] = "exists already" if exists else "not found"
             elif change.kind == DELETE:
                 del self.entries[change.key]
             else:
                 assert change.value is not None
                 self.entries[change.key] = change.value
                 self._check_references(change)
-        return failures
+        return refused
 
     def _check_references(self, change: Change) -> None:
         if change.key.table == "streams":
@@ -118,7 +118,7 @@ class FakeConnection:
         self._broken = True
         self._packets.put_nowait(None)
 
-    async def write(self, changes: Sequence[Change]) -> list[Failure]:
+    async def write(self, changes: Sequence[Change]) -> dict[Key, str]:
         self._check()
         await asyncio.sleep(0)
         await self._switch.answers.wait()

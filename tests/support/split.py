@@ -5,7 +5,6 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from groupflow.control.split.service import SplitOptions
 from groupflow.model.session import NewTcp
 from groupflow.store.interface import Store
 from tests.support.fake_agent import FakeAgent
@@ -67,7 +66,7 @@ async def lab(folder: Path, *, present: str = "c1 c2", store: Store | None = Non
     for name in present.split():
         await agents[name].start()
     try:
-        async with world(store=store, split=SplitOptions(folder=folder)) as made:
+        async with world(store=store, sockets=folder) as made:
             subject = Lab(made, agents)
             await subject.up(*(f"s{name[1]}" for name in present.split()))
             yield subject

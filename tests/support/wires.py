@@ -44,11 +44,14 @@ class Wires:
             for end in pair:
                 Path(f"/proc/sys/net/ipv6/conf/{end}/disable_ipv6").write_text("1")
                 _ip("link", "set", end, "arp", "off", "up")
-            wire = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_ETH_P_ALL))
-            self._sockets[port] = wire
-            wire.setsockopt(_SOL_PACKET, _PACKET_IGNORE_OUTGOING, 1)
-            wire.bind((pair[1], _ETH_P_ALL))
-            wire.setblocking(False)
+            self._listen(port, pair[1])
+
+    def _listen(self, port: int, interface: str) -> None:
+        wire = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_ETH_P_ALL))
+        self._sockets[port] = wire
+        wire.setsockopt(_SOL_PACKET, _PACKET_IGNORE_OUTGOING, 1)
+        wire.bind((interface, _ETH_P_ALL))
+        wire.setblocking(False)
 
     def has(self, port: int) -> bool:
         """Whether the switch has this port."""
@@ -70,9 +73,28 @@ class Wires:
         """Removes everything, also after an error half way."""
         for wire in self._sockets.values():
             wire.close()
+        self._remove()
+
+    def _remove(self) -> None:
         for port in self.ports:
             with contextlib.suppress(subprocess.CalledProcessError):
                 _ip("link", "del", self.switch_end(port))
+
+
+class Cables(Wires):
+    """Interfaces of this machine that somebody has connected to a switch's ports."""
+
+    def __init__(self, interfaces: dict[int, str]) -> None:
+        super().__init__(sorted(interfaces))
+        self._interfaces = interfaces
+
+    def open(self) -> None:
+        """Listens on the interfaces, which stay as they are."""
+        for port, interface in self._interfaces.items():
+            self._listen(port, interface)
+
+    def _remove(self) -> None:
+        pass
 
 
 @contextlib.contextmanager

@@ -9,10 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from groupflow.control.controller import Controller
-from groupflow.control.sessions.admission import token
+from groupflow.control.sessions.admission import Options, token
 from groupflow.control.sessions.model import Session
-from groupflow.control.sessions.requests import Options
-from groupflow.control.split.service import SplitOptions
 from groupflow.files import topology
 from groupflow.lab.frames import request_frame
 from groupflow.model.session import NewSession
@@ -64,12 +62,12 @@ class Clock:
 class World:
     """Made by `world`."""
 
-    def __init__(self, text: str, store: Store, options: Options, split: SplitOptions) -> None:
+    def __init__(self, text: str, store: Store, options: Options, sockets: Path) -> None:
         self.topology = topology.parse(text)
         self.switches = {name: FakeSwitch(name) for name in self.topology.switches}
         self.store = store
         self.options = options
-        self.split = split
+        self.sockets = sockets
         self.clock = Clock()
         self.controller: Controller | None = None
         self._task: asyncio.Task[None] | None = None
@@ -86,7 +84,7 @@ class World:
             Program.load(P4INFO, JSON),
             self.store,
             self.options,
-            split=self.split,
+            sockets=self.sockets,
             connector=self._connect,
             clock=self.clock,
             wall=lambda: self.clock.now + 1_700_000_000,
@@ -208,11 +206,11 @@ class FakeHost:
 
 @asynccontextmanager
 async def world(
-    text: str = TOPOLOGY, *, store: Store | None = None, split: SplitOptions | None = None, **options: Any
+    text: str = TOPOLOGY, *, store: Store | None = None, sockets: Path | None = None, **options: Any
 ) -> AsyncGenerator[World]:
-    """`split`: folder of the split agents; None: none."""
-    nowhere = SplitOptions(folder=Path("/nonexistent"))
-    made = World(text, store or MemoryStore(), replace(Options(), **options), split or nowhere)
+    """`sockets`: folder of the split agents' control sockets; None: there are no split agents."""
+    nowhere = Path("/nonexistent")
+    made = World(text, store or MemoryStore(), replace(Options(), **options), sockets or nowhere)
     await made.start()
     try:
         yield made

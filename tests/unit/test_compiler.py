@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 from pathlib import Path
 
 import finsy
@@ -14,10 +13,8 @@ from google.protobuf import text_format
 from groupflow import Switch, sim
 from groupflow.cli.main import main
 from groupflow.compiler import CompileError, compile_p4
-from groupflow.data import P4_JSON, P4INFO
 from groupflow.errors import InvalidError
 from groupflow.sim.model import ScenarioError
-from groupflow.switch import Output
 
 P4SRC = Path(__file__).parents[2] / "p4src"
 PROGRAM = """\
@@ -48,6 +45,36 @@ control D(packet_out packet, in headers_t hdr) { apply { packet.emit(hdr.etherne
 V1Switch(P(), None(), I(), E(), None(), D()) main;
 """
 FRAME = bytes.fromhex("020000000001 020000000002 0800").ljust(60, b"x")
+STACK = """\
+#include <core.p4>
+#include <v1model.p4>
+
+header label_t { bit<8> place; bit<8> value; }
+struct headers_t { label_t[4] labels; }
+struct meta_t { bit<8> place; }
+
+parser P(packet_in packet, out headers_t hdr, inout meta_t meta, inout standard_metadata_t standard) {
+    state start {
+        meta.place = packet.lookahead<bit<8>>();
+        packet.extract(hdr.labels[meta.place]);
+        hdr.labels[meta.place].value = 7;
+        transition accept;
+    }
+}
+control None(inout headers_t hdr, inout meta_t meta) { apply {} }
+control I(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t standard) {
+    apply {
+        standard.egress_spec = 1;
+        if (hdr.labels[2].isValid()) {
+            hdr.labels[meta.place + 1] = hdr.labels[meta.place];
+            hdr.labels[meta.place].place = hdr.labels[meta.place].value;
+        }
+    }
+}
+control E(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t standard) { apply {} }
+control D(packet_out packet, in headers_t hdr) { apply { packet.emit(hdr.labels); } }
+V1Switch(P(), None(), I(), E(), None(), D()) main;
+"""
 
 
 @pytest.fixture
@@ -97,6 +124,24 @@ def test_ids_and_aliases_are_as_p4runtime_says() -> None:
     assert (table.preamble.name, table.preamble.alias, table.size) == ("I.hosts", "hosts", 64)
     assert table.preamble.id >> 24 == 2 and info.actions[0].preamble.id == 0x01000007
     assert [action.preamble.name for action in info.actions] == ["I.forward", "I.drop"]
+
+
+def test_an_element_is_read_and_written_by_an_index_of_the_packet() -> None:
+    switch = Switch.compile(STACK)
+    assert [one.frame for one in switch.run(2, b"\x01\x05rest")] == [b"\x01\x07rest"]
+    assert [one.frame for one in switch.run(2, b"\x02\x05rest")] == [b"\x07\x07\x02\x07rest"]
+
+
+def test_bmv2_gets_an_expression_in_an_expression() -> None:
+    made = json.loads(compile_p4(STACK).json)
+    (state,) = made["parsers"][0]["parse_states"]
+    inner = [one["parameters"][0] for one in state["parser_ops"] if one["op"] == "primitive"]
+    primitives = inner + [one for action in made["actions"] for one in action["primitives"]]
+    expressions = [
+        one["value"] for each in primitives for one in each["parameters"] if one["type"] == "expression"
+    ]
+    assert len(expressions) > 4
+    assert all(value["type"] == "expression" for value in expressions)
 
 
 def test_the_command_checks_and_compiles(
@@ -163,25 +208,3 @@ def test_a_program_is_always_compiled_alike() -> None:
     )
     assert "Inner() inner" in program
     assert len({compile_p4(program).json for _ in range(8)}) == 1
-
-
-def test_groupflows_own_program_has_p4cs_p4info() -> None:
-    made = compile_p4(P4SRC / "groupflow_v1model.p4")
-    infos = [text_format.Parse(text, p4i.P4Info()) for text in (made.p4info, P4INFO.read_text())]
-    assert infos[0] == infos[1]
-
-
-def test_groupflows_own_program_does_what_p4cs_does() -> None:
-    switches = [Switch.compile(P4SRC / "groupflow_v1model.p4"), Switch.load(P4_JSON, P4INFO)]
-    admit = finsy.P4TableMatch({"dst_mac": "02:00:00:00:00:01"})
-    network = finsy.P4TableMatch({"ipv4_dst": "10.0.0.0/8"})
-    route = finsy.P4TableAction("route", port=2, src="02:00:00:00:00:01", dst="02:00:00:00:00:02")
-    entries = {"l3_admit": (admit, finsy.P4TableAction("admit_to_l3")), "ipv4_route": (network, route)}
-    draw, outputs = random.Random(1), list[list[list[Output]]]()
-    udp = "4500001c00010000401163cf0a0001010a000201 003500350008e872"
-    packets = [FRAME[:14] + bytes.fromhex(udp) + bytes(size) for size in (0, 18)]
-    packets += [draw.randbytes(draw.choice([14, 60, 200])) for _ in range(8)]
-    for switch in switches:
-        switch.write([+finsy.P4TableEntry(table, match=m, action=a) for table, (m, a) in entries.items()])
-        outputs.append([switch.run(1, packet, place * 1000) for place, packet in enumerate(packets)])
-    assert outputs[0] == outputs[1] and any(outputs[0])

@@ -13,22 +13,23 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
-from groupflow.agents.errors import AgentDiedError, AgentError, ClientError, ProgramNotFoundError, from_event
+from groupflow.agents.errors import AgentError, ClientError
 from groupflow.agents.events import Event, EventError, parse_event
 from groupflow.agents.options import RoleOptions
 from groupflow.errors import reason
+from groupflow.needs import MissingError
 from groupflow.processes import ended, how_it_ended, started
 
 
 def find_program(name: str) -> Path:
-    """The program beside this Python interpreter, else on PATH. Raises ProgramNotFoundError."""
+    """The program beside this Python interpreter, else on PATH. Raises MissingError."""
     beside = Path(sys.executable).parent / name
     if beside.is_file() and os.access(beside, os.X_OK):
         return beside
     found = shutil.which(name)
     if found is None:
         cure = "run make setup in the checkout, or install the wheel"
-        raise ProgramNotFoundError(f"no {name} beside {sys.executable} or on PATH; {cure}")
+        raise MissingError(f"no {name} beside {sys.executable} or on PATH; {cure}")
     return Path(found)
 
 
@@ -57,8 +58,8 @@ class AgentProcess:
         piped_input: bool = False,
         inherit_input: bool = False,
         inherit_output: bool = False,
-        input_from: int | None = None,
-        output_to: int | None = None,
+        input_from: int = DEVNULL,
+        output_to: int = PIPE,
         words: Callable[[str], str] = str,
     ) -> None:
         """`launcher` goes before the command, to run it elsewhere, such as in a network namespace. `words`
@@ -75,12 +76,8 @@ class AgentProcess:
         self._launcher = tuple(launcher)
         self._program = program
         self._on_event = on_event
-        self._stdin = PIPE if piped_input else None if inherit_input else DEVNULL
-        if input_from is not None:
-            self._stdin = input_from
-        self._stdout = None if inherit_output else PIPE
-        if output_to is not None:
-            self._stdout = output_to
+        self._stdin = PIPE if piped_input else None if inherit_input else input_from
+        self._stdout = None if inherit_output else output_to
         self._arrived: dict[str, asyncio.Event] = {}
         self._messages: deque[str] = deque(maxlen=_KEPT_LINES)
         self._process: asyncio.subprocess.Process | None = None
@@ -229,8 +226,15 @@ class AgentProcess:
 
     def _failure(self) -> AgentError:
         if "error" in self.latest:
-            return from_event(dict(self.latest["error"].fields), self._words)
+            told = self.latest["error"].fields
+            exit_code = told.get("exit")
+            return AgentError(
+                str(told.get("code", "unknown")),
+                self._words(str(told.get("cause", "gfagent failed"))),
+                self._words(str(told.get("cure", ""))),
+                exit_code if isinstance(exit_code, int) else 1,
+            )
         how = how_it_ended(self.returncode)
         said = f": {self._messages[-1].removeprefix('gfagent: ')}" if self._messages else ""
         cause = f"gfagent of {self.options.name} (pid {self.pid}) {how}{said}"
-        return AgentDiedError("died", self._words(cause), exit_code=USAGE if self.returncode == USAGE else 1)
+        return AgentError("died", self._words(cause), exit_code=USAGE if self.returncode == USAGE else 1)

@@ -69,8 +69,7 @@ def find(url: str) -> str | None:
     if token := os.environ.get(VARIABLE):
         return token
     with suppress(OSError, ValueError):
-        path = _path(_folder(), *_host_and_port(url))
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        descriptor = os.open(_path(url), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
         with os.fdopen(descriptor) as file:
             if _is_private(os.fstat(descriptor)):
                 return file.read().strip()
@@ -82,7 +81,7 @@ def page(url: str) -> str:
     with suppress(OSError):
         about = os.fstat(1)
         if stat.S_ISREG(about.st_mode) and about.st_mode & 0o077:
-            return f"{url}/?token=(in {_path(_folder(), *_host_and_port(url))})"
+            return f"{url}/?token=(in {_path(url)})"
     return f"{url}/?token={find(url)}"
 
 
@@ -125,7 +124,7 @@ def keep(url: str, token: str) -> Path:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not _is_private(folder.lstat()):
             raise Error(f"{folder} is open to others; run: chmod 700 {folder}")
-        path = _path(folder, *_host_and_port(url))
+        path = _path(url)
         part = path.with_suffix(f".{os.getpid()}")
         with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
             file.write(token)
@@ -146,15 +145,11 @@ def _is_private(about: os.stat_result) -> bool:
     return about.st_uid == os.geteuid() and not about.st_mode & 0o077
 
 
-def _host_and_port(url: str) -> tuple[str, int]:
-    """Raises ValueError."""
+def _path(url: str) -> Path:
+    """The file of an API's token. Raises ValueError."""
     parts = urlsplit(url)
     host = parts.hostname or ""
-    port = parts.port or (443 if parts.scheme == "https" else 80)
-    return ("127.0.0.1" if host in ("localhost", "0.0.0.0") else host), port
-
-
-def _path(folder: Path, host: str, port: int) -> Path:
     if "/" in host:
         raise ValueError(host)
-    return folder / f"{host},{port}.token"
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    return _folder() / f"{'127.0.0.1' if host in ('localhost', '0.0.0.0') else host},{port}.token"

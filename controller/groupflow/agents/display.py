@@ -55,21 +55,13 @@ class Display:
     def show(self, event: Event) -> None:
         if self._json_lines:
             print(event.json(), file=self._json, flush=True)
-        elif event.name == "progress":
-            self._progress(event)
-        elif (line := describe(event)) is not None:
-            self.say(line)
-
-    def _progress(self, event: Event) -> None:
-        if self._bar is None:
-            return
-        total = event.fields.get("total_bytes")
-        self._bar.update(
-            self._task,
-            completed=event.integer("bytes"),
-            total=total if isinstance(total, int) else None,
-            note="",
-        )
+        elif event.name != "progress":
+            if (line := describe(event)) is not None:
+                self.say(line)
+        elif self._bar is not None:
+            total = event.fields.get("total_bytes")
+            known = total if isinstance(total, int) else None
+            self._bar.update(self._task, completed=event.integer("bytes"), total=known, note="")
 
     def say(self, line: str) -> None:
         """Prints a line beside the bar, or without a bar a line of its own."""

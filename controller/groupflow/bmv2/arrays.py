@@ -53,8 +53,7 @@ class Arrays:
         counter = self._counter(name)
         if table := self._of_table(counter):
             yield f"this is the direct counter for table {table}"
-        found = self._remote.read(self._cell(counter, index))[0]
-        data = (found.direct_counter_entry if table else found.counter_entry).data
+        data = _part(self._remote.read(self._cell(counter, index))[0]).data
         yield f"{name}[{int(index, 0)}]= ({data.byte_count} bytes, {data.packet_count} packets)"
 
     def counter_write(self, name: str, index: str, packets: str, size: str) -> Lines:
@@ -66,7 +65,7 @@ class Arrays:
         data = p4r.CounterData(
             packet_count=integer(packets, "packets", most), byte_count=integer(size, "bytes", most)
         )
-        (cell.direct_counter_entry if table else cell.counter_entry).data.CopyFrom(data)
+        _part(cell).data.CopyFrom(data)
         self._remote.write(MODIFY, cell)
         yield f"{name}[{int(index, 0)}] has been updated"
 
@@ -87,10 +86,8 @@ class Arrays:
         return lookup("meter", [*self._info.meters, *self._info.direct_meters], name)
 
     def meter_set(self, name: str, index: str, *rates: str) -> None:
-        meter = self._meter(name)
-        cell = self._cell(meter, index)
-        part = cell.direct_meter_entry if isinstance(meter, p4i.DirectMeter) else cell.meter_entry
-        part.config.CopyFrom(_config(rates))
+        cell = self._cell(self._meter(name), index)
+        _part(cell).config.CopyFrom(_config(rates))
         self._remote.write(MODIFY, cell)
 
     def meters_set(self, name: str, *rates: str) -> None:
@@ -105,10 +102,7 @@ class Arrays:
         self._remote.write(MODIFY, p4r.Entity(meter_entry=cells))
 
     def meter_get(self, name: str, index: str) -> Lines:
-        meter = self._meter(name)
-        found = self._remote.read(self._cell(meter, index))[0]
-        is_direct = isinstance(meter, p4i.DirectMeter)
-        config = (found.direct_meter_entry if is_direct else found.meter_entry).config
+        config = _part(self._remote.read(self._cell(self._meter(name), index))[0]).config
         for number, (rate, burst) in enumerate(((config.cir, config.cburst), (config.pir, config.pburst))):
             yield f"{number}: info rate = {rate / _MICROSECONDS}, burst size = {burst}"
 
@@ -125,7 +119,7 @@ class Arrays:
         yield f"{name}= {shown}" if index is None else f"{name}[{int(index, 0)}]= {shown}"
 
     def register_write(self, name: str, index: str, value: str) -> None:
-        self._write_register(name, integer(value, "value", (1 << 128) - 1), _index(index))
+        self._write_register(name, integer(value, "value", (1 << 2048) - 1), _index(index))
 
     def register_reset(self, name: str) -> None:
         self._write_register(name, 0, None)
@@ -177,6 +171,11 @@ class Arrays:
     def time(self) -> Lines:
         """Since the start of the switch."""
         yield str(cast(int, self._remote.control(op="stats")["uptime_ns"]) // 1000)
+
+
+def _part(entity: p4r.Entity) -> Any:
+    """The counter's or meter's entry, direct or not."""
+    return getattr(entity, entity.WhichOneof("entity") or "")
 
 
 def _index(text: str) -> p4r.Index:

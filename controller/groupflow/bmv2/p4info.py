@@ -62,16 +62,12 @@ class _P4Info:
             self._profile(profile)
         for form in self._form["counter_arrays"]:
             spec = p4i.CounterSpec(unit=p4i.CounterSpec.BOTH)
-            direct = form["is_direct"]
-            kind = (
-                (self._info.direct_counters, _DIRECT_COUNTER) if direct else (self._info.counters, _COUNTER)
-            )
-            self._array(form, direct, spec, *kind)
+            indirect, direct = (self._info.counters, _COUNTER), (self._info.direct_counters, _DIRECT_COUNTER)
+            self._array(form, spec, indirect, direct)
         for form in self._form["meter_arrays"]:
             unit = p4i.MeterSpec.PACKETS if form["type"] == "packets" else p4i.MeterSpec.BYTES
-            direct = form.get("is_direct")
-            kind = (self._info.direct_meters, _DIRECT_METER) if direct else (self._info.meters, _METER)
-            self._array(form, direct, p4i.MeterSpec(unit=unit), *kind)
+            indirect, direct = (self._info.meters, _METER), (self._info.direct_meters, _DIRECT_METER)
+            self._array(form, p4i.MeterSpec(unit=unit), indirect, direct)
         for register in self._form["register_arrays"]:
             added = self._info.registers.add(size=register["size"])
             added.type_spec.bitstring.bit.bitwidth = register["bitwidth"]
@@ -121,11 +117,13 @@ class _P4Info:
                 table.implementation_id = profile.preamble.id
                 profile.table_ids.append(table.preamble.id)
 
-    def _array(self, form: Json, direct: bool | None, spec: object, arrays: Any, number: int) -> None:
+    def _array(self, form: Json, spec: object, *kinds: tuple[Any, int]) -> None:
         """Adds a counter or meter: an array, or a direct one of the table that it is bound to."""
-        added = arrays.add(spec=spec) if direct else arrays.add(spec=spec, size=form["size"])
+        is_direct = bool(form.get("is_direct"))
+        arrays, number = kinds[is_direct]
+        added = arrays.add(spec=spec) if is_direct else arrays.add(spec=spec, size=form["size"])
         _name(added, number + len(arrays), form["name"])
-        if direct:
+        if is_direct:
             table = self._tables[form["binding"]]
             added.direct_table_id = table.preamble.id
             table.direct_resource_ids.append(added.preamble.id)

@@ -27,14 +27,12 @@ class Profiles:
     def _members(self, profile: p4i.ActionProfile) -> dict[int, p4r.ActionProfileMember]:
         wanted = p4r.ActionProfileMember(action_profile_id=profile.preamble.id)
         found = self._remote.read(p4r.Entity(action_profile_member=wanted))
-        members = (each.action_profile_member for each in found)
-        return {member.member_id - 1: member for member in members}
+        return {each.action_profile_member.member_id - 1: each.action_profile_member for each in found}
 
     def _groups(self, profile: p4i.ActionProfile) -> dict[int, p4r.ActionProfileGroup]:
         wanted = p4r.ActionProfileGroup(action_profile_id=profile.preamble.id)
         found = self._remote.read(p4r.Entity(action_profile_group=wanted))
-        groups = (each.action_profile_group for each in found)
-        return {group.group_id - 1: group for group in groups}
+        return {each.action_profile_group.group_id - 1: each.action_profile_group for each in found}
 
     def create_member(self, name: str, action: str, *words: str) -> Lines:
         profile = self.profile(name)

@@ -23,7 +23,7 @@ _FORMS = {
 
 
 def parse(text: str, width: int) -> bytes:
-    """A number of so many bits, an address where the width is that of one, or a string if there is no width.
+    """A number of `width` bits, an address where the width is that of one, or a string if there is no width.
 
     As on BMv2, a number may need all bits of the width's bytes; `cut` leaves out those above the width.
     Raises RefusedError.

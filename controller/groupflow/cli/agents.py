@@ -1,14 +1,15 @@
 """`groupflow agent`: all that caches, splits or places, and its bounds, over the controller's REST API."""
 
+from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
 from groupflow import units
-from groupflow.cli.common import Common
-from groupflow.cli.frame import Given
-from groupflow.cli.rest import Row, answered, call, listed
+from groupflow.cli.common import Common, Row, answered, call, listed
+from groupflow.cli.frame import Given, one_of
 from groupflow.errors import UsageError
 from groupflow.model.agent import AgentBounds
-from groupflow.model.fields import Help
+from groupflow.model.fields import Help, Range, Size
+from groupflow.model.values import SessionId
 
 COLUMNS = (
     *("kind", "name", "switch", "at", "state", "streams", "members", "files"),
@@ -54,3 +55,39 @@ def _bound_text(agent: dict[str, Any]) -> str:
         return f"{bounds['hosts']} hosts"
     each = " a stream" if agent.get("kind") == "cache" else ""
     return "its own" if bounds["bytes"] is None else f"{bounds['bytes']} bytes{each}"
+
+
+def place(
+    common: Common,
+    *,
+    topology: Annotated[str | None, Help("the network; no controller is needed", "FILE")] = None,
+    session: Annotated[SessionId | None, Help("a session of a running controller, with its members")] = None,
+    sender: Annotated[tuple[str, ...], Help("host that sends to all members", "HOST")] = (),
+    member: Annotated[tuple[str, ...], Help("host that receives", "HOST")] = (),
+    agents: Annotated[int, Help("the most agents", "N"), Range(0)],
+    candidate: Annotated[tuple[str, ...], Help("switch to choose from (default: all)", "SWITCH")] = (),
+    size: Annotated[Size, Help("size of the transfer")] = 5_000_000,
+) -> None:
+    """Choose the switches where a session's agents cost least."""
+    chosen = one_of(topology=topology, session=session)
+    if chosen == "topology" and (common.api or common.net):
+        raise UsageError("--api and --net belong to --session; leave them out")
+    if chosen == "session":
+        if sender or member:
+            raise UsageError("--sender and --member belong to --topology; leave them out")
+        params = {"agents": agents, "size_bytes": size, "candidates": list(candidate)}
+        found = call(common, "GET", f"/sessions/{session}/placement", params=params)
+    else:
+        if not sender or not member:
+            raise UsageError("--topology needs --sender and --member; give both")
+        from groupflow.files.topology import load
+        from groupflow.placement import choose
+
+        network, among = load(topology or ""), list(candidate) or None
+        found = asdict(choose(network, list(sender), list(member), agents, candidates=among, size_bytes=size))
+    pairs = {
+        "agents": list(found["agents"]),
+        "link bytes": found["link_bytes"],
+        "completion time": f"{found['seconds']:.6g} s",
+    }
+    answered(common, found, pairs, ("", found["connections"], ("sender", "start", "end")))

@@ -41,7 +41,7 @@ async def _stay(options: HubOptions | RimOptions, common: Common) -> None:
     from groupflow.agents.agent_process import AgentProcess
     from groupflow.agents.bone.registration import bone_registered
 
-    show = shown(common, "bone", describe)
+    show = shown(common, "bone")
 
     def hear(event: "Event") -> None:
         if event.name != "holds":  # for the controller, each second
@@ -54,42 +54,6 @@ async def _stay(options: HubOptions | RimOptions, common: Common) -> None:
         bone_registered(agent, common.api),
     ):
         await agent.until(stop)
-
-
-_TOLD = {
-    "ready": "ready at {addr}:{port}, http://{http}/",
-    "joined": "joined the session as member {member}",
-    "began": "{file}: begins",
-    "had": "{file}: is here already",
-    "stored": "{file}: stored, {size} bytes in {seconds:.1f} s",
-    "failed": "{file}: {why}",
-    "skipped": "{file}: {why}",
-    "evicted": "{file}: removed to make room",
-    "forgotten": "{file}: forgotten, and not served",
-    "damaged": "{file}: damaged, and not served",
-    "asking": "{file}: the hub is asked for it",
-    "answered": "{file}: the hub says {answer}",
-    "asked": "{file}: a rim wants it: {answer}",
-    "rim_lost": "rim {rim:08x} does not answer and is let go",
-    "order_refused": "an order of the controller is refused: {text}",
-    "trouble": "{cause}",
-}
-"""lines for a person, by event"""
-
-
-def describe(event: "Event") -> str | None:
-    """One line for a person; None for events that are not worth a line."""
-    if event.name != "sent":
-        told = _TOLD.get(event.name)
-        return told and told.format_map(event.fields)
-    if why := event.fields.get("why"):
-        return f"{event.text('file')}: not sent: {why}"
-    size = event.integer("size") * event.integer("copies")
-    again = f"{100 * (event.integer('sent_bytes') / size - 1):.0f} % again, " if size else ""
-    who = f"{event.integer('complete')} rims complete"
-    who += "".join(f", without {rim}" for rim in event.texts("without"))
-    seconds = event.number("seconds")
-    return f"{event.text('file')}: sent in {seconds:.1f} s, {again}{who}"
 
 
 def send(

@@ -1,6 +1,7 @@
-"""The options that every command takes, in any place; and the stop."""
+"""The options that every command takes, in any place; requests to a REST API; and what commands print."""
 
 import asyncio
+import json
 import logging
 import os
 import signal
@@ -8,13 +9,15 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from groupflow.errors import Error, InvalidError, UsageError
 from groupflow.model.values import URL
 
 if TYPE_CHECKING:
     from groupflow.agents.events import Event
+    from groupflow.api import Client
+
 
 EVERYWHERE = (
     ("--json", None, "print JSON"),
@@ -84,8 +87,9 @@ def _url(text: str) -> str:
         raise UsageError(f"--api: {error}") from None
 
 
-def check_folder(path: Path | None, option: str = "--out") -> None:
-    """Raises Error where no folder is at the place of a folder, or of one above it, or on a full disk."""
+def check_folder(path: Path | None, option: str = "--out", *, is_written: bool = True) -> None:
+    """Raises Error where no folder is at the place of a folder, or of one above it; or on a full disk, if the
+    command writes there."""
     there = path
     while there is not None and not there.exists():
         there = there.parent
@@ -94,7 +98,7 @@ def check_folder(path: Path | None, option: str = "--out") -> None:
     if not there.is_dir():
         raise InvalidError(f"{option} {path}: {there} is no folder; name another one")
     disk = os.statvfs(there)
-    if disk.f_blocks and not disk.f_bfree:  # file systems without blocks have no figures
+    if is_written and disk.f_blocks and not disk.f_bfree:  # file systems without blocks have no figures
         raise Error(f"{option} {path}: no space left on device; free some room there, or name another one")
 
 
@@ -119,14 +123,14 @@ def on_stop(call: Callable[[], object]) -> None:
         asyncio.get_running_loop().add_signal_handler(number, call)
 
 
-def shown(common: Common, who: str, describe: Callable[["Event"], str | None]) -> Callable[["Event"], None]:
-    """Prints each event: as JSON, or for people what `describe` says of it; None: nothing."""
+def shown(common: Common, who: str, *, but: Sequence[str] = ()) -> Callable[["Event"], None]:
+    """Prints each event of gfagent: as JSON, or, except for those that `but` names, its line for people."""
 
     def show(event: "Event") -> None:
         if common.json:
             print(event.json(), flush=True)
-        elif not common.quiet and (line := describe(event)) is not None:
-            print(f"{who}: {line}", file=sys.stderr, flush=True)
+        elif not common.quiet and "human" in event.fields and event.name not in but:
+            print(f"{who}: {event.fields['human']}", file=sys.stderr, flush=True)
 
     return show
 
@@ -156,3 +160,57 @@ def _text(value: object) -> str:
             return ",".join(map(str, value))  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
         case _:
             return str(value)
+
+
+Row = dict[str, Any]
+Rows = list[Row]
+
+
+def client(common: Common) -> "Client":
+    """Of the API that is named, or the named network's, or the default one."""
+    from groupflow.api import Client
+
+    if common.api and common.net:
+        raise UsageError("--api and --net exclude each other; leave one out")
+    if common.net:
+        from groupflow.lab.registry import find
+
+        entry = find(common.net)
+        if entry.api is None:
+            cure = f"`groupflow net show {entry.name}` shows what it has"
+            raise Error(f"{entry.name} runs without a controller, which this command asks; {cure}")
+        return Client(entry.api, option="--api")
+    return Client(common.api, option="--api")
+
+
+def call(common: Common, method: str, path: str, body: Row | None = None, params: Row | None = None) -> Any:
+    """One request to the controller. Raises Error with the kind of the answer."""
+    with client(common) as api:
+        return api.request(method, path, body, params)
+
+
+def answered(
+    common: Common, found: Row, pairs: Row | None = None, *tables: tuple[str, Rows, Sequence[str]]
+) -> None:
+    """Prints one object: a line for each value, or for each of `pairs` instead, and tables (title, rows and
+    columns) that have rows; or JSON."""
+    if common.json:
+        print_json(found)
+        return
+    print_pairs(found if pairs is None else pairs)
+    for title, rows, columns in tables:
+        if rows:
+            print(f"\n{title}" if title else "")
+            print_table(rows, columns)
+
+
+def listed(common: Common, rows: Rows, columns: Sequence[str], row: Callable[[Row], Row] = dict) -> None:
+    """Prints a table, in which `row` makes of each row what people read, or JSON."""
+    if common.json:
+        print_json(rows)
+    else:
+        print_table(map(row, rows), columns)
+
+
+def print_json(value: object) -> None:
+    print(json.dumps(value, indent=2))

@@ -4,7 +4,7 @@ import asyncio
 import json
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from ipaddress import IPv4Network
 from pathlib import Path
 from time import localtime, strftime
@@ -12,22 +12,20 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 from groupflow import units
 from groupflow.cli.access import Certificate
-from groupflow.cli.common import Common, check_output, log_to_stderr, on_stop
-from groupflow.cli.rest import client
+from groupflow.cli.common import Common, check_folder, check_output, client, log_to_stderr, on_stop
 from groupflow.data import P4_JSON, P4INFO, RUN_FOLDER
 from groupflow.errors import UnavailableError, UsageError
 from groupflow.model import ports
 from groupflow.model.fields import Help, Range, Size, Written, text_like
+from groupflow.model.session import DEFAULT_PREFIX
 from groupflow.model.values import Name, Secret
 
 if TYPE_CHECKING:
     import socket
 
-    from groupflow.control.split.service import SplitOptions
     from groupflow.model.topology import Topology
 
 Where: TypeAlias = tuple[str, int] | int | Path
-DEFAULT_PREFIX = IPv4Network("10.200.0.0/16")
 DEFAULT_LISTEN = ("127.0.0.1", ports.API)
 
 
@@ -85,10 +83,10 @@ class Settings:
         Written(_prefix, "a prefix like 10.200.0.0/16", text_like(".+"), "PREFIX"),
     ] = DEFAULT_PREFIX
     sockets: Annotated[
-        tuple[str, ...],
-        Help("control sockets: a FOLDER with SWITCH.sock of each gfswitch and HOST.split.sock of each split"
-             f" agent (default: {RUN_FOLDER}); HOST=PATH or HOST=IP:PORT of one split agent", "WHERE"),
-    ] = ()  # fmt: skip
+        Path,
+        Help("folder with the control sockets: SWITCH.sock of each gfswitch, HOST.split.sock of each split"
+             " agent", "FOLDER"),
+    ] = RUN_FOLDER  # fmt: skip
     policy_file: Annotated[
         tuple[Path, ...], Help("Python file with tuning policies of your own, for `groupflow gather set`")
     ] = ()
@@ -102,6 +100,7 @@ def run(common: Common, *, settings: Settings, certificate: Certificate) -> None
     """Connect to every switch of a topology and serve its sessions, until stopped."""
     check_output(settings.store, "--store")
     check_output(settings.record, "--record")
+    check_folder(settings.sockets, "--sockets", is_written=False)
     log_to_stderr(common.level)
     asyncio.run(_serve(settings, certificate.given))
 
@@ -116,14 +115,13 @@ async def _serve(args: Settings, tls: tuple[Path, Path] | None) -> None:
     from groupflow.control.live.recording import Recorder
     from groupflow.control.live.sampler import Live
     from groupflow.control.live.sockets import SwitchSockets
-    from groupflow.control.sessions.requests import Options
+    from groupflow.control.sessions.admission import Options
     from groupflow.files.topology import load
     from groupflow.p4rt.program import Program
 
     policies = load_policies(args.policy_file)
     network = load(args.topology)
     program = Program.load(*_program(network))
-    split = _split_options(args.sockets)
     places: Sequence[Where] = args.listen or (DEFAULT_LISTEN,)
     with ExitStack() as stack:
         sockets = [stack.enter_context(_listen(where, args, tls)) for where in places]
@@ -136,10 +134,10 @@ async def _serve(args: Settings, tls: tuple[Path, Path] | None) -> None:
             )
             controller = await Controller.open(
                 network, program, store, options,
-                split=split, policies=policies,
+                sockets=args.sockets, policies=policies,
                 api=_reached_at(sockets), take_over=args.take_over,
             )  # fmt: skip
-            live = Live(controller, SwitchSockets(split.folder))
+            live = Live(controller, SwitchSockets(args.sockets))
             recorder = stack.enter_context(Recorder(args.record, live.topology)) if args.record else None
             stopped = asyncio.Event()
             on_stop(stopped.set)
@@ -207,23 +205,6 @@ def _listen(where: Where, args: Settings, tls: tuple[Path, Path] | None) -> "soc
             " or --insecure to let the token be read on the way"
         )
     return api
-
-
-def _split_options(places: Sequence[str]) -> "SplitOptions":
-    from groupflow.control.split.control_socket import control_address
-    from groupflow.control.split.service import SplitOptions
-
-    options = SplitOptions()
-    for text in places:
-        host, found, where = text.partition("=")
-        if not found:
-            options = replace(options, folder=Path(text))
-            continue
-        try:
-            options = replace(options, places={**options.places, host: control_address(where)})
-        except ValueError as error:
-            raise UsageError(f"--sockets {text}: {error}") from None
-    return options
 
 
 def watch(

@@ -1,4 +1,4 @@
-"""`groupflow reproduce`, `experiment`, `demo`, `bench`, `validate`: all stand in the checkout's `papers` and
+"""`groupflow reproduce`, `experiment`, `demo`, `bench`: all stand in the checkout's `papers` and
 `experiments`, and have their line and their options themselves."""
 
 from argparse import Namespace, RawDescriptionHelpFormatter
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from groupflow.cli.parser import Parser
     from groupflow.study.experiment import Experiment
 
-OWN = ("demo", "bench", "validate")
+OWN = ("demo", "bench")
 """experiments that are commands of their own"""
 _ALWAYS = ("out",)
 """options of every paper and experiment"""
@@ -31,7 +31,6 @@ def reproduce(parser: "Parser") -> None:
 
     parser.add_argument("paper", metavar="PAPER", help="one of the papers below")
     frame.add_model(parser, StudyOptions, (*Experiment.takes, *_ALWAYS))
-    parser.usage = frame.usage(parser)
     parser.set_defaults(run=_reproduce, out=None)
     parser.more = _papers
 
@@ -71,32 +70,16 @@ def experiment(parser: "Parser") -> None:
 def demo(parser: "Parser") -> None:
     """Send a file to a whole group, and to compare, over TCP (root)."""
     found = checkout.load("experiments", "demo")
-    frame.add_model(
-        parser,
-        found.options,
-        [name for name, _, _ in frame.options_of(found.options) if name not in _GENERAL],
-    )
-    parser.usage = frame.usage(parser)
-    parser.set_defaults(run=partial(_run, found, Path("out/demo")))
+    names = [name for name, _, _ in frame.options_of(found.options) if name not in _GENERAL]
+    _add(parser, found, names, Path("out/demo"))
 
 
 def bench(parser: "Parser") -> None:
     """Measure how fast switches, agents and netsim are on this machine."""
-    _add_parts(parser, "bench", "PART")
-
-
-def validate(parser: "Parser") -> None:
-    """Compare netsim's TCP with that of ns-2."""
-    _add_parts(parser, "validate", "SCENARIO")
-
-
-def _add_parts(parser: "Parser", name: str, placeholder: str) -> None:
-    found = checkout.load("experiments", name)
+    found = checkout.load("experiments", "bench")
     ids = ", ".join(id for study in found.studies for id in study.ids)
-    parser.add_argument(
-        "only", nargs="*", metavar=placeholder, help=f"one or several of {ids} (default: all)"
-    )
-    _add(parser, found, _ALWAYS, Path("out") / name)
+    parser.add_argument("only", nargs="*", metavar="PART", help=f"one or several of {ids} (default: all)")
+    _add(parser, found, _ALWAYS, Path("out/bench"))
 
 
 def _add_each(parser: "Parser", folder: checkout.Parent, placeholder: str, out: Path) -> None:
@@ -132,7 +115,6 @@ def listed(found: "Experiment") -> Sequence[str]:
 
 def _add(parser: "Parser", found: "Experiment", names: Collection[str], out: Path) -> None:
     frame.add_model(parser, found.options, names)
-    parser.usage = frame.usage(parser)
     parser.set_defaults(run=partial(_run, found, out), out=None)
 
 

@@ -3,9 +3,8 @@
 import sys
 from typing import Annotated, TypeAlias
 
-from groupflow.cli.common import Common, print_pairs, print_table
+from groupflow.cli.common import Common, Row, answered, call, listed, print_json, print_table
 from groupflow.cli.frame import Given, one_of
-from groupflow.cli.rest import Row, call, listed, print_json
 from groupflow.errors import UsageError
 from groupflow.model.fields import Help
 from groupflow.model.flow import FlowSettings
@@ -79,13 +78,6 @@ def _row(flow: Row) -> Row:
 
 
 def _print_flow(common: Common, flow: Row) -> None:
-    if common.json:
-        print_json(flow)
-        return
-    print_pairs({name: value for name, value in flow.items() if name != "hops"})
-    print()
-    print_table(map(_rounded, flow["hops"]), HOP_COLUMNS)
-
-
-def _rounded(hop: Row) -> Row:
-    return {name: round(value, 4) if isinstance(value, float) else value for name, value in hop.items()}
+    pairs = {name: value for name, value in flow.items() if name != "hops"}
+    hops = [{k: round(v, 4) if isinstance(v, float) else v for k, v in hop.items()} for hop in flow["hops"]]
+    answered(common, flow, pairs, ("", hops, HOP_COLUMNS))

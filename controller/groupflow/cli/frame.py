@@ -17,7 +17,7 @@ from inspect import Parameter, signature
 from pathlib import Path
 from typing import Any, Literal, cast, get_args, get_origin, get_type_hints
 
-from groupflow.errors import Error, Kind, UsageError, reason
+from groupflow.errors import InvalidError, UsageError, reason
 from groupflow.model.fields import Help, Hint, Key, Range, Written, taken_apart
 from groupflow.model.values import Name, Secret
 
@@ -59,9 +59,10 @@ def add_arguments(parser: argparse.ArgumentParser, function: Callable[..., Any],
             _add_option(parser, parameter.name, hint, default)
         else:
             _add_positional(parser, parameter.name, hint, default)
+    parser.usage = _usage(parser)
 
 
-def usage(parser: argparse.ArgumentParser) -> str:
+def _usage(parser: argparse.ArgumentParser) -> str:
     """The usage line: the arguments and the options that must be given."""
     return " ".join((parser.prog, "[options]", *_usage_words(parser)))
 
@@ -80,6 +81,7 @@ def add_model(parser: argparse.ArgumentParser, model: Any, names: Collection[str
     for name, hint, default in options_of(model):
         if name in names:
             _add_option(parser, name, hint, default)
+    parser.usage = _usage(parser)
 
 
 def filled(model: Any, given: Mapping[str, Any]) -> Any:
@@ -160,14 +162,8 @@ def _body(given: Given, values: Mapping[str, Any], others: Mapping[str, Any]) ->
         value = None if name in others else values.get(name)
         if value is not None:
             key = hint.note(Key)
-            cleared = value == NONE and name in given.clearable
-            found[key.name if key else name] = None if cleared else value
+            found[key.name if key else name] = None if value == NONE and name in given.clearable else value
     return found
-
-
-def option_name(name: str, hint: Hint) -> str:
-    renamed = hint.note(Name)
-    return renamed.option if renamed else f"--{name.replace('_', '-')}"
 
 
 def _add_option(parser: Any, name: str, hint: Hint, default: Any, *, clearable: bool = False) -> None:
@@ -179,7 +175,8 @@ def _add_option(parser: Any, name: str, hint: Hint, default: Any, *, clearable: 
             secret.option, dest=name, default=found, metavar="FILE", help=more, action=_TokenFile
         )
         return
-    option = option_name(name, hint)
+    renamed = hint.note(Name)
+    option = renamed.option if renamed else f"--{name.replace('_', '-')}"
     if hint.kind is bool:
         action = argparse.BooleanOptionalAction if default or hint.optional else "store_true"
         parser.add_argument(option, dest=name, default=default, action=action, help=_text(hint, None))
@@ -247,9 +244,10 @@ def _text(hint: Hint, default: Any, otherwise: str | None = None) -> str:
     """The help of an argument, with its default."""
     note: Help | None = hint.note(Help)
     text = note.text if note else ""
-    text += (
-        f" (default: {otherwise})" if otherwise else _shown(hint, default) if "(default" not in text else ""
-    )
+    if otherwise:
+        text += f" (default: {otherwise})"
+    elif "(default" not in text:
+        text += _shown(hint, default)
     return text.replace("%", "%%")
 
 
@@ -297,12 +295,6 @@ def _value(parse: Callable[[str], Any]) -> Callable[[str], Any]:
     return read
 
 
-class TokenError(Error):
-    """A file of a token that cannot be used."""
-
-    default = Kind.INVALID
-
-
 class _TokenFile(argparse.Action):
     """Takes a token from a file: every user can read a command line."""
 
@@ -311,30 +303,24 @@ class _TokenFile(argparse.Action):
 
 
 def token_in(file: Path, option: str = "--token-file") -> str:
-    """Raises TokenError."""
+    """Raises InvalidError."""
     try:
         text = file.read_text(encoding="utf-8").strip()
     except (OSError, ValueError) as error:
-        raise TokenError(f"{option} {file}: {reason(error)}; it takes a file, no token") from None
+        raise InvalidError(f"{option} {file}: {reason(error)}; it takes a file, no token") from None
     if not text:
-        raise TokenError(f"{option} {file}: the file is empty; write the token into it")
+        raise InvalidError(f"{option} {file}: the file is empty; write the token into it")
     if len(text.split()) > 1:
-        raise TokenError(f"{option} {file}: it has several words, so it is no token; name the token's file")
+        raise InvalidError(f"{option} {file}: it has several words, so it is no token; name the token's file")
     return text
-
-
-def at_most_one(**given: Any) -> str | None:
-    """The name of the one option that is given. Raises UsageError where two are."""
-    names = [f"--{name.replace('_', '-')}" for name, value in given.items() if value not in (None, False, ())]
-    if len(names) > 1:
-        raise UsageError(f"{names[0]} and {names[1]} exclude each other; leave one out")
-    return names[0].removeprefix("--").replace("-", "_") if names else None
 
 
 def one_of(**given: Any) -> str:
     """The name of the one option that is given. Raises UsageError where none is, or two are."""
-    name = at_most_one(**given)
-    if name is None:
-        names = " or ".join(f"--{name.replace('_', '-')}" for name in given)
-        raise UsageError(f"{names} is missing; give one of them")
-    return name
+    options = {name: f"--{name.replace('_', '-')}" for name in given}
+    found = [name for name, value in given.items() if value not in (None, False, ())]
+    if not found:
+        raise UsageError(f"{' or '.join(options.values())} is missing; give one of them")
+    if len(found) > 1:
+        raise UsageError(f"{options[found[0]]} and {options[found[1]]} exclude each other; leave one out")
+    return found[0]

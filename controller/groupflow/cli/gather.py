@@ -9,7 +9,6 @@ from signal import SIGTERM
 from ssl import create_default_context
 from typing import TYPE_CHECKING, Annotated
 
-from groupflow import units
 from groupflow.agents.gather.options import GatherSendOptions, ServeOptions
 from groupflow.cli.access import PLAIN, Certificate, Pin, check_pem, needed
 from groupflow.cli.common import Common, check_folder, log_to_stderr, on_stop, shown
@@ -21,7 +20,6 @@ from groupflow.model.fields import Help
 from groupflow.model.values import ListenAddress
 
 if TYPE_CHECKING:
-    from groupflow.agents.events import Event
     from groupflow.agents.gather.service import Director
 
 DEFAULT_API = ("127.0.0.1", ports.GATHER_API)
@@ -55,7 +53,7 @@ def serve(
     named = certificate.given
     beside = clients or Path("gather")
     made = None if plain else (beside.with_suffix(".crt"), beside.with_suffix(".key"))
-    options = replace(options, tls=named or made, clients=None)  # gfagent gets its list on stdin
+    options = replace(options, tls=named or made)
     log_to_stderr(common.level)
     if clients is None:
         asyncio.run(_serve_controlled(options, common))
@@ -119,31 +117,11 @@ async def _serve(director: "Director", options: ServeOptions, common: Common) ->
 
     stop = asyncio.Event()
     on_stop(stop.set)
-    async with GatherService(director, options, on_event=shown(common, "gather", _line)) as service:
+    # A refused tuning is repeated each round: the director logs it once.
+    show = shown(common, "gather", but=("tune_refused",))
+    async with GatherService(director, options, on_event=show) as service:
         await service.ready()
         await service.agent.until(stop)
-
-
-def _line(event: "Event") -> str | None:
-    """A line for each event that is news for a person."""
-    match event.name:
-        case "ready":
-            pin = event.fields.get("tls_pin")
-            known = "not encrypted" if pin is None else f"clients know it by --tls-pin {pin}"
-            return f"listening at {event.text('addr')}:{event.integer('port')}, {known}"
-        case "stream_started":
-            return f"{event.text('client')}: stream {event.text('stream')} from byte {event.integer('from')}"
-        case "stream_ended":
-            return f"{event.text('client')}: {event.text('outcome')}, {event.integer('bytes')} bytes"
-        case "refused":
-            # Of a stream that cannot be written only the client is known, of one too many nobody.
-            who = event.fields.get("peer") or event.fields.get("client") or "a connection"
-            return f"refused {who}: {event.text('text')}"
-        case "complete":
-            took = units.show_seconds(event.number("seconds"))
-            return f"complete, {event.integer('bytes')} bytes in {took}"
-        case _:
-            return None
 
 
 def send(common: Common, *, options: GatherSendOptions, pin: Pin) -> None:
@@ -162,7 +140,7 @@ def send(common: Common, *, options: GatherSendOptions, pin: Pin) -> None:
 async def _send(options: GatherSendOptions, common: Common) -> None:
     from groupflow.agents.agent_process import AgentProcess
 
-    show = shown(common, "gather", lambda event: _line(event) if event.name == "complete" else None)
+    show = shown(common, "gather", but=("started", "stripe_lost"))
     async with AgentProcess(options, on_event=show, inherit_input=options.file is None) as agent:
         on_stop(lambda: agent.signal(SIGTERM))
         await agent.finish()

@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Annotated, TypeAlias
 
 from groupflow import units
-from groupflow.cli.common import Common
+from groupflow.cli.common import Common, Row, answered, call, listed
 from groupflow.cli.frame import Given, token_in
-from groupflow.cli.rest import Row, answered, call, listed
 from groupflow.errors import InvalidError, UsageError
 from groupflow.model.client import Client, GatherSettings
 from groupflow.model.fields import Help

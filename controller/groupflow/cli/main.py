@@ -13,7 +13,7 @@ import warnings
 from argparse import Action, ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Callable, Sequence
 from functools import partial
-from importlib import import_module
+from pkgutil import resolve_name
 from typing import Any, Never
 
 from groupflow.cli import common, frame
@@ -96,10 +96,16 @@ def build_parser() -> Parser:
     nouns = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=Parser, title="commands",
                                    prog="groupflow")  # fmt: skip
     for noun in NOUNS:
-        below = nouns.add_parser(noun.name, help=noun.summary, description=_sentence(noun.summary))
+        sentence = f"{noun.summary[0].upper()}{noun.summary[1:]}."
+        below = nouns.add_parser(noun.name, help=noun.summary, description=sentence)
         below.later = partial(_add_verbs, noun)
     for verb in ALONE:
         _add_verb(nouns, "", verb)
+    words = {verb.name for noun in NOUNS for verb in noun.verbs}
+    parser.elsewhere = {
+        word: [f"{noun.name} {word}" for noun in NOUNS if word in {verb.name for verb in noun.verbs}]
+        for word in words
+    }
     return parser
 
 
@@ -121,34 +127,33 @@ def _add_verb(parsers: Any, noun: str, verb: Verb) -> None:
 
 def _add_arguments(verb: Verb, parser: Parser) -> None:
     function = _function(verb)
-    parser.description = " ".join((function.__doc__ or "").partition("\n\n")[0].split())
+    parser.description = _about(function)
     if verb.name in DYNAMIC:
         function(parser)
         return
     frame.add_arguments(parser, function, Common)
-    parser.usage = frame.usage(parser)
     parser.set_defaults(run=partial(_run, function))
-
-
-def _summary(verb: Verb) -> str:
-    """One line for the help."""
-    if verb.summary:
-        return verb.summary
-    text = " ".join((_function(verb).__doc__ or "").partition("\n\n")[0].split()).rstrip(".")
-    return (text[0].lower() + text[1:]).replace("%", "%%")
-
-
-def _function(verb: Verb) -> Callable[..., Any]:
-    module, _, name = verb.function.partition(":")
-    return getattr(import_module(f"groupflow.cli.{module}"), name)
 
 
 def _run(function: Callable[..., Any], args: Namespace, shared: Common) -> Any:
     return frame.call(function, vars(args), shared)
 
 
-def _sentence(summary: str) -> str:
-    return f"{summary[0].upper()}{summary[1:]}."
+def _summary(verb: Verb) -> str:
+    """One line for the help."""
+    if verb.summary:
+        return verb.summary
+    text = _about(_function(verb))
+    return (text[0].lower() + text[1:]).rstrip(".").replace("%", "%%")
+
+
+def _function(verb: Verb) -> Callable[..., Any]:
+    return resolve_name(f"groupflow.cli.{verb.function}")
+
+
+def _about(function: Callable[..., Any]) -> str:
+    """The first paragraph of a function's docstring."""
+    return " ".join((function.__doc__ or "").partition("\n\n")[0].split())
 
 
 def _everywhere() -> str:

@@ -9,8 +9,17 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, Never, TypeAlias
 
-from groupflow.cli.common import Common, check_folder, check_output, on_stop, print_table
-from groupflow.cli.rest import Row, call, listed, print_json
+from groupflow.cli.common import (
+    Common,
+    Row,
+    call,
+    check_folder,
+    check_output,
+    listed,
+    on_stop,
+    print_json,
+    print_table,
+)
 from groupflow.errors import Error, InvalidError, UsageError
 from groupflow.lab.registry import FOLDER, Claim, Entry, find, running_networks
 from groupflow.model import ports
@@ -70,23 +79,16 @@ def up(
             _enter(claim, listen, controller=controller)
     inherited = json.loads(os.environ.pop(_INSIDE))
     from groupflow.agents.api_token import VARIABLE, forgotten
-    from groupflow.lab.named import NamedOptions, Supervision, named, wait_for_end
+    from groupflow.lab.named import Supervision, named, wait_for_end
 
-    options = NamedOptions(
-        name=named_as,
-        topology=network,
-        file=topology,
-        switch=switch,
-        controller=controller,
-        folder=out,
-        api=inherited["url"],
-        sockets=tuple(inherited["sockets"]),
-        record=record,
-        pcap=pcap,
-    )
     token = inherited["token"] and Path(inherited["token"])
     claim = Claim(named_as, inherited["claim"], Path(inherited["claims"]))
-    with claim, forgotten(token, os.environ.get(VARIABLE, "")), named(options, claim) as running:
+    network_up = named(
+        claim, named_as, network, topology, out,
+        switch=switch, controlled=controller, api=inherited["url"], sockets=inherited["sockets"],
+        record=record, pcap=pcap,
+    )  # fmt: skip
+    with claim, forgotten(token, os.environ.get(VARIABLE, "")), network_up as running:
         print(_started(running), flush=True)
         supervision = Supervision(
             # Written at once, since it may come in the middle of another line's print.
@@ -97,7 +99,7 @@ def up(
             if cli:
                 from groupflow.lab.prompt import Prompt
 
-                Prompt(running, supervision, options.folder)
+                Prompt(running, supervision, out)
             else:
                 wait_for_end()
 
@@ -267,8 +269,9 @@ def execute(
         raise InvalidError(f"no node {node} in {entry.name}; nodes are {known}")
     if os.geteuid() != 0:
         raise Error("root is needed to enter a host; use sudo")
-    command = [*entry.launcher(node), *program]
-    os.execvpe(command[0], command, os.environ | environment(node) | {"PATH": path_with_programs()})
+    path = path_with_programs()
+    command = entry.command(node, program, path)
+    os.execvpe(command[0], command, os.environ | environment(node) | {"PATH": path})
 
 
 def down(common: Common, name: Name = None) -> None:

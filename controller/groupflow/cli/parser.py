@@ -2,7 +2,7 @@
 
 import re
 from argparse import ArgumentParser
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, Never
 
@@ -18,6 +18,9 @@ class Parser(ArgumentParser):
     later: "Callable[[Parser], None] | None" = None
     found: tuple[str, Sequence[str]] = ("", ())
     """placeholder and names of subcommands that stand in the checkout: an unknown one is not found"""
+
+    elsewhere: Mapping[str, Sequence[str]] = {}
+    """by a word that is no subcommand here: the commands that may be meant"""
 
     more: Callable[[], str] | None = None
     """text at the end of the help, made only when help is asked for"""
@@ -56,7 +59,7 @@ class Parser(ArgumentParser):
             message = "--token: others can read a command line; it takes a file, no token: write --token-file"
         if choice := _CHOICE.fullmatch(message):
             known = [each.strip("'") for each in choice[3].split(", ")]  # without quotes from Python 3.12 on
-            near = get_close_matches(choice[2], known, 1)
-            cure = f"did you mean {near[0]}" if near else f"write one of {', '.join(known)}"
+            near = get_close_matches(choice[2], known, 1) or self.elsewhere.get(choice[2])
+            cure = f"did you mean {' or '.join(near)}" if near else f"write one of {', '.join(known)}"
             message = f"{choice[1]} {choice[2]}: unknown; {cure}"
         self.exit(Kind.USAGE.exit_code, f"{self.prog}: {message}; see {self.prog} --help\n")

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from typing import Annotated, Literal, TypeAlias
 
 from groupflow import units
-from groupflow.cli.common import Common, print_pairs, print_table
+from groupflow.cli.common import Common, Row, Rows, answered, call, listed, print_json
 from groupflow.cli.frame import Given
-from groupflow.cli.rest import Row, Rows, answered, call, listed, print_json
 from groupflow.errors import UsageError
 from groupflow.model.fields import Help, Port, Range
 from groupflow.model.session import MemberTargets, SessionSettings, TcpSettings
@@ -52,10 +51,6 @@ def list_all(common: Common) -> None:
 def show(common: Common, session: Session) -> None:
     """Show a session, its members and its trees."""
     found = call(common, "GET", f"/sessions/{session}")
-    if common.json:
-        print_json(found)
-        return
-    print_pairs({key: found[key] for key in (*SESSION_COLUMNS, "created")})
     nodes: Rows = [
         {
             "source": stream["source"],
@@ -67,13 +62,13 @@ def show(common: Common, session: Session) -> None:
         for stream in found["streams"]
         for node in stream["tree"]
     ]
-    for rows, columns in (
-        (map(member_row, found["members"]), MEMBER_COLUMNS[1:]),
-        (nodes, ("source", "switch", "from", "to", "cache")),
-    ):
-        if rows := list(rows):
-            print()
-            print_table(rows, columns)
+    answered(
+        common,
+        found,
+        {key: found[key] for key in (*SESSION_COLUMNS, "created")},
+        ("", list(map(member_row, found["members"])), MEMBER_COLUMNS[1:]),
+        ("", nodes, ("source", "switch", "from", "to", "cache")),
+    )
 
 
 def create(
@@ -144,20 +139,15 @@ def token(
 def stats(common: Common, session: Session) -> None:
     """Show a TCP session's agents, streams and receipts."""
     found = call(common, "GET", f"/sessions/{session}/tcp")
-    if common.json:
-        print_json(found)
-        return
-    print_pairs({"clients connect to": _address(found["settings"])})
-    print()
-    print_table([{**agent, **agent["counters"]} for agent in found["agents"]], AGENT_COLUMNS)
-    for title, rows, columns in (
+    answered(
+        common,
+        found,
+        {"clients connect to": _address(found["settings"])},
+        ("", [{**agent, **agent["counters"]} for agent in found["agents"]], AGENT_COLUMNS),
         ("streams", _streams(found), STREAM_COLUMNS),
-        ("branches", list(_branches(found)), BRANCH_COLUMNS),
+        ("branches", _branches(found), BRANCH_COLUMNS),
         ("receipts", [r for stream in found["streams"] for r in stream["receipts"]], RECEIPT_COLUMNS),
-    ):
-        if rows:
-            print(f"\n{title}")
-            print_table(rows, columns)
+    )
 
 
 def watch(
@@ -251,12 +241,14 @@ def _streams(found: Row) -> Rows:
     ]
 
 
-def _branches(found: Row) -> Iterator[Row]:
+def _branches(found: Row) -> Rows:
     """The branches of the streams that are under way."""
-    for agent in found["agents"]:
-        for stream in agent["counters"].get("streams", []):
-            for branch in stream["branches"]:
-                yield {**branch, "stream": stream["stream"], "switch": agent["switch"], "to": branch["name"]}
+    return [
+        {**branch, "stream": stream["stream"], "switch": agent["switch"], "to": branch["name"]}
+        for agent in found["agents"]
+        for stream in agent["counters"].get("streams", [])
+        for branch in stream["branches"]
+    ]
 
 
 def _news(found: Row, seen: set[tuple[str, int, str]]) -> Iterator[str]:

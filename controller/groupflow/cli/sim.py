@@ -6,14 +6,13 @@ import sys
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from pathlib import Path
 from threading import Event, Lock
 from typing import TYPE_CHECKING, Annotated
 
 from groupflow import needs, units
 from groupflow.cli.common import Common, check_folder, check_output
-from groupflow.cli.trace import Packets
+from groupflow.cli.switch import Packets
 from groupflow.errors import Error, InvalidError, UsageError, kind_of, line_of, reason
 from groupflow.model.fields import Help, Range
 
@@ -59,15 +58,32 @@ def run(
     if record is not None and len(read) > 1:
         raise UsageError("--record takes one scenario; run the others without it")
     workers = min(jobs or os.cpu_count() or 1, len(read))
-    work = _Work(out, record, plots, packets.request if trace else None, switch)
     display = _Lines() if common.json else _Bars(bars=sys.stderr.isatty(), quiet=common.quiet)
     # Before the threads begin: finsy cannot be imported by two of them at once.
-    import groupflow.control.live.recording  # noqa: F401  # pyright: ignore[reportUnusedImport]
+    import finsy  # noqa: F401  # pyright: ignore[reportUnusedImport]
+
+    from groupflow import sim
 
     failures: list[Exception] = []
     stopped = Event()
+    traced = sim.Traced(packets.request, switch) if trace else None
+
+    def progress(state: "Progress") -> None:
+        if stopped.is_set():
+            raise _StoppedError
+        display.progress(state)
+
+    def work(scenario: "Scenario") -> "Results":
+        folder = None if out is None else out / scenario.name
+        results = sim.run(scenario, progress, out=folder, record=record, traced=traced)
+        if plots:
+            from groupflow.study.plots import plot
+
+            plot(results)
+        return results
+
     with display, ThreadPoolExecutor(workers) as pool:
-        futures = {pool.submit(_run_one, each, work, display, stopped): each.name for each in read}
+        futures = {pool.submit(work, each): each.name for each in read}
         try:
             for future in as_completed(futures):
                 _collect(future, futures[future], display, failures)
@@ -79,17 +95,6 @@ def run(
         print(f"groupflow: {line_of(failure)}", file=sys.stderr)
     codes = {error.kind.exit_code if isinstance(error, Error) else 1 for error in failures}
     return min(codes, default=0)
-
-
-@dataclass(frozen=True)
-class _Work:
-    """The part of the options that a run of one scenario needs."""
-
-    out: Path | None
-    record: Path | None
-    plots: bool
-    request: dict[str, object] | None
-    switches: Sequence[str]
 
 
 def _load(paths: Sequence[Path]) -> "list[Scenario]":
@@ -112,24 +117,6 @@ def _load(paths: Sequence[Path]) -> "list[Scenario]":
     if problems:
         raise InvalidError("; ".join(problems))
     return list(scenarios.values())
-
-
-def _run_one(scenario: "Scenario", work: _Work, display: "_Lines | _Bars", stopped: Event) -> "Results":
-    from groupflow import sim
-
-    def progress(state: "Progress") -> None:
-        if stopped.is_set():
-            raise _StoppedError
-        display.progress(state)
-
-    out = None if work.out is None else work.out / scenario.name
-    traced = sim.Traced(work.request, work.switches) if work.request else None
-    results = sim.run(scenario, progress, out=out, record=work.record, traced=traced)
-    if work.plots:
-        from groupflow.study.plots import plot
-
-        plot(results)
-    return results
 
 
 def _collect(

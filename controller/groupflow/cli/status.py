@@ -5,9 +5,8 @@ from typing import Any
 
 from groupflow import units
 from groupflow.cli import agents
-from groupflow.cli.common import Common, print_table
+from groupflow.cli.common import Common, Rows, call, print_json, print_table
 from groupflow.cli.gather_clients import client_row
-from groupflow.cli.rest import Rows, call, print_json
 from groupflow.cli.session import WANTED, member_row
 
 MOST_ROWS = 8

@@ -47,10 +47,10 @@ NOUNS = (
         Verb("list", "switch:list_all", "", API),
         Verb("show", "switch:show", "s1 --table streams", API),
         Verb("counters", "switch:counters", "s1 drops", API),
-        Verb("trace", "trace:trace",
+        Verb("trace", "switch:trace",
              "s1 --dropped\n"
              "s2 --match ipv4.dst=10.0.2.1 --next 3 --json", ("json", "net")),
-        Verb("bmv2-agent", "bmv2_agent:run", "s1 --thrift 127.0.0.1:9091 --iface s1-tick", ("net", "api")),
+        Verb("bmv2-agent", "switch:bmv2_agent", "s1 --thrift 127.0.0.1:9091 --iface s1-tick", ("net", "api")),
     )),
     Noun("p4", "P4 programs of your own", (
         Verb("check", "p4:check", "prog.p4"),
@@ -85,7 +85,7 @@ NOUNS = (
     Noun("agent", "cache and split agents, hubs, rims and dispatchers", (
         Verb("list", "agents:list_all", "", API),
         Verb("set", "agents:change", "rim h3 --bytes 64MiB", API),
-        Verb("place", "placement:place",
+        Verb("place", "agents:place",
              "--topology fig5 --sender ma1 --member mb1 --member mc1 --agents 2", API),
     )),
     Noun("gather", "a server that gathers the streams of many clients, and tunes them", (
@@ -136,8 +136,8 @@ ALONE = (
          summary="send a file to a whole group, and to compare, over TCP (root)"),
     Verb("bench", "experiments:bench", "split tree",
          summary="measure how fast switches, agents and netsim are on this machine"),
-    Verb("validate", "experiments:validate", "line4-tahoe line4-reno",
-         summary="compare netsim's TCP with that of ns-2"),
+    Verb("fit", "fit:fit", "out/ --svg stages.svg",
+         summary="show how a P4 program for Tofino fits its chip, from its compiler's logs"),
     Verb("schema", "completion:show_schema", "topology > topology.schema.json", (),
          summary="print the JSON schema of a YAML file, with which editors check and complete it"),
     Verb("completion", "completion:show", "bash", (),

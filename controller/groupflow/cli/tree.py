@@ -18,8 +18,14 @@ from groupflow.cli.transfer import check_file, report_lost, run_transfer
 from groupflow.errors import UsageError
 from groupflow.model.fields import FiniteRate, Help, Range
 from groupflow.model.values import TOKEN_RULE, Secret, SessionId, is_token
-from groupflow.tree.members import Parallel, SkipOptions, TreeOptions, TreeRecvOptions, TreeSendOptions
-from groupflow.tree.options import DispatchOptions
+from groupflow.tree.options import (
+    DispatchOptions,
+    Parallel,
+    SkipOptions,
+    TreeOptions,
+    TreeRecvOptions,
+    TreeSendOptions,
+)
 
 Host = TypeVar("Host", TreeOptions, TreeSendOptions, TreeRecvOptions)
 Token: TypeAlias = Annotated[str, Help("file with the tree's token"), Secret()]
@@ -181,18 +187,12 @@ def show(
     pin: Pin,
 ) -> None:
     """Show the hosts of a tree, each below its parent."""
-    known = pin.given
-    _check_token(token)
-    tree = asyncio.run(_ask(to, known, token))
-    print(json.dumps(tree) if common.json else "\n".join(lines(tree)))
-
-
-async def _ask(to: str, tls_pin: str | None, token: str) -> dict[str, Any]:
-    """A snapshot of the tree, asked of the dispatchers. Raises TreeError."""
     from groupflow.tree.questions import ask
 
-    answer = await ask(to, tls_pin, token)
-    return answer["tree"]
+    known = pin.given
+    _check_token(token)
+    tree = asyncio.run(ask(to, known, token))
+    print(json.dumps(tree) if common.json else "\n".join(lines(tree)))
 
 
 def lines(tree: dict[str, Any]) -> list[str]:
@@ -234,8 +234,8 @@ def _row(host: dict[str, Any], source: str) -> str:
     if host["is_head"]:
         notes.append("head")
     notes.append(f"serves {host['children']} of {host['capacity']}")
-    if host["slow_reports"]:
-        notes.append(f"slow {host['slow_reports']} times, last {host['slow_seconds_ago']:.0f} s ago")
+    if host["is_slow"]:
+        notes.append("slow")
     return f"{host['host']}  {host['address']}  {', '.join(notes)}"
 
 

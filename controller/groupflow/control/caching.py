@@ -6,13 +6,13 @@ from typing import Any, NamedTuple, TypeAlias
 
 from pydantic import TypeAdapter
 
+from groupflow._native import Delegated
 from groupflow.control.sessions.model import Codec, Session
 from groupflow.control.sessions.numbers import Stream
 from groupflow.control.sessions.post import Post
 from groupflow.control.sessions.replication import Neighbour, Node, lowest_branch_rate
 from groupflow.model.session import Mode, Policy
 from groupflow.model.topology import Topology
-from groupflow.p4rt.messages import Delegated
 
 FIRST_AGENT_ID = 0xF000
 """An agent's member id is this plus its switch's device id; members of sessions have lower ones."""

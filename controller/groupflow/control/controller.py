@@ -13,18 +13,18 @@ from groupflow.control.events import Events
 from groupflow.control.gather.gathering import Gathering
 from groupflow.control.gather.policies import POLICIES, Policies
 from groupflow.control.gather.sharing import Sharing
-from groupflow.control.sessions.admission import new_secret
+from groupflow.control.sessions.admission import Options, new_secret
 from groupflow.control.sessions.fabric import Fabric
 from groupflow.control.sessions.manager import SessionManager
 from groupflow.control.sessions.packet_in import ControlPlane
 from groupflow.control.sessions.post import Post
-from groupflow.control.sessions.requests import Options
 from groupflow.control.sessions.watchdog import Watchdog
 from groupflow.control.shared import Shared
-from groupflow.control.split.service import SplitOptions, Splitting
+from groupflow.control.split.service import Splitting
+from groupflow.data import RUN_FOLDER
 from groupflow.model.topology import Switch, Topology
 from groupflow.p4rt.connection import Connection, connect, election_id, sequence_of
-from groupflow.p4rt.device import Device, State
+from groupflow.p4rt.device import Device
 from groupflow.p4rt.program import Program
 from groupflow.store.interface import MemoryStore, Store, StoreError, Transaction
 from groupflow.store.sqlite import SqliteStore
@@ -47,13 +47,14 @@ class Controller:
         election_id: int,
         options: Options,
         *,
-        split: SplitOptions | None = None,
+        sockets: Path = RUN_FOLDER,
         policies: Policies = POLICIES,
         connector: Connector | None = None,
         take_over: bool = False,
         clock: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
     ) -> None:
+        """`take_over`: it takes switches from other controllers."""
         self.topology = topology
         self.program = program
         self.events = Events()
@@ -73,7 +74,7 @@ class Controller:
         self.gathering = Gathering(store, self.events, policies, clock=clock)
         self.sharing = Sharing(shared, self.manager, self.gathering)
         self.agents = Agents(shared)
-        self.splitting = Splitting(shared, self.manager, split or SplitOptions())
+        self.splitting = Splitting(shared, self.manager, sockets)
         self.control = ControlPlane(shared, self.manager, self.watchdog)
 
     @staticmethod
@@ -83,7 +84,7 @@ class Controller:
         store: Store,
         options: Options,
         *,
-        split: SplitOptions | None = None,
+        sockets: Path = RUN_FOLDER,
         policies: Policies = POLICIES,
         connector: Connector | None = None,
         api: tuple[str, int] | None = None,
@@ -92,7 +93,7 @@ class Controller:
         wall: Callable[[], float] = time.time,
     ) -> "Controller":
         """A controller that carries on where the previous controller of this store ended. Others know it by
-        its `api`; `take_over`: it takes switches from them.
+        its `api`; `take_over`: it takes switches from them. `sockets`: folder of the split agents' sockets.
 
         Raises StoreError, InvalidError.
         """
@@ -100,7 +101,8 @@ class Controller:
         own_id = election_id(sequence, api, os.getpid())
         controller = Controller(
             topology, program, store, secret, own_id, options,
-            split=split, policies=policies, connector=connector, take_over=take_over, clock=clock, wall=wall,
+            sockets=sockets, policies=policies, connector=connector, take_over=take_over, clock=clock,
+            wall=wall,
         )  # fmt: skip
         await controller.agents.restore()
         await controller.watchdog.restore()
@@ -126,8 +128,8 @@ class Controller:
         return Device(
             switch.name,
             lambda: self._connector(switch, self._election_id),
-            on_packet=self._on_packet,
-            on_state=self._on_state,
+            on_packet=lambda name, port, frame: self.control.handle(name, port, frame),
+            on_state=lambda name, state: self.watchdog.switch_changed(name, state),
             on_probe=lambda frame: self.diffusion.prober.back(frame),
         )
 
@@ -141,12 +143,6 @@ class Controller:
             sequence = sequence_of(self._election_id)
             await self._store.commit(Transaction({_ELECTION: str(sequence)}))
         return connection
-
-    def _on_packet(self, switch: str, port: int, frame: bytes) -> None:
-        self.control.handle(switch, port, frame)
-
-    def _on_state(self, switch: str, state: State) -> None:
-        self.watchdog.switch_changed(switch, state)
 
 
 async def open_store(path: Path | None) -> Store:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from groupflow.control.caching import Caching
 from groupflow.control.events import Events
+from groupflow.control.sessions.admission import Options
 from groupflow.control.sessions.fabric import Fabric
 from groupflow.control.sessions.post import Post
-from groupflow.control.sessions.requests import Options
 from groupflow.store.interface import Store
 
 

@@ -131,11 +131,6 @@ GIVEN = BeforeValidator(_given)
 """refuses a key without a value, of a field that is None where the key is missing"""
 
 
-def default(written: object, **more: Any) -> Any:
-    """A field with a default, written as a file would have it."""
-    return Field(written, validate_default=True, **more)
-
-
 def some(example: str) -> Any:
     """A field with one entry or more."""
     return Field(min_length=1, description=f"at least one, as in `{example}`")

@@ -12,7 +12,6 @@ from groupflow.agents import api_token
 from groupflow.api import Client
 from groupflow.errors import Error
 from groupflow.files import variants
-from groupflow.lab import bmv2
 from groupflow.lab.links import TOPOLOGY
 from groupflow.lab.network import Network
 from groupflow.processes import GROUPFLOW, Daemon
@@ -120,15 +119,3 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
-
-
-def start_rate_agents(network: Network, controller: ControllerProcess, logs: Path) -> None:
-    """Starts a rate agent beside every BMv2 switch. Raises DaemonError."""
-    for switch in network.topology.switches.values():
-        words = ["switch", "bmv2-agent", switch.name, "--thrift", f"127.0.0.1:{bmv2.thrift_port(switch)}"]
-        words += ["--iface", bmv2.tick_interfaces(switch)[1], "--api", controller.url]
-        daemon = Daemon(
-            f"rate agent of {switch.name}", [*GROUPFLOW, *words], logs / f"agent-{switch.name}.log"
-        )
-        network.start_daemon(daemon)
-        daemon.wait_ready(lambda daemon=daemon: "ready" in daemon.output())

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, cast
 
 from groupflow import units
-from groupflow.control.live.sockets import carries
+from groupflow.control.live.sockets import carriers
 from groupflow.data import RUN_FOLDER
 from groupflow.errors import Error, InvalidError
 from groupflow.files.topology import load
@@ -129,8 +129,13 @@ class Links:
     def rows(self) -> list[Row]:
         """Each link as it is now. What is not known is None."""
         stats = {} if self.kind == "bmv2" else self._stats()
+        ends = [end for link in self.topology.links for end in (link.a, link.b)]
+        carrying = carriers({end.interface for end in ends if end.node in self.topology.switches}, self.root)
         with self._changes() as changes:
-            return [self._row(link, stats, changes.get(link.a.interface, {})) for link in self.topology.links]
+            return [
+                self._row(link, stats, carrying, changes.get(link.a.interface, {}))
+                for link in self.topology.links
+            ]
 
     def _tell(self, link: Link, end: End, change: str) -> bool:
         """Tells the switch at an end of a change; False: it does not run. Between two switches, each
@@ -168,7 +173,13 @@ class Links:
                 found[name] = {port["port"]: port for port in cast(list[dict[str, Any]], stats["ports"])}
         return found
 
-    def _row(self, link: Link, stats: Mapping[str, Mapping[int, Any]], kept: Mapping[str, str]) -> Row:
+    def _row(
+        self,
+        link: Link,
+        stats: Mapping[str, Mapping[int, Any]],
+        carrying: Mapping[str | None, bool],
+        kept: Mapping[str, str],
+    ) -> Row:
         ends = [end for end in (link.a, link.b) if end.node in self.topology.switches]
         here = [stats.get(end.node, {}).get(end.port) for end in ends]
         if self.kind == "bmv2":
@@ -178,7 +189,7 @@ class Links:
             is_up = None if None in here else all(port["up"] for port in here if port)
             sides = [port["out"]["link"] for port in here if port]
             sides += [port["in"]["link"] for port in here if port and len(ends) == 1]
-        if is_up and not all(carries(end.interface, self.root) for end in ends):
+        if is_up and not all(carrying[end.interface] for end in ends):
             is_up = False
         return {
             "link": link.name,

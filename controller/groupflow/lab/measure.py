@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TypeAlias, cast
 
 from groupflow.errors import InvalidError
-from groupflow.lab.gfswitch import GfSwitch
 from groupflow.lab.network import Network
+from groupflow.lab.switches import GfSwitch
 from groupflow.model.topology import End, Topology
 
 Direction: TypeAlias = tuple[str, str]
@@ -185,11 +185,9 @@ class CpuTimes:
 
 
 def _port(stats: Mapping[str, Mapping[int, PortBytes]], end: End) -> PortBytes:
-    return stats[end.node][end.port] if end.node in stats else _kernel(end)
-
-
-def _kernel(end: End) -> PortBytes:
-    """The kernel's counters of a switch's interface, for switches that have none of their own."""
+    """The counters of a switch's port; for switches that have none of their own, the kernel's."""
+    if end.node in stats:
+        return stats[end.node][end.port]
     found = interfaces().get(end.interface)
     if found is None:
         raise InvalidError(f"/proc/net/dev: no interface {end.interface}")

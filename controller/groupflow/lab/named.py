@@ -7,7 +7,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -41,26 +41,6 @@ _RESTARTS = 5
 """of a controller that ends by itself: one that cannot run is not started for ever"""
 
 
-@dataclass(frozen=True, kw_only=True)
-class NamedOptions:
-    name: str
-    topology: Topology
-    file: str
-    """the topology as it was asked for"""
-    switch: SwitchKind = "gfswitch"
-    controller: bool = True
-    folder: Path
-    """logs and received files"""
-    api: str | None = None
-    """URL at which the controller is reached from outside"""
-    sockets: tuple[int, ...] = ()
-    """descriptors of listening sockets of that URL"""
-    record: Path | None = None
-    """file of a recording of the page"""
-    pcap: Path | None = None
-    """the folder for captured frames; None: one in `folder`"""
-
-
 @dataclass(frozen=True)
 class Running:
     network: Network
@@ -68,8 +48,8 @@ class Running:
     entry: Entry
     claims: tuple[Claim, ...] = ()
     """the network's name, outside and within its namespaces"""
-    entries: dict[str, own_program.Work] = field(default_factory=dict)
-    """of switches with programs of one's own: what they hold when they are started again"""
+    entries: Mapping[str, own_program.Work] = field(default_factory=dict[str, own_program.Work])
+    """the entries of files, of switches with programs of one's own"""
 
     def publish(self) -> None:
         """Makes the network known to other processes, with its hosts' processes as they are."""
@@ -78,91 +58,86 @@ class Running:
         outside.tell(entry)
         within.tell(replace(entry, api=self.controller and self.controller.url))
 
-    def stop_switch(self, name: str) -> str:
-        """Ends a switch, and keeps what a program of one's own holds. What was done, for people."""
-        switch = self.network.switches[name]
-        work = own_program.held(switch.spec, self.entries.get(name)) if self.controller is None else None
-        if work is not None:
-            self.entries[name] = work
-        switch.stop()
-        return f"{name}: stopped{self._kept(name, 'are kept for its start')}"
-
     def start_switch(self, name: str) -> str:
-        """Starts a switch that was stopped or died. What was done, for people. Raises Error."""
+        """Starts a switch that was stopped or died, and writes the entries of its file. What was done, for
+        people. Raises Error."""
         self.network.restart(name)
-        if name in self.entries:
-            own_program.write([self.entries[name]])
-        return f"{name}: started{self._kept(name, 'are written again')}"
-
-    def _kept(self, name: str, what: str) -> str:
         if self.controller is not None:
-            return "; the controller has its entries"
-        if name in self.entries:
-            return f"; {len(self.entries[name].updates)} entries {what}"
-        return "; its tables are empty" if self.network.switches[name].spec.program else ""
+            return f"{name}: started; the controller has its entries"
+        work = [self.entries[name]] if name in self.entries else []
+        own_program.write(work)
+        own_program.carry_out_commands([self.network.switches[name].spec])
+        return f"{name}: started" + (f"; {len(work[0].updates)} entries are written again" if work else "")
 
 
 @contextmanager
-def named(options: NamedOptions, claim: Claim) -> Generator[Running]:
+def named(
+    claim: Claim,
+    name: str,
+    topology: Topology,
+    file: str,
+    folder: Path,
+    *,
+    switch: SwitchKind,
+    controlled: bool,
+    api: str | None,
+    sockets: Sequence[int],
+    record: Path | None,
+    pcap: Path | None,
+) -> Generator[Running]:
     """The network with all its processes, until the end of the block, or until SIGTERM or SIGHUP raise
     SystemExit in it. Call from the main thread.
 
-    Raises Error.
+    `file` is the topology as it was asked for, `folder` for logs and received files. `sockets` are
+    descriptors of listening sockets of `api`, at which the controller is reached from outside. Raises Error.
     """
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _leave)
-    try:
-        with _built(options, claim) as up:
-            yield up
-    finally:
-        namespace = Path("/proc/self/ns/net").stat().st_ino
-        for pid in processes_in(namespace):  # programs that were started beside the switches
-            if pid != os.getpid():
-                with suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
+    started = time.time() - 1  # clocks of file systems are coarse
+    with ExitStack() as stack:
+        stack.callback(_end_programs)
+        for made in (folder, pcap or folder):
+            stack.callback(hand_over, made, started)
+        make_folder(folder)
+        (folder / "store.sqlite").unlink(missing_ok=True)  # the sessions of a network that is gone
+        topology, entries = own_program.prepare(topology, folder / "p4")
+        controlled = controlled and _is_ours(topology)
+        _name_hosts(topology)
+        network = stack.enter_context(running(topology, folder, switch, pcap))
+        own_program.write(entries)
+        own_program.carry_out_commands(topology.switches.values())
+        (folder / TOPOLOGY).write_text(variants.render(topology), encoding="utf-8")
+        controller = None
+        if controlled:
+            process = ControllerProcess(network, folder, ports.API, sockets=sockets, record=record)
+            controller = process.start()
+            _start_agents(network, folder)
+        network.start_programs(folder)
+        entry = Entry(
+            name=name,
+            topology=file,
+            switch=switch,
+            pid=os.getpid(),
+            hosts=_pids(network),
+            addresses={name: f"{host.ip}/{host.prefix}" for name, host in topology.hosts.items()},
+            switches=tuple(network.switches),
+            api=api if controlled else None,
+            folder=str(folder.resolve()),
+        )
+        claims = (claim, stack.enter_context(Claim(name)))
+        up = Running(network, controller, entry, claims, {work.switch.name: work for work in entries})
+        up.publish()
+        hand_over(folder, started)
+        stack.enter_context(scheduled(network))
+        yield up
 
 
-@contextmanager
-def _built(options: NamedOptions, claim: Claim) -> Generator[Running]:
-    folder, started = options.folder, time.time() - 1  # clocks of file systems are coarse
-    make_folder(folder)
-    (folder / "store.sqlite").unlink(missing_ok=True)  # the sessions of a network that is gone
-    topology, entries = own_program.prepare(options.topology, folder / "p4")
-    controlled = options.controller and _is_ours(topology)
-    _name_hosts(topology)
-    try:
-        with running(topology, folder, options.switch, options.pcap) as network, ExitStack() as stack:
-            own_program.write(entries)
-            own_program.carry_out_commands(topology)
-            (folder / TOPOLOGY).write_text(variants.render(network.topology), encoding="utf-8")
-            controller = None
-            if controlled:
-                controller = ControllerProcess(
-                    network, folder, ports.API, sockets=options.sockets, record=options.record
-                ).start()
-                _start_agents(network, folder)
-            network.start_programs(folder)
-            entry = Entry(
-                name=options.name,
-                topology=options.file,
-                switch=options.switch,
-                pid=os.getpid(),
-                hosts=_pids(network),
-                addresses={name: f"{host.ip}/{host.prefix}" for name, host in network.topology.hosts.items()},
-                switches=tuple(network.switches),
-                api=options.api if controlled else None,
-                folder=str(folder.resolve()),
-            )
-            claims = (claim, stack.enter_context(Claim(options.name)))
-            up = Running(network, controller, entry, claims, {work.switch.name: work for work in entries})
-            up.publish()
-            hand_over(folder, started)
-            stack.enter_context(scheduled(network))
-            yield up
-    finally:
-        for made in (folder, options.pcap):
-            if made is not None:
-                hand_over(made, started)
+def _end_programs() -> None:
+    """Ends the programs that were started beside the switches."""
+    for pid in processes_in(Path("/proc/self/ns/net").stat().st_ino):
+        if pid != os.getpid():
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
 
 def _name_hosts(topology: Topology) -> None:

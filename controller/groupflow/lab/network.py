@@ -17,14 +17,11 @@ from groupflow import needs, units
 from groupflow.data import DISSECTOR, RUN_FOLDER
 from groupflow.errors import Error
 from groupflow.lab import kernel_link
-from groupflow.lab.bmv2 import Bmv2Switch, tick_interfaces
-from groupflow.lab.gfswitch import GfSwitch
 from groupflow.lab.host import GroupHost, LastingShell
-from groupflow.lab.leftovers import Reservation, delete_interfaces
 from groupflow.lab.links import RECORD, Links
 from groupflow.lab.mininet import Link, Mininet
-from groupflow.lab.p4switch import P4Switch
-from groupflow.lab.registry import SwitchKind
+from groupflow.lab.registry import Reservation, SwitchKind, delete_interfaces
+from groupflow.lab.switches import Bmv2Switch, GfSwitch, P4Switch, tick_interfaces
 from groupflow.model.topology import Topology
 from groupflow.processes import GROUPFLOW, Daemon, DaemonError
 
@@ -45,9 +42,7 @@ KINDS: dict[str, type[P4Switch]] = {"gfswitch": GfSwitch, "bmv2": Bmv2Switch}
 class Network:
     """A running network. Made by `running`."""
 
-    def __init__(
-        self, topology: Topology, mininet: Any, reservation: Reservation, kind: SwitchKind, folder: Path
-    ) -> None:
+    def __init__(self, topology: Topology, mininet: Any, kind: SwitchKind, folder: Path) -> None:
         """Logs and the record of its links go to `folder`."""
         self.topology = topology
         self.mininet = mininet
@@ -55,7 +50,6 @@ class Network:
         self.hosts: dict[str, GroupHost] = {}
         self.switches: dict[str, P4Switch] = {}
         self.daemons: list[Daemon] = []
-        self._reservation = reservation
         self.kind: SwitchKind = kind
         (record := folder / RECORD).unlink(missing_ok=True)
         self.links = Links(
@@ -77,7 +71,6 @@ class Network:
         """Starts a process in the root namespace that ends with this network, such as the controller."""
         self.daemons.append(daemon)
         daemon.start()
-        self._reservation.add_process(daemon.pid)
         return daemon
 
     @property
@@ -97,7 +90,6 @@ class Network:
     def restart(self, name: str) -> None:
         """Starts a switch again that was stopped or killed, with its links as they are now."""
         self.switches[name].launch()
-        self._reservation.add_process(self.switches[name].daemon.pid)
         self.links.restore(name)
 
     def change_link(self, one: str, other: str, change: str) -> None:
@@ -120,7 +112,6 @@ class Network:
             host.set_up()
         for switch in self.switches.values():
             switch.start()
-            self._reservation.add_process(switch.daemon.pid)
         for link in self.topology.links:
             if self.kind == "bmv2" and link.spec.loss and kernel_link.is_offered():
                 self.links.change(link, f"loss={units.format_loss(link.spec.loss)}")
@@ -175,9 +166,9 @@ def running(
     if topology.pcap:
         make_folder(captures)
         shutil.copyfile(DISSECTOR, captures / DISSECTOR.name)
-    with Reservation(interfaces(topology, kind)) as reservation:
+    with Reservation(interfaces(topology, kind)):
         mininet = Mininet(controller=None, build=False)
-        network = Network(topology, mininet, reservation, kind, folder)
+        network = Network(topology, mininet, kind, folder)
         try:
             network.build(folder, KINDS[kind], captures)
             log.info("network started name=%s switch=%s", topology.name, kind)

@@ -8,8 +8,7 @@ import asyncio
 import re
 import subprocess
 import sys
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -56,7 +55,7 @@ def check_program(path: Path, option: str) -> None:
 def prepare(topology: Topology, folder: Path) -> tuple[Topology, list[Work]]:
     """The topology with what the compiler made of each program, in `folder`, and the entries to write.
 
-    Raises TopologyError.
+    Raises InvalidError.
     """
     switches = dict(topology.switches)
     work: list[Work] = []
@@ -79,20 +78,8 @@ def _work(switch: Switch, p4info: Path, blob: Path, entries: Path) -> Work:
     from groupflow.p4rt.program import Program
     from groupflow.p4rt.runtime_file import load_entries
 
-    with _refusing():
-        program = Program.of(p4info, blob)
-        return Work(switch, program, load_entries(entries, program))
-
-
-@contextmanager
-def _refusing() -> Generator[None]:
-    """Turns a ProgramError of the block into a TopologyError."""
-    from groupflow.p4rt.program import ProgramError
-
-    try:
-        yield
-    except ProgramError as error:
-        raise TopologyError(str(error)) from None
+    program = Program.of(p4info, blob)
+    return Work(switch, program, load_entries(entries, program))
 
 
 def is_groupflows(switches: Mapping[str, Switch]) -> bool:
@@ -108,25 +95,6 @@ def is_groupflows(switches: Mapping[str, Switch]) -> bool:
     except ProgramError:
         return False
     return True
-
-
-def held(switch: Switch, first: Work | None) -> Work | None:
-    """The entries of a running switch, to be written when it runs again, with the registers that were written
-    at `first`; None: the entries cannot be known. Raises TopologyError."""
-    if switch.program is None or switch.p4info is None:
-        return None
-    from groupflow.p4rt.connection import ConnectionFailedError
-    from groupflow.p4rt.program import Program
-    from groupflow.p4rt.runtime_file import read_entries
-
-    with _refusing():
-        program = Program.of(switch.p4info, switch.program)
-    try:
-        updates = asyncio.run(read_entries(switch.grpc, switch.device_id, program))
-    except ConnectionFailedError:
-        return None
-    registers = [each for each in first.updates if each.entity.HasField("register_entry")] if first else []
-    return Work(switch, program, [*updates, *registers])
 
 
 def write(work: Sequence[Work]) -> None:
@@ -147,9 +115,9 @@ def write(work: Sequence[Work]) -> None:
     asyncio.run(write_all())
 
 
-def carry_out_commands(topology: Topology) -> None:
+def carry_out_commands(switches: Iterable[Switch]) -> None:
     """Gives the command files of running switches to gfswitch-cli. Raises TopologyError."""
-    for switch in topology.switches.values():
+    for switch in switches:
         if switch.entries is None or not _has_commands(switch.entries):
             continue
         command = [sys.executable, "-m", "groupflow.bmv2.main", "--grpc", switch.grpc, "--device-id"]
@@ -177,8 +145,7 @@ def _compiled(path: Path, folder: Path) -> Path:
     if path.suffix != ".p4":
         from groupflow.p4rt.program import check_json
 
-        with _refusing():
-            check_json(path)
+        check_json(path)
         return path
     try:
         return compiled_files(path, folder)[0]
@@ -195,7 +162,6 @@ def p4info_of(switch: Switch, blob: Path) -> Path | None:
         return found
     from groupflow.p4rt.runtime_file import named_p4info
 
-    with _refusing():
-        named = named_p4info(switch.entries)
+    named = named_p4info(switch.entries)
     places = (switch.entries.parent, Path(), *switch.entries.parents)
     return next((place / named for place in places if named and (place / named).is_file()), None)

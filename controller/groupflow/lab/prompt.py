@@ -86,7 +86,9 @@ class Prompt(Console):
             )
         if (command == "start") is switch.daemon.alive:
             raise InvalidError(f"{name} {'runs' if switch.daemon.alive else 'does not run'} already")
-        print(self._up.stop_switch(name) if command == "stop" else self._up.start_switch(name))
+        if command == "stop":
+            switch.stop()
+        print(f"{name}: stopped" if command == "stop" else self._up.start_switch(name))
 
     def do_dpctl(self, line: str) -> None:
         """dpctl COMMAND: run one of gfswitch's commands at each switch: stats, link, queue, port, depose"""

@@ -4,42 +4,32 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from groupflow.agents.agent_process import find_program
-from groupflow.control.sessions.requests import DEFAULT_PREFIX
 from groupflow.data import RUN_FOLDER
 from groupflow.files import variants
 from groupflow.lab.network import Network
+from groupflow.model.session import DEFAULT_PREFIX
 from groupflow.processes import Daemon
 
 
-class SplitAgentProcess(Daemon):
-    """One agent, which may be killed and started again."""
-
-    def __init__(self, network: Network, host: str, folder: Path) -> None:
-        """The log goes to `folder`."""
-        self.host = host
-        here = network.hosts[host]
-        command = [*here.launcher(), str(find_program("gfagent")), "split", "--json", "--name", host]
-        command += ["--addr", str(here.spec.ip), "--control", str(RUN_FOLDER / f"{host}.split.sock")]
-        super().__init__(f"{host} (gfagent split)", command, folder / f"{host}-split.log")
-
-    def wait_until_ready(self) -> None:
-        """Returns when the agent listens. Raises DaemonError."""
-        self.wait_ready(lambda: '"event":"ready"' in self.output())
-
-
-def start(
-    network: Network, folder: Path, *, hosts: Iterable[str] | None = None
-) -> dict[str, SplitAgentProcess]:
+def start(network: Network, folder: Path, *, hosts: Iterable[str] | None = None) -> dict[str, Daemon]:
     """Starts agents in the hosts of all cache agents, or in `hosts`, until the network ends. By host.
 
-    Raises DaemonError, ProgramNotFoundError.
+    Logs go to `folder`. Raises DaemonError, MissingError.
     """
-    found: dict[str, SplitAgentProcess] = {}
-    for host in sorted(variants.agents(network.topology) if hosts is None else hosts):
+    found: dict[str, Daemon] = {}
+    for name in sorted(variants.agents(network.topology) if hosts is None else hosts):
+        host = network.hosts[name]
         # The session's address is an address of this host: packets need not be changed.
-        network.hosts[host].run_script(f"ip route replace local {DEFAULT_PREFIX} dev lo")
-        found[host] = SplitAgentProcess(network, host, folder)
-        network.start_daemon(found[host])
+        host.run_script(f"ip route replace local {DEFAULT_PREFIX} dev lo")
+        command = [*host.launcher(), str(find_program("gfagent")), "split", "--json", "--name", name]
+        command += ["--addr", str(host.spec.ip), "--control", str(RUN_FOLDER / f"{name}.split.sock")]
+        agent = Daemon(f"{name} (gfagent split)", command, folder / f"{name}-split.log")
+        found[name] = network.start_daemon(agent)
     for agent in found.values():
-        agent.wait_until_ready()
+        wait_ready(agent)
     return found
+
+
+def wait_ready(agent: Daemon) -> None:
+    """Returns when an agent listens. Raises DaemonError."""
+    agent.wait_ready(lambda: '"event":"ready"' in agent.output())

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import time
+from asyncio.subprocess import PIPE
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -112,9 +113,8 @@ class Transfer:
     def _receiver(self, name: str, nowhere: int) -> AgentProcess:
         session, output = self._session, self._outputs[name]
         options = RecvOptions(session=session.id, token=session.token, name=name, output=output)
-        launcher, descriptor = self._network.hosts[name].launcher(), nowhere if output is None else None
-        take = self.tracks[name].take
-        return AgentProcess(options, launcher=launcher, on_event=take, output_to=descriptor)
+        launcher, take = self._network.hosts[name].launcher(), self.tracks[name].take
+        return AgentProcess(options, launcher=launcher, on_event=take, output_to=PIPE if output else nowhere)
 
     def _hear(self, event: Event) -> None:
         if event.name == "started":

@@ -17,7 +17,7 @@ from groupflow.errors import Error
 from groupflow.lab.network import Network
 from groupflow.model import ports
 from groupflow.processes import GROUPFLOW, program
-from groupflow.tree.members import TreeRecvOptions
+from groupflow.tree.options import TreeRecvOptions
 
 PORT = ports.TREE
 """port of the dispatchers"""

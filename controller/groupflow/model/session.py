@@ -1,6 +1,7 @@
 """Sessions as users describe them: settings of a session, of its TCP streams, and a receiver's targets."""
 
 from dataclasses import dataclass
+from ipaddress import IPv4Network
 from typing import Annotated, Literal, TypeAlias
 
 from groupflow.model.fields import FINITE_RATE, SIZE, Help, Key, Length, Port, Range, matching
@@ -18,6 +19,8 @@ PolicyOption: TypeAlias = Annotated[
 Replies: TypeAlias = Literal["leader", "merge", "drop"]
 """Bytes that listeners send back: the sender gets one listener's, all listeners', or none."""
 
+DEFAULT_PREFIX = IPv4Network("10.200.0.0/16")
+"""Addresses of TCP sessions. Agents own the whole prefix; switches refuse addresses that no session has."""
 FIRST_SESSION, LAST_SESSION = 1, 2**24 - 1
 """Session ids: a session's group address has 24 bits for it."""
 LAST_WINDOW = 2**20

@@ -27,6 +27,7 @@ from groupflow.model.fields import (
     Range,
     Rate,
     Written,
+    matching,
     number_or,
     text_like,
 )
@@ -104,12 +105,6 @@ def _mac(value: object) -> str:
     return bytes.fromhex(re.sub("[:-]", "", digits)).hex(":")
 
 
-def _tcp(value: object) -> str:
-    if not isinstance(value, str) or not re.fullmatch(_TCP, value):
-        raise ValueError(f"{value!r} is no congestion control; write one of the kernel's, as in `tcp: cubic`")
-    return value
-
-
 def _path_of(what: str) -> Written:
     cure = f"the path of {what}"
 
@@ -154,10 +149,11 @@ _MAC = Written(
     text_like(r"(([0-9a-fA-F]{2}|\{[0-9]+\.\.[0-9]+\})[:-]?){5}.*"),
 )
 _FLAG_OR_NAMES = {"anyOf": [{"type": "boolean"}, {"type": "array", "items": {"type": "string"}}]}
-_TCP = "[a-z0-9_-]{1,15}"
 _GRPC = number_or(1, 65535, f".+:[0-9]{{1,5}}|{_REPEATED}")
 Name: TypeAlias = Annotated[str, Written(_name, "the name of a node", _PATTERN)]
-Tcp: TypeAlias = Annotated[str | None, Written(_tcp, "a congestion control: tcp: cubic", text_like(_TCP))]
+Tcp: TypeAlias = Annotated[
+    str | None, matching("[a-z0-9_-]{1,15}", "a congestion control of the kernel, as in `tcp: cubic`")
+]
 """the congestion control of a host's TCP; None: the machine's"""
 _Commands: TypeAlias = Annotated[tuple[str, ...], InFile(cure="`- a shell's command` for each")]
 

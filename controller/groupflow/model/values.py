@@ -111,9 +111,10 @@ def _span(unit: int) -> Written:
 
 Seconds: TypeAlias = Annotated[int, _span(10**9)]
 Millis: TypeAlias = Annotated[int, _span(10**6)]
-SPAN = _written(lambda text: _time(text) / 10**9, 10**9)
-Span: TypeAlias = Annotated[float, SPAN]
+Span: TypeAlias = Annotated[float, _written(lambda text: _time(text) / 10**9, 10**9)]
 """seconds"""
+FractionMs: TypeAlias = Annotated[float, _written(lambda text: _time(text) / 10**6, 10**6, "5ms")]
+"""milliseconds, also parts of one"""
 
 
 def _interval(text: object) -> float:
@@ -123,12 +124,8 @@ def _interval(text: object) -> float:
     return seconds
 
 
-INTERVAL = _written(_interval, 10**9)
-Interval: TypeAlias = Annotated[float, INTERVAL]
+Interval: TypeAlias = Annotated[float, _written(_interval, 10**9)]
 """seconds, above 0"""
-FRACTION_MS = _written(lambda text: _time(text) / 10**6, 10**6, "5ms")
-FractionMs: TypeAlias = Annotated[float, FRACTION_MS]
-"""milliseconds, also parts of one"""
 SessionId: TypeAlias = Annotated[int, SESSION]
 ListenAddress: TypeAlias = Annotated[tuple[str, int], LISTEN]
 """port 0: any that is free"""

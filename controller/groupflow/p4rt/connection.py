@@ -18,9 +18,17 @@ from finsy.p4client import P4Client
 from finsy.proto import U128, p4r
 
 from groupflow.errors import UnavailableError
-from groupflow.p4rt import externs
-from groupflow.p4rt.entries import Change, Entries, decode, encode, wildcards
-from groupflow.p4rt.externs import GENERATORS, QUEUE_SETTINGS
+from groupflow.p4rt.entries import (
+    GENERATORS,
+    QUEUE_SETTINGS,
+    Change,
+    Entries,
+    Key,
+    decode,
+    encode,
+    extern_wildcards,
+    wildcards,
+)
 from groupflow.p4rt.program import Program
 
 log = logging.getLogger(__name__)
@@ -70,13 +78,6 @@ def packet_in(program: Program, metadata: Mapping[int, bytes], frame: bytes) -> 
     return PacketIn(port, reason, frame)
 
 
-class Failure(NamedTuple):
-    """An update that the switch refused."""
-
-    change: Change
-    message: str
-
-
 class ConnectionFailedError(UnavailableError):
     """The connection failed or ended. The text is one line."""
 
@@ -91,7 +92,7 @@ class Connection(Protocol):
     has_traffic_manager: bool
     """whether queues and packet generators can be set; not on BMv2"""
 
-    async def write(self, changes: Sequence[Change]) -> list[Failure]: ...
+    async def write(self, changes: Sequence[Change]) -> dict[Key, str]: ...
     async def read(self) -> Entries: ...
     async def query(self, entities: Sequence[p4r.Entity]) -> list[p4r.Entity]: ...
     async def send(self, packet: PacketOut) -> None: ...
@@ -121,15 +122,15 @@ class P4RuntimeConnection:
             await self._become_primary()
         await self._install_pipeline()
 
-    async def write(self, changes: Sequence[Change]) -> list[Failure]:
-        """Carries out changes in order. Returns those the switch refused; the others are done.
+    async def write(self, changes: Sequence[Change]) -> dict[Key, str]:
+        """Carries out changes in order. Returns the reasons of those that the switch refused.
 
         Queues and generators are left out for a switch without a traffic manager.
         """
         if not self.has_traffic_manager:
             changes = [change for change in changes if change.key.table not in (QUEUE_SETTINGS, GENERATORS)]
         refusals = await self.update([encode(self._program, change) for change in changes])
-        return [Failure(changes[index], message) for index, message in refusals.items()]
+        return {changes[index].key: message for index, message in refusals.items()}
 
     async def update(self, updates: Sequence[p4r.Update]) -> dict[int, str]:
         """Carries out updates in order. Returns the reasons of those that the switch refused, by index."""
@@ -155,7 +156,7 @@ class P4RuntimeConnection:
         """Every entry of our tables, every multicast group, and the settings of the traffic manager."""
         found = await self.query(wildcards(self._program))
         try:
-            found += await self.query(externs.wildcards())
+            found += await self.query(extern_wildcards())
         except P4ClientError as error:
             if error.code not in _NO_SUCH_EXTERN:
                 raise

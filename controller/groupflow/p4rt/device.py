@@ -9,20 +9,18 @@ from typing import Literal, TypeAlias, cast
 from finsy import P4ClientError
 from finsy.proto import p4r
 
+from groupflow._native import build_reset, parse_control
 from groupflow.errors import UnavailableError
 from groupflow.p4rt.connection import (
     Connection,
     ConnectionFailedError,
-    Failure,
     PacketIn,
     PacketOut,
     TakenError,
     describe,
 )
-from groupflow.p4rt.desired import DesiredState
 from groupflow.p4rt.entries import Change, Entries, Key
-from groupflow.p4rt.messages import parse_control, reset_frame
-from groupflow.p4rt.reconcile import Reset, plan
+from groupflow.p4rt.reconcile import DesiredState, Reset, plan
 
 log = logging.getLogger(__name__)
 
@@ -214,8 +212,7 @@ class Device:
     async def _write(self, connection: Connection, changes: Sequence[Change]) -> None:
         if not changes:
             return
-        failures: list[Failure] = await connection.write(changes)
-        refused = {failure.change.key: failure.message for failure in failures}
+        refused = await connection.write(changes)
         for change in changes:
             if change.key in refused:
                 self._refused[change.key] = refused[change.key]
@@ -242,7 +239,7 @@ class Device:
         """Sends RESETs until the pipeline has confirmed each."""
         for _ in range(RESET_TRIES):
             for reset in waiting:
-                self._enqueue(PacketOut(0, True, reset_frame(*reset)))
+                self._enqueue(PacketOut(0, True, build_reset(*reset)))
             await asyncio.wait(waiting.values(), timeout=RESET_TIMEOUT_SECONDS)
             waiting = {reset: future for reset, future in waiting.items() if not future.done()}
             if not waiting:

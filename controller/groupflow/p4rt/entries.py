@@ -9,10 +9,9 @@ from typing import NamedTuple, TypeAlias
 
 from finsy.p4schema import P4MatchField, P4MatchType
 from finsy.proto import p4r
+from google.protobuf import json_format, struct_pb2
 
 from groupflow.errors import UnavailableError
-from groupflow.p4rt import externs
-from groupflow.p4rt.externs import GENERATORS, QUEUE_SETTINGS, Generator, QueueSettings
 from groupflow.p4rt.program import CounterInfo, Program, has_priority
 
 Query: TypeAlias = Callable[[Sequence[p4r.Entity]], Awaitable[list[p4r.Entity]]]
@@ -22,6 +21,11 @@ GROUPS = "groups"
 
 PUNT_METER = "punt_meter"
 """Name among the table names for the rates of messages to the controller; the match value is a cell."""
+
+QUEUE_SETTINGS, GENERATORS = "queues", "generators"
+"""Names among the table names for settings of gfswitch's traffic manager; BMv2 has none. Match values are
+(port, queue), and (number,). Each is an ExternEntry with a Struct (docs/reference/traffic-manager.md)."""
+_EXTERNS = {QUEUE_SETTINGS: 0x81, GENERATORS: 0x83}
 
 TABLE_ORDER = (
     *("port_sources", "l3_admit", "arp_responder", "ipv4_route", "neighbours", GROUPS, "streams", "branches"),
@@ -70,6 +74,22 @@ class Rate(NamedTuple):
     burst: int
 
 
+class QueueSettings(NamedTuple):
+    """Service of a queue: the highest level first, within a level by weight."""
+
+    level: int
+    weight: int
+
+
+class Generator(NamedTuple):
+    """A frame that arrives on a port at first + n * period."""
+
+    period_ns: int
+    first_ns: int
+    port: int
+    frame: bytes
+
+
 Value: TypeAlias = Action | Replicas | Rate | QueueSettings | Generator
 Entries: TypeAlias = dict[Key, Value]
 
@@ -87,13 +107,24 @@ class Change(NamedTuple):
 
 
 def encode(program: Program, change: Change) -> p4r.Update:
-    """The P4Runtime update that carries out a change."""
-    if change.key.table in (QUEUE_SETTINGS, GENERATORS):
-        assert not isinstance(change.value, Action | Replicas | Rate)
-        return externs.encode(change.kind, *change.key, change.value)
-    if change.key.table == PUNT_METER:
-        return p4r.Update(type=MODIFY, entity=_meter(program, change.key, change.value))
-    return p4r.Update(type=change.kind, entity=_entity(program, change.key, change.value))
+    """The P4Runtime update that carries out a change; a removed queue setting becomes the default."""
+    (table, match), value = change.key, change.value
+    if table == QUEUE_SETTINGS:
+        settings = value if isinstance(value, QueueSettings) else _default(match[1])
+        fields = {"port": match[0], "queue": match[1], **settings._asdict()}
+        return p4r.Update(type=MODIFY, entity=_extern(table, fields))
+    if table == GENERATORS:
+        fields = value._asdict() | {"frame": value.frame.hex()} if isinstance(value, Generator) else {}
+        return p4r.Update(type=change.kind, entity=_extern(table, {"id": match[0], **fields}))
+    if table == PUNT_METER:
+        return p4r.Update(type=MODIFY, entity=_meter(program, change.key, value))
+    return p4r.Update(type=change.kind, entity=_entity(program, change.key, value))
+
+
+def inserts(program: Program, entries: Mapping[Key, Value]) -> list[p4r.Update]:
+    """The updates that make the entries, each after those that it refers to."""
+    keys = sorted(entries, key=lambda key: (TABLE_ORDER.index(key.table), key.match))
+    return [encode(program, Change(INSERT, key, entries[key])) for key in keys]
 
 
 def wildcards(program: Program) -> list[p4r.Entity]:
@@ -110,6 +141,11 @@ def wildcards(program: Program) -> list[p4r.Entity]:
         p4r.Entity(packet_replication_engine_entry=replication),
         p4r.Entity(meter_entry=meters),
     ]
+
+
+def extern_wildcards() -> list[p4r.Entity]:
+    """The entities to read for every queue and every generator."""
+    return [_extern(table, {}) for table in _EXTERNS]
 
 
 def decode(program: Program, entities: Iterable[p4r.Entity]) -> Entries:
@@ -133,8 +169,7 @@ def decode(program: Program, entities: Iterable[p4r.Entity]) -> Entries:
                 config = entity.meter_entry.config
                 found[Key(PUNT_METER, (entity.meter_entry.index.index,))] = Rate(config.cir, config.cburst)
         elif entity.HasField("extern_entry"):
-            if (extern := externs.decode(entity.extern_entry)) is not None:
-                found[Key(*extern[:2])] = extern[2]
+            found |= _read_extern(entity.extern_entry)
         else:
             raise UnavailableError(f"{entity.WhichOneof('entity')}")
     return found
@@ -147,6 +182,34 @@ def key_of(program: Program, entry: p4r.TableEntry) -> Key:
         raise UnavailableError(f"table entry of table id {entry.table_id}")
     priority = (entry.priority,) if has_priority(table) else ()
     return Key(table.alias, (*_decode_match(table.match_fields, entry), *priority))
+
+
+def _default(queue: int) -> QueueSettings:
+    """The settings of a queue that were never set."""
+    return QueueSettings(queue, 1)
+
+
+def _read_extern(entry: p4r.ExternEntry) -> Entries:
+    """A setting of the traffic manager; none for a queue with its defaults."""
+    struct = struct_pb2.Struct()
+    entry.entry.Unpack(struct)
+    fields = json_format.MessageToDict(struct)
+    is_queue = entry.extern_type_id == _EXTERNS[QUEUE_SETTINGS]
+    names = ("port", "queue", "level", "weight") if is_queue else ("port", "id", "period_ns", "first_ns")
+    port, number, first, second = (int(fields[name]) for name in names)
+    if not is_queue:
+        generator = Generator(first, second, port, bytes.fromhex(fields["frame"]))
+        return {Key(GENERATORS, (number,)): generator}
+    settings = QueueSettings(first, second)
+    return {} if settings == _default(number) else {Key(QUEUE_SETTINGS, (port, number)): settings}
+
+
+def _extern(table: str, fields: Mapping[str, int | str]) -> p4r.Entity:
+    struct = struct_pb2.Struct()
+    struct.update(fields)
+    entry = p4r.ExternEntry(extern_type_id=_EXTERNS[table])
+    entry.entry.Pack(struct)
+    return p4r.Entity(extern_entry=entry)
 
 
 def _meter(program: Program, key: Key, value: Value | None) -> p4r.Entity:

@@ -1,4 +1,4 @@
-"""The P4 program: p4c's JSON for the switch, and the numbers that P4Info gives to names."""
+"""The P4 program: BMv2's JSON for the switch, and the numbers that P4Info gives to names."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -11,6 +11,7 @@ from finsy.p4schema import P4Action, P4CPMetadata, P4EntityMap, P4MatchType, P4T
 from finsy.proto import p4i
 from google.protobuf import text_format
 
+from groupflow.data import P4INFO
 from groupflow.errors import InvalidError, reason
 from groupflow.schema import read_schema
 
@@ -50,38 +51,15 @@ class Program:
 
     @staticmethod
     def load(p4info: Path, blob: Path) -> "Program":
-        """Reads p4c's two files; the same content is checked once. Raises ProgramError."""
+        """Reads a compiler's two files; the same content is checked once. Raises ProgramError."""
         return _checked(p4info, _read(p4info), blob, _read(blob))
 
     @staticmethod
     def of(p4info: Path, blob: Path) -> "Program":
-        """Reads p4c's two files of any program, not of groupflow's alone. Raises ProgramError."""
+        """Reads a compiler's two files of any program, not of groupflow's alone. Raises ProgramError."""
         program = _index(_parse_p4info(p4info, _read(p4info)), _read(blob))
         _check_blob(program, blob, p4info)
         return program
-
-
-_NEEDED_TABLES: Mapping[str, int] = {
-    "l3_admit": 1, "arp_responder": 1, "ipv4_route": 1, "neighbours": 1, "streams": 2, "branches": 4,
-    "port_sources": 1, "controlled_flows": 7, "feedback_sources": 2, "ticks": 2, "external_reports": 2,
-}  # fmt: skip
-_NEEDED_ACTIONS: Mapping[str, str] = {
-    "host": "mac ip",
-    "agent": "mac ip sessions mask",
-    "admit_to_l3": "",
-    "arp_reply": "mac",
-    "route": "port src dst",
-    "refuse": "",
-    "to_host": "src dst ip port",
-    "to_switch": "src dst",
-    "stream": "index data_group ack_group repair_group upstream_group upstream_port agent_port active queue",
-    "from_branch": "branch",
-    "to_queue": "queue",
-    "from_downstream": "to_cell limit alpha_a alpha_b alpha_c d_a d_b d_c",
-    "report": "of_cell limit d_a d_b d_c line_rate send to_port combine",
-    "report_external": "limit alpha_a alpha_b alpha_c d_a d_b d_c",
-}
-"""The parameters of each action."""
 
 
 def has_priority(table: P4Table) -> bool:
@@ -113,7 +91,7 @@ def _parse_p4info(path: Path, content: bytes) -> p4i.P4Info:
 
 
 def _index(info: p4i.P4Info, blob: bytes) -> Program:
-    schema = read_schema(info, _Blob(blob))
+    schema = read_schema(info, blob)
 
     def metadata(name: str) -> dict[str, P4CPMetadata]:
         header = schema.controller_packet_metadata.get(name)
@@ -150,25 +128,20 @@ def _reasons(annotations: Iterable[str]) -> tuple[str, ...]:
     return ()
 
 
-@dataclass(frozen=True)
-class _Blob:
-    data: bytes
-
-    def __bytes__(self) -> bytes:
-        return self.data
-
-
 def _check_names(program: Program, path: Path) -> None:
     """Refuses P4Info of another program or version, naming the first name that is missing from it."""
     cure = "name the P4Info of groupflow's program, or run `make p4`"
-    for name, keys in _NEEDED_TABLES.items():
-        table = program.tables.get(name)
-        if table is None or len(table.match_fields) != keys:
-            raise ProgramError(f"{path}: no table '{name}' with {keys} match fields; {cure}")
-    for name, params in _NEEDED_ACTIONS.items():
-        found = program.actions.get(name)
-        if found is None or {param.name for param in found.params} != set(params.split()):
-            raise ProgramError(f"{path}: no action '{name}({params.replace(' ', ', ')})'; {cure}")
+    ours = _index(_parse_p4info(P4INFO, _read(P4INFO)), b"")
+    for table in ours.tables:
+        found = program.tables.get(table.alias)
+        keys = len(table.match_fields)
+        if found is None or len(found.match_fields) != keys:
+            raise ProgramError(f"{path}: no table '{table.alias}' with {keys} match fields; {cure}")
+    for action in ours.actions:
+        found = program.actions.get(action.alias)
+        params = [param.name for param in action.params]
+        if found is None or {param.name for param in found.params} != set(params):
+            raise ProgramError(f"{path}: no action '{action.alias}({', '.join(params)})'; {cure}")
     if "punt_meter" not in program.meters:
         raise ProgramError(f"{path}: no meter 'punt_meter'; {cure}")
     if not {"ingress_port", "reason"} <= program.packet_in.keys():

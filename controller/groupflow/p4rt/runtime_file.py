@@ -1,17 +1,15 @@
-"""Entries of a P4 program of one's own from a file, written to a switch over P4Runtime; and read from it.
+"""Entries of a P4 program of one's own from a file, written to a switch over P4Runtime.
 
 A `.json` file is in the form of p4lang/tutorials (`s1-runtime.json`); any other is a P4Runtime WriteRequest
 in protobuf's text form.
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
 from finsy import (
-    P4ClientError,
     P4CloneSessionEntry,
     P4MulticastGroupEntry,
     P4Schema,
@@ -19,12 +17,11 @@ from finsy import (
     P4TableEntry,
     P4TableMatch,
 )
-from finsy.p4client import P4Client
 from finsy.proto import p4r
 from google.protobuf import text_format
 
 from groupflow.errors import reason
-from groupflow.p4rt.connection import ConnectionFailedError, connect, describe
+from groupflow.p4rt.connection import connect
 from groupflow.p4rt.program import Program, ProgramError
 from groupflow.schema import read_schema
 
@@ -72,66 +69,6 @@ async def write_entries(
     if refusals:
         index, reason = next(iter(refusals.items()))
         raise ProgramError(f"entry {index + 1} of {len(updates)} is refused: {reason}")
-
-
-async def read_entries(address: str, device_id: int, program: Program) -> list[p4r.Update]:
-    """The updates that make an empty switch hold what this one does: all but registers and counters.
-
-    Raises ConnectionFailedError.
-    """
-    client = P4Client(address, wait_for_ready=False)
-    updates: list[p4r.Update] = []
-    try:
-        await client.open(complete_request=None)
-        for kind, entity in _wildcards(program):
-            with suppress(P4ClientError):  # a switch may not have this kind of entity
-                request = p4r.ReadRequest(device_id=device_id, entities=[entity])
-                async for reply in client.request_iter(request):
-                    updates += [
-                        p4r.Update(type=kind, entity=each) for each in reply.entities if _is_set(each)
-                    ]
-    except P4ClientError as error:
-        raise ConnectionFailedError(describe(error)) from None
-    finally:
-        await client.close()
-    return updates
-
-
-def _wildcards(program: Program) -> Iterator[tuple["p4r.Update.Type.ValueType", p4r.Entity]]:
-    """Kinds of entities, in an order in which they can be written, each with its form in a write."""
-    insert, modify = p4r.Update.INSERT, p4r.Update.MODIFY
-    info = program.p4info
-    yield insert, p4r.Entity(action_profile_member=p4r.ActionProfileMember())
-    yield insert, p4r.Entity(action_profile_group=p4r.ActionProfileGroup())
-    metered = {each.direct_table_id for each in info.direct_meters}
-    for table in info.tables:
-        number = table.preamble.id
-        if not table.is_const_table:
-            config = p4r.MeterConfig() if number in metered else None
-            yield insert, p4r.Entity(table_entry=p4r.TableEntry(table_id=number, meter_config=config))
-        if not table.const_default_action_id:
-            default = p4r.TableEntry(table_id=number, is_default_action=True)
-            yield modify, p4r.Entity(table_entry=default)
-    groups, clones = p4r.MulticastGroupEntry(), p4r.CloneSessionEntry()
-    for entry in (
-        p4r.PacketReplicationEngineEntry(multicast_group_entry=groups),
-        p4r.PacketReplicationEngineEntry(clone_session_entry=clones),
-    ):
-        yield insert, p4r.Entity(packet_replication_engine_entry=entry)
-    for meter in info.meters:
-        yield modify, p4r.Entity(meter_entry=p4r.MeterEntry(meter_id=meter.preamble.id))
-    for values in info.value_sets:
-        yield modify, p4r.Entity(value_set_entry=p4r.ValueSetEntry(value_set_id=values.preamble.id))
-    for digest in info.digests:
-        yield insert, p4r.Entity(digest_entry=p4r.DigestEntry(digest_id=digest.preamble.id))
-
-
-def _is_set(entity: p4r.Entity) -> bool:
-    """Whether somebody set this: a default that nobody did has no action, and a meter no rates."""
-    if entity.HasField("table_entry"):
-        entry = entity.table_entry
-        return entry.HasField("action") and not entry.is_const
-    return not entity.HasField("meter_entry") or entity.meter_entry.HasField("config")
 
 
 def _text(file: Path) -> str:

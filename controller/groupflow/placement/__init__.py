@@ -6,7 +6,6 @@ installed.
     costs         link bytes and completion time, defined
     problem       the question, checked; overlays
     routes        shortest paths, by number
-    layout        the connections between given agents, senders and members
     search_bytes  few link bytes
     choose        puts these together
 """

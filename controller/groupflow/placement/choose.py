@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from groupflow.model.topology import Topology
-from groupflow.placement.costs import Connection, completion_time, connections, link_bytes
-from groupflow.placement.problem import DEFAULT_SIZE_BYTES, Overlay, Problem, edge
+from groupflow.placement.costs import completion_time, connections, link_bytes
+from groupflow.placement.problem import DEFAULT_SIZE_BYTES, Overlay, Problem
 from groupflow.placement.search_bytes import few_bytes
 
 
@@ -26,7 +26,8 @@ def _spanning_tree(problem: Problem, agents: Sequence[int]) -> tuple[tuple[int, 
     edges: list[tuple[int, int]] = []
     while best:
         agent = min(best, key=lambda agent: (best[agent], agent))
-        edges.append(edge(best.pop(agent)[2], agent))
+        above = best.pop(agent)[2]
+        edges.append((min(above, agent), max(above, agent)))
         for other in best:
             best[other] = min(best[other], (*_distance(problem, agent, other), agent))
     return tuple(edges)
@@ -83,7 +84,9 @@ def curve(problem: Problem) -> list[Placement]:
     """The placements with at most 0, 1, ... `problem.budget` agents."""
     found = [_priced(problem, None)]
     for agents in few_bytes(problem) if problem.budget else ():
-        found.append(min(found[-1], _priced(problem, nearest(problem, agents)), key=_rank))
+        # Cheapest first, then fewest agents.
+        options = found[-1], _priced(problem, nearest(problem, agents))
+        found.append(min(options, key=lambda placement: (placement.link_bytes, len(placement.agents))))
     return found
 
 
@@ -91,21 +94,11 @@ def _priced(problem: Problem, overlay: Overlay | None) -> Placement:
     carried = connections(problem, overlay)
     used = {node for connection in carried for node in (connection.start, connection.end)}
     return Placement(
-        agents=tuple(
-            sorted(problem.name(agent) for agent in (overlay.agents if overlay else ()) if agent in used)
+        agents=tuple(sorted(problem.name(node) for node in used if node < len(problem.routes))),
+        connections=tuple(
+            NamedConnection(problem.name(c.sender), problem.name(c.start), problem.name(c.end))
+            for c in carried
         ),
-        connections=tuple(_named(problem, connection) for connection in carried),
         link_bytes=link_bytes(problem, carried),
         seconds=completion_time(problem, carried),
-    )
-
-
-def _rank(placement: Placement) -> tuple[int, int]:
-    """Cheapest first, then fewest agents."""
-    return placement.link_bytes, len(placement.agents)
-
-
-def _named(problem: Problem, connection: Connection) -> NamedConnection:
-    return NamedConnection(
-        problem.name(connection.sender), problem.name(connection.start), problem.name(connection.end)
     )

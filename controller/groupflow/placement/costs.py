@@ -100,7 +100,8 @@ def completion_time(problem: Problem, carried: Sequence[Connection]) -> float:
         sender, above = connection.sender, (connection.sender, connection.start)
         here = sender, connection.end
         slowest[sender] = max(slowest[sender], share[connection])
-        delay[here] = delay.get(above, 0) + _path_delay(problem, connection)
+        way = problem.path(connection.start, connection.end)
+        delay[here] = delay.get(above, 0) + sum(spec.delay_ns for _, spec in way)
     return max(
         8 * problem.size_bytes * slowest[sender] + SET_UP_DELAYS * delay[sender, member] / 1e9
         for sender in problem.senders
@@ -116,8 +117,3 @@ def _shares(problem: Problem, carried: Sequence[Connection]) -> dict[Connection,
         c: max((load[ends] / spec.rate for ends, spec in path if spec.rate), default=0.0)
         for c, path in paths.items()
     }
-
-
-def _path_delay(problem: Problem, connection: Connection) -> int:
-    """One-way delay of a connection in ns."""
-    return sum(spec.delay_ns for _, spec in problem.path(connection.start, connection.end))

@@ -103,19 +103,15 @@ class Problem:
 
     def path(self, start: int, end: int) -> Path:
         """The links from node to node."""
-        known = self._paths.get((start, end))
-        if known is None:
-            known = self._paths[start, end] = self._find_path(start, end)
-        return known
-
-    def _find_path(self, start: int, end: int) -> Path:
+        if (start, end) in self._paths:
+            return self._paths[start, end]
         first, last = self.switch_of(start), self.switch_of(end)
         found = [(ends, self.routes.links[ends]) for ends in pairwise(self.routes.path(first, last))]
         if start != first:
             found.insert(0, ((start, first), self.access[start - len(self.routes)]))
         if end != last:
             found.append(((last, end), self.access[end - len(self.routes)]))
-        return tuple(found)
+        return self._paths.setdefault((start, end), tuple(found))
 
 
 @dataclass(frozen=True)
@@ -132,11 +128,6 @@ class Overlay:
     """the agent (a switch) of each sender and member"""
     agents: tuple[int, ...]
     """switches, ascending"""
-
-
-def edge(one: int, other: int) -> tuple[int, int]:
-    """An edge between two agents, in the form of `Overlay.edges`."""
-    return (one, other) if one < other else (other, one)
 
 
 def _check_hosts(topology: Topology, routes: Routes, names: Sequence[str]) -> None:

@@ -1,20 +1,16 @@
 """Shortest paths between switches, by number: the routes that the controller installs, hop by hop."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from groupflow.model.topology import LinkSpec, Topology
 
 
-@dataclass(frozen=True)
-class PathTree:
+class PathTree(NamedTuple):
     """Shortest paths from one switch. Lists by switch; -1 where there is no path."""
 
-    hops: Sequence[int]
-    delay_ns: Sequence[int]
-    parent: Sequence[int]
-    """the switch before each switch; the root's is the root"""
-    first: Sequence[int]
+    hops: list[int]
+    delay_ns: list[int]
+    first: list[int]
     """the root's next hop towards each switch; the root's is the root"""
 
 
@@ -40,7 +36,6 @@ class Routes:
             near[one].append(other)
         self.neighbours = tuple(tuple(switches) for switches in near)
         self._trees: dict[int, PathTree] = {}
-        self._paths: dict[tuple[int, int], tuple[int, ...]] = {}
 
     def __len__(self) -> int:
         return len(self.names)
@@ -52,36 +47,26 @@ class Routes:
         return self._trees[root]
 
     def path(self, start: int, goal: int) -> tuple[int, ...]:
-        """The switches that a packet visits, both ends included. Raises ValueError when there is no path."""
-        known = self._paths.get((start, goal))
-        if known is None:
-            if self.tree(start).hops[goal] < 0:
-                raise ValueError(f"no path from {self.names[start]} to {self.names[goal]}")
-            rest = () if start == goal else self.path(self.tree(start).first[goal], goal)
-            known = self._paths[start, goal] = (start, *rest)
-        return known
+        """The switches that a packet visits, both ends included; there must be a path."""
+        path = [start]
+        while path[-1] != goal:
+            path.append(self.tree(path[-1]).first[goal])
+        return tuple(path)
 
     def _search(self, root: int) -> PathTree:
         """Breadth-first: a switch's parent is the one in the layer before with least delay, then name."""
-        count = len(self)
-        hops, delay, parent, first = [-1] * count, [-1] * count, [-1] * count, [-1] * count
-        hops[root], delay[root], parent[root], first[root] = 0, 0, root, root
+        hops, delay, first = tree = PathTree(*([-1] * len(self) for _ in range(3)))
+        hops[root], delay[root], first[root] = 0, 0, root
         layer = [root]
         while layer:
-            below: list[int] = []
+            below: dict[int, tuple[int, int]] = {}
             for switch in layer:
                 for neighbour in self.neighbours[switch]:
-                    through = delay[switch] + self.links[switch, neighbour].delay_ns
                     if hops[neighbour] < 0:
-                        hops[neighbour] = hops[switch] + 1
-                        below.append(neighbour)
-                    elif hops[neighbour] != hops[switch] + 1 or (through, switch) >= (
-                        delay[neighbour],
-                        parent[neighbour],
-                    ):
-                        continue
-                    delay[neighbour], parent[neighbour] = through, switch
-            for switch in below:
-                first[switch] = switch if parent[switch] == root else first[parent[switch]]
-            layer = below
-        return PathTree(hops, delay, parent, first)
+                        way = delay[switch] + self.links[switch, neighbour].delay_ns, switch
+                        below[neighbour] = min(way, below.get(neighbour, way))
+            for switch, (through, parent) in below.items():
+                hops[switch], delay[switch] = hops[parent] + 1, through
+                first[switch] = switch if parent == root else first[parent]
+            layer = list(below)
+        return tree

@@ -5,7 +5,7 @@ sets that are compared here cost, in link crossings,
 
     streams * MST(agents) + sum over hosts of connections * hops to the nearest agent
 
-which is the cost of `layout.nearest` for one sender. MST is the length of a minimum spanning tree, in hops.
+which is the cost of `choose.nearest` for one sender. MST is the length of a minimum spanning tree, in hops.
 For each number of agents, start from the set before with the best agent added. Then replace one agent by the
 best other switch, until no replacement helps. With n switches, H hosts, k agents: O(k^2 n (H + k^2)) time a
 round of replacements.

@@ -17,13 +17,6 @@ from groupflow.probe.model import (
 )
 
 __all__ = [
-    "PORT",
-    "BusyError",
-    "Cell",
-    "Probe",
-    "ProbeError",
-    "ProbeOptions",
-    "RefusedError",
-    "measure",
-    "recommend",
-]
+    "PORT", "BusyError", "Cell", "Probe", "ProbeError", "ProbeOptions", "RefusedError",
+    "measure", "recommend",
+]  # fmt: skip

@@ -158,7 +158,7 @@ class _Grid:
 
 
 def granted(option: int, buffer: int) -> int:
-    """Bytes that a program here gets when it asks for so many of SO_SNDBUF or SO_RCVBUF.
+    """Bytes that a program here gets when it asks for that size of SO_SNDBUF or SO_RCVBUF.
 
     Linux bounds them by net.core.wmem_max and net.core.rmem_max. It doubles what it gives, to have room for
     its own bookkeeping (socket(7)).

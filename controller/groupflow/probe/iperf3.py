@@ -4,7 +4,7 @@ import asyncio
 from asyncio.subprocess import DEVNULL, PIPE
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AliasPath, BaseModel, Field, ValidationError
 
 from groupflow import needs
 from groupflow.errors import reason
@@ -18,44 +18,27 @@ LONGEST_ERROR = 200
 _Figure = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
-class _Part(BaseModel):
-    """A part of iperf3's JSON. Fields have its names there; others are ignored."""
-
-    model_config = ConfigDict(strict=True)
-
-
-class _Failure(_Part):
+class _Failure(BaseModel):
     error: str = ""
 
 
-class _Stream(_Part):
+class _Stream(BaseModel):
     rtt: _Figure
     """us, smoothed by the kernel"""
 
 
-class _Interval(_Part):
+class _Interval(BaseModel):
     streams: Annotated[list[_Stream], Field(min_length=1)]
 
 
-class _Sum(_Part):
-    bits_per_second: _Figure
+class _Report(BaseModel):
+    """Parts of iperf3's JSON; others are ignored."""
 
-
-class _Processor(_Part):
-    """Percent of a core that each iperf3 used."""
-
-    host_total: _Figure
-    remote_total: _Figure
-
-
-class _End(_Part):
-    sum_received: _Sum
-    cpu_utilization_percent: _Processor
-
-
-class _Report(_Part):
     intervals: Annotated[list[_Interval], Field(min_length=1)]
-    end: _End
+    received_bps: _Figure = Field(validation_alias=AliasPath("end", "sum_received", "bits_per_second"))
+    here: _Figure = Field(validation_alias=AliasPath("end", "cpu_utilization_percent", "host_total"))
+    """percent of a core that iperf3 used, as `there`"""
+    there: _Figure = Field(validation_alias=AliasPath("end", "cpu_utilization_percent", "remote_total"))
 
 
 async def run(
@@ -95,9 +78,9 @@ async def run(
 def read(output: bytes, host: str, port: int, buffer: int | None, connections: int) -> tuple[Cell, float]:
     """The cell and the shortest round trip from iperf3's JSON. Raises ProbeError."""
     try:
-        if error := _Failure.model_validate_json(output).error:
+        if error := _Failure.model_validate_json(output, strict=True).error:
             raise failure(host, port, buffer, error)
-        report = _Report.model_validate_json(output)
+        report = _Report.model_validate_json(output, strict=True)
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(map(str, first["loc"]))
@@ -105,10 +88,9 @@ def read(output: bytes, host: str, port: int, buffer: int | None, connections: i
             f"{host}:{port}: iperf3 printed no JSON of a measurement: {_line(field + ' ' + first['msg'])};"
             " install iperf3 3.12 or newer"
         ) from None
-    processor = report.end.cpu_utilization_percent
-    busy = max(processor.host_total, processor.remote_total) / 100
     rtt_us = min(stream.rtt for interval in report.intervals for stream in interval.streams)
-    return Cell(buffer, connections, report.end.sum_received.bits_per_second, busy), rtt_us / 1e6
+    busy = max(report.here, report.there) / 100
+    return Cell(buffer, connections, report.received_bps, busy), rtt_us / 1e6
 
 
 def failure(host: str, port: int, buffer: int | None, text: str) -> ProbeError:

@@ -80,7 +80,7 @@ class BoneResult:
 
 
 def specs(topology: "Topology", bones: tuple[Bone, ...]) -> list[dict[str, Any]]:
-    """The bones as the core reads them (dataplane/netsim/src/spec/bone.rs)."""
+    """The bones as the core reads them (dataplane/netsim/src/spec/traffic.rs)."""
     found: list[dict[str, Any]] = []
     for bone in bones:
         config = {name.removesuffix("_ns"): getattr(bone, name) for name in _SETTINGS} | {
@@ -89,18 +89,11 @@ def specs(topology: "Topology", bones: tuple[Bone, ...]) -> list[dict[str, Any]]
             "max_rims": max(1, len(bone.rims)),
             "targets": [f"{topology.hosts[rim].ip}:{PORT}" for rim in bone.rims],
         }
-        role = {"kind": "hub", "bytes": bone.size, "config": config}
-        found.append({"name": bone.name, "host": bone.hub, "udp_port": PORT, "role": role})
+        hub = {"kind": "hub", "bytes": bone.size, "config": config}
+        found.append({"name": bone.name, "host": bone.hub, "udp_port": PORT, "role": hub})
         for rim in bone.rims:
             start, stop = bone.spans_ns.get(rim, (0, None))
-            found.append(
-                {
-                    "name": bone.rim(rim),
-                    "host": rim,
-                    "udp_port": PORT,
-                    "start_ns": start,
-                    "stop_ns": stop,
-                    "role": {"kind": "rim", "forgets": bone.forgets},
-                }
-            )
+            span = {"start_ns": start, "stop_ns": stop}
+            role = {"kind": "rim", "forgets": bone.forgets}
+            found.append({"name": bone.rim(rim), "host": rim, "udp_port": PORT, **span, "role": role})
     return found

@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING
 from finsy.proto import p4r
 
 from groupflow.control.controller import Controller
-from groupflow.control.sessions.admission import token
+from groupflow.control.sessions.admission import Options, token
 from groupflow.control.sessions.model import Session, SessionRecord
-from groupflow.control.sessions.requests import Options
 from groupflow.model.flow import FlowRequest
 from groupflow.model.session import NewSession
 from groupflow.model.topology import Switch
-from groupflow.p4rt.connection import Failure, PacketIn, PacketOut, metadata_of, packet_in
-from groupflow.p4rt.entries import DELETE, Change, Entries, encode
+from groupflow.p4rt.connection import PacketIn, PacketOut, metadata_of, packet_in
+from groupflow.p4rt.entries import DELETE, Change, Entries, Key, encode
 from groupflow.p4rt.program import Program
 from groupflow.sim.model import Scenario
 from groupflow.store.interface import MemoryStore, Transaction
@@ -153,17 +152,17 @@ class _Connection:
         self._entries: Entries = {}
         self._packets: asyncio.Queue[PacketIn] = asyncio.Queue()
 
-    async def write(self, changes: Sequence[Change]) -> list[Failure]:
+    async def write(self, changes: Sequence[Change]) -> dict[Key, str]:
         updates = [encode(self._program, change).SerializeToString() for change in changes]
-        failures: list[Failure] = []
+        refused: dict[Key, str] = {}
         for change, result in zip(changes, self._sim.write(self._name, updates), strict=True):
             if result is not None:
-                failures.append(Failure(change, result[1]))
+                refused[change.key] = result[1]
             elif change.kind == DELETE:
                 del self._entries[change.key]
             elif change.value is not None:
                 self._entries[change.key] = change.value
-        return failures
+        return refused
 
     async def read(self) -> Entries:
         return dict(self._entries)

@@ -10,15 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from groupflow import units
 from groupflow.model.fields import DELAY, FLAG, PACKETS, InFile, Range, Written
 from groupflow.model.topology import Host
-from groupflow.sim.model import (
-    Flow,
-    Generator,
-    QueueSetting,
-    Scenario,
-    ScenarioError,
-    SwitchSetup,
-    TcpTraffic,
-)
+from groupflow.sim.model import Flow, QueueSetting, Scenario, ScenarioError, SwitchSetup, TcpTraffic
 from groupflow.sim.network_spec import flow_ports
 from groupflow.sim.split import session_flows, split_flows
 
@@ -113,14 +105,13 @@ def with_diffusion(scenario: Scenario, control: Diffusion) -> Scenario:
 def with_udp_in(scenario: Scenario, queue: int) -> Scenario:
     """The scenario in which UDP of all hosts waits in this queue of each controlled switch."""
     from groupflow.control.diffusion.plan import Rule
-    from groupflow.p4rt.entries import INSERT, Change, Key, action, encode
+    from groupflow.p4rt.entries import Key, action, inserts
     from groupflow.p4rt.program import Program
 
-    key = Key("controlled_flows", Rule(protocol=_UDP).match())
-    change = Change(INSERT, key, action("to_queue", queue=queue))
-    entry = encode(Program.load(scenario.p4info, scenario.program), change)
+    entry = {Key("controlled_flows", Rule(protocol=_UDP).match()): action("to_queue", queue=queue)}
+    more = inserts(Program.load(scenario.p4info, scenario.program), entry)
     setups = {
-        name: replace(setup, updates=(*setup.updates, entry)) for name, setup in scenario.setups.items()
+        name: replace(setup, updates=(*setup.updates, *more)) for name, setup in scenario.setups.items()
     }
     return replace(scenario, setups=setups)
 
@@ -129,15 +120,8 @@ def _told(scenario: Scenario, names: Sequence[str]) -> Scenario:
     """The scenario with hosts and agents that shape the controlled flows they send."""
     number = {name: place for place, name in enumerate(names, 1)}
     flows = (replace(f, shaped_as=number[f.name]) if f.name in number else f for f in scenario.flows)
-    splits = (
-        replace(
-            session,
-            shaped_as={
-                hop.name: number[hop.name] for hop in session_flows(scenario, session) if hop.name in number
-            },
-        )
-        for session in scenario.splits
-    )
+    hops = ((split, [hop.name for hop in session_flows(scenario, split)]) for split in scenario.splits)
+    splits = (replace(split, shaped_as={n: number[n] for n in own if n in number}) for split, own in hops)
     return replace(scenario, flows=tuple(flows), splits=tuple(splits))
 
 
@@ -215,33 +199,18 @@ def _setup(
     queues: Iterable[tuple[int, int]],
     control: Diffusion,
 ) -> SwitchSetup:
-    """The entries in the simulator's form: table entries, queues, generators."""
-    from groupflow.p4rt.entries import INSERT, TABLE_ORDER, Change, encode
-    from groupflow.p4rt.externs import Generator as Ticks
-    from groupflow.p4rt.externs import QueueSettings
+    """The switch's setup with the entries, and with bounds of these queues."""
+    from groupflow.p4rt.entries import inserts
 
     before = scenario.setup(switch)
-    settings = list(before.queues)
-    ticks = list(before.generators)
-    tables: Entries = {}
-    for key, value in held.items():
-        if isinstance(value, QueueSettings):
-            port, queue = key.match
-            settings.append(QueueSetting(port, queue, f"level={value.level},weight={value.weight}"))
-        elif isinstance(value, Ticks):
-            ticks.append(Generator(key.match[0], value.period_ns, value.first_ns, value.frame, value.port))
-        else:
-            tables[key] = value
+    limits: tuple[QueueSetting, ...] = ()
     if control.queue_packets is not None:
         limit = f"packets={control.queue_packets}"
-        settings += [QueueSetting(port, queue, limit) for port, queue in sorted(queues)]
-    ordered = sorted(tables, key=lambda key: (TABLE_ORDER.index(key.table), key.match))
-    updates = tuple(encode(program, Change(INSERT, key, tables[key])) for key in ordered)
+        limits = tuple(QueueSetting(port, queue, limit) for port, queue in sorted(queues))
     nominal: Mapping[int, int] = dict.fromkeys(scenario.topology.switches[switch].ports, control.packet_bytes)
     return replace(
         before,
-        updates=before.updates + updates,
-        queues=tuple(settings),
-        generators=tuple(ticks),
+        updates=(*before.updates, *inserts(program, held)),
+        queues=before.queues + limits,
         nominal_packets={**nominal, **before.nominal_packets},
     )

@@ -5,8 +5,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from itertools import count
+from typing import Any
 
-from groupflow.model.topology import CPU_PORT, DROP_PORT, End, Host, Link
+from groupflow.model.topology import CPU_PORT, DROP_PORT, Host, Link
 from groupflow.sim import bone, model
 from groupflow.sim.split import agent_hosts, split_flows
 
@@ -43,25 +44,17 @@ def network_spec(scenario: model.Scenario) -> str:
     )
 
 
-def _members(scenario: model.Scenario) -> list[dict[str, object]]:
+def _members(scenario: model.Scenario) -> list[dict[str, Any]]:
     """Senders, receivers and cache agents of group sessions."""
     from groupflow.sim.control import session_token
 
     ports = Counter[str]()
-    specs: list[dict[str, object]] = []
+    specs: list[dict[str, Any]] = []
 
     def add(name: str, host: str, session: int, token: str, start_ns: int, **role: object) -> None:
-        specs.append(
-            {
-                "name": name,
-                "host": host,
-                "udp_port": _FIRST_MEMBER_PORT + ports[host],
-                "session": session,
-                "token": token,
-                "start_ns": start_ns,
-                "role": role,
-            }
-        )
+        port = _FIRST_MEMBER_PORT + ports[host]
+        member = {"name": name, "host": host, "udp_port": port, "session": session, "token": token}
+        specs.append(member | {"start_ns": start_ns, "role": role})
         ports[host] += 1
 
     for switch in scenario.topology.switches.values():
@@ -82,7 +75,7 @@ def _members(scenario: model.Scenario) -> list[dict[str, object]]:
             bytes=group.size,
             receivers=len(group.destinations),
             rate_bps=group.rate,
-            messages=group.messages and _messages(group.messages),
+            messages=_messages(group.messages),
         )
         if group.control:
             number = next(numbers)
@@ -90,18 +83,22 @@ def _members(scenario: model.Scenario) -> list[dict[str, object]]:
     return specs
 
 
-def _host(kind: str, name: str, host: Host) -> dict[str, object]:
+def _host(kind: str, name: str, host: Host) -> dict[str, Any]:
     return {"kind": kind, "name": name, "ip": str(host.ip), "mac": host.mac, "gateway_mac": host.gateway_mac}
 
 
-def _switch(scenario: model.Scenario, name: str) -> dict[str, object]:
+def _switch(scenario: model.Scenario, name: str) -> dict[str, Any]:
     if scenario.kind(name) == "agent":
         agent = scenario.topology.switches[name].agent
         return _host("agent", name, scenario.topology.hosts[agent or ""]) | asdict(scenario.agent(name))
     if scenario.kind(name) == "broadcast":
         return {"kind": "broadcast", "name": name, "error_bytes": _errors(scenario, name)}
     if scenario.kind(name) == "fifo":
-        return {"kind": "fifo", "name": name} | _fifo(name, scenario.fifo(name))
+        options = scenario.fifo(name)
+        if (options.xoff is None) != (options.xon is None):
+            raise model.ScenarioError(f"switches.{name}: xoff and xon go together; give both")
+        pause = None if options.xoff is None else {"xoff": options.xoff, "xon": options.xon}
+        return {"kind": "fifo", "name": name, "ecn": options.ecn, "pause": pause}
     return {
         "kind": "switch",
         "name": name,
@@ -115,25 +112,14 @@ def _switch(scenario: model.Scenario, name: str) -> dict[str, object]:
 
 def _errors(scenario: model.Scenario, name: str) -> dict[str, int]:
     """Mean bytes from one bit error to the next, by neighbour."""
-    errors: dict[str, int] = {}
-    for place, link in enumerate(scenario.topology.links):
-        mean = scenario.extra(place).error_bytes
-        if mean is not None and name in (link.a.node, link.b.node):
-            errors[link.b.node if name == link.a.node else link.a.node] = mean
-    return errors
+    ends = ((place, (link.a.node, link.b.node)) for place, link in enumerate(scenario.topology.links))
+    means = ((nodes, scenario.extra(place).error_bytes) for place, nodes in ends if name in nodes)
+    return {a if name == b else b: mean for (a, b), mean in means if mean is not None}
 
 
-def _fifo(name: str, options: model.FifoOptions) -> dict[str, object]:
-    if (options.xoff is None) != (options.xon is None):
-        raise model.ScenarioError(f"switches.{name}: xoff and xon go together; give both")
-    pause = None if options.xoff is None else {"xoff": options.xoff, "xon": options.xon}
-    return {"ecn": options.ecn, "pause": pause}
-
-
-def _link(link: Link, extra: model.LinkExtra) -> dict[str, object]:
-    return {
-        "a": _end(link.a),
-        "b": _end(link.b),
+def _link(link: Link, extra: model.LinkExtra) -> dict[str, Any]:
+    ends = {name: {"node": end.node, "port": end.port} for name, end in (("a", link.a), ("b", link.b))}
+    return ends | {
         "rate_bps": link.spec.rate,
         "delay_ns": link.spec.delay_ns,
         "queue_packets": link.spec.queue,
@@ -143,14 +129,10 @@ def _link(link: Link, extra: model.LinkExtra) -> dict[str, object]:
     }
 
 
-def _end(end: End) -> dict[str, object]:
-    return {"node": end.node, "port": end.port}
-
-
-def _loss(link: Link, extra: model.LinkExtra) -> dict[str, object]:
+def _loss(link: Link, extra: model.LinkExtra) -> dict[str, Any]:
     if extra.burst_loss is None:
         return {"model": "bernoulli", "loss_ppb": link.spec.loss}
-    burst: dict[str, object] = {f"{name}_ppb": value for name, value in asdict(extra.burst_loss).items()}
+    burst: dict[str, Any] = {f"{name}_ppb": value for name, value in asdict(extra.burst_loss).items()}
     return {"model": "gilbert_elliott"} | burst
 
 
@@ -169,7 +151,7 @@ def flow_ports(flows: Iterable[model.Flow]) -> dict[str, tuple[int, int]]:
     return ports
 
 
-def _flows(flows: Sequence[model.Flow]) -> list[dict[str, object]]:
+def _flows(flows: Sequence[model.Flow]) -> list[dict[str, Any]]:
     ports = flow_ports(flows)
     return [
         {
@@ -181,38 +163,31 @@ def _flows(flows: Sequence[model.Flow]) -> list[dict[str, object]]:
             "start_ns": flow.start_ns,
             "stop_ns": flow.stop_ns,
             "shaped_as": flow.shaped_as,
-            "backlog": flow.backlog and _backlog(flow.backlog),
+            # Rates are in 1/64 packet/s.
+            "backlog": (b := flow.backlog) and {"packets": b.packets, "gain": round(64 * b.d)},
         }
         | (_udp(flow.traffic) if isinstance(flow.traffic, model.UdpTraffic) else _tcp(flow.traffic))
         for flow in flows
     ]
 
 
-def _backlog(backlog: model.Backlog) -> dict[str, int]:
-    return {"packets": backlog.packets, "gain": round(64 * backlog.d)}  # rates are in 1/64 packet/s
-
-
-def _udp(traffic: model.UdpTraffic) -> dict[str, object]:
+def _udp(traffic: model.UdpTraffic) -> dict[str, Any]:
+    arrivals = traffic.arrivals
     return {
         "kind": "udp",
         "rate_bps": traffic.rate,
         "frame_bytes": traffic.packet + ETHERNET_BYTES,
         "sizes": traffic.sizes,
-        "arrivals": _arrivals(traffic.arrivals),
+        "arrivals": asdict(arrivals) if arrivals.pattern == "on_off" else {"pattern": arrivals.pattern},
     }
 
 
-def _arrivals(arrivals: model.Arrivals) -> dict[str, object]:
-    return asdict(arrivals) if arrivals.pattern == "on_off" else {"pattern": arrivals.pattern}
+def _messages(messages: model.Messages | None) -> dict[str, int] | None:
+    return messages and {"bytes": messages.size, "period_ns": messages.period_ns}
 
 
-def _messages(messages: model.Messages) -> dict[str, int]:
-    return {"bytes": messages.size, "period_ns": messages.period_ns}
-
-
-def _tcp(traffic: model.TcpTraffic) -> dict[str, object]:
-    form: dict[str, object] = asdict(traffic)
+def _tcp(traffic: model.TcpTraffic) -> dict[str, Any]:
+    form: dict[str, Any] = asdict(traffic)
     renamed = {"window_packets": form.pop("window"), "bytes": form.pop("size"), "mss": traffic.mss}
     del form["packet"]  # which `mss` is of
-    messages = None if traffic.messages is None else _messages(traffic.messages)
-    return form | renamed | {"kind": "tcp", "messages": messages}
+    return form | renamed | {"kind": "tcp", "messages": _messages(traffic.messages)}

@@ -138,11 +138,7 @@ class Results:
 
     def dropped(self, node: str | None = None, reason: str | None = None) -> int:
         """Number of packets dropped, at a node, for a reason, or both."""
-        return sum(
-            drop.packets
-            for drop in self.drops
-            if (node is None or drop.node == node) and (reason is None or drop.reason == reason)
-        )
+        return sum(d.packets for d in self.drops if node in (None, d.node) and reason in (None, d.reason))
 
     def drops_over_time(self) -> Iterator[tuple[float, Drop]]:
         """Packets dropped since the sample before, with the time of the sample."""

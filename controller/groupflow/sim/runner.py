@@ -4,7 +4,8 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -75,14 +76,16 @@ def run(
         scenario = load(scenario)
     sim = build(scenario)
     armed = {} if traced is None else _arm(sim, scenario, traced)
-    recorder = None
-    if record is not None:
-        from groupflow.sim.record import SimRecorder
+    with ExitStack() as stack:
+        recorder = None
+        if record is not None:
+            from groupflow.sim.record import SimRecorder
 
-        recorder = SimRecorder(sim, scenario, record)
-    partial = _partial(Path(out)) if out is not None else None
-    try:
-        if partial is not None:
+            recorder = SimRecorder(sim, scenario, record)
+            stack.callback(recorder.file.close)
+        partial = None
+        if out is not None:
+            partial = stack.enter_context(_folder(Path(out)))
             sim.record(partial, scenario.trace)
         told = 0.0
 
@@ -112,21 +115,31 @@ def run(
         ]
         traces.sort(key=lambda trace: trace["time"])
         wall_s = time.monotonic() - started
-        if partial is None or out is None:
-            return Results(summary, wall_s, None, traces)
-        _write_json(partial / "summary.json", summary)
-        run_facts = {key: summary[key] for key in ("simulated_s", "packet_hops", "seed")}
-        _write_json(partial / "run.json", {"wall_s": round(wall_s, 3)} | run_facts)
-        _replace(partial, Path(out))
-        return Results(summary, wall_s, Path(out), traces)
+        if partial is not None:
+            facts = {key: summary[key] for key in ("simulated_s", "packet_hops", "seed")}
+            for name, form in (("summary", summary), ("run", {"wall_s": round(wall_s, 3)} | facts)):
+                (partial / f"{name}.json").write_text(json.dumps(form, indent=2) + "\n", encoding="utf-8")
+    return Results(summary, wall_s, None if out is None else Path(out), traces)
+
+
+@contextmanager
+def _folder(out: Path) -> Generator[Path]:
+    """A folder beside `out`, in whose place it is put when the block has ended, whole; else it goes."""
+    partial, old = (out.parent / f".{out.name}.{what}-{os.getpid()}" for what in ("partial", "old"))
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    try:
+        yield partial
+        if out.exists():
+            out.rename(old)
+        partial.rename(out)
+        if old.is_dir():
+            shutil.rmtree(old)
     except OSError as error:
-        error.filename = out or error.filename  # and not a part of it, which goes
+        error.filename = out  # and not a part of it, which goes
         raise
     finally:
-        if recorder:
-            recorder.file.close()
-        if partial is not None:
-            shutil.rmtree(partial, ignore_errors=True)
+        shutil.rmtree(partial, ignore_errors=True)
 
 
 def build(scenario: Scenario) -> "NativeSim":
@@ -232,19 +245,14 @@ def _program(scenario: Scenario) -> "Program":
 def _route_encoder(scenario: Scenario) -> "Callable[[str], list[p4r.Update]]":
     """The entries that the controller installs at start, plus those for neighbours without P4."""
     from groupflow.control.sessions.desired import unicast_entries
-    from groupflow.p4rt.entries import INSERT, TABLE_ORDER, Change, Key, action, encode, mac_number
+    from groupflow.p4rt.entries import Key, action, inserts, mac_number
 
     program = _program(scenario)
     # Such nodes keep Ethernet addresses: a frame for one of them goes on under that node's address.
     plain = [s.mac for s in scenario.topology.switches.values() if scenario.kind(s.name) != "p4"]
     stations = {Key("l3_admit", (mac_number(mac),)): action("admit_to_l3") for mac in plain}
 
-    def updates(switch: str) -> "list[p4r.Update]":
-        entries = unicast_entries(scenario.topology, switch) | stations
-        keys = sorted(entries, key=lambda key: (TABLE_ORDER.index(key.table), key.match))
-        return [encode(program, Change(INSERT, key, entries[key])) for key in keys]
-
-    return updates
+    return lambda switch: inserts(program, unicast_entries(scenario.topology, switch) | stations)
 
 
 def _set_up(sim: "NativeSim", name: str, setup: SwitchSetup) -> None:
@@ -257,25 +265,3 @@ def _set_up(sim: "NativeSim", name: str, setup: SwitchSetup) -> None:
             sim.add_generator(name, item.id, item.period_ns, item.first_ns, item.frame, item.port)
     except ValueError as error:
         raise ScenarioError(f"switches.{name}: {error}") from None
-
-
-def _partial(out: Path) -> Path:
-    """A folder beside `out` for files that are not complete yet."""
-    partial = out.parent / f".{out.name}.partial-{os.getpid()}"
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir(parents=True)
-    return partial
-
-
-def _replace(new: Path, out: Path) -> None:
-    """Puts a folder in the place of an earlier one."""
-    old = out.parent / f".{out.name}.old-{os.getpid()}"
-    if out.exists():
-        out.rename(old)
-    new.rename(out)
-    if old.is_dir():
-        shutil.rmtree(old)
-
-
-def _write_json(path: Path, value: object) -> None:
-    path.write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")

@@ -4,6 +4,7 @@ node that passes a stream on."""
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 from groupflow.sim.model import Flow, Scenario, ScenarioError, SplitSession
 
@@ -19,16 +20,24 @@ def agent_hosts(scenario: Scenario) -> set[str]:
     return hosts
 
 
-def split_flows(scenario: Scenario) -> tuple[list[Flow], list[dict[str, object]]]:
+def split_flows(scenario: Scenario) -> tuple[list[Flow], list[dict[str, Any]]]:
     """The connections of all split sessions, and the relays at agents. Raises ScenarioError."""
     flows: list[Flow] = []
-    relays: list[dict[str, object]] = []
+    relays: list[dict[str, Any]] = []
     for session in scenario.splits:
-        tree = _tree(scenario, session)
         flows += session_flows(scenario, session)
+        tree = _tree(scenario, session)
         upstream = {receiver: sender for sender, receivers in tree.items() for receiver in receivers}
-        agents = (agent for agent in tree if agent != session.source)
-        relays += [_relay(session, upstream[agent], agent, tree[agent]) for agent in agents]
+        relays += [
+            {
+                "upstream": session.hop(upstream[agent], agent),
+                "branches": [session.hop(agent, receiver) for receiver in receivers],
+                "mode": session.mode,
+                "cache_bytes": session.cache_bytes,
+            }
+            for agent, receivers in tree.items()
+            if agent != session.source
+        ]
     return flows, relays
 
 
@@ -36,15 +45,6 @@ def session_flows(scenario: Scenario, session: SplitSession) -> list[Flow]:
     """The connections of one split session. Raises ScenarioError."""
     tree = _tree(scenario, session)
     return [_hop(session, sender, receiver) for sender, receivers in tree.items() for receiver in receivers]
-
-
-def _relay(session: SplitSession, sender: str, agent: str, receivers: list[str]) -> dict[str, object]:
-    return {
-        "upstream": session.hop(sender, agent),
-        "branches": [session.hop(agent, receiver) for receiver in receivers],
-        "mode": session.mode,
-        "cache_bytes": session.cache_bytes,
-    }
 
 
 def _hop(session: SplitSession, sender: str, receiver: str) -> Flow:

@@ -6,11 +6,10 @@ a thousand joins at once cost few commits.
 
 import asyncio
 import os
-import queue
 import sqlite3
-import threading
-from collections.abc import Callable
-from contextlib import closing, suppress
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
 
@@ -33,113 +32,80 @@ class _Job(NamedTuple):
     writes: bool
 
 
-class _Done(NamedTuple):
-    future: "asyncio.Future[Any]"
-    result: object
-    error: sqlite3.Error | ValueError | None
-
-
 class SqliteStore:
     """A store in a file. Made by `open`. Must be closed."""
 
-    def __init__(self, path: Path, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, path: Path) -> None:
         self._path = path
-        self._loop = loop
-        self._jobs: queue.Queue[_Job | None] = queue.Queue(_BACKLOG)
-        self._thread = threading.Thread(target=self._run, name="store", daemon=True)
-        self._opened: asyncio.Future[None] = loop.create_future()
+        self._thread = ThreadPoolExecutor(1, "store")
+        self._database: sqlite3.Connection
+        self._jobs: list[_Job] = []
+        self._working: asyncio.Task[None] | None = None
 
     @staticmethod
     async def open(path: Path) -> "SqliteStore":
         """Opens or creates the file. Raises StoreError."""
-        store = SqliteStore(path, asyncio.get_running_loop())
-        store._thread.start()
+        store = SqliteStore(path)
         try:
-            await store._opened
+            store._database = await store._in_thread(_opened, path)
         except sqlite3.Error as error:
             raise StoreError(f"{path}: {error}; name a store, or a new file", Kind.INVALID) from None
         return store
 
     async def get(self, key: str) -> str | None:
-        def work(database: sqlite3.Connection) -> str | None:
-            row = database.execute("SELECT value FROM groupflow WHERE key = ?", (key,)).fetchone()
-            return row[0] if row else None
-
-        return await self._do(work)
+        return await self._do(lambda database: _value(database, key))
 
     async def items(self, prefix: str) -> dict[str, str]:
-        def work(database: sqlite3.Connection) -> dict[str, str]:
-            end = prefix + "\U0010ffff"
-            rows = database.execute(
-                "SELECT key, value FROM groupflow WHERE key >= ? AND key < ? ORDER BY key", (prefix, end)
-            )
-            return dict(rows.fetchall())
-
-        return await self._do(work)
+        query = "SELECT key, value FROM groupflow WHERE key >= ? AND key < ? ORDER BY key"
+        span = (prefix, prefix + "\U0010ffff")
+        return await self._do(lambda database: dict(database.execute(query, span).fetchall()))
 
     async def commit(self, transaction: Transaction) -> bool:
         return await self._do(lambda database: _commit(database, transaction), writes=True)
 
     async def close(self) -> None:
         """Carries out the waiting jobs, then ends the thread."""
-        if self._thread.is_alive():
-            self._jobs.put(None)
-            await asyncio.to_thread(self._thread.join)
+        if self._working is not None:
+            await self._working
+        await self._in_thread(self._database.close)
+        self._thread.shutdown()
 
     async def _do(self, work: Callable[[sqlite3.Connection], _Result], *, writes: bool = False) -> _Result:
-        done: asyncio.Future[object] = self._loop.create_future()
-        try:
-            self._jobs.put_nowait(_Job(work, done, writes))
-        except queue.Full:
-            raise StoreError(f"{self._path}: {_BACKLOG} writes wait already; the disk is too slow") from None
+        if len(self._jobs) >= _BACKLOG:
+            raise StoreError(f"{self._path}: {_BACKLOG} writes wait already; the disk is too slow")
+        done: asyncio.Future[object] = asyncio.get_running_loop().create_future()
+        self._jobs.append(_Job(work, done, writes))
+        if self._working is None or self._working.done():
+            self._working = asyncio.create_task(self._work(), name="store")
         try:
             return cast(_Result, await done)
         except sqlite3.Error as error:
             raise StoreError(f"{self._path}: {error}; {_cure(error)}") from None
 
-    def _run(self) -> None:
-        """The body of the thread, the only user of the database."""
-        try:
-            _keep_private(self._path)
-            database = sqlite3.connect(self._path, isolation_level=None)
-            database.execute("PRAGMA journal_mode = WAL")
-            database.execute("PRAGMA synchronous = NORMAL")
-            database.execute(_SCHEMA)
-        except sqlite3.Error as error:
-            self._answer([_Done(self._opened, None, error)])
-            return
-        self._answer([_Done(self._opened, None, None)])
-        with closing(database):
-            while self._work(database, self._next_jobs()):
-                pass
+    async def _work(self) -> None:
+        """Carries out all jobs: those that come while the thread works wait for its next commit."""
+        while self._jobs:
+            jobs, self._jobs = self._jobs[:_GROUP], self._jobs[_GROUP:]
+            results = await self._in_thread(_carry_out, self._database, jobs)
+            for (_, future, _), result in zip(jobs, results, strict=True):
+                if future.cancelled():
+                    continue
+                if isinstance(result, Exception):
+                    future.set_exception(result)
+                else:
+                    future.set_result(result)
 
-    def _next_jobs(self) -> list[_Job | None]:
-        """At least one job, and all others that wait."""
-        jobs = [self._jobs.get()]
-        with suppress(queue.Empty):
-            while jobs[-1] is not None and len(jobs) < _GROUP:
-                jobs.append(self._jobs.get_nowait())
-        return jobs
+    async def _in_thread(self, work: Callable[..., _Result], *arguments: Any) -> _Result:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work, *arguments)
 
-    def _work(self, database: sqlite3.Connection, jobs: list[_Job | None]) -> bool:
-        """Carries out jobs in one commit. False: one of them says to end."""
-        todo = [job for job in jobs if job is not None]
-        try:
-            # A batch of reads only needs no write lock, so it waits for no other process.
-            database.execute("BEGIN IMMEDIATE" if any(job.writes for job in todo) else "BEGIN")
-            done = [_attempt(database, job) for job in todo]
-            database.execute("COMMIT")
-        except sqlite3.Error as error:
-            with suppress(sqlite3.Error):
-                database.execute("ROLLBACK")
-            done = [_Done(job.future, None, error) for job in todo]
-        self._answer(done)
-        return None not in jobs
 
-    def _answer(self, done: list[_Done]) -> None:
-        """Wakes all waiting callers in one step of the loop."""
-        with suppress(RuntimeError):  # the loop is closed: no caller waits any more
-            self._loop.call_soon_threadsafe(_resolve, done)
+def _opened(path: Path) -> sqlite3.Connection:
+    _keep_private(path)
+    database = sqlite3.connect(path, isolation_level=None)
+    database.execute("PRAGMA journal_mode = WAL")
+    database.execute("PRAGMA synchronous = NORMAL")
+    database.execute(_SCHEMA)
+    return database
 
 
 def _keep_private(path: Path) -> None:
@@ -156,34 +122,40 @@ def _cure(error: sqlite3.Error) -> str:
     return "end the stopped process that holds the lock" if locked else "see that the disk has room"
 
 
-def _resolve(done: list[_Done]) -> None:
-    for future, result, error in done:
-        if future.cancelled():
-            continue
-        if error is not None:
-            future.set_exception(error)
-        else:
-            future.set_result(result)
+def _carry_out(database: sqlite3.Connection, jobs: Sequence[_Job]) -> list[object]:
+    """The results or the errors of jobs, carried out in one commit."""
+    try:
+        # A batch of reads only needs no write lock, so it waits for no other process.
+        database.execute("BEGIN IMMEDIATE" if any(job.writes for job in jobs) else "BEGIN")
+        results = [_attempt(database, job) for job in jobs]
+        database.execute("COMMIT")
+        return results
+    except sqlite3.Error as error:
+        with suppress(sqlite3.Error):
+            database.execute("ROLLBACK")
+        return [error] * len(jobs)
 
 
-def _attempt(database: sqlite3.Connection, job: _Job) -> _Done:
+def _attempt(database: sqlite3.Connection, job: _Job) -> object:
     """Carries out one job, which leaves no change when it fails."""
     database.execute("SAVEPOINT job")
     try:
-        result = job.work(database)
+        return job.work(database)
     except (sqlite3.Error, ValueError) as error:  # ValueError: text that is no Unicode
         database.execute("ROLLBACK TO job")
-        return _Done(job.future, None, error)
+        return error
     finally:
         database.execute("RELEASE job")
-    return _Done(job.future, result, None)
+
+
+def _value(database: sqlite3.Connection, key: str) -> str | None:
+    row = database.execute("SELECT value FROM groupflow WHERE key = ?", (key,)).fetchone()
+    return row[0] if row else None
 
 
 def _commit(database: sqlite3.Connection, transaction: Transaction) -> bool:
-    for key, expected in transaction.expect.items():
-        row = database.execute("SELECT value FROM groupflow WHERE key = ?", (key,)).fetchone()
-        if (row[0] if row else None) != expected:
-            return False
+    if any(_value(database, key) != expected for key, expected in transaction.expect.items()):
+        return False
     gone = [(key,) for key, value in transaction.writes.items() if value is None]
     database.executemany("DELETE FROM groupflow WHERE key = ?", gone)
     database.executemany(

@@ -3,7 +3,6 @@
 import sys
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 from typing import Literal, TypeAlias
 
 from groupflow.study import StudyError
@@ -40,19 +39,15 @@ def names(parent: Parent) -> list[str]:
 def load(parent: Parent, name: str) -> Experiment:
     """One of those. Raises StudyError."""
     module = f"{parent}.{name}.{_MODULES[parent]}"
-    experiment: object = getattr(_imported(parent, module), "EXPERIMENT", None)
-    if not isinstance(experiment, Experiment):
-        raise StudyError(f"{module} has no EXPERIMENT, a groupflow.study.experiment.Experiment")
-    return experiment
-
-
-def _imported(parent: Parent, module: str) -> ModuleType:
     folder(parent)
     at_hand()
     try:
         found = import_module(parent).__file__
         if found is None or not Path(found).resolve().is_relative_to(ROOT):
             raise StudyError(f"{found} is another package {parent}, not that of {ROOT}")
-        return import_module(module)
+        experiment: object = getattr(import_module(module), "EXPERIMENT", None)
     except (ImportError, SyntaxError) as error:
         raise StudyError(f"{module} cannot be loaded: {error}") from error
+    if not isinstance(experiment, Experiment):
+        raise StudyError(f"{module} has no EXPERIMENT, a groupflow.study.experiment.Experiment")
+    return experiment

@@ -1,7 +1,7 @@
 """Claims of a paper, each with the measured value and its verdict."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, TypeAlias
 
@@ -65,15 +65,7 @@ def over_values(study: str, key: str, claim: str, parameter: str, by: ByValue, m
     """A finding that holds where the claim holds at every value; the note names the values."""
     good = [value for value, holds in by.items() if holds]
     bad = [value for value, holds in by.items() if not holds]
-    note = f"{parameter}: holds at {', '.join(good) or 'none'}" + (
-        f"; not at {', '.join(bad)}" if bad else ""
-    )
+    note = f"{parameter}: holds at {', '.join(good) or 'none'}"
+    if bad:
+        note += f"; not at {', '.join(bad)}"
     return finding(study, key, claim, len(good) / len(by), "of the values", not bad, note + more)
-
-
-def counts(claims: Iterable[Claim]) -> dict[Kind, tuple[int, int]]:
-    """The numbers of claims of each kind: those that hold, and all."""
-    found: dict[Kind, list[bool]] = {"claim": [], "finding": [], "fitted": []}
-    for claim in claims:
-        found[claim.kind].append(claim.holds)
-    return {kind: (sum(held), len(held)) for kind, held in found.items()}

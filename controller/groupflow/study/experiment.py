@@ -44,8 +44,7 @@ Grouped = TypeVar("Grouped")
 """the form of outcomes for a study's rules and figures, by the quantities that the study varies"""
 Runs: TypeAlias = Callable[[bool, int], list[Run]]
 """makes the runs of the short variant or of the full one, with seeds from this one on"""
-Switch: TypeAlias = Literal["gfswitch", "bmv2"]
-Option: TypeAlias = Literal["only", "quick", "seed", "jobs", "dask", "switch"]
+Option: TypeAlias = Literal["only", "quick", "seed", "jobs", "dask"]
 
 
 def nothing(path: Path, found: object) -> None:
@@ -67,7 +66,6 @@ class StudyOptions:
     dask: Annotated[
         str | None, Help("scheduler of dask, whose workers run the simulations, instead of --jobs", "ADDRESS")
     ] = None
-    switch: Annotated[Switch, Help("switch program; bmv2 runs at a rate that it can do")] = "gfswitch"
 
     @property
     def cores(self) -> int:
@@ -96,7 +94,7 @@ class Simulation(Generic[Run, Measured, Grouped]):
         about: str,
         runs: Runs[Run],
         judge: Callable[[Grouped], Iterable[Claim]],
-        draw: Callable[[Path, Grouped], None],
+        draw: Callable[[Path, Grouped], None] = nothing,
         *figures: str,
     ) -> "Study[Run, Measured, Grouped]":
         """A figure, table or scenario of a paper."""

@@ -1,20 +1,21 @@
 """Claims in print: a table for each kind, which fits a terminal of 80 columns, and how many of them hold."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from rich import box
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from groupflow.study.claims import Claim, Kind, counts
+from groupflow.study.claims import Claim, Kind
 
 
-def counted(claims: Iterable[Claim]) -> dict[str, dict[str, int]]:
+def counted(claims: Sequence[Claim]) -> dict[str, dict[str, int]]:
     """The numbers of claims of the paper, and of findings beyond it, that hold; for JSON."""
-    found = counts(claims)
-    kinds: tuple[tuple[str, Kind], ...] = (("claims", "claim"), ("findings", "finding"))
-    return {name: dict(zip(("hold", "of"), found[kind], strict=True)) for name, kind in kinds}
+    held = {
+        kind: [each.holds for each in claims if f"{each.kind}s" == kind] for kind in ("claims", "findings")
+    }
+    return {kind: {"hold": sum(found), "of": len(found)} for kind, found in held.items()}
 
 
 def shown(claims: Sequence[Claim]) -> list[RenderableType]:
@@ -23,12 +24,12 @@ def shown(claims: Sequence[Claim]) -> list[RenderableType]:
     return [*(table for table in tables if table.row_count), holding(claims)]
 
 
-def holding(claims: Iterable[Claim]) -> str:
+def holding(claims: Sequence[Claim]) -> str:
     """One line with the numbers of claims and of findings that hold, each apart."""
-    found = counts(claims)
-    parts = [f"{found['claim'][0]} of {found['claim'][1]} claims hold"] if found["claim"][1] else []
-    parts += [f"{found['finding'][0]} of {found['finding'][1]} findings hold"] if found["finding"][1] else []
-    parts += [f"{found['fitted'][1]} fitted values are not counted"] if found["fitted"][1] else []
+    found = counted(claims).items()
+    parts = [f"{held['hold']} of {held['of']} {kind} hold" for kind, held in found if held["of"]]
+    if fitted := sum(claim.kind == "fitted" for claim in claims):
+        parts.append(f"{fitted} fitted values are not counted")
     return "; ".join(parts) or "no claims"
 
 

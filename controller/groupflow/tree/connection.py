@@ -1,30 +1,25 @@
-"""A connection of a host or an asking program to the dispatchers: one JSON object per line.
+"""A connection of a host or an asking program to the dispatchers, and the tree's certificate.
 
-A host's first line is
-`{"hello": {"join": …, "key": …, "source": bool, "delay_ms": …, "waits": bool, "root": …}}`; `delay_ms` is a
-source's bound on the delay of its stream, or null; `waits`: whether the source waits for hosts that are away;
-`root` is the tree that the host is in, if it is in one. Once there is a source, the answer is
-`{"welcome": {"root": …, "identity": …, "alive_ms": …}}`. Every `alive_ms` the host gets `{"alive": true}`, so
-that it does not wait for a process that has stopped. After the welcome both sides send
-`{"cluster": …, "joins": …, "say": …, "what": …}`: messages between a host and a cluster's dispatcher
-(dataplane/apps/tree/src/machine/dialogue.rs). `joins` is how often the host has joined a cluster: messages to
-it with an older number do not count. The source is sent the number of hosts in the tree, and which lack bytes
-of the stream: `{"members": {"hosts": …, "receiving": …, "names": […], "lost": {…}}}`.
-`{"refused": {"code": …, "text": …}}` is the last line. Programs that are not hosts begin with
-`{"ask": …}` instead (groupflow.tree.questions).
+Both sides send one JSON object per line. dataplane/apps/tree/src/machine/messages.rs declares the lines of a
+host (`HostLine`, of which `hello` is the first) and those to it (`ServiceLine`). Programs that are not hosts
+begin with `{"ask": …}` instead (groupflow.tree.questions).
 """
 
 import asyncio
+import hashlib
 import json
 import logging
 import re
+import ssl
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from socket import AF_INET
-from ssl import SSLContext
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import Any, TypeVar
 
+from groupflow._native import make_certificate
 from groupflow.agents.errors import TreeError
 from groupflow.errors import reason
 
@@ -50,16 +45,6 @@ def host_name(name: object) -> str:
     return name
 
 
-@dataclass(frozen=True)
-class Line:
-    """A message from a host to a cluster's dispatcher."""
-
-    cluster: str
-    joins: int
-    message: str
-    """JSON"""
-
-
 @dataclass(eq=False)
 class Connection:
     """A connection of a host or of an asking program, which is `peer` below."""
@@ -77,16 +62,19 @@ class Connection:
     dropped: bool = False
     """the connection no longer counts, and its loss does not mean that of the host, which connects again"""
     members: str = ""
-    """the hosts of the tree as last sent to the peer, JSON"""
+    """the last line to the peer about the hosts of the tree"""
 
-    def send(self, line: dict[str, Any]) -> None:
+    def send(self, form: dict[str, Any]) -> None:
+        self.write(json.dumps(form))
+
+    def write(self, line: str) -> None:
         if self.is_refused or self.writer.is_closing():  # with TLS it may have no buffer any more
             return
         if self.writer.transport.get_write_buffer_size() > _UNREAD:
             log.warning("host=%s reads nothing and is disconnected", self.name)
             self.writer.transport.abort()
         else:
-            self.writer.write(json.dumps(line).encode() + b"\n")
+            self.writer.write(line.encode() + b"\n")
 
     def refuse(self, code: str, text: str) -> None:
         """Sends the last line, and ignores further ones. The peer is given time to read it and to close."""
@@ -95,18 +83,51 @@ class Connection:
             self.is_refused = True
             asyncio.get_running_loop().call_later(_LAST_SECONDS, self.writer.close)
 
-    async def line(self) -> dict[str, Any] | None:
+    async def line(self) -> bytes | None:
         """The peer's next line; None: the connection has ended. Raises ValueError."""
         try:
-            line = await self.reader.readuntil(b"\n")
+            return await self.reader.readuntil(b"\n")
         except asyncio.IncompleteReadError:
             return None
         except asyncio.LimitOverrunError:
             raise ValueError(f"longer than {LINE} bytes") from None
-        form = json.loads(line)
-        if not isinstance(form, dict):
-            raise ValueError("no object")
-        return cast("dict[str, Any]", form)
+
+
+def fingerprint(certificate: bytes) -> str:
+    """SHA-256 of a certificate (DER), hexadecimal."""
+    return hashlib.sha256(certificate).hexdigest()
+
+
+@dataclass(frozen=True)
+class Identity:
+    """A tree's certificate and its key, PEM, which every host that has the token is given.
+
+    With these, dispatchers and hosts encrypt, and prove that they belong to the tree.
+    """
+
+    certificate: str
+    key: str = field(repr=False)
+
+    @staticmethod
+    def make() -> "Identity":
+        return Identity(*make_certificate("groupflow-tree"))
+
+    @property
+    def pin(self) -> str:
+        """SHA-256 of the certificate, hexadecimal, by which hosts check it."""
+        return fingerprint(ssl.PEM_cert_to_DER_cert(self.certificate))
+
+    def context(self) -> ssl.SSLContext:
+        """A server's TLS context, TLS 1.3 only."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.minimum_version = ssl.TLSVersion.TLSv1_3
+        context.num_tickets = 0
+        with tempfile.TemporaryDirectory(prefix="groupflow-tree-") as folder:  # for its owner only
+            path = Path(folder) / "identity.pem"
+            path.touch(mode=0o600)
+            path.write_text(self.certificate + self.key)
+            context.load_cert_chain(path)
+        return context
 
 
 def gives_way(silent: Mapping[_Key, str]) -> _Key | None:
@@ -116,10 +137,11 @@ def gives_way(silent: Mapping[_Key, str]) -> _Key | None:
     return min(silent, key=lambda each: -counts[silent[each]], default=None)
 
 
-Accept: TypeAlias = Callable[[asyncio.StreamReader, asyncio.StreamWriter], None]
-
-
-async def listen(at: tuple[str, int], accept: Accept, tls: SSLContext | None) -> asyncio.Server:
+async def listen(
+    at: tuple[str, int],
+    accept: Callable[[asyncio.StreamReader, asyncio.StreamWriter], None],
+    tls: ssl.SSLContext | None,
+) -> asyncio.Server:
     """Listens for hosts. Raises TreeError."""
     host, port = at
     cure = "choose another with --listen"

@@ -16,16 +16,13 @@ import json
 import secrets
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Self, TypeAlias
+from typing import Any, Self
 
-from groupflow._native import TreeDispatchers
+from groupflow._native import ToHost, TreeDispatchers
 from groupflow.agents.errors import TreeError
 from groupflow.store.interface import Store, Transaction, Writes
-from groupflow.tree.identity import Identity
+from groupflow.tree.connection import Identity
 from groupflow.tree.options import DispatchOptions
-
-HostMessages: TypeAlias = list[tuple[str, str, str]]
-"""cluster, host, message (JSON)"""
 
 
 @dataclass(frozen=True)
@@ -64,32 +61,19 @@ class Forest:
         """The tree as stored, or empty. Raises StoreError, and ValueError for stored values that are bad."""
         forest = cls(store, options, clock)
         if not options.plain:
-            forest.identity = await forest._identify()
+            key, made = forest._prefix + "identity", json.dumps(asdict(Identity.make()))
+            is_first = await store.commit(Transaction({key: made}, {key: None}))
+            forest.identity = Identity(**json.loads(made if is_first else await store.get(key) or ""))
         return forest
 
-    async def _identify(self) -> Identity:
-        key, made = self._prefix + "identity", Identity.make()
-        if await self._store.commit(Transaction({key: made.to_json()}, {key: None})):
-            return made
-        stored = await self._store.get(key)
-        return Identity.from_json(stored or "")
-
-    async def enter(self) -> None:
-        """Makes this process the one that serves the tree, and goes on with what is stored."""
-        self._dispatchers = self._source = None
-        self.process = secrets.token_hex(8)
-        await self._store.commit(Transaction({self._prefix + "process": json.dumps(self.process)}))
-        await self._go_on()
-
-    async def enter_again(self) -> None:
-        """Goes on with what is stored. Raises TreeError where another process serves the tree by now."""
-        process = secrets.token_hex(8)  # another one, as hosts have to come back
-        await self._write({self._prefix + "process": json.dumps(process)})
+    async def enter(self, *, again: bool = False) -> None:
+        """Makes this process the one that serves the tree, and goes on with what is stored. `again`: only if
+        no other serves the tree by now, which raises TreeError."""
+        process = secrets.token_hex(8)  # another one than before, as hosts have to come back
+        writes: Writes = {self._prefix + "process": json.dumps(process)}
+        await (self._write(writes) if again else self._store.commit(Transaction(writes)))
         self.process = process
         self._dispatchers = self._source = None
-        await self._go_on()
-
-    async def _go_on(self) -> None:
         stored = await self._store.get(self._prefix + "source")
         if stored is not None:
             self._source = TreeSource(**json.loads(stored))
@@ -129,12 +113,11 @@ class Forest:
     @property
     def attached(self) -> int:
         """Hosts that have a parent."""
-        return json.loads(self.members)["hosts"] if self._dispatchers else 0
+        return self._dispatchers.attached if self._dispatchers else 0
 
-    @property
     def members(self) -> str:
-        """The hosts of the tree, and which of them lack bytes of the stream, JSON."""
-        return self._dispatchers.members if self._dispatchers else ""
+        """The source's line: the hosts of the tree, and which of them lack bytes of the stream."""
+        return self._dispatchers.members() if self._dispatchers else ""
 
     async def knows(self, host: str, key: str) -> bool:
         """Whether `key` is the host's key; the first key that a host shows becomes it."""
@@ -157,20 +140,19 @@ class Forest:
         await self._write({self._prefix + "source": json.dumps(asdict(source))} | self._changed(made))
         self._dispatchers, self._source = made, source
 
-    def hear(self, cluster: str, host: str, message: str) -> HostMessages:
-        """Handles a host's message. Raises ValueError naming what is wrong in it."""
-        return self._dispatchers.on_host(self._clock(), cluster, host, message) if self._dispatchers else []
+    def hear(self, host: str, line: bytes) -> tuple[str, int, list[ToHost]]:
+        """Handles a host's line to a cluster's dispatcher. Returns the cluster, how often the host has joined
+        one, and the messages that follow. Raises ValueError naming what is wrong in the line."""
+        return self._dispatchers.on_host(self._clock(), host, line) if self._dispatchers else ("", 0, [])
 
-    def lose(self, cluster: str, host: str) -> HostMessages:
+    def lose(self, cluster: str, host: str) -> list[ToHost]:
         """Handles the end of a host's connection."""
         return self._dispatchers.on_gone(self._clock(), cluster, host) if self._dispatchers else []
 
-    def tick(self) -> HostMessages:
+    def tick(self) -> list[ToHost]:
         """Handles the timers that are due."""
-        deadline = self._dispatchers.deadline() if self._dispatchers else None
-        if self._dispatchers is None or deadline is None or deadline > self._clock():
-            return []
-        return self._dispatchers.on_time(self._clock())
+        is_due = self.pause() == 0
+        return self._dispatchers.on_time(self._clock()) if self._dispatchers and is_due else []
 
     def pause(self) -> float | None:
         """Seconds until `tick` has something to do."""

@@ -1,20 +1,92 @@
-"""Options of the dispatchers' service."""
+"""Options of a tree's hosts, and of its dispatchers' service."""
 
 import json
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
+from groupflow.agents.options import START, RoleOptions, Start, TlsPin, flag
 from groupflow.errors import InvalidError, Kind, UsageError
 from groupflow.model import ports
-from groupflow.model.fields import Help, Range
-from groupflow.model.values import TOKEN_RULE, FractionMs, ListenAddress, Name, Secret, Span, is_token
-from groupflow.tree.members import DELAY_BOUND
+from groupflow.model.fields import Help, Range, Size
+from groupflow.model.values import (
+    TOKEN_RULE,
+    FarIpPort,
+    FractionMs,
+    ListenAddress,
+    Name,
+    OwnIpPort,
+    Secret,
+    Span,
+    is_token,
+)
 
 _MOST = 65_535
+MOST_PARALLEL = 16
+Slow: TypeAlias = Literal["wait", "isolate", "skip"]
+Parallel: TypeAlias = Annotated[
+    int | None,
+    Help("number of connections to the parent (default: 1; more take more than a fair share)", "N"),
+    Range(1, MOST_PARALLEL),
+]
+DELAY_BOUND = "bound on the sum of latencies from the source to a host"
 ABSENCE = 15.0
 """s; how long a silent host is waited for, as long as a reader that reads nothing"""
-Demotion: TypeAlias = Literal["slowest", "largest_latency", "never"]
+Demotion: TypeAlias = Literal["slowest", "largest_latency"]
 PLAIN = Help("do not encrypt: token and data can be read on the way")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TreeOptions(RoleOptions):
+    """Options that all hosts share. None is gfagent's default."""
+
+    to: Annotated[FarIpPort, Help("address of the dispatchers (groupflow tree serve)")]
+    tls_pin: TlsPin = None
+    """None: no encryption"""
+    listen: Annotated[OwnIpPort | None, Help("address for children (default: any port)")] = None
+    children: Annotated[int | None, Help("the most children of this host (default: 4)", "N"), Range(0)] = None
+    cache: Annotated[Size | None, Help("bytes of the stream that this host holds (default: 16MiB)")] = None
+    slow: Annotated[
+        Slow, Help("effect of a slow child: all wait, the child is cut off, or the child skips late data")
+    ] = "wait"
+    patience: int | None = None
+    """seconds to look for lost dispatchers"""
+
+    def arguments(self) -> list[str]:
+        return super().arguments() + (["--plain"] if self.tls_pin is None else [])
+
+
+@dataclass(frozen=True, kw_only=True)
+class SkipOptions(TreeOptions):
+    """Options of hosts that may skip data. A host that hands the stream to a session skips none."""
+
+    align: Annotated[
+        int | None, Help("size of a record, which is skipped whole (default: 1)", "BYTES"), Range(1)
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TreeSendOptions(SkipOptions):
+    """The source, `gfagent tree-send`."""
+
+    role = "tree-send"
+    file: Annotated[Path | None, Help("file to send (default: stdin)")] = None
+    members: Annotated[
+        int, Help("number of hosts that must have joined before the stream begins", "N"), Range(0)
+    ] = 1
+    delay_ms: Annotated[
+        FractionMs | None, Help(f"{DELAY_BOUND} (default: the dispatchers' bound)"), Name("--delay")
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TreeRecvOptions(SkipOptions):
+    """A host that receives, and passes on: `gfagent tree-recv`."""
+
+    role = "tree-recv"
+    parallel: Parallel = None
+    output: Annotated[Path | None, Help("file to write (default: stdout)")] = None
+    start: Annotated[Start, START, Name("--from")] = field(default="now", metadata=flag("from"))
 
 
 def check_time(option: str, milliseconds: float | None) -> None:
@@ -25,7 +97,7 @@ def check_time(option: str, milliseconds: float | None) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class DispatchOptions:
-    """One tree. Defaults of `policy` are those of `Policy` in dataplane/apps/tree/src/machine/policy.rs."""
+    """One tree. Defaults of `policy` are those of `Policy` (dataplane/apps/tree/src/machine/dispatchers)."""
 
     token: Annotated[str, Help("file with the token that every host of the tree must have"), Secret()] = (
         field(repr=False)
@@ -60,7 +132,6 @@ class DispatchOptions:
         Help("time in which each host measures its latencies again and may move; 0: never (default: 30s)"),
         Name("--review"),
     ] = None
-    max_hosts: Annotated[int, Help("the most connections", "N"), Range(1, _MOST)] = 4096
 
     def __post_init__(self) -> None:
         """Raises UsageError that names the option, its value and the cure."""

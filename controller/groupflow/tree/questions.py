@@ -15,7 +15,7 @@ from typing import Any
 from groupflow import units
 from groupflow.agents.errors import TreeError, TreeRefusedError
 from groupflow.errors import reason
-from groupflow.tree.identity import fingerprint
+from groupflow.tree.connection import fingerprint
 
 ANSWER = 16 << 20
 """most bytes of an answer: all hosts of a tree"""
@@ -29,6 +29,10 @@ async def connect(
 
     Without a `tls_pin` there is no encryption. Raises TreeError, TreeRefusedError (another certificate).
     """
+    # Without authorities: the certificate's fingerprint is checked before anything is sent.
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     try:
         host, port = units.parse_address(to)
     except units.UnitError as error:
@@ -36,7 +40,7 @@ async def connect(
     try:
         async with asyncio.timeout(patience):
             reader, writer = await asyncio.open_connection(
-                host, port, limit=ANSWER, ssl=None if tls_pin is None else _context()
+                host, port, limit=ANSWER, ssl=None if tls_pin is None else context
             )
     except TimeoutError:
         raise TreeError(f"no answer from {to} within {patience:g} s; {_CURE}") from None
@@ -53,7 +57,7 @@ async def connect(
 
 
 async def ask(to: str, tls_pin: str | None, token: str, *, patience: float = 10.0) -> dict[str, Any]:
-    """The dispatchers' answer. `patience`: seconds for it. Raises TreeError, TreeRefusedError."""
+    """A snapshot of the tree. `patience`: seconds for the answer. Raises TreeError, TreeRefusedError."""
     reader, writer = await connect(to, tls_pin, patience=patience)
     try:
         writer.write(json.dumps({"ask": {"token": token, "what": "hosts"}}).encode() + b"\n")
@@ -64,7 +68,7 @@ async def ask(to: str, tls_pin: str | None, token: str, *, patience: float = 10.
         answer: Any = json.loads(line)
         if "refused" in answer:
             raise TreeRefusedError(str(answer["refused"]["text"]))
-        return answer
+        return answer["tree"]
     except TimeoutError:
         raise TreeError(f"{to}: no answer for {patience:g} s; {_CURE}") from None
     except (ValueError, TypeError, KeyError):
@@ -75,11 +79,3 @@ async def ask(to: str, tls_pin: str | None, token: str, *, patience: float = 10.
         writer.close()
         with suppress(OSError):
             await writer.wait_closed()
-
-
-def _context() -> ssl.SSLContext:
-    """TLS 1.3 without authorities; the caller checks the certificate's fingerprint before it sends."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.minimum_version = ssl.TLSVersion.TLSv1_3
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    return context

@@ -5,30 +5,32 @@ import json
 import logging
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from dataclasses import asdict
+from functools import partial
 from types import TracebackType
 from typing import Any, Self, TypeAlias
 
+from groupflow._native import ToHost
 from groupflow.agents.controller_link import Standing
 from groupflow.store.interface import Store
 from groupflow.tree.connection import (
     HELLO_SECONDS,
     NONSENSE,
     Connection,
-    Line,
     address_of,
     gives_way,
     host_name,
     listen,
 )
-from groupflow.tree.forest import Forest, HostMessages
-from groupflow.tree.hosts import Hosts, SlowReports
-from groupflow.tree.liveness import Absence, Pulse
+from groupflow.tree.forest import Forest
 from groupflow.tree.options import DispatchOptions, check_time
 
 log = logging.getLogger(__name__)
 
+MOST_HOSTS = 4096
+"""connections, where no controller sets another bound"""
 _FORGETS_EVERY = 600.0
 _ENDED = "the tree that it was in has ended"
 _LOOKS_EVERY = 0.25
@@ -36,7 +38,7 @@ _LOOKS_EVERY = 0.25
 _WAITING = 1024
 """events that wait to be carried out; who adds another one waits"""
 
-Event: TypeAlias = Callable[[], Awaitable[HostMessages]]
+Event: TypeAlias = Callable[[], list[ToHost]]
 """carries out the event, and returns the messages that follow"""
 
 
@@ -56,18 +58,25 @@ class Dispatch:
         self.options = options
         self._store = store
         self._on_event = on_event
-        self._max_hosts = options.max_hosts
-        self._hosts = Hosts()
+        self._max_hosts = MOST_HOSTS
+        self._hosts: dict[str, Connection] = {}
         self._open: set[Connection] = set()
         self._silent: dict[Connection, str] = {}
         """those that have not shown the token yet, oldest first, and their sources"""
         self._events: asyncio.Queue[Event] = asyncio.Queue(_WAITING)
         self._turn = asyncio.Lock()
         """held by the one that uses the forest"""
-        self._slow = SlowReports(options.max_hosts)
         self._begun = asyncio.Event()
-        self._absence = Absence(options.patience)
-        self._pulse = Pulse(options.patience)
+        self._source_seen: str | None = None
+        """the root of the tree whose source this process has seen"""
+        self._absent_since: float | None = None
+        """time since when the source is away"""
+        self._alive_every = max(0.001, min(options.patience / 6, 1.0))
+        """seconds between two signs of life; hosts that miss four come back before their patience is over"""
+        self._signed = 0.0
+        """time when hosts were last told that this process is alive"""
+        self._signed_late = False
+        """one of the signs since the last step came too late"""
         self._closing = False
         self._tasks: asyncio.TaskGroup
         self._running: set[asyncio.Task[None]] = set()
@@ -79,10 +88,11 @@ class Dispatch:
         self._server = await listen(self.options.listen, self._accept, identity and identity.context())
         self._tasks = asyncio.TaskGroup()
         await self._tasks.__aenter__()
-        await self._enter()
+        await self.forest.enter()
+        self._watch_hosts()
         self._run(self._work())
         self._run(self._watch())
-        self._run(self._pulse.beat(self._hosts.send_alive))
+        self._run(self._send_alive())
         self._run(self._forget_hosts())
         pin = identity.pin if identity else None
         self._on_event("ready", {"addr": self.options.listen[0], "port": self.port, "tls_pin": pin})
@@ -118,8 +128,8 @@ class Dispatch:
         return Standing(f"{self.options.listen[0]}:{self.port}", holds, self._max_hosts)
 
     def bound(self, max_hosts: int | None) -> None:
-        """Sets the most connections from now on, of hosts that come; None: that of the options."""
-        self._max_hosts = max_hosts or self.options.max_hosts
+        """Sets the most connections from now on, of hosts that come; None: as without a controller."""
+        self._max_hosts = max_hosts or MOST_HOSTS
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if self._closing:
@@ -140,9 +150,7 @@ class Dispatch:
         except (OSError, asyncio.IncompleteReadError) as error:
             log.debug("host=%s lost: %s", host.name, error)
         except NONSENSE as error:
-            text = f"a line makes no sense: {error}".replace("\n", " ")
-            self._on_event("refused", {"host": host.name, "text": text})
-            host.refuse("bad_message", text)
+            self._refuse_line(host, error)
         finally:
             self._forget(host)
             if not host.is_refused or self._closing:
@@ -150,7 +158,14 @@ class Dispatch:
             if self._hosts.get(host.name) is host:
                 del self._hosts[host.name]
                 if not self._closing:
-                    await self._on_loss(host)
+                    self._on_event("gone", {"host": host.name})
+                    await self._events.put(partial(self._lose, host, self.forest.process))
+
+    def _refuse_line(self, host: Connection, error: Exception) -> None:
+        # The error may quote what the host wrote.
+        text = "".join(sign for sign in f"a line makes no sense: {error}" if sign.isprintable())[:200]
+        self._on_event("refused", {"host": host.name, "text": text})
+        host.refuse("bad_message", text)
 
     def _forget(self, host: Connection) -> None:
         self._open.discard(host)
@@ -158,24 +173,24 @@ class Dispatch:
 
     async def _serve(self, host: Connection) -> None:
         async with asyncio.timeout(HELLO_SECONDS):
-            form = await host.line()
-        if form is not None and "ask" in form:
+            line = await host.line()
+        if line is None:
+            return
+        form: Any = json.loads(line)
+        if "ask" in form:
             self._answer(host, form["ask"])
             return
-        if form is None or not await self._greet(host, form["hello"]):
+        hello = form["hello"]
+        if not await self._greet(host, hello):
             return
         await self._begun.wait()
-        if form["hello"].get("root") not in (None, self.forest.root):
+        if hello.get("root") not in (None, self.forest.root):
             host.refuse("ended", _ENDED)  # the tree ended since the host was greeted
             return
         self._welcome(host)
-        while (form := await host.line()) is not None:
-            if host.is_refused:
-                continue
-            if form.get("say") == "backlog":
-                self._slow.add(form["what"]["child"])
-            cluster, joins = str(form.pop("cluster")), int(form.pop("joins"))
-            await self._enqueue(host, Line(cluster, joins, json.dumps(form)))
+        while (line := await host.line()) is not None:
+            if not host.is_refused:
+                await self._events.put(partial(self._hear, host, line))
 
     def _answer(self, asker: Connection, ask: dict[str, Any]) -> None:
         if not self._is_token(ask["token"]):
@@ -183,9 +198,8 @@ class Dispatch:
             return
         if ask["what"] != "hosts":
             raise ValueError(f"what: {ask['what']!s:.40}: it is hosts")
-        hosts = [host | self._slow.of(host["host"]) for host in self.forest.hosts()]
         tree = {"source": self.forest.source, "root": self.forest.root, "bound_ms": self.forest.delay_ms}
-        asker.send({"tree": tree | {"hosts": hosts}})
+        asker.send({"tree": tree | {"hosts": self.forest.hosts()}})
 
     def _is_token(self, given: object) -> bool:
         return secrets.compare_digest(str(given).lower().encode(), self.options.token.lower().encode())
@@ -228,42 +242,29 @@ class Dispatch:
             return self.forest.source
 
     def _welcome(self, host: Connection) -> None:
-        forest = self.forest
-        shared = forest.identity and {"certificate": forest.identity.certificate, "key": forest.identity.key}
-        alive_ms = round(self._pulse.every * 1000)
-        host.send({"welcome": {"root": forest.root, "identity": shared, "alive_ms": alive_ms}})
+        identity = self.forest.identity and asdict(self.forest.identity)
+        alive_ms = round(self._alive_every * 1000)
+        host.send({"welcome": {"root": self.forest.root, "identity": identity, "alive_ms": alive_ms}})
         host.welcome = True
-        self._hosts.send_members(self.forest)
+        self._send_members()
 
-    async def _enqueue(self, host: Connection, line: Line) -> None:
-        async def event() -> HostMessages:
-            return await self._hear(host, line)
-
-        await self._events.put(event)
-
-    async def _hear(self, host: Connection, line: Line) -> HostMessages:
-        if host.dropped:
+    def _hear(self, host: Connection, line: bytes) -> list[ToHost]:
+        if host.dropped or host.is_refused:
             return []
         try:
-            messages = self.forest.hear(line.cluster, host.name, line.message)
+            host.cluster, host.joins, messages = self.forest.hear(host.name, line)
         except ValueError as error:
-            host.refuse("bad_message", f"a line makes no sense: {error}")
+            self._refuse_line(host, error)
             return []
-        host.cluster, host.joins = line.cluster, line.joins
         return messages
 
-    async def _on_loss(self, host: Connection) -> None:
-        """Handles a host's lost connection. A source has time to come back: without it there is no tree."""
-        self._on_event("gone", {"host": host.name})
-        process = self.forest.process
-
-        async def event() -> HostMessages:
-            # A process that has begun again gives all hosts time to come back.
-            here = not host.dropped and process == self.forest.process
-            counts = here and host.name != self.forest.source
-            return self.forest.lose(host.cluster, host.name) if counts else []
-
-        await self._events.put(event)
+    def _lose(self, host: Connection, process: str) -> list[ToHost]:
+        """Handles a host's lost connection. A source has time to come back: without it there is no tree. A
+        process that has begun again gives all hosts time to come back."""
+        here = not host.dropped and process == self.forest.process
+        # A host that was greeted before there was a source is in no cluster yet.
+        counts = here and host.cluster and host.name != self.forest.source
+        return self.forest.lose(host.cluster, host.name) if counts else []
 
     async def _work(self) -> None:
         """Carries out events, in order, and the timers that are due."""
@@ -275,69 +276,97 @@ class Dispatch:
             while not self._events.empty():
                 batch.append(self._events.get_nowait())
             async with self._turn:
-                if self._pulse.stood_still():
+                if self._stood_still():
                     self._on_event("stood_still", {})
                     await self._begin_again()
                 await self._carry_out(batch)
 
     async def _begin_again(self) -> None:
         """Begins again from the store. All hosts have time to come back."""
-        await self.forest.enter_again()
+        await self.forest.enter(again=True)
         self._watch_hosts()
         for host in tuple(self._open):
             host.dropped = True
             host.writer.transport.abort()
 
-    async def _enter(self) -> None:
-        """Enters the tree. There are no messages to hosts, because no host is connected yet."""
-        await self.forest.enter()
-        self._watch_hosts()
-
     def _watch_hosts(self) -> None:
-        self._absence.end()
-        self._pulse.begin()
+        self._source_seen = self._absent_since = None
+        self._signed, self._signed_late = time.monotonic(), False
         if self.forest.root:
             self._begun.set()
 
     async def _carry_out(self, batch: list[Event]) -> None:
         """Carries out events, stores the result, and then sends the messages that follow."""
-        lines: list[tuple[Connection, dict[str, Any]]] = []
+        lines: list[tuple[Connection, str]] = []
         for event in batch:
-            lines += self._hosts.addressed(await event())
-        lines += self._hosts.addressed(self.forest.tick())
+            lines += self._addressed(event())
+        lines += self._addressed(self.forest.tick())
         has_ended = self.forest.has_ended
         await self.forest.save()
         for host, line in lines:
-            host.send(line)
-        self._hosts.send_members(self.forest)
+            host.write(line)
+        self._send_members()
         if has_ended:
             self._end()
         if self.forest.root:
             self._begun.set()
 
+    def _addressed(self, messages: list[ToHost]) -> list[tuple[Connection, str]]:
+        """The lines to hosts that are connected. To be called before the next event."""
+        return [
+            (host, message.line(host.joins))
+            for message in messages
+            if (host := self._hosts.get(message.host)) is not None and host.welcome
+        ]
+
+    async def _send_alive(self) -> None:
+        """Gives signs of life, until cancelled."""
+        while True:
+            await asyncio.sleep(self._alive_every)
+            self._signed_late |= self._is_late()
+            self._signed = time.monotonic()
+            for host in tuple(self._hosts.values()):
+                host.send({"alive": True})
+
+    def _is_late(self) -> bool:
+        return time.monotonic() > self._signed + max(4 * self._alive_every, 1.0)
+
+    def _stood_still(self) -> bool:
+        """Whether this process sent no sign of life for so long that hosts connect again. Their silence
+        meanwhile does not count against them."""
+        was_late, self._signed_late = self._signed_late, False
+        return was_late or self._is_late()
+
+    def _send_members(self) -> None:
+        """Tells the source after a change how many hosts are in the tree, and which lack bytes."""
+        source = self._hosts.get(self.forest.source or "")
+        if source is not None and source.welcome and source.members != (line := self.forest.members()):
+            source.members = line
+            source.write(line)
+
     async def _watch(self) -> None:
         """Looks for the source repeatedly: without one there is no tree."""
-
-        async def event() -> HostMessages:
-            source, root = self.forest.source, self.forest.root
-            if source is None or root is None:
-                self._absence.end()
-                return []
-            is_gone = self._absence.lasts_too_long(root, source in self._hosts)
-            return self.forest.lose(root, source) if is_gone else []
-
         while True:
             await asyncio.sleep(min(_LOOKS_EVERY, self.options.patience / 4))
-            await self._events.put(event)
+            await self._events.put(self._look)
+
+    def _look(self) -> list[ToHost]:
+        """Ends a tree whose source has been away for too long. A source that this process never saw has twice
+        the time: it has to notice that the former process is gone."""
+        source, root = self.forest.source, self.forest.root
+        if source is None or root is None or source in self._hosts:
+            self._source_seen, self._absent_since = root, None
+            return []
+        now = time.monotonic()
+        self._absent_since = self._absent_since or now
+        patience = self.options.patience * (1 if self._source_seen == root else 2)
+        return self.forest.lose(root, source) if now >= self._absent_since + patience else []
 
     async def _forget_hosts(self) -> None:
-        async def event() -> HostMessages:
-            await self.forest.forget_hosts()
-            return []
-
         while True:
             await asyncio.sleep(_FORGETS_EVERY)
-            await self._events.put(event)
+            async with self._turn:
+                await self.forest.forget_hosts()
 
     def _end(self) -> None:
         """Ends the tree, because the source has left."""

@@ -8,7 +8,7 @@ from groupflow.agents.arguments import ArgumentError, check, checked
 from groupflow.agents.errors import ClientError
 from groupflow.agents.options import Start, own_name
 from groupflow.agents.stream import MemberStream, OnEvent, Role
-from groupflow.tree.members import Slow, TreeRecvOptions, TreeSendOptions
+from groupflow.tree.options import Slow, TreeRecvOptions, TreeSendOptions
 
 
 class TreeSession(MemberStream):
@@ -43,11 +43,11 @@ class TreeSession(MemberStream):
         """Nothing happens before `async with`. Raises ArgumentError.
 
         `to`, `tls_pin`: IP:PORT of the tree's dispatchers, and their certificate's fingerprint; `plain=True`
-        instead goes without encryption. `name`: of this host (default: its own). `members`: the source begins
-        when so many hosts have joined. `delay_ms`: a source's bound on the latencies from it to each host in
-        sum, one way (None: that of the dispatchers); a host beyond it has an event `delay`. `start`: first
-        byte of a receiver. `slow`, `align`: treatment of a slow host. `parallel`: connections to the parent.
-        `children`: the most that this host serves. `cache`: bytes of the stream that it holds.
+        instead goes without encryption. `name`: of this host (default: its own). `members`: number of hosts
+        that must have joined before the source begins. `delay_ms`: a source's bound on the latencies from it
+        to each host in sum, one way (None: that of the dispatchers); a host beyond it has an event `delay`.
+        `start`: first byte of a receiver. `slow`, `align`: treatment of a slow host. `parallel`: connections
+        to the parent. `children`: the most that this host serves. `cache`: bytes of the stream that it holds.
         `on_event` is called with every event.
         """
         check("role", Role, role)

@@ -38,7 +38,6 @@ impl<'a> Reader<'a> {
         Reader { rest: bytes }
     }
 
-    /// The next `n` bytes.
     #[inline]
     pub fn take(&mut self, n: usize, field: &'static str) -> Result<&'a [u8], CodecError> {
         if self.rest.len() < n {
@@ -49,7 +48,6 @@ impl<'a> Reader<'a> {
         Ok(head)
     }
 
-    /// The next `N` bytes.
     #[inline]
     pub fn array<const N: usize>(&mut self, field: &'static str) -> Result<[u8; N], CodecError> {
         let mut bytes = [0; N];
@@ -62,19 +60,16 @@ impl<'a> Reader<'a> {
         self.array(field).map(u8::from_be_bytes)
     }
 
-    /// The next two bytes.
     #[inline]
     pub fn u16(&mut self, field: &'static str) -> Result<u16, CodecError> {
         self.array(field).map(u16::from_be_bytes)
     }
 
-    /// The next four bytes.
     #[inline]
     pub fn u32(&mut self, field: &'static str) -> Result<u32, CodecError> {
         self.array(field).map(u32::from_be_bytes)
     }
 
-    /// The next eight bytes.
     #[inline]
     pub fn u64(&mut self, field: &'static str) -> Result<u64, CodecError> {
         self.array(field).map(u64::from_be_bytes)
@@ -110,12 +105,10 @@ impl<'a> Reader<'a> {
         utf8(bytes, field)
     }
 
-    /// Whether all bytes were read.
     pub fn is_empty(&self) -> bool {
         self.rest.is_empty()
     }
 
-    /// The bytes that are left.
     pub fn rest(&mut self) -> &'a [u8] {
         std::mem::take(&mut self.rest)
     }
@@ -149,19 +142,16 @@ impl Writer {
         self.bytes(&[value])
     }
 
-    /// Appends two bytes.
     #[inline]
     pub fn u16(&mut self, value: u16) -> &mut Writer {
         self.bytes(&value.to_be_bytes())
     }
 
-    /// Appends four bytes.
     #[inline]
     pub fn u32(&mut self, value: u32) -> &mut Writer {
         self.bytes(&value.to_be_bytes())
     }
 
-    /// Appends eight bytes.
     #[inline]
     pub fn u64(&mut self, value: u64) -> &mut Writer {
         self.bytes(&value.to_be_bytes())
@@ -278,7 +268,6 @@ impl Envelopes {
         envelope.map(|envelope| parse(envelope.kind, envelope.body)).transpose()
     }
 
-    /// Bytes held.
     pub fn held(&self) -> usize {
         self.held.len()
     }

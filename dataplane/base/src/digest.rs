@@ -7,10 +7,8 @@ use std::fmt;
 pub struct Digest(pub [u8; 32]);
 
 impl Digest {
-    /// The rule for a digest's text.
     pub const RULE: &'static str = "64 hexadecimal digits";
 
-    /// Parses [`Digest::RULE`].
     pub fn parse(text: &str) -> Option<Digest> {
         let mut bytes = [0; 32];
         if text.len() != 64 || !text.bytes().all(|digit| digit.is_ascii_hexdigit()) {

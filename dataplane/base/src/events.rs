@@ -18,12 +18,10 @@ impl<E> EventQueue<E> {
         self.events.insert((time, self.scheduled), event);
     }
 
-    /// When the next event comes.
     pub fn next(&self) -> Option<Nanos> {
         self.events.first_key_value().map(|(&(time, _), _)| time)
     }
 
-    /// Takes the next event, with its time.
     pub fn pop(&mut self) -> Option<(Nanos, E)> {
         self.events.pop_first().map(|((time, _), event)| (time, event))
     }

@@ -1,34 +1,20 @@
 //! The floor of the workspace: subjects that other crates share. Every other crate may import it; it imports
 //! none of them.
-//!
-//! | module | subject |
-//! |---|---|
-//! | [`machine`] | a protocol endpoint as a value, without clock or socket; its datagrams; bytes of a file |
-//! | `time`, [`quantity`] | [`Nanos`] and [`BitRate`]; quantities as people write them |
-//! | [`codec`] | readers and writers of fields, the envelope of frames |
-//! | [`wire`], [`wire_enum!`] | messages by declaration: fields, structs and kinds; enums of one byte |
-//! | [`feedback`] | frames of diffusion-type flow control, as hosts read them |
-//! | `token`, `digest` | [`Token`], a secret that two sides share; [`Digest`], a SHA-256 |
-//! | `crowd` | [`gives_way`]: which of many silent connections does |
-//! | [`ranges`] | a set of numbers, as disjoint ranges |
-//! | [`stream`] | [`StreamId`]; bytes of a stream that follow each other |
-//! | [`reassembly`] | bytes of a stream put in order, held until earlier ones arrive |
-//! | [`events`], [`min_tree`] | events to come, in a total order; the first of a fixed set of times |
 
-pub mod codec;
-mod crowd;
-mod digest;
-pub mod events;
-pub mod feedback;
-pub mod machine;
-pub mod min_tree;
-pub mod quantity;
-pub mod ranges;
-pub mod reassembly;
-pub mod stream;
-mod time;
-mod token;
-pub mod wire;
+pub mod codec; // readers and writers of fields, the envelope of frames
+mod crowd; // `gives_way`: fairness among silent connections
+mod digest; // `Digest`, a SHA-256
+pub mod events; // events to come, in a total order
+pub mod feedback; // frames of diffusion-type flow control
+pub mod machine; // a protocol endpoint as a value, without clock or socket; its datagrams
+pub mod min_tree; // the first of a fixed set of times
+pub mod quantity; // quantities as people write them
+pub mod ranges; // a set of numbers, as disjoint ranges
+pub mod reassembly; // bytes of a stream put in order, held until earlier ones arrive
+pub mod stream; // `StreamId`; bytes of a stream that follow each other
+mod time; // `Nanos` and `BitRate`
+mod token; // `Token`, a secret that two sides share
+pub mod wire; // messages by declaration: fields, structs and kinds
 
 pub use codec::CodecError;
 pub use crowd::gives_way;

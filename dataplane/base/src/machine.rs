@@ -5,12 +5,10 @@ use std::net::SocketAddrV4;
 
 use crate::Nanos;
 
-/// A received UDP datagram.
 #[derive(Debug, Clone, Copy)]
 pub struct Datagram<'a> {
     /// The sender's address: an answer goes back there.
     pub from: SocketAddrV4,
-    /// The UDP payload.
     pub bytes: &'a [u8],
 }
 
@@ -18,12 +16,10 @@ pub struct Datagram<'a> {
 pub enum Dest {
     /// To a multicast group; a host behind a relay sends it to the relay instead.
     Group(SocketAddrV4),
-    /// To one host.
     Host(SocketAddrV4),
 }
 
 impl Dest {
-    /// The address, of the group or of the host.
     pub fn address(self) -> SocketAddrV4 {
         match self {
             Dest::Group(address) | Dest::Host(address) => address,
@@ -40,16 +36,11 @@ pub struct Transmit {
 
 /// A protocol endpoint on datagrams. Times are those of the driver's clock.
 pub trait Machine {
-    /// The reason why a datagram is refused.
     type Error;
 
-    /// Takes a datagram in.
-    ///
-    /// # Errors
-    /// Says why the datagram is refused; a refused datagram changes nothing.
+    /// Takes a datagram in. The error says why it is refused; a refused datagram changes nothing.
     fn handle(&mut self, now: Nanos, datagram: Datagram<'_>) -> Result<(), Self::Error>;
 
-    /// The next packet to send.
     fn poll_transmit(&mut self, now: Nanos) -> Option<Transmit>;
 
     /// The next packet whose answer must come to this process, even if others listen at the socket's port.
@@ -66,7 +57,6 @@ pub trait SeekableBytes: Send {
     /// The number of bytes, which must not change.
     fn len(&self) -> u64;
 
-    /// Whether there are no bytes.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -37,7 +37,6 @@ impl MinTree {
         }
     }
 
-    /// When a leaf is due.
     pub fn get(&self, leaf: usize) -> Nanos {
         self.times[self.width + leaf]
     }
@@ -48,7 +47,6 @@ impl MinTree {
         self.times[1]
     }
 
-    /// The leaf that is due first.
     #[inline]
     pub fn first(&self) -> usize {
         let mut at = 1;

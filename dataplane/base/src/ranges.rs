@@ -8,15 +8,11 @@ use rangemap::RangeSet;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Ranges {
     ranges: RangeSet<u64>,
-    total: u64,
+    /// Numbers in the set.
+    pub total: u64,
 }
 
 impl Ranges {
-    /// Numbers in the set.
-    pub fn total(&self) -> u64 {
-        self.total
-    }
-
     pub fn count(&self) -> usize {
         self.ranges.len()
     }
@@ -33,7 +29,6 @@ impl Ranges {
         self.ranges.last().cloned()
     }
 
-    /// The ranges, ascending.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = Range<u64>> + '_ {
         self.ranges.iter().cloned()
     }
@@ -55,11 +50,6 @@ impl Ranges {
         self.ranges.gaps(range).map(|gap| gap.end - gap.start).sum()
     }
 
-    /// Whether a range overlaps one of the set, or follows or precedes it without a gap.
-    pub fn touches(&self, range: &Range<u64>) -> bool {
-        self.ranges.overlaps(&(range.start.saturating_sub(1)..range.end.saturating_add(1)))
-    }
-
     /// Adds a range; returns how many of its numbers were not there.
     pub fn insert(&mut self, range: Range<u64>) -> u64 {
         let added = self.missing(&range);
@@ -68,6 +58,15 @@ impl Ranges {
         }
         self.total += added;
         added
+    }
+
+    /// Adds a range, unless the set would then have more than `most` ranges. A range split in two by
+    /// [`Ranges::remove`] may exceed this by one.
+    pub fn insert_within(&mut self, range: Range<u64>, most: usize) {
+        let joined = range.start.saturating_sub(1)..range.end.saturating_add(1);
+        if self.count() < most || self.ranges.overlaps(&joined) {
+            self.insert(range);
+        }
     }
 
     /// Adds a range; `added` is told each part that was not there.
@@ -85,7 +84,6 @@ impl Ranges {
         }
     }
 
-    /// Takes all numbers below `bound` out.
     pub fn remove_below(&mut self, bound: u64) {
         self.remove(0..bound);
     }
@@ -104,12 +102,11 @@ impl Ranges {
         Some(range.start..end)
     }
 
-    /// The lowest gaps before `end`, at most so many.
+    /// The `most` lowest gaps before `end`.
     pub fn gaps(&self, end: u64, most: usize) -> Vec<Range<u64>> {
         self.ranges.gaps(&(0..end)).filter(|gap| !gap.is_empty()).take(most).collect()
     }
 
-    /// Empties the set.
     pub fn clear(&mut self) {
         self.ranges.clear();
         self.total = 0;

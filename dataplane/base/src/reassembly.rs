@@ -18,8 +18,10 @@ const MOST: usize = 1 << 16;
 /// `limit - delivered`.
 #[derive(Debug, Clone)]
 pub struct Reassembly {
-    delivered: u64,
-    room: u64,
+    /// All bytes before this offset are where they go.
+    pub delivered: u64,
+    /// The bound of the bytes held.
+    pub room: u64,
     length: Option<u64>,
     /// The end of the bytes that came.
     reach: u64,
@@ -33,10 +35,8 @@ impl Reassembly {
     }
 
     /// Takes bytes in. `sink` gets the next bytes in order and says how many it took; the others are held.
-    /// Returns the number of bytes that had not come before.
-    ///
-    /// # Errors
-    /// The error names the field that is wrong; the stream is left as it was.
+    /// Returns the number of bytes that had not come before. The error names the field that is wrong; the
+    /// stream is left as it was.
     pub fn receive(
         &mut self, offset: u64, bytes: &[u8], sink: &mut impl FnMut(&[u8]) -> usize,
     ) -> Result<u64, CodecError> {
@@ -79,10 +79,8 @@ impl Reassembly {
         self.delivered > before
     }
 
-    /// Takes the stream's length, which its sender tells.
-    ///
-    /// # Errors
-    /// The length is less than the bytes that came, or not the one that was told before.
+    /// Takes the stream's length, which its sender tells. Refused: a length that is less than the bytes that
+    /// came, or not the one that was told before.
     pub fn end(&mut self, length: u64) -> Result<(), CodecError> {
         if self.length.is_some_and(|known| known != length) || length < self.reach {
             let at_least = self.length.unwrap_or(self.reach);
@@ -94,19 +92,9 @@ impl Reassembly {
         Ok(())
     }
 
-    /// All bytes before this offset are where they go.
-    pub fn delivered(&self) -> u64 {
-        self.delivered
-    }
-
     /// No byte at or beyond this offset may come.
     pub fn limit(&self) -> u64 {
         self.delivered.saturating_add(self.room)
-    }
-
-    /// The bound of the bytes held.
-    pub fn room(&self) -> u64 {
-        self.room
     }
 
     /// Bytes that came and are not where they go.
@@ -114,7 +102,6 @@ impl Reassembly {
         self.store.held()
     }
 
-    /// Memory of the bytes held.
     pub fn memory(&self) -> usize {
         self.store.memory()
     }
@@ -161,9 +148,8 @@ pub struct ByteStore {
 }
 
 impl ByteStore {
-    /// Bytes held.
     pub fn held(&self) -> u64 {
-        self.ranges.total()
+        self.ranges.total
     }
 
     /// Memory of the pages: at most the bytes held, and the rest of two pages for each gap.
@@ -171,12 +157,10 @@ impl ByteStore {
         self.pages.len() * PAGE
     }
 
-    /// Separate pieces held.
     pub fn pieces(&self) -> usize {
         self.ranges.count()
     }
 
-    /// Bytes of the range that are not held.
     pub fn missing(&self, range: &Range<u64>) -> u64 {
         self.ranges.missing(range)
     }
@@ -206,7 +190,6 @@ impl ByteStore {
         }
     }
 
-    /// Drops all bytes before `offset`.
     pub fn discard_below(&mut self, offset: u64) {
         self.ranges.remove_below(offset);
         let kept = match self.ranges.is_empty() {

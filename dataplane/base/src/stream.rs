@@ -18,7 +18,8 @@ impl fmt::Display for StreamId {
 /// Bytes of a stream, from `base` on without a gap.
 #[derive(Debug, Clone, Default)]
 pub struct ByteQueue {
-    base: u64,
+    /// The offset of the first byte.
+    pub base: u64,
     bytes: VecDeque<u8>,
 }
 
@@ -28,14 +29,8 @@ impl ByteQueue {
         ByteQueue { base, bytes: VecDeque::new() }
     }
 
-    /// Appends bytes.
     pub fn push(&mut self, bytes: &[u8]) {
         self.bytes.extend(bytes);
-    }
-
-    /// The offset of the first byte.
-    pub fn base(&self) -> u64 {
-        self.base
     }
 
     /// The offset behind the last byte.
@@ -43,7 +38,6 @@ impl ByteQueue {
         self.base + self.bytes.len() as u64
     }
 
-    /// Drops the bytes before `base`.
     pub fn discard_below(&mut self, base: u64) {
         // At most the number of bytes held.
         let gone = (base.saturating_sub(self.base) as usize).min(self.bytes.len());
@@ -66,7 +60,6 @@ impl ByteQueue {
         (&first[part(first, 0)], &second[part(second, first.len())])
     }
 
-    /// Bytes in the queue.
     pub fn len(&self) -> usize {
         self.bytes.len()
     }

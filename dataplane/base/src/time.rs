@@ -23,7 +23,6 @@ impl Nanos {
         Nanos(n.saturating_mul(1_000))
     }
 
-    /// `n` milliseconds.
     pub const fn from_millis(n: u64) -> Nanos {
         Nanos(n.saturating_mul(1_000_000))
     }
@@ -37,7 +36,6 @@ impl Nanos {
         self.0 / 1_000
     }
 
-    /// Whole milliseconds.
     pub const fn as_millis(self) -> u64 {
         self.0 / 1_000_000
     }
@@ -50,17 +48,15 @@ impl Nanos {
         }
     }
 
-    /// The sum, at most [`Nanos::MAX`].
     pub const fn saturating_add(self, span: Nanos) -> Nanos {
         Nanos(self.0.saturating_add(span.0))
     }
 
-    /// The difference, at least [`Nanos::ZERO`].
     pub const fn saturating_sub(self, earlier: Nanos) -> Nanos {
         Nanos(self.0.saturating_sub(earlier.0))
     }
 
-    /// The span doubled `times` times, `most` at most: the pause before an attempt that follows so many.
+    /// The span doubled `times` times, `most` at most: the pause after `times` attempts.
     pub fn doubled(self, times: u32, most: Nanos) -> Nanos {
         let factor = 1_u64.checked_shl(times).unwrap_or(u64::MAX);
         Nanos(self.0.saturating_mul(factor)).min(most)

@@ -5,7 +5,6 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// The most digits.
 const MAX_DIGITS: usize = 255;
 
 /// A shared secret: 1 to 255 hexadecimal digits. Its text is never shown.
@@ -14,10 +13,8 @@ const MAX_DIGITS: usize = 255;
 pub struct Token(String);
 
 impl Token {
-    /// The rule for a token's text.
     pub const RULE: &'static str = "1 to 255 hexadecimal digits";
 
-    /// The token, if it is one.
     pub fn parse(text: &str) -> Option<Token> {
         let fits = (1..=MAX_DIGITS).contains(&text.len());
         (fits && text.bytes().all(|b| b.is_ascii_hexdigit())).then(|| Token(text.to_ascii_lowercase()))

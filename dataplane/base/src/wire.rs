@@ -6,9 +6,7 @@ use std::ops::RangeInclusive;
 
 use crate::codec::{CodecError, Reader, Writer};
 
-/// A value that is a field of messages.
 pub trait WireField: Sized {
-    /// Appends the field.
     fn write(&self, w: &mut Writer);
 
     /// Reads the field; an error calls it `field`.
@@ -99,7 +97,6 @@ pub mod last_text {
     }
 }
 
-/// The value, if it is in the range.
 #[doc(hidden)]
 pub fn within<T: PartialOrd + Into<u64>>(
     value: T, range: &RangeInclusive<T>, field: &'static str,

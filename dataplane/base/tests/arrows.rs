@@ -38,8 +38,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Crates without I/O, besides all apps: the outside crates that they import compute, and neither wait nor ask
-/// the system.
+/// Crates without I/O, besides all apps: the outside crates that they import compute, and neither wait nor
+/// ask the system.
 const PURE: &[&str] = &["base", "compiler", "pipeline", "switch", "transport", "session", "netsim"];
 const IO: &[&str] = &["hyper", "hyper-util", "nix", "rustls", "socket2", "tokio", "tokio-stream", "tonic"];
 

@@ -13,5 +13,5 @@ pub fn bone_steps() -> (Steps, Steps) {
 }
 
 fn list<S: std::fmt::Debug>(steps: &[FlowchartStep<S>]) -> Steps {
-    steps.iter().map(|step| (format!("{:?}", step.from), step.when, format!("{:?}", step.to))).collect()
+    steps.iter().map(|(from, when, to)| (format!("{from:?}"), *when, format!("{to:?}"))).collect()
 }

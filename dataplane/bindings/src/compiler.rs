@@ -3,7 +3,7 @@
 use std::fs;
 
 use groupflow_compiler::source::Files;
-use groupflow_compiler::{compile, Message, Options};
+use groupflow_compiler::{compile, Options};
 use pyo3::{pyfunction, PyResult, Python};
 use serde_json::Value;
 
@@ -31,7 +31,6 @@ pub fn compile_p4(
 ) -> PyResult<(Option<String>, Option<String>, String)> {
     let options = Options { include_paths, defines };
     let made = py.allow_threads(|| compile(&Disk { path, text }, path, &options));
-    let messages: Vec<Value> = made.messages.iter().map(Message::json).collect();
     let json = made.json.map(|json| serde_json::to_string_pretty(&json)).transpose().map_err(invalid)?;
-    Ok((json, made.p4info, Value::from(messages).to_string()))
+    Ok((json, made.p4info, Value::from(made.messages).to_string()))
 }

@@ -2,17 +2,15 @@
 //!
 //! Python neither parses packets nor runs P4; it calls in here. `controller/groupflow/_native.pyi` has the
 //! types. Each file wraps one crate: `switch` the switch without its shell, `compiler` the P4 compiler,
-//! `messages` and `replies` the session's wire format, `sim` netsim, `tree` and `bone` the machines of these
+//! `messages` the session's wire format, `sim` netsim, `tree` and `bone` the machines of these
 //! applications. PyO3 makes the module.
 
 use pyo3::pymodule;
 
 mod bone;
 mod compiler;
-mod frame;
 mod messages;
 mod programs;
-mod replies;
 mod sim;
 mod switch;
 mod tree;
@@ -26,15 +24,16 @@ mod _native {
     #[pymodule_export]
     use crate::compiler::compile_p4;
     #[pymodule_export]
-    use crate::messages::{build_reset, parse_control, Control};
-    #[pymodule_export]
-    use crate::replies::{build_reply, Address, Alive, Delegated, Joined, Left, Notice, Refused, Unknown};
+    use crate::messages::{
+        build_reply, build_reset, parse_control, Address, Alive, Control, Delegated, Joined, Left, Notice,
+        Refused, Unknown,
+    };
     #[pymodule_export]
     use crate::sim::NativeSim;
     #[pymodule_export]
     use crate::switch::{render_trace, NativeSwitch};
     #[pymodule_export]
-    use crate::tree::{make_certificate, slow_host_study, tree_study, TreeDispatchers};
+    use crate::tree::{make_certificate, slow_host_study, tree_study, ToHost, TreeDispatchers};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -15,6 +15,7 @@ use groupflow_netsim::{
 };
 use groupflow_pipeline::Port;
 use groupflow_switch::core::Generator;
+use num_bigint::BigUint;
 use pyo3::exceptions::{PyOSError, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -128,7 +129,7 @@ impl NativeSim {
     }
 
     /// A register's cell at a switch, by the full name or a dotted suffix of it.
-    fn register(&mut self, switch: &str, name: &str, index: usize) -> PyResult<u128> {
+    fn register(&mut self, switch: &str, name: &str, index: usize) -> PyResult<BigUint> {
         self.with_switch(switch, |s| register_value(s.core_mut(), name, index))?
     }
 
@@ -166,7 +167,7 @@ impl NativeSim {
         Ok((network.now().0, network.hops(), network.finished()))
     }
 
-    /// Lets the receiver of a TCP flow with a receive window advertise so many bytes from now on.
+    /// Lets the receiver of a TCP flow with a receive window advertise `bytes` from now on.
     fn set_receive_window(&mut self, flow: &str, bytes: u64) -> PyResult<()> {
         let id = self.flow(flow)?;
         self.network().set_receive_window(id, bytes).ok_or_else(|| no_tcp(flow))
@@ -312,13 +313,9 @@ fn summary(network: &Network, sample: &Sample) -> Value {
         .collect();
     let places = |counts: &Drops| -> Vec<Value> {
         let place = |(site, packets): (&DropSite, &u64)| {
-            json!({
-                "node": names[site.node.index()].name,
-                "port": site.port,
-                "queue": site.queue,
-                "reason": site.reason,
-                "packets": packets,
-            })
+            let node = &names[site.node.index()].name;
+            let DropSite { port, queue, reason, .. } = site;
+            json!({"node": node, "port": port, "queue": queue, "reason": reason, "packets": packets})
         };
         counts.iter().map(place).collect()
     };

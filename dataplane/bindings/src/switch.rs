@@ -8,6 +8,7 @@ use groupflow_switch::core::{
 };
 use groupflow_switch::p4rt::{packet_in, packet_out, Runtime, Status};
 use groupflow_switch::proto::p4::v1::{Entity, PacketIn, PacketMetadata, PacketOut, Update};
+use num_bigint::BigUint;
 use prost::Message;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -148,15 +149,19 @@ impl NativeSwitch {
     }
 
     /// A register's cell, by the full name or a dotted suffix of it.
-    fn register(&self, name: &str, index: usize) -> PyResult<u128> {
+    fn register(&self, name: &str, index: usize) -> PyResult<BigUint> {
         register_value(&self.switch, name, index)
     }
 
     /// Sets a register's cell, as the controller would.
-    fn set_register(&mut self, name: &str, index: usize, value: u128) -> PyResult<()> {
+    fn set_register(&mut self, name: &str, index: usize, value: BigUint) -> PyResult<()> {
         let register = register_id(&self.switch, name)?;
         let forwarding = self.switch.forwarding_mut().ok_or_else(|| invalid("no program"))?;
-        forwarding.pipeline.register_write(register, index, value).map_err(invalid)?;
+        let digits = value.to_u64_digits();
+        let part =
+            |digits: &[u64]| digits.iter().rev().fold(0, |part, &digit| part << 64 | u128::from(digit));
+        let parts: Vec<u128> = digits.chunks(2).rev().map(part).collect();
+        forwarding.pipeline.register_write(register, index, &parts).map_err(invalid)?;
         self.switch.obey_controller();
         Ok(())
     }
@@ -235,16 +240,17 @@ impl NativeSwitch {
 }
 
 /// A register's cell at a switch, by the full name or a dotted suffix of it.
-pub fn register_value(switch: &Switch, name: &str, index: usize) -> PyResult<u128> {
+pub fn register_value(switch: &Switch, name: &str, index: usize) -> PyResult<BigUint> {
     let register = register_id(switch, name)?;
     let forwarding = switch.forwarding().ok_or_else(|| invalid("no program"))?;
-    forwarding.pipeline.register_read(register, index).map_err(invalid)
+    let parts = forwarding.pipeline.register_parts(register, index).map_err(invalid)?;
+    Ok(parts.into_iter().fold(BigUint::default(), |value, part| (value << 128) + part))
 }
 
 fn register_id(switch: &Switch, name: &str) -> PyResult<RegisterId> {
     let forwarding = switch.forwarding().ok_or_else(|| invalid("no program"))?;
     let suffix = format!(".{name}");
-    let registers = forwarding.pipeline.program().registers().iter();
+    let registers = forwarding.pipeline.program().registers.iter();
     let mut matching = registers.filter(|register| register.name == name || register.name.ends_with(&suffix));
     match (matching.next(), matching.next()) {
         (Some(register), None) => Ok(register.id),

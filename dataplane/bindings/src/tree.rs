@@ -1,20 +1,39 @@
-//! The dispatchers of a clustered tree for the controller. Messages and stored states are JSON, as
+//! The dispatchers of a clustered tree for the controller. Lines and stored states are JSON, as
 //! `groupflow_tree::machine` has them.
 
 use std::collections::BTreeMap;
 
 use groupflow_base::{Nanos, Token};
+use groupflow_tree::machine::messages::{ClusterLine, ServiceLine};
 use groupflow_tree::machine::{
-    Dispatcher, Dispatchers, FromHost, HostId, HostMessage, ParentOrder, Policy, TreeJoin,
+    Dispatcher, Dispatchers, FromHost, HostMessage, ParentOrder, Policy, TreeJoin,
 };
 use groupflow_tree::study;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde::de::DeserializeOwned;
 use serde::Serialize;
+use serde_json::json;
 
-/// A message to a host: cluster, host, message.
-type HostMessages = Vec<(String, String, String)>;
+use crate::switch::invalid;
+
+/// A message of a cluster's dispatcher to a host.
+#[pyclass(module = "groupflow._native", frozen)]
+pub struct ToHost(HostMessage);
+
+#[pymethods]
+impl ToHost {
+    #[getter]
+    fn host(&self) -> PyResult<String> {
+        digits(&self.0.host)
+    }
+
+    /// The line to a host that has joined a cluster this often.
+    fn line(&self, joins: u32) -> PyResult<String> {
+        let HostMessage { cluster, message, .. } = self.0.clone();
+        text(&ClusterLine { cluster, joins, message })
+    }
+}
 
 /// The dispatchers of one tree. `now` is in nanoseconds; the owner chooses its zero.
 #[pyclass(module = "groupflow._native")]
@@ -30,33 +49,15 @@ fn name<T: DeserializeOwned>(what: &str, digits: &str) -> PyResult<T> {
 }
 
 fn text(value: &impl Serialize) -> PyResult<String> {
-    serde_json::to_string(value).map_err(|error| PyValueError::new_err(error.to_string()))
+    serde_json::to_string(value).map_err(invalid)
 }
 
 fn digits(value: &impl Serialize) -> PyResult<String> {
     Ok(text(value)?.trim_matches('"').to_owned())
 }
 
-fn messages(sent: Vec<HostMessage>) -> PyResult<HostMessages> {
-    let one = |sent: HostMessage| Ok((digits(&sent.cluster)?, digits(&sent.host)?, text(&sent.message)?));
-    sent.into_iter().map(one).collect()
-}
-
-/// A host of the tree, as tools show the host.
-#[derive(Serialize)]
-struct Shown {
-    host: String,
-    address: String,
-    cluster: String,
-    parent: Option<String>,
-    latency_ms: f64,
-    /// The sum of the latencies from the source; `None`: no edges lead there.
-    delay_ms: Option<f64>,
-    is_beyond: bool,
-    children: usize,
-    capacity: u16,
-    attached: bool,
-    is_head: bool,
+fn messages(sent: Vec<HostMessage>) -> Vec<ToHost> {
+    sent.into_iter().map(ToHost).collect()
 }
 
 #[pymethods]
@@ -83,32 +84,37 @@ impl TreeDispatchers {
     /// The root cluster.
     #[getter]
     fn root(&self) -> PyResult<String> {
-        digits(&self.0.root())
+        digits(&self.0.root)
     }
 
     /// Whether the source has left.
     #[getter]
     fn has_ended(&self) -> bool {
-        self.0.has_ended()
+        self.0.ended
     }
 
-    /// The hosts of the tree, and which of them lack bytes, as a JSON object for the source.
+    /// Hosts that have a parent.
     #[getter]
-    fn members(&self) -> PyResult<String> {
-        text(&self.0.members())
+    fn attached(&self) -> usize {
+        self.0.members().hosts
     }
 
-    /// Handles a host's message to a cluster's dispatcher. Raises a ValueError that names the wrong field.
-    fn on_host(&mut self, now: u64, cluster: &str, host: &str, message: &str) -> PyResult<HostMessages> {
-        let (cluster, host) = (name("cluster", cluster)?, name("host", host)?);
-        let message: FromHost = parse("message", message)?;
-        messages(self.0.on_host(Nanos(now), cluster, host, message))
+    /// The source's line: the hosts of the tree, and which of them lack bytes.
+    fn members(&self) -> PyResult<String> {
+        text(&ServiceLine::Members(self.0.members()))
+    }
+
+    /// Handles a host's line to a cluster's dispatcher. Returns the cluster, how often the host has joined
+    /// one, and the messages that follow. Raises a ValueError that names the wrong field.
+    fn on_host(&mut self, now: u64, host: &str, line: &[u8]) -> PyResult<(String, u32, Vec<ToHost>)> {
+        let line: ClusterLine<FromHost> = serde_json::from_slice(line).map_err(invalid)?;
+        let sent = self.0.on_host(Nanos(now), line.cluster, name("host", host)?, line.message);
+        Ok((digits(&line.cluster)?, line.joins, messages(sent)))
     }
 
     /// Handles the loss of the connection to a host.
-    fn on_gone(&mut self, now: u64, cluster: &str, host: &str) -> PyResult<HostMessages> {
-        let (cluster, host) = (name("cluster", cluster)?, name("host", host)?);
-        messages(self.0.on_gone(Nanos(now), cluster, host))
+    fn on_gone(&mut self, now: u64, cluster: &str, host: &str) -> PyResult<Vec<ToHost>> {
+        Ok(messages(self.0.on_gone(Nanos(now), name("cluster", cluster)?, name("host", host)?)))
     }
 
     /// When `on_time` is to be called; None: only after another event.
@@ -117,7 +123,7 @@ impl TreeDispatchers {
     }
 
     /// Handles the passing of time.
-    fn on_time(&mut self, now: u64) -> PyResult<HostMessages> {
+    fn on_time(&mut self, now: u64) -> Vec<ToHost> {
         messages(self.0.on_time(Nanos(now)))
     }
 
@@ -130,41 +136,41 @@ impl TreeDispatchers {
 
     /// All hosts, as a JSON list.
     fn hosts(&self) -> PyResult<String> {
-        let mut shown = Vec::new();
-        for dispatcher in self.0.iter() {
-            let tree = dispatcher.tree();
-            for (host, member) in tree.iter() {
-                let delay = dispatcher.delay(host);
-                let parent = match member.place {
-                    ParentOrder::Host(parent) => Some(parent),
-                    ParentOrder::Outside => dispatcher.attached_to(),
-                    ParentOrder::Nothing => None,
-                };
-                shown.push(Shown {
-                    host: digits(&host)?,
-                    address: member.peer.address.to_string(),
-                    cluster: digits(&dispatcher.id())?,
-                    parent: parent.map(|parent: HostId| digits(&parent)).transpose()?,
-                    latency_ms: member.latency.0 as f64 / 1e6,
-                    delay_ms: delay.map(|delay| delay.0 as f64 / 1e6),
-                    is_beyond: delay.is_some_and(|delay| dispatcher.is_beyond(delay)),
-                    children: tree.children(host).count() + usize::from(member.foreign),
-                    capacity: member.capacity,
-                    attached: member.attached,
-                    is_head: member.place == ParentOrder::Outside,
-                });
-            }
-        }
-        text(&shown)
+        let all =
+            self.0.iter().flat_map(|each| each.tree.iter().map(move |(host, member)| (each, host, member)));
+        let shown = all.map(|(dispatcher, host, member)| {
+            let is_head = member.place == ParentOrder::Outside;
+            // The sum of the latencies from the source; `None`: no edges lead there.
+            let delay = dispatcher.delay(host);
+            json!({
+                "host": host,
+                "address": member.peer.address,
+                "cluster": dispatcher.id,
+                "parent": member.parent().or(dispatcher.attached_to().filter(|_| is_head)),
+                "latency_ms": milliseconds(member.latency),
+                "delay_ms": delay.map(milliseconds),
+                "is_beyond": delay.is_some_and(|delay| dispatcher.is_beyond(delay)),
+                "children": dispatcher.serves(host),
+                "capacity": member.capacity,
+                "attached": member.attached,
+                "is_head": is_head,
+                "is_slow": dispatcher.is_slow(host),
+            })
+        });
+        text(&shown.collect::<Vec<_>>())
     }
+}
+
+fn milliseconds(time: Nanos) -> f64 {
+    time.0 as f64 / 1e6
 }
 
 /// Runs the study of a large tree (`groupflow_tree::study::large`), from JSON to JSON. Raises a ValueError
 /// that names the wrong parameter.
 #[pyfunction]
 pub fn tree_study(py: Python<'_>, spec: &str) -> PyResult<String> {
-    let spec: study::LargeStudySpec = parse("spec", spec)?;
-    text(&py.allow_threads(|| study::run(&spec)))
+    let spec: study::large::LargeStudySpec = parse("spec", spec)?;
+    text(&py.allow_threads(|| study::large::run(&spec)))
 }
 
 /// Runs the study of a slow host (`groupflow_tree::study::slow`), from JSON to JSON. Raises a ValueError that

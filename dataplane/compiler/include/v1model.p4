@@ -1,5 +1,5 @@
-// The architecture of BMv2's simple_switch: parser, checksum verification, ingress, egress, checksum computation,
-// deparser. Written from v1model's documented interface.
+// The architecture of BMv2's simple_switch: parser, checksum verification, ingress, egress, checksum
+// computation, deparser. Written from v1model's documented interface.
 
 #ifndef _V1_MODEL_P4_
 #define _V1_MODEL_P4_
@@ -11,12 +11,8 @@
 
 #include <core.p4>
 
-match_kind {
-    range,
-    optional,
-    // Fields that choose a member of an action selector.
-    selector
-}
+// A selector's fields choose a member of an action selector.
+match_kind { range, optional, selector }
 
 const bit<32> __v1model_version = V1MODEL_VERSION;
 
@@ -38,53 +34,36 @@ struct standard_metadata_t {
     bit<32> instance_type;
     bit<32> packet_length;
     // Of the traffic manager, in microseconds and packets; written when the packet leaves its queue.
-    @alias("queueing_metadata.enq_timestamp")
-    bit<32> enq_timestamp;
-    @alias("queueing_metadata.enq_qdepth")
-    bit<19> enq_qdepth;
-    @alias("queueing_metadata.deq_timedelta")
-    bit<32> deq_timedelta;
-    @alias("queueing_metadata.deq_qdepth")
-    bit<19> deq_qdepth;
+    @alias("queueing_metadata.enq_timestamp") bit<32> enq_timestamp;
+    @alias("queueing_metadata.enq_qdepth") bit<19> enq_qdepth;
+    @alias("queueing_metadata.deq_timedelta") bit<32> deq_timedelta;
+    @alias("queueing_metadata.deq_qdepth") bit<19> deq_qdepth;
     // Microseconds since the switch started.
-    @alias("intrinsic_metadata.ingress_global_timestamp")
-    bit<48> ingress_global_timestamp;
-    @alias("intrinsic_metadata.egress_global_timestamp")
-    bit<48> egress_global_timestamp;
-    @alias("intrinsic_metadata.mcast_grp")
-    bit<16> mcast_grp;
-    @alias("intrinsic_metadata.egress_rid")
-    bit<16> egress_rid;
+    @alias("intrinsic_metadata.ingress_global_timestamp") bit<48> ingress_global_timestamp;
+    @alias("intrinsic_metadata.egress_global_timestamp") bit<48> egress_global_timestamp;
+    @alias("intrinsic_metadata.mcast_grp") bit<16> mcast_grp;
+    @alias("intrinsic_metadata.egress_rid") bit<16> egress_rid;
     // 1 if a checksum is wrong.
     bit<1> checksum_error;
     // The error with which the parser ended.
     error parser_error;
     // 0 is the lowest.
-    @alias("intrinsic_metadata.priority")
-    bit<3> priority;
+    @alias("intrinsic_metadata.priority") bit<3> priority;
 }
 
-enum CounterType {
-    packets,
-    bytes,
-    packets_and_bytes
-}
+enum CounterType { packets, bytes, packets_and_bytes }
 
-enum MeterType {
-    packets,
-    bytes
-}
+enum MeterType { packets, bytes }
 
 extern counter
 #if V1MODEL_VERSION >= 20200408
 <I>
 #endif
 {
-#if V1MODEL_VERSION >= 20200408
     counter(bit<32> size, CounterType type);
+#if V1MODEL_VERSION >= 20200408
     void count(in I index);
 #else
-    counter(bit<32> size, CounterType type);
     void count(in bit<32> index);
 #endif
 }
@@ -131,27 +110,12 @@ extern register
 #endif
 }
 
-enum HashAlgorithm {
-    crc32,
-    crc32_custom,
-    crc16,
-    crc16_custom,
-    random,
-    identity,
-    csum16,
-    xor16
-}
+enum HashAlgorithm { crc32, crc32_custom, crc16, crc16_custom, random, identity, csum16, xor16 }
 
-extern action_profile {
-    action_profile(bit<32> size);
-}
+extern action_profile { action_profile(bit<32> size); }
 
-extern action_selector {
-    action_selector(HashAlgorithm algorithm, bit<32> size, bit<32> outputWidth);
-}
+extern action_selector { action_selector(HashAlgorithm algorithm, bit<32> size, bit<32> outputWidth); }
 
-@deprecated("use mark_to_drop(standard_metadata)")
-extern void mark_to_drop();
 // Sets egress_spec to the port that drops, and mcast_grp to 0.
 @pure
 extern void mark_to_drop(inout standard_metadata_t standard_metadata);
@@ -164,10 +128,7 @@ extern void random<T>(out T result, in T lo, in T hi);
 
 extern void digest<T>(in bit<32> receiver, in T data);
 
-enum CloneType {
-    I2E,
-    E2E
-}
+enum CloneType { I2E, E2E }
 
 extern Checksum16 {
     Checksum16();

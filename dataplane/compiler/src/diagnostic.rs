@@ -1,10 +1,8 @@
 //! The compiler's messages about a program: errors and warnings, each with its places.
 
-use std::fmt::Write as _;
-
 use annotate_snippets::{Level, Renderer, Snippet};
 
-use crate::source::{Name, Sources, Span};
+use crate::source::{FileId, Name, Sources, Span};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
@@ -56,54 +54,37 @@ impl Diagnostic {
     }
 
     /// The message with its pieces of source, as text for people.
-    #[must_use]
     pub fn render(&self, sources: &Sources) -> String {
         let level = match self.severity {
             Severity::Error => Level::Error,
             Severity::Warning => Level::Warning,
         };
-        let marks = std::iter::once((level, self.span, &self.label))
-            .chain(self.others.iter().map(|(span, label)| (Level::Info, *span, label)));
-        let mut snippets: Vec<(Span, Snippet<'_>)> = Vec::new();
-        for (level, span, label) in marks {
-            let file = sources.file(span.file);
-            let range = span.start as usize..(span.end as usize).min(file.text.len());
-            let annotation = level.span(range).label(label);
-            match snippets.iter_mut().find(|(other, _)| other.file == span.file) {
-                Some((_, snippet)) => {
-                    let grown = std::mem::replace(snippet, Snippet::source(""));
-                    *snippet = grown.annotation(annotation);
-                }
-                None => {
-                    let snippet = Snippet::source(&file.text).origin(&file.path).fold(true);
-                    snippets.push((span, snippet.annotation(annotation)));
-                }
+        let others = self.others.iter().map(|(span, label)| (Level::Info, *span, label));
+        let marks: Vec<_> = std::iter::once((level, self.span, &self.label)).chain(others).collect();
+        let mut files: Vec<FileId> = Vec::new();
+        for (_, span, _) in &marks {
+            if !files.contains(&span.file) {
+                files.push(span.file);
             }
         }
-        let mut message =
-            level.title(&self.message).snippets(snippets.into_iter().map(|(_, snippet)| snippet));
+        let snippets = files.into_iter().map(|id| {
+            let file = sources.file(id);
+            let marks = marks.iter().filter(|(_, span, _)| span.file == id).map(|(level, span, label)| {
+                level.span(span.start as usize..(span.end as usize).min(file.text.len())).label(label)
+            });
+            Snippet::source(&file.text).origin(&file.path).fold(true).annotations(marks)
+        });
+        let mut message = level.title(&self.message).snippets(snippets);
         if let Some(help) = &self.help {
             message = message.footer(Level::Help.title(help));
         }
         Renderer::plain().render(message).to_string()
     }
-
-    /// The message on one line: `prog.p4:12:5: error: ...`.
-    #[must_use]
-    pub fn line(&self, sources: &Sources) -> String {
-        let place = sources.position(self.span);
-        let kind = match self.severity {
-            Severity::Error => "error",
-            Severity::Warning => "warning",
-        };
-        let path = &sources.file(self.span.file).path;
-        let mut line = format!("{path}:{}:{}: {kind}: {}", place.line, place.column, self.message);
-        if !self.label.is_empty() {
-            let _ = write!(line, ": {}", self.label);
-        }
-        line
-    }
 }
+
+/// A message about the program was given; nothing comes of this piece.
+#[derive(Clone, Copy, Debug)]
+pub struct Told;
 
 /// The most errors that are kept, and the most warnings: who has more mends these first.
 const MOST: usize = 100;
@@ -125,7 +106,7 @@ impl Diagnostics {
         self.push(Severity::Warning, span, message.into())
     }
 
-    fn push(&mut self, severity: Severity, span: Span, message: String) -> &mut Diagnostic {
+    pub fn push(&mut self, severity: Severity, span: Span, message: String) -> &mut Diagnostic {
         let (label, others, help) = (String::new(), Vec::new(), None);
         let one = Diagnostic { severity, message, span, label, others, help };
         if self.kept.iter().filter(|other| other.severity == severity).count() >= MOST {
@@ -136,19 +117,12 @@ impl Diagnostics {
         &mut self.kept[last]
     }
 
-    #[must_use]
     pub fn has_errors(&self) -> bool {
         self.kept.iter().any(|one| one.severity == Severity::Error)
     }
 
-    #[must_use]
     pub fn len(&self) -> usize {
         self.kept.len()
-    }
-
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.kept.is_empty()
     }
 
     /// Forgets all messages but the first `count`: those of an attempt that was given up.

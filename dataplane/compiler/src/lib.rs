@@ -13,20 +13,23 @@
 //! bmv2         the lowered program in BMv2's JSON
 //! p4info       what the control plane knows of it
 //! ```
+//!
+//! Sections in comments are those of the P4_16 specification 1.2.5, unless another document is named.
 
 #![forbid(unsafe_code)]
 
-pub mod bmv2;
-pub mod check;
-pub mod diagnostic;
-pub mod lower;
-pub mod p4info;
-pub mod preprocess;
+mod bmv2;
+mod check;
+mod diagnostic;
+mod lower;
+mod p4info;
+mod preprocess;
 pub mod source;
-pub mod syntax;
-pub mod token;
+mod syntax;
+mod token;
 
-use diagnostic::{Diagnostic, Diagnostics, Severity};
+pub use diagnostic::Severity;
+use diagnostic::{Diagnostic, Diagnostics};
 pub use preprocess::Options;
 use source::{Files, Sources};
 
@@ -37,48 +40,20 @@ pub struct Compiled {
     pub json: Option<serde_json::Value>,
     /// P4Info, as protobuf text; `None` if there are errors.
     pub p4info: Option<String>,
-    pub messages: Vec<Message>,
+    /// Errors and warnings, for editors and graders: `text` has the pieces of source, as people read it.
+    pub messages: Vec<serde_json::Value>,
 }
 
-/// An error or a warning, with the place in the program.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Message {
-    pub severity: Severity,
-    /// Path, and line and column of start and end, from 1 on.
-    pub path: String,
-    pub start: source::Position,
-    pub end: source::Position,
-    /// The fault, and the words beside the place.
-    pub message: String,
-    pub help: Option<String>,
-    /// All of it with the pieces of source, as people read it.
-    pub text: String,
-}
-
-impl Message {
-    fn new(one: &Diagnostic, sources: &Sources) -> Self {
-        let label = if one.label.is_empty() { String::new() } else { format!(": {}", one.label) };
-        Self {
-            severity: one.severity,
-            path: sources.file(one.span.file).path.clone(),
-            start: sources.position(one.span),
-            end: sources.position(one.span.behind()),
-            message: format!("{}{label}", one.message),
-            help: one.help.clone(),
-            text: one.render(sources),
-        }
-    }
-
-    /// The message as an object of JSON, for editors and graders.
-    #[must_use]
-    pub fn json(&self) -> serde_json::Value {
-        let severity = if self.severity == Severity::Error { "error" } else { "warning" };
-        serde_json::json!({
-            "severity": severity, "file": self.path, "line": self.start.line, "column": self.start.column,
-            "end_line": self.end.line, "end_column": self.end.column, "message": self.message,
-            "help": self.help, "text": self.text,
-        })
-    }
+/// A message with its place, from 1 on, as an object of JSON.
+fn message(one: &Diagnostic, sources: &Sources) -> serde_json::Value {
+    let severity = if one.severity == Severity::Error { "error" } else { "warning" };
+    let label = if one.label.is_empty() { String::new() } else { format!(": {}", one.label) };
+    let (start, end) = (sources.position(one.span), sources.position(one.span.behind()));
+    serde_json::json!({
+        "severity": severity, "file": sources.file(one.span.file).path, "line": start.line,
+        "column": start.column, "end_line": end.line, "end_column": end.column,
+        "message": format!("{}{label}", one.message), "help": one.help, "text": one.render(sources),
+    })
 }
 
 /// Compiles the program in the file `main` of `files`.
@@ -86,7 +61,7 @@ pub fn compile(files: &dyn Files, main: &str, options: &Options) -> Compiled {
     let mut sources = Sources::default();
     let mut diagnostics = Diagnostics::default();
     let results = run(files, main, options, &mut sources, &mut diagnostics);
-    let messages = diagnostics.iter().map(|one| Message::new(one, &sources)).collect();
+    let messages = diagnostics.iter().map(|one| message(one, &sources)).collect();
     let (json, p4info) = results.filter(|_| !diagnostics.has_errors()).unzip();
     Compiled { json, p4info, messages }
 }
@@ -106,7 +81,7 @@ fn run(
         diagnostics.error(source::Span::default(), "this file cannot be read");
         return None;
     }
-    let words = preprocess::preprocess(sources, files, file, options, diagnostics);
+    let words = go_on(preprocess::preprocess(sources, files, file, options, diagnostics), diagnostics)?;
     let tree = go_on(syntax::parse(words, diagnostics), diagnostics)?;
     let facts = go_on(check::check(&tree, diagnostics), diagnostics)?;
     let program = lower::lower(&tree, &facts, diagnostics)?;

@@ -1,60 +1,10 @@
 //! The texts that a program is made of, and places in them.
 
-use std::collections::{HashMap, HashSet};
-use std::fmt;
-use std::ops::Deref;
+use std::collections::HashMap;
 use std::rc::Rc;
 
-/// A word of the program. All occurrences of a word share one allocation.
-#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Name(Rc<str>);
-
-impl Deref for Name {
-    type Target = str;
-
-    fn deref(&self) -> &str {
-        &self.0
-    }
-}
-
-impl From<&str> for Name {
-    fn from(text: &str) -> Self {
-        Self(text.into())
-    }
-}
-
-impl fmt::Debug for Name {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&*self.0, formatter)
-    }
-}
-
-impl fmt::Display for Name {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.0)
-    }
-}
-
-/// Makes one [`Name`] of all equal words.
-#[derive(Default)]
-pub struct Interner(HashSet<Name>);
-
-impl Interner {
-    pub fn name(&mut self, text: &str) -> Name {
-        if let Some(name) = self.0.get(text) {
-            return name.clone();
-        }
-        let name = Name::from(text);
-        self.0.insert(name.clone());
-        name
-    }
-}
-
-impl std::borrow::Borrow<str> for Name {
-    fn borrow(&self) -> &str {
-        &self.0
-    }
-}
+/// A word of the program.
+pub type Name = Rc<str>;
 
 /// The blocks around a place of the program, the innermost last, each with its names.
 pub struct Blocks<T>(Vec<HashMap<Name, T>>);
@@ -75,7 +25,6 @@ impl<T> Blocks<T> {
     }
 
     /// Whether names are declared outside of all blocks.
-    #[must_use]
     pub fn is_outermost(&self) -> bool {
         self.0.len() == 1
     }
@@ -86,14 +35,12 @@ impl<T> Blocks<T> {
     }
 
     /// The kind of a name; with `absolute`, outside of all blocks.
-    #[must_use]
     pub fn find(&self, name: &str, absolute: bool) -> Option<&T> {
         let blocks = if absolute { &self.0[..1] } else { &self.0[..] };
         blocks.iter().rev().find_map(|block| block.get(name))
     }
 
     /// The name of an outer block that `name` in the innermost one would hide.
-    #[must_use]
     pub fn hidden(&self, name: &str) -> Option<&T> {
         let outer = self.0.len().saturating_sub(1);
         self.0[..outer].iter().rev().find_map(|block| block.get(name))
@@ -117,9 +64,8 @@ pub struct Span {
 }
 
 impl Span {
-    /// The piece from the start of `self` to the end of `last`; `self` if they are in two files, as the body of a
-    /// macro and its arguments may be.
-    #[must_use]
+    /// The piece from the start of `self` to the end of `last`; `self` if they are in two files, as the body
+    /// of a macro and its arguments may be.
     pub fn to(self, last: Span) -> Span {
         if self.file == last.file && last.end >= self.start {
             Span { end: last.end, ..self }
@@ -129,7 +75,6 @@ impl Span {
     }
 
     /// The empty place behind the piece.
-    #[must_use]
     pub fn behind(self) -> Span {
         Span { start: self.end, ..self }
     }
@@ -167,19 +112,16 @@ impl Sources {
         Some(FileId(id))
     }
 
-    #[must_use]
     pub fn file(&self, id: FileId) -> &SourceFile {
         &self.0[usize::from(id.0)]
     }
 
     /// The text of a piece.
-    #[must_use]
     pub fn text(&self, span: Span) -> &str {
         self.file(span.file).text.get(span.start as usize..span.end as usize).unwrap_or_default()
     }
 
     /// The place where a piece starts.
-    #[must_use]
     pub fn position(&self, span: Span) -> Position {
         let file = self.file(span.file);
         let line = file.lines.partition_point(|&start| start <= span.start);
@@ -200,17 +142,14 @@ pub fn nearest<'n>(name: &str, names: impl Iterator<Item = (&'n Name, Span)>) ->
         .map(|(_, one, span)| (one.clone(), span))
 }
 
+/// The same of names that are declared nowhere.
+pub fn near(name: &str, names: impl IntoIterator<Item = impl AsRef<str>>) -> Option<(Name, Span)> {
+    let names: Vec<Name> = names.into_iter().map(|one| one.as_ref().into()).collect();
+    nearest(name, names.iter().map(|one| (one, Span::default())))
+}
+
 /// Finds the files that a program includes.
 pub trait Files {
     /// The text of the file at `path`; `None` if there is none.
     fn read(&self, path: &str) -> Option<String>;
-}
-
-/// No file but those that the compiler brings.
-pub struct NoFiles;
-
-impl Files for NoFiles {
-    fn read(&self, _: &str) -> Option<String> {
-        None
-    }
 }

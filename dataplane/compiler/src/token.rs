@@ -4,13 +4,14 @@ use std::rc::Rc;
 
 use logos::{Filter, Logos};
 
-use crate::source::{FileId, Interner, Name, Sources, Span};
+use crate::source::{FileId, Name, Span};
 
 /// The kinds of words. Keywords are identifiers here: a macro may have the name of one.
 #[derive(Logos, Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[logos(skip r"[ \t\r\f\v]+", skip r"//[^\n]*", skip r"\\\r?\n")]
 pub enum Kind {
-    #[regex(r"[A-Za-z_][A-Za-z0-9_]*")]
+    /// A line may end, behind `\`, inside of it.
+    #[regex(r"[A-Za-z_]([A-Za-z0-9_]|\\\r?\n[A-Za-z0-9_])*")]
     Identifier,
     /// Whatever starts with a digit: the parser of numbers says what is wrong with it.
     #[regex(r"[0-9][0-9A-Za-z_]*")]
@@ -64,25 +65,17 @@ fn string(lexer: &mut logos::Lexer<'_, Kind>) {
 pub struct Hidden(Option<Rc<(Name, Hidden)>>);
 
 impl Hidden {
-    #[must_use]
     pub fn and(&self, name: Name) -> Hidden {
         Hidden(Some(Rc::new((name, self.clone()))))
     }
 
-    #[must_use]
     pub fn holds(&self, name: &Name) -> bool {
-        let mut rest = self;
-        while let Some(link) = &rest.0 {
-            if link.0 == *name {
-                return true;
-            }
-            rest = &link.1;
-        }
-        false
+        std::iter::successors(self.0.as_ref(), |link| link.1 .0.as_ref()).any(|link| link.0 == *name)
     }
 }
 
-/// A word. Its place is the place where a reader finds it: that of the macro's use if it comes from a macro's body.
+/// A word. Its place is the place where a reader finds it: that of the macro's use if it comes from a macro's
+/// body.
 #[derive(Clone, Debug)]
 pub struct Token {
     pub kind: Kind,
@@ -96,15 +89,18 @@ pub struct Token {
 }
 
 impl Token {
-    #[must_use]
     pub fn is(&self, text: &str) -> bool {
         !matches!(self.kind, Kind::Text | Kind::End) && &*self.text == text
     }
 }
 
-/// The words of a file.
-pub fn tokens(sources: &Sources, file: FileId, interner: &mut Interner) -> Vec<Token> {
-    let text = &sources.file(file).text;
+/// A text without the ends of lines that have `\` before them.
+pub fn joined(text: &str) -> Name {
+    text.replace("\\\r\n", "").replace("\\\n", "").into()
+}
+
+/// The words of a piece of a file that begins at the byte `offset`.
+pub fn tokens(text: &str, file: FileId, offset: u32) -> Vec<Token> {
     let mut found = Vec::new();
     let mut first = true;
     let mut last_end = 0;
@@ -113,10 +109,11 @@ pub fn tokens(sources: &Sources, file: FileId, interner: &mut Interner) -> Vec<T
             first = true;
             continue;
         }
-        let span = Span { file, start: range.start as u32, end: range.end as u32 };
+        let span = Span { file, start: offset + range.start as u32, end: offset + range.end as u32 };
+        let (word, kind) = (&text[range.clone()], kind.unwrap_or(Kind::Stray));
         found.push(Token {
-            kind: kind.unwrap_or(Kind::Stray),
-            text: interner.name(&text[range.clone()]),
+            kind,
+            text: if kind == Kind::Identifier { joined(word) } else { word.into() },
             span,
             first,
             spaced: first || range.start != last_end,

@@ -1,10 +1,10 @@
 //! Inputs of any kind: no message is wrong here, but nothing may panic, end the process or take long.
 //! `PROPTEST_CASES=100000` makes more of each.
 
-use groupflow_compiler::source::{Files, NoFiles};
+use groupflow_compiler::source::Files;
 use proptest::prelude::*;
 
-use super::messages;
+use super::{messages, NoFiles};
 
 const PROGRAM: &str = include_str!("golden/all-right.p4");
 

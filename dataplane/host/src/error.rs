@@ -19,11 +19,9 @@ pub mod exit {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{cause}; {cure}")]
 pub struct AgentError {
-    /// The code for programs.
     pub code: &'static str,
-    /// The cause, for people.
     pub cause: String,
-    /// The remedy, for people.
+    /// The remedy.
     pub cure: String,
     /// The process's exit code.
     pub exit: u8,

@@ -138,7 +138,7 @@ impl Input {
         Input { stamp: about.map(|about| Stamp::of(&about)), file, shown: shown.to_owned() }
     }
 
-    /// Opens a file, or stdin.
+    /// `None` is stdin.
     pub fn open(path: Option<&Path>) -> Result<Input, AgentError> {
         let opened = match path {
             Some(path) => File::open(path),
@@ -186,19 +186,13 @@ impl Input {
 /// Bytes of a block in which files are written.
 pub const WRITE_BLOCK: usize = 256 << 10;
 /// Bytes that a pipe ready for writing takes without blocking (PIPE_BUF).
-const PIPE: usize = 4096;
+pub(crate) const PIPE: usize = 4096;
 
 /// The destination of a received stream.
 #[derive(Debug)]
 pub enum Output {
-    /// A file under a temporary name.
-    File {
-        file: File,
-        /// The file's name while it is incomplete; `None`: it is written in place.
-        part: Option<PathBuf>,
-        /// The file's name when it is complete.
-        path: PathBuf,
-    },
+    /// A file, whose name is `part` while it is incomplete; `None`: it is written in place.
+    File { file: File, part: Option<PathBuf>, path: PathBuf },
     /// Stdout, which may be slow.
     Stdout(io::Stdout),
 }
@@ -223,11 +217,6 @@ impl Output {
         Ok(Output::File { file, part, path: path.to_owned() })
     }
 
-    /// Whether stdout is taken by the data, so that events must go elsewhere.
-    pub fn is_stdout(&self) -> bool {
-        matches!(self, Output::Stdout(_))
-    }
-
     /// Writes from the front of `bytes` as much as does not block, and removes the bytes written.
     pub fn write(&mut self, bytes: &mut Vec<u8>) -> Result<(), AgentError> {
         match self {
@@ -241,7 +230,7 @@ impl Output {
                     let end = bytes.len().min(done + PIPE);
                     match nix::unistd::write(stdout.as_fd(), &bytes[done..end]) {
                         Ok(count) => done += count,
-                        Err(nix::errno::Errno::EINTR | nix::errno::Errno::EAGAIN) => break,
+                        Err(Errno::EINTR | Errno::EAGAIN) => break,
                         Err(e) => return Err(failed(Path::new("stdout"), &e.into())),
                     }
                 }
@@ -281,12 +270,6 @@ impl AsFd for Output {
             Output::File { file, .. } => file.as_fd(),
             Output::Stdout(stdout) => stdout.as_fd(),
         }
-    }
-}
-
-impl AsRawFd for Output {
-    fn as_raw_fd(&self) -> std::os::fd::RawFd {
-        self.as_fd().as_raw_fd()
     }
 }
 

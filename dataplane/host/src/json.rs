@@ -4,7 +4,6 @@
 use std::io;
 use std::ops::RangeInclusive;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
-use std::str::FromStr;
 
 use nix::errno::Errno;
 use nix::poll::{PollFlags, PollTimeout};
@@ -38,7 +37,6 @@ impl<'a> ObjectReader<'a> {
         }
     }
 
-    /// The error for a field that must be something else.
     pub fn wrong(&self, field: &str, must_be: &str) -> FieldError {
         let field = match self.path.is_empty() {
             true => field.to_owned(),
@@ -90,14 +88,6 @@ impl<'a> ObjectReader<'a> {
     pub fn text(&mut self, field: &'static str, longest: usize) -> Result<&'a str, FieldError> {
         let text = self.optional_text(field, longest)?;
         text.ok_or_else(|| self.wrong(field, &format!("a text of 1 to {longest} bytes")))
-    }
-
-    /// A value that is written as text, or `None` if it is absent.
-    pub fn optional_parsed<T: FromStr>(
-        &mut self, field: &'static str, must_be: &str,
-    ) -> Result<Option<T>, FieldError> {
-        let text = self.optional_text(field, 64)?;
-        text.map(|text| text.parse().map_err(|_| self.wrong(field, must_be))).transpose()
     }
 
     /// A required word, one of several.
@@ -182,14 +172,13 @@ const CHUNK: usize = 64 << 10;
 pub struct StdinLines {
     stdin: io::Stdin,
     lines: LineBuffer,
-    longest: usize,
     pub ended: bool,
 }
 
 impl StdinLines {
     /// Nothing was read yet; a line has at most `longest` bytes.
     pub fn new(longest: usize) -> StdinLines {
-        StdinLines { stdin: io::stdin(), lines: LineBuffer::new(longest), longest, ended: false }
+        StdinLines { stdin: io::stdin(), lines: LineBuffer::new(longest), ended: false }
     }
 
     /// The descriptor that becomes ready; `None`: nothing more comes.
@@ -206,15 +195,17 @@ impl StdinLines {
                     Some(more) => lines.extend(more),
                     None => {
                         self.ended = true;
-                        return Err(format!(
-                            "a line has at most {} bytes; nothing more is read",
-                            self.longest
-                        ));
+                        let longest = self.lines.longest;
+                        return Err(format!("a line has at most {longest} bytes; nothing more is read"));
                     }
                 },
                 Err(Errno::EINTR) => {}
                 Err(Errno::EAGAIN) => break,
-                Ok(_) | Err(_) => self.ended = true,
+                Ok(_) | Err(_) => {
+                    self.ended = true;
+                    // A file's last line may have no end.
+                    lines.extend(self.lines.push(b"\n").unwrap_or_default());
+                }
             }
         }
         Ok(lines)

@@ -5,27 +5,17 @@
 //! every packet, and is simpler to follow.
 //!
 //! `groupflow_base` gives time, quantities and `trait Machine`.
-//!
-//! | module | subject |
-//! |---|---|
-//! | [`subcommand`] | subcommands of gfagent, and values of the command line |
-//! | [`error`], [`report`] | errors with a remedy; events, and the progress of a transfer |
-//! | [`shell`], [`socket`] | the loop around a machine; its UDP socket, with datagrams in batches |
-//! | [`poller`], [`tcp`], [`sockopt`] | epoll; TCP sockets and their kernel state; other options, Unix sockets |
-//! | [`link`], [`tls`] | a connection, in TLS or not, with its outbox; certificates and trust |
-//! | [`files`] | a file or pipe to send; the file or pipe that receives |
-//! | [`json`], [`process`] | lines and objects of JSON; descriptors and signals |
 
-pub mod error;
-pub mod files;
-pub mod json;
-pub mod link;
-pub mod poller;
-pub mod process;
-pub mod report;
-pub mod shell;
-pub mod socket;
-pub mod sockopt;
-pub mod subcommand;
-pub mod tcp;
-pub mod tls;
+pub mod error; // errors with a remedy
+pub mod files; // a file or pipe to send; the file or pipe that receives
+pub mod json; // lines and objects of JSON
+pub mod link; // a connection, in TLS or not, with its outbox
+pub mod poller; // epoll, by mio
+pub mod process; // descriptors and signals
+pub mod report; // events, and the progress of a transfer
+pub mod shell; // the loop around a session's machine
+pub mod socket; // the loop's UDP socket, with datagrams in batches
+pub mod sockopt; // socket options, Unix sockets
+pub mod subcommand; // subcommands of gfagent, and values of the command line
+pub mod tcp; // TCP sockets and their kernel state
+pub mod tls; // certificates and trust

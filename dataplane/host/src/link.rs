@@ -17,7 +17,6 @@ use crate::tcp::{is_later, TcpInfo};
 /// Bytes that every queue may keep memory for.
 const KEPT: usize = 4096;
 
-/// A bounded queue of bytes.
 #[derive(Debug)]
 pub struct Outbox {
     bytes: Vec<u8>,
@@ -37,7 +36,6 @@ impl Outbox {
         self.limit.saturating_sub(self.waiting())
     }
 
-    /// The number of bytes that wait.
     pub fn waiting(&self) -> usize {
         self.bytes.len() - self.written
     }
@@ -75,7 +73,7 @@ impl Outbox {
 #[derive(Debug)]
 pub struct TcpLink {
     pub channel: Channel,
-    registration: Registration,
+    pub registration: Registration,
     /// There may be something to read.
     pub readable: bool,
     /// The socket may take bytes.
@@ -98,7 +96,7 @@ impl TcpLink {
     }
 
     pub fn socket(&self) -> &TcpStream {
-        self.channel.socket()
+        &self.channel.socket
     }
 
     /// Notes the readiness that epoll reported.
@@ -129,11 +127,6 @@ impl TcpLink {
         Nanos::from_micros(info.least_rtt_us.into())
     }
 
-    /// Gives the registration another meaning.
-    pub fn rename<T: Copy>(&self, poller: &mut Poller<T>, target: T) {
-        poller.rename(self.registration, target);
-    }
-
     /// Closes the connection, with a reset if [`crate::tcp::reset_on_close`] asked for one.
     pub fn close<T: Copy>(self, poller: &mut Poller<T>) {
         poller.remove(self.socket(), self.registration);
@@ -143,7 +136,6 @@ impl TcpLink {
 /// The result of a read that does not block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReadOutcome {
-    /// So many bytes were read.
     Bytes(usize),
     /// There is nothing to read now.
     Nothing,
@@ -179,15 +171,12 @@ const HANDSHAKE_MOST: usize = 16 << 10;
 /// One end speaks TLS and the other does not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum TlsMismatch {
-    /// The server speaks TLS, the client does not.
     #[error("this server speaks TLS and the client does not")]
     Server,
-    /// The client speaks TLS, the server does not.
     #[error("the client speaks TLS and this server does not")]
     Client,
 }
 
-/// The client sent too many bytes before its handshake was done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("the handshake is too long")]
 pub struct LongHandshake;
@@ -213,10 +202,6 @@ impl Channel {
     /// The client's end of a connection that was begun.
     pub fn begun(socket: TcpStream, tls: Option<Connection>) -> Channel {
         Channel { socket, tls: tls.map(Box::new), is_new: false, handshake_allowance: usize::MAX }
-    }
-
-    pub fn socket(&self) -> &TcpStream {
-        &self.socket
     }
 
     /// Drops TLS, to send a last message to a client that speaks no TLS.
@@ -247,7 +232,6 @@ impl Channel {
         self.socket.shutdown(Shutdown::Write)
     }
 
-    /// Peeks at the first byte.
     fn check_first(&mut self) -> io::Result<()> {
         let mut first = [0];
         if self.socket.peek(&mut first)? == 1 {

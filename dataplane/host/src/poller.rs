@@ -1,5 +1,5 @@
-//! The poller of an agent's loop, on mio: edge-triggered, so that every descriptor is registered once, for all
-//! events. It has the loop's time, and takes the signals that end the agent.
+//! The poller of an agent's loop, on mio: edge-triggered, so that every descriptor is registered once, for
+//! all events. It has the loop's time, and takes the signals that end the agent.
 
 use std::collections::HashMap;
 use std::io;
@@ -18,7 +18,6 @@ use crate::process::signals;
 const EVENTS: usize = 256;
 /// The longest wait: a deadline that is later is looked at again.
 const LONGEST: Duration = Duration::from_secs(60);
-/// The registration of the signals.
 const SIGNALS: Token = Token(usize::MAX);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -57,7 +56,6 @@ pub struct Poller<T> {
 }
 
 impl<T: Copy> Poller<T> {
-    /// A poller without registrations.
     pub fn new() -> io::Result<Poller<T>> {
         Ok(Poller {
             poll: Poll::new()?,
@@ -116,7 +114,7 @@ impl<T: Copy> Poller<T> {
         }
     }
 
-    /// Changes the meaning of a registration.
+    /// Gives a registration another meaning.
     pub fn rename(&mut self, registration: Registration, target: T) {
         if let Some(old) = self.targets.get_mut(&registration.0) {
             *old = target;

@@ -1,19 +1,27 @@
 //! Events for programs (JSON lines) and for people (short lines on stderr); and the progress of a transfer:
 //! when it is reported, and its rate.
 
+use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use groupflow_base::{BitRate, Nanos};
+use nix::errno::Errno;
 use nix::poll::{PollFlags, PollTimeout};
-use serde_json::{json, Map, Value};
+use serde::Serialize;
+use serde_json::json;
 
 use crate::error::{plain, AgentError};
+use crate::files::PIPE;
 use crate::poller::is_ready;
 
 /// Milliseconds that a lasting event waits for a slow reader.
 const PATIENCE_MS: u16 = 1000;
+/// Bytes that may wait in a queue; events beyond are counted and dropped.
+const WAITING: usize = 32 << 20;
+/// Bytes of memory that an empty queue keeps.
+const KEPT: usize = 64 << 10;
 
 /// Whether an event may be dropped when its reader is slow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,25 +32,49 @@ pub enum Weight {
     Lasting,
 }
 
+/// An event in its JSON form.
+#[derive(Serialize)]
+struct EventLine<'a, T> {
+    event: &'a str,
+    time: f64,
+    role: &'a str,
+    name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session: Option<u32>,
+    #[serde(flatten)]
+    fields: T,
+    /// The event's text for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    human: Option<String>,
+}
+
+/// Lines that wait for the reader of stdout.
+#[derive(Debug, Default)]
+struct Queue {
+    bytes: VecDeque<u8>,
+    /// Events for which there was no room.
+    dropped: u64,
+}
+
+/// Reports events on stdout, or on stderr if stdout carries the data.
+#[derive(Debug)]
 pub struct Reporter {
     json: bool,
     to_stderr: bool,
     quiet: bool,
-    base: Map<String, Value>,
+    role: String,
+    pub name: String,
+    session: Option<u32>,
+    /// The queue of an agent whose loop must not wait for the reader.
+    queue: Option<Queue>,
     /// The first failure to write an event, if the reader is not just gone.
     unwritten: Option<io::Error>,
 }
 
 impl Reporter {
-    /// Reports the events of an agent in this role; on stdout, or on stderr if stdout carries the data.
     pub fn new(json: bool, to_stderr: bool, role: &str, name: &str, session: Option<u32>) -> Reporter {
-        let mut base = Map::new();
-        base.insert("role".to_owned(), json!(role));
-        base.insert("name".to_owned(), json!(name));
-        if let Some(session) = session {
-            base.insert("session".to_owned(), json!(session));
-        }
-        Reporter { json, to_stderr, quiet: false, base, unwritten: None }
+        let (role, name) = (role.to_owned(), name.to_owned());
+        Reporter { json, to_stderr, quiet: false, role, name, session, queue: None, unwritten: None }
     }
 
     /// Reports nothing, for programs that query instead.
@@ -50,41 +82,104 @@ impl Reporter {
         Reporter { quiet: true, ..Reporter::new(false, false, "", "", None) }
     }
 
-    /// Writes an event as JSON; `human` is its line for people, if it has one.
-    pub fn event(&mut self, event: &str, weight: Weight, fields: Value, human: Option<String>) {
+    /// From now on events wait in a queue for [`Reporter::flush`].
+    pub fn queue(&mut self) {
+        self.queue = Some(Queue::default());
+    }
+
+    /// Writes an event as JSON, or as its line for people, `human`, if it has one. The JSON has that line,
+    /// too. The fields are a struct or a map.
+    pub fn event(&mut self, event: &str, weight: Weight, fields: impl Serialize, human: Option<String>) {
         if self.quiet {
             return;
         }
         if !self.json {
             if let Some(line) = human {
+                // `eprintln` would panic where standard error is a file on a full disk.
                 let _ = writeln!(io::stderr(), "gfagent: {line}");
             }
             return;
         }
-        let mut line = Map::new();
-        line.insert("event".to_owned(), json!(event));
-        line.insert("time".to_owned(), json!(unix_seconds()));
-        line.extend(self.base.clone());
-        if let Value::Object(fields) = fields {
-            line.extend(fields);
-        }
-        let text = format!("{}\n", Value::Object(line));
-        let written = if self.to_stderr {
-            Self::write(&mut io::stderr(), weight, &text)
-        } else {
-            Self::write(&mut io::stdout(), weight, &text)
+        let text = self.line(event, fields, human);
+        let Some(mut queue) = self.queue.take() else {
+            let written = match self.to_stderr {
+                true => Self::write(&mut io::stderr(), weight, &text),
+                false => Self::write(&mut io::stdout(), weight, &text),
+            };
+            return self.keep(written);
         };
-        // The process that started this one may have stopped reading: that is no reason to stop, nor an error.
-        let lost = written.err().filter(|error| error.kind() != io::ErrorKind::BrokenPipe);
-        self.unwritten = self.unwritten.take().or(lost);
+        if queue.bytes.len() > WAITING {
+            queue.dropped += 1;
+        } else {
+            if queue.dropped > 0 {
+                let fields = json!({"count": std::mem::take(&mut queue.dropped)});
+                queue.bytes.extend(self.line("events_dropped", fields, None));
+            }
+            queue.bytes.extend(text);
+        }
+        self.queue = Some(queue);
     }
 
-    fn write<W: Write + AsFd>(out: &mut W, weight: Weight, text: &str) -> io::Result<()> {
+    fn line(&self, event: &str, fields: impl Serialize, human: Option<String>) -> Vec<u8> {
+        let time = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |t| t.as_secs_f64());
+        let (role, name, session) = (&*self.role, &*self.name, self.session);
+        let line = EventLine { event, time, role, name, session, fields, human };
+        let text = match self.queue {
+            // A round of a thousand clients builds no tree of values first.
+            Some(_) => serde_json::to_vec(&line),
+            // In a tree a field of the event replaces one of the agent: a branch has a `name`, too.
+            None => serde_json::to_value(&line).and_then(|line| serde_json::to_vec(&line)),
+        };
+        debug_assert!(text.is_ok(), "{event} has fields that are no object: {text:?}");
+        let mut text = text.unwrap_or_default();
+        text.push(b'\n');
+        text
+    }
+
+    fn write<W: Write + AsFd>(out: &mut W, weight: Weight, text: &[u8]) -> io::Result<()> {
         let patience = if weight == Weight::Lasting { PATIENCE_MS } else { 0 };
         if !is_ready(out.as_fd(), PollFlags::POLLOUT, PollTimeout::from(patience)) {
             return Ok(());
         }
-        out.write_all(text.as_bytes()).and_then(|()| out.flush())
+        out.write_all(text).and_then(|()| out.flush())
+    }
+
+    /// Keeps the first error of writing. The process that started this one may have stopped reading: that is
+    /// no reason to stop, nor an error.
+    fn keep(&mut self, written: io::Result<()>) {
+        let lost = written.err().filter(|error| error.kind() != io::ErrorKind::BrokenPipe);
+        self.unwritten = self.unwritten.take().or(lost);
+    }
+
+    /// Writes as much of the queue as stdout takes without blocking; true: more is to be written.
+    pub fn flush(&mut self) -> bool {
+        let Some(Queue { bytes, .. }) = &mut self.queue else { return false };
+        let stdout = io::stdout();
+        let mut written = Ok(());
+        while !bytes.is_empty() && is_ready(stdout.as_fd(), PollFlags::POLLOUT, PollTimeout::ZERO) {
+            let front = bytes.as_slices().0;
+            match nix::unistd::write(stdout.as_fd(), &front[..front.len().min(PIPE)]) {
+                Ok(count) => drop(bytes.drain(..count)),
+                Err(Errno::EINTR | Errno::EAGAIN) => break,
+                Err(error) => {
+                    written = Err(error.into());
+                    bytes.clear();
+                }
+            }
+        }
+        if bytes.is_empty() && bytes.capacity() > KEPT {
+            bytes.shrink_to_fit();
+        }
+        let more = !bytes.is_empty();
+        self.keep(written);
+        more
+    }
+
+    /// Writes the queue before the process ends, as long as the reader takes some of it each second.
+    pub fn finish(&mut self) {
+        let stdout = io::stdout();
+        while self.flush() && is_ready(stdout.as_fd(), PollFlags::POLLOUT, PollTimeout::from(PATIENCE_MS)) {}
+        self.queue = None;
     }
 
     /// The error of events that could not be written, as on a full disk.
@@ -100,19 +195,11 @@ impl Reporter {
 
     /// Reports the error that ends the agent: one line on stderr, and an event.
     pub fn error(&mut self, error: &AgentError) {
-        let fields = json!({
-            "code": error.code,
-            "cause": error.cause,
-            "cure": error.cure,
-            "exit": error.exit,
-        });
+        let AgentError { code, cause, cure, exit } = error;
+        let fields = json!({"code": code, "cause": cause, "cure": cure, "exit": exit});
         self.event("error", Weight::Lasting, fields, None);
         let _ = writeln!(io::stderr(), "gfagent: {error}");
     }
-}
-
-fn unix_seconds() -> f64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |t| t.as_secs_f64())
 }
 
 /// A time in seconds, only for events; nothing is computed from it.
@@ -156,7 +243,6 @@ impl ProgressMeter {
         self.running = Some(RunningTotals { began: now, last: now, bytes: 0 });
     }
 
-    /// Ends the measurement.
     pub fn stop(&mut self) {
         self.running = None;
     }
@@ -183,3 +269,7 @@ pub fn lost_text(lost: &[String]) -> String {
         lost => format!("; lost on the way: {}", lost.join(", ")),
     }
 }
+
+#[cfg(test)]
+#[path = "tests/report.rs"]
+mod tests;

@@ -2,11 +2,12 @@
 //!
 //! While packets flow, the loop sleeps a quantum of 1 ms between rounds and then moves all packets that have
 //! gathered, so that its cost follows time and not the number of packets. When no packets flow, the loop
-//! sleeps until the machine's next deadline or the next packet. It never spins.
+//! sleeps until the machine's next deadline or the next packet. It never spins. The poller of the other loops
+//! ([`crate::poller`]) waits whole milliseconds, up to twice the quantum.
 
-use std::iter;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
+use std::{iter, mem};
 
 use groupflow_base::{Datagram, Machine, Nanos};
 use nix::poll::{ppoll, PollFd, PollFlags};
@@ -21,8 +22,9 @@ use crate::socket::{GroupSocket, BATCH};
 const LEAVE_PATIENCE: Nanos = Nanos::from_millis(300);
 /// Packets are moved at most this often.
 const QUANTUM: Nanos = Nanos::from_millis(1);
-/// Batches received in one round, so that sending and the application get their turns.
-const ROUNDS: usize = 8;
+/// Batches received in one round: about as many as the socket's buffer holds, so that a machine hears what
+/// came while its process stood still before it asks again for it.
+const ROUNDS: usize = 64;
 /// Packets sent in one round.
 const BURST: usize = 8 * BATCH;
 
@@ -33,7 +35,6 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// A clock that begins at zero.
     pub fn start() -> Clock {
         Clock { origin: Instant::now() }
     }
@@ -84,11 +85,12 @@ impl Shell {
         Shell { private: Some(private), ..self }
     }
 
-    /// Moves packets in both directions.
+    /// Moves packets in both directions; to be called also after the application changed something. Arrived
+    /// ones come first: the answer to a request may have waited while the application wrote to a disk.
     pub fn exchange(&mut self, machine: &mut impl Machine) -> Result<(), AgentError> {
         let received = self.receive(machine)?;
         let sent = self.transmit(machine)?;
-        self.busy = received > 0 || sent > 0;
+        self.busy |= received > 0 || sent > 0;
         Ok(())
     }
 
@@ -110,8 +112,7 @@ impl Shell {
         Ok(total)
     }
 
-    /// Sends the machine's packets; to be called also after the application changed something.
-    pub fn transmit(&mut self, machine: &mut impl Machine) -> Result<usize, AgentError> {
+    fn transmit(&mut self, machine: &mut impl Machine) -> Result<usize, AgentError> {
         self.socket.flush()?;
         let mut total = 0;
         let now = self.clock.now();
@@ -158,7 +159,7 @@ impl Shell {
         let deadline = [machine.next_deadline(), until].into_iter().flatten().min();
         let mut span = deadline.map(|at| (at - now).max(QUANTUM));
         let mut fds = vec![PollFd::new(self.signals.as_fd(), PollFlags::POLLIN)];
-        if self.busy {
+        if mem::take(&mut self.busy) {
             // More packets are arriving: this lets them gather.
             span = Some(span.map_or(QUANTUM, |s| s.min(QUANTUM)));
         } else {

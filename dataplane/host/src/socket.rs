@@ -14,6 +14,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::error::AgentError;
 use crate::sockopt;
+use crate::tcp::is_later;
 
 /// Bytes of the receive buffer, for datagrams that arrive while the process is not running.
 const RECEIVE_BUFFER: usize = 8 << 20;
@@ -48,7 +49,7 @@ pub struct Multicast {
 /// A UDP socket that sends and receives in batches.
 pub struct GroupSocket {
     socket: Socket,
-    address: SocketAddrV4,
+    pub address: SocketAddrV4,
     via: Option<SocketAddrV4>,
     inbox: Inbox,
     backlog: Vec<OutgoingDatagram>,
@@ -89,17 +90,8 @@ impl GroupSocket {
             Ok(Some(address)) => address,
             _ => SocketAddrV4::new(ip, config.port),
         };
-        Ok(GroupSocket {
-            socket,
-            address,
-            via: config.via,
-            inbox: Inbox::default(),
-            backlog: Vec::with_capacity(BATCH),
-        })
-    }
-
-    pub fn address(&self) -> SocketAddrV4 {
-        self.address
+        let backlog = Vec::with_capacity(BATCH);
+        Ok(GroupSocket { socket, address, via: config.via, inbox: Inbox::default(), backlog })
     }
 
     /// Hands arrived datagrams to `take`, at most one batch; returns their number.
@@ -221,18 +213,9 @@ fn own_address(config: &SocketConfig) -> Result<Ipv4Addr, AgentError> {
 /// Whether an error is transient, such as a link that is down or a host that does not answer.
 fn is_transient(error: &io::Error) -> bool {
     let raw = error.raw_os_error().unwrap_or(0);
-    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
-        || matches!(
-            raw,
-            libc::ENETUNREACH
-                | libc::EHOSTUNREACH
-                | libc::ENETDOWN
-                | libc::EHOSTDOWN
-                | libc::ECONNREFUSED
-                | libc::ENOBUFS
-                | libc::EPERM
-                | libc::ENOMEM
-        )
+    let unreachable =
+        [libc::ENETUNREACH, libc::EHOSTUNREACH, libc::ENETDOWN, libc::EHOSTDOWN, libc::ECONNREFUSED];
+    is_later(error) || unreachable.contains(&raw) || [libc::ENOBUFS, libc::EPERM, libc::ENOMEM].contains(&raw)
 }
 
 fn network(what: &str, error: &io::Error) -> AgentError {
@@ -245,7 +228,6 @@ pub const BATCH: usize = 64;
 /// the parser.
 const SLOT: usize = 2048;
 
-/// Buffers for received datagrams.
 pub struct Inbox {
     buffers: Vec<u8>,
 }

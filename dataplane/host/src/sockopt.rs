@@ -41,7 +41,6 @@ fn set<T: Copy>(socket: &impl AsFd, level: libc::c_int, name: libc::c_int, value
     Errno::result(result).map(drop).map_err(io::Error::from)
 }
 
-/// Reads an option.
 pub fn get_int(socket: &impl AsFd, level: libc::c_int, name: libc::c_int) -> io::Result<libc::c_int> {
     let (fd, mut value) = (socket.as_fd().as_raw_fd(), 0);
     let mut length = std::mem::size_of_val(&value) as libc::socklen_t;

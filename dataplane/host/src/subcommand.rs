@@ -77,15 +77,8 @@ pub fn usage(error: &clap::Error) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let text = error.to_string();
-    let first: Vec<&str> = text
-        .split("\n\n")
-        .next()
-        .unwrap_or_default()
-        .lines()
-        .map(str::trim)
-        .filter(|l| !l.is_empty())
-        .collect();
-    let cause = first.join(" ");
+    let first = text.split("\n\n").next().unwrap_or_default().lines().map(str::trim);
+    let cause = first.filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
     let cause = cause.strip_prefix("error: ").unwrap_or(&cause);
     let _ = writeln!(std::io::stderr(), "gfagent: {cause}; see gfagent --help");
     ExitCode::from(exit::USAGE)

@@ -1,8 +1,9 @@
 //! Non-blocking TCP sockets: their options, the state of their queues, and the kernel's state of a connection
 //! (`TCP_INFO`, linux/tcp.h).
 
+use std::fs::File;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
 use std::os::fd::{AsFd, AsRawFd};
 use std::time::Duration;
 
@@ -146,6 +147,58 @@ pub fn is_later(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }
 
+/// The next connection at a listener.
+#[derive(Debug)]
+pub enum Accepted {
+    /// A connection, which [`prepare`] has prepared.
+    Peer(TcpStream, SocketAddrV4),
+    /// A connection for which there was no descriptor, and which was reset.
+    Refused,
+}
+
+/// Connections in a row that may fail to be accepted before the listener counts as empty.
+const FAILED_ACCEPTS: usize = 64;
+
+/// Accepts connections. Its spare descriptor is given up to accept, and so refuse, a connection when
+/// descriptors run out.
+#[derive(Debug)]
+pub struct Acceptor {
+    spare: Option<File>,
+}
+
+impl Default for Acceptor {
+    fn default() -> Self {
+        Self { spare: File::open("/dev/null").ok() }
+    }
+}
+
+impl Acceptor {
+    /// The next connection; `None`: no more are waiting.
+    pub fn accept(&mut self, listener: &TcpListener, silence: Duration) -> Option<Accepted> {
+        // An error of a connection that has gone says nothing of those behind it; some errors come for ever.
+        for _ in 0..FAILED_ACCEPTS {
+            match listener.accept() {
+                Ok((socket, SocketAddr::V4(peer))) if prepare(&socket, silence).is_ok() => {
+                    return Some(Accepted::Peer(socket, peer));
+                }
+                Ok(_) => {}
+                Err(error) if is_exhausted(&error) => {
+                    self.spare.take()?;
+                    let refused = listener.accept().and_then(|(socket, _)| reset_on_close(&socket));
+                    *self = Self::default();
+                    if refused.is_ok() {
+                        return Some(Accepted::Refused);
+                    }
+                }
+                Err(error) if is_later(&error) => return None,
+                // A connection that the client gave up while it waited is not worth an event.
+                Err(_) => {}
+            }
+        }
+        None
+    }
+}
+
 /// The text for an error for which [`is_exhausted`] is true.
 pub const EXHAUSTED: &str = "no file descriptor is left (see ulimit -n)";
 
@@ -154,26 +207,8 @@ pub fn is_exhausted(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE))
 }
 
-/// Offsets in `struct tcp_info`, which only ever grows at its end.
-mod at {
-    /// Two fields of four bits: the scale of the peer's windows, then that of this host's.
-    pub const SCALES: usize = 6;
-    pub const RTO: usize = 8;
-    pub const RCV_MSS: usize = 8 + 3 * 4;
-    pub const UNACKED: usize = 8 + 4 * 4;
-    pub const RTT: usize = 8 + 15 * 4;
-    pub const TOTAL_RETRANS: usize = 8 + 23 * 4;
-    pub const BYTES_ACKED: usize = 120;
-    pub const NOTSENT: usize = 144;
-    pub const MIN_RTT: usize = 148;
-    pub const DATA_SEGS_OUT: usize = 156;
-    pub const RWND_LIMITED: usize = 176;
-    /// Since Linux 5.4.
-    pub const SND_WND: usize = 228;
-    /// Since Linux 6.2.
-    pub const RCV_WND: usize = 232;
-    pub const END: usize = 236;
-}
+/// Bytes of `struct tcp_info` that are read; the struct only ever grows at its end.
+const INFO: usize = 236;
 
 /// The state of a TCP connection. A value that an older kernel does not report is 0.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -209,7 +244,7 @@ pub struct TcpInfo {
 impl TcpInfo {
     /// Reads the present state of a connection.
     pub fn of(stream: &TcpStream) -> io::Result<TcpInfo> {
-        let mut info = [0u8; at::END];
+        let mut info = [0u8; INFO];
         let mut length = info.len() as libc::socklen_t;
         // SAFETY: the kernel writes at most `length` bytes to `info`, which has as many.
         let result = unsafe {
@@ -220,22 +255,20 @@ impl TcpInfo {
         let number = |at: usize| info[at..at + 4].try_into().map_or(0, u32::from_ne_bytes);
         let long = |at: usize| info[at..at + 8].try_into().map_or(0, u64::from_ne_bytes);
         Ok(TcpInfo {
-            rto_us: number(at::RTO),
-            rtt_us: number(at::RTT),
-            least_rtt_us: Some(number(at::MIN_RTT)).filter(|&rtt| rtt != u32::MAX).unwrap_or(0),
-            own_segment: number(at::RCV_MSS),
-            unacknowledged: number(at::UNACKED),
-            unsent: number(at::NOTSENT),
-            acknowledged: long(at::BYTES_ACKED),
-            resent: number(at::TOTAL_RETRANS),
-            sent: number(at::DATA_SEGS_OUT),
-            window_limited_us: long(at::RWND_LIMITED),
-            peer_window: number(at::SND_WND),
-            own_window: number(at::RCV_WND),
-            own_scale: match cfg!(target_endian = "big") {
-                true => info[at::SCALES] & 15,
-                false => info[at::SCALES] >> 4,
-            },
+            rto_us: number(8),                                                           // tcpi_rto
+            rtt_us: number(68),                                                          // tcpi_rtt
+            least_rtt_us: Some(number(148)).filter(|&rtt| rtt != u32::MAX).unwrap_or(0), // tcpi_min_rtt
+            own_segment: number(20),                                                     // tcpi_rcv_mss
+            unacknowledged: number(24),                                                  // tcpi_unacked
+            unsent: number(144),                                                         // tcpi_notsent_bytes
+            acknowledged: long(120),                                                     // tcpi_bytes_acked
+            resent: number(100),                                                         // tcpi_total_retrans
+            sent: number(156),                                                           // tcpi_data_segs_out
+            window_limited_us: long(176),                                                // tcpi_rwnd_limited
+            peer_window: number(228), // tcpi_snd_wnd, since Linux 5.4
+            own_window: number(232),  // tcpi_rcv_wnd, since Linux 6.2
+            // tcpi_snd_wscale and tcpi_rcv_wscale, of four bits each: that of the peer's windows comes first.
+            own_scale: if cfg!(target_endian = "big") { info[6] & 15 } else { info[6] >> 4 },
         })
     }
 

@@ -30,7 +30,6 @@ pub struct Trust {
 }
 
 impl Trust {
-    /// Trusts the server that has this certificate.
     pub fn pinned(pin: Digest, to: SocketAddrV4) -> Result<Trust, AgentError> {
         let provider = Arc::new(provider::default_provider());
         let verifier = Pinned { pin, provider: provider.clone() };
@@ -150,9 +149,7 @@ const NAME: &str = "groupflow-gather";
 /// The certificate by which a server is recognized.
 #[derive(Debug, Clone)]
 pub struct Identity {
-    /// The TLS configuration of all connections.
     pub config: Arc<ServerConfig>,
-    /// SHA-256 of the certificate.
     pub fingerprint: Digest,
     /// Whether the certificate was made just now.
     pub made: bool,
@@ -166,21 +163,27 @@ impl Identity {
             make(certificate, key)?;
         }
         let chain = CertificateDer::pem_file_iter(certificate).and_then(|items| items.collect());
-        let chain: Vec<CertificateDer<'static>> =
-            chain.map_err(|error| unusable_file(certificate, &error))?;
+        let chain: Vec<_> = chain.map_err(|error| unusable_file(certificate, &error))?;
         let Some(own) = chain.first() else {
             return Err(unusable_file(certificate, &"it has no certificate"));
         };
         let fingerprint = fingerprint(own);
         let secret = PrivateKeyDer::from_pem_file(key).map_err(|error| unusable_file(key, &error))?;
-        let config = ServerConfig::builder_with_provider(Arc::new(provider::default_provider()))
-            .with_protocol_versions(&[&rustls::version::TLS13])
-            .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain, secret));
-        let mut config = config.map_err(|error| unusable_file(certificate, &error))?;
-        // Every connection makes a full handshake; no tickets allow resumption.
-        config.send_tls13_tickets = 0;
-        Ok(Identity { config: Arc::new(config), fingerprint, made })
+        let config = server_config(chain, secret).map_err(|error| unusable_file(certificate, &error))?;
+        Ok(Identity { config, fingerprint, made })
     }
+}
+
+/// The TLS configuration of a server with this certificate.
+pub fn server_config(
+    chain: Vec<CertificateDer<'static>>, key: PrivateKeyDer<'static>,
+) -> Result<Arc<ServerConfig>, Error> {
+    let mut config = ServerConfig::builder_with_provider(Arc::new(provider::default_provider()))
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain, key))?;
+    // Every connection makes a full handshake; no tickets allow resumption.
+    config.send_tls13_tickets = 0;
+    Ok(Arc::new(config))
 }
 
 /// SHA-256 of a certificate.

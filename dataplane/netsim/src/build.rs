@@ -7,8 +7,6 @@ use groupflow_pipeline::Port;
 use groupflow_switch::core::SwitchConfig;
 use groupflow_switch::p4rt::PipelineConfig;
 
-use crate::broadcast::{Broadcast, BroadcastPort};
-use crate::ecn::Marker;
 use crate::engine::NodeSlot;
 use crate::error::BuildError;
 use crate::fifo::{Fifo, FifoPort};
@@ -17,14 +15,13 @@ use crate::host::agent::SplitNode;
 use crate::host::HostInterface;
 use crate::ids::{LinkId, NodeId};
 use crate::link::{FarEnd, Link};
-use crate::loss::LossProcess;
+use crate::loss::{BitErrors, LossProcess};
 use crate::node::SimNode;
 use crate::pausable::{Pausable, PausablePort};
-use crate::pause::Thresholds;
 use crate::random::{Draws, Random};
-use crate::router::{PortQueue, Ports, QueueLimit};
+use crate::router::{Marker, PortQueue, Ports, QueueLimit};
 use crate::routes::Routes;
-use crate::spec::{AgentSpec, BroadcastSpec, FifoSpec, NetworkSpec, NodeKind};
+use crate::spec::{AgentSpec, BroadcastSpec, FifoSpec, NetworkSpec, NodeKind, PauseSpec};
 use crate::switch::{P4Switch, SwitchPort};
 use crate::wiring::{Island, Leaf, Subject, Wiring};
 
@@ -146,15 +143,14 @@ impl<'a> Builder<'a> {
                     let router = Pausable::new(self.ports(node, spec.ecn, port)?);
                     return Ok(SimNode::Pausable(Box::new(router)));
                 }
-                let ports = self.ports(node, spec.ecn, |queue, _| Ok(FifoPort::new(queue)))?;
-                Ok(SimNode::Fifo(Box::new(Fifo(ports))))
+                let ports = self.ports(node, spec.ecn, |queue, _| Ok(FifoPort::new(queue, None)))?;
+                Ok(SimNode::Fifo(Box::new(Fifo { ports, repeats: false })))
             }
             NodeKind::Broadcast(spec) => {
-                let port = |queue, attachment: &LinkAttachment| {
-                    let errors = self.error_bytes(node, spec, attachment.far)?;
-                    Ok(BroadcastPort::new(queue, errors, self.spec.seed, attachment.link))
-                };
-                Ok(SimNode::Broadcast(Box::new(Broadcast(self.ports(node, None, port)?))))
+                let port =
+                    |queue, at: &LinkAttachment| Ok(FifoPort::new(queue, self.bit_errors(node, spec, at)?));
+                let ports = self.ports(node, None, port)?;
+                Ok(SimNode::Fifo(Box::new(Fifo { ports, repeats: true })))
             }
             NodeKind::Switch(spec) => {
                 let missing =
@@ -181,7 +177,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// The ports of a router, whose queues mark frames from so many on that wait.
+    /// The ports of a router. A queue with `ecn` frames marks the next ones.
     fn ports<P>(
         &self, node: NodeId, ecn: Option<u32>,
         make: impl Fn(PortQueue, &LinkAttachment) -> Result<P, BuildError>,
@@ -209,13 +205,14 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Bytes from one bit error to the next, of frames that leave for a neighbour.
-    fn error_bytes(
-        &self, node: NodeId, spec: &BroadcastSpec, far: NodeId,
-    ) -> Result<Option<u64>, BuildError> {
-        match spec.error_bytes.get(&self.spec.nodes[far.index()].name) {
+    /// The bit errors of the frames that leave for a neighbour.
+    fn bit_errors(
+        &self, node: NodeId, spec: &BroadcastSpec, at: &LinkAttachment,
+    ) -> Result<Option<BitErrors>, BuildError> {
+        let random = || Random::new(self.spec.seed, Draws::Errors(at.link.0));
+        match spec.error_bytes.get(&self.spec.nodes[at.far.index()].name) {
             Some(0) => Err(self.refuse(node, "error_bytes", "must be above zero".into())),
-            mean => Ok(mean.copied()),
+            mean => Ok(mean.map(|&mean| BitErrors::new(mean, random()))),
         }
     }
 
@@ -237,11 +234,11 @@ impl<'a> Builder<'a> {
     }
 
     /// When a router tells its neighbours to stop, if it does. The neighbours must understand that.
-    fn thresholds(&self, node: NodeId) -> Result<Option<Thresholds>, BuildError> {
+    fn thresholds(&self, node: NodeId) -> Result<Option<PauseSpec>, BuildError> {
         let NodeKind::Fifo(FifoSpec { pause: Some(pause), .. }) = &self.spec.nodes[node.index()].kind else {
             return Ok(None);
         };
-        let (xoff, xon) = (pause.xoff, pause.xon);
+        let PauseSpec { xoff, xon } = *pause;
         self.check_below_queues(node, "xoff", Some(xoff))?;
         if xon > xoff {
             let problem = format!("{xon} packets are above xoff, which is {xoff}; write less");
@@ -254,7 +251,7 @@ impl<'a> Builder<'a> {
                 return Err(self.refuse(node, "xoff", problem));
             }
         }
-        Ok(Some(Thresholds { xoff, xon }))
+        Ok(Some(*pause))
     }
 
     /// A threshold counts for the queues of links with a rate: without a rate no frame waits.

@@ -112,7 +112,7 @@ impl Network {
                     Subject::Deadline(node) => node,
                     Subject::Arrival(link) => self.wiring.links[link.index()].end.node,
                 };
-                return Err(RunError::Stuck { time: now, node });
+                return Err(RunError { time: now, node });
             }
             let node = match subject {
                 Subject::Arrival(link) => self.arrive(now, link),

@@ -21,11 +21,9 @@ impl BuildError {
 
 /// The reason why a run ended early.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum RunError {
-    /// Packets go round at one instant without end.
-    #[error(
-        "at {time}: packets go round without end near node {}: give a link of the loop a delay or a rate",
-        .node.0
-    )]
-    Stuck { time: Nanos, node: NodeId },
+#[error("at {time}: packets go round without end near node {}: give a link of the loop a delay or a rate",
+    .node.0)]
+pub struct RunError {
+    pub time: Nanos,
+    pub node: NodeId,
 }

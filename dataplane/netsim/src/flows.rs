@@ -1,30 +1,28 @@
-//! The flows of a network: their ends at hosts, and their way.
+//! The flows of a network: their ends at hosts, and their way; members of sessions, hubs and rims of round
+//! multicast.
 
 use std::collections::HashMap;
 
 use groupflow_base::Nanos;
 use groupflow_transport::ids::MAX_PAYLOAD;
 
-use crate::bones::{self, Bone};
 use crate::error::BuildError;
-use crate::host::group_end;
 use crate::host::machine_end::MachineEnd;
 use crate::host::tcp_end::{configure, TcpEnd};
 use crate::host::udp::{UdpSink, UdpSource, LARGEST_FRAME, LEAST_FRAME};
-use crate::host::{Backlog, End, FlowEnd, MessageSource};
+use crate::host::{bone_end, group_end, Backlog, End, FlowEnd, MessageSource};
 use crate::ids::{FlowId, LinkId, NodeId};
 use crate::random::{Draws, Random};
 use crate::relays::{self, Relay};
 use crate::routes::{Hop, Routes};
 use crate::spec::{
-    AgentSpec, FlowSpec, HostSpec, LinkSpec, MemberRole, MemberSpec, MessagesSpec, NetworkSpec, NodeKind,
-    SourceSpec, UdpSpec,
+    AgentSpec, BoneRole, BoneSpec, FlowSpec, HostSpec, LinkSpec, MemberRole, MemberSpec, MessagesSpec,
+    NetworkSpec, NodeKind, SourceSpec, UdpSpec,
 };
 use crate::tcp::DataSource;
 use crate::transit::Transit;
 use crate::wire::{Addresses, PROTOCOL_TCP, PROTOCOL_UDP};
 
-/// A flow, resolved.
 #[derive(Debug, Clone)]
 pub(crate) struct ResolvedFlow {
     pub(crate) spec: FlowSpec,
@@ -33,7 +31,6 @@ pub(crate) struct ResolvedFlow {
     addresses: Addresses,
     /// The addresses of the receiver's packets.
     back: Addresses,
-    /// The links from sender to receiver.
     pub(crate) path: Vec<LinkId>,
     /// The most bytes that can be on the path's links at once; those without a rate or a delay do not count.
     pub(crate) capacity_bytes: f64,
@@ -45,10 +42,10 @@ impl ResolvedFlow {
     }
 }
 
-/// A member of a session, resolved.
-#[derive(Debug, Clone)]
-struct SessionMember {
-    spec: MemberSpec,
+/// A machine at a host: a member of a session, or a hub or a rim.
+#[derive(Debug)]
+struct Resident<Spec> {
+    spec: Spec,
     host: NodeId,
     /// The addresses of packets that it sends; the destination varies.
     addresses: Addresses,
@@ -57,8 +54,8 @@ struct SessionMember {
 #[derive(Debug, Default)]
 pub(crate) struct Flows {
     pub(crate) flows: Vec<ResolvedFlow>,
-    members: Vec<SessionMember>,
-    bones: Vec<Bone>,
+    members: Vec<Resident<MemberSpec>>,
+    bones: Vec<Resident<BoneSpec>>,
     relays: Vec<Relay>,
     seed: u64,
     /// The flows on each link, by number.
@@ -84,22 +81,26 @@ impl Flows {
             }
             flows.flows.push(resolved);
         }
-        let mut claim = |kind, host, port, name| match ports.insert((host, PROTOCOL_UDP, port), name) {
-            Some(other) => {
-                let problem = format!("{other:?} has the port already");
-                Err(BuildError::new(format!("{kind}.{name}.udp_port"), problem))
+        let mut settle = |kind: &str, name, host: &str, port| {
+            let refuse = |field: &str, problem| BuildError::new(format!("{kind}.{name}.{field}"), problem);
+            let found = nodes.get(host).map(|&node| (node, &spec.nodes[node.index()].kind));
+            let Some((node, NodeKind::Host(at))) = found else {
+                return Err(refuse("host", format!("unknown host {host:?}")));
+            };
+            match ports.insert((node, PROTOCOL_UDP, port), name) {
+                Some(other) => Err(refuse("udp_port", format!("{other:?} has the port already"))),
+                None => Ok((node, addresses((at, port), (at, port)))),
             }
-            None => Ok(()),
         };
         for member in &spec.members {
-            let resolved = resolve_member(spec, nodes, member)?;
-            claim("members", resolved.host, member.udp_port, &member.name)?;
-            flows.members.push(resolved);
+            let (host, addresses) = settle("members", &member.name, &member.host, member.udp_port)?;
+            check_member(member)?;
+            flows.members.push(Resident { spec: member.clone(), host, addresses });
         }
         for bone in &spec.bones {
-            let resolved = bones::resolve(spec, nodes, bone)?;
-            claim("bones", resolved.host, bone.udp_port, &bone.name)?;
-            flows.bones.push(resolved);
+            let (host, addresses) = settle("bones", &bone.name, &bone.host, bone.udp_port)?;
+            check_bone(bone)?;
+            flows.bones.push(Resident { spec: bone.clone(), host, addresses });
         }
         flows.relays = relays::resolve(spec, &flows.flows)?;
         Ok(flows)
@@ -156,7 +157,7 @@ impl Flows {
         self.relays.iter().filter(move |relay| relay.agent == node)
     }
 
-    fn member_end(&self, flow: FlowId, member: &SessionMember) -> Result<FlowEnd, BuildError> {
+    fn member_end(&self, flow: FlowId, member: &Resident<MemberSpec>) -> Result<FlowEnd, BuildError> {
         let start = Nanos(member.spec.start_ns);
         let seed = self.seed.wrapping_add(u64::from(flow.0));
         let messages = match member.spec.role {
@@ -272,7 +273,6 @@ fn resolve(
     Ok(ResolvedFlow { spec: flow.clone(), from, to, addresses, back, path, capacity_bytes })
 }
 
-/// The node that a link leads to.
 fn far_end(spec: &NetworkSpec, link: LinkId) -> &str {
     let LinkSpec { a, b, .. } = &spec.links[link.index() / 2];
     if link.0 % 2 == 0 {
@@ -286,41 +286,20 @@ pub(crate) fn is_agent(spec: &NetworkSpec, node: NodeId) -> bool {
     matches!(spec.nodes[node.index()].kind, NodeKind::Agent(_))
 }
 
-fn resolve_member(
-    spec: &NetworkSpec, nodes: &HashMap<&str, NodeId>, member: &MemberSpec,
-) -> Result<SessionMember, BuildError> {
-    let unknown = || {
-        BuildError::new(format!("members.{}.host", member.name), format!("unknown host {:?}", member.host))
-    };
-    let (node, host) = host_of(spec, nodes, &member.host).ok_or_else(unknown)?;
+fn check_member(member: &MemberSpec) -> Result<(), BuildError> {
     let problem = match member.role {
         MemberRole::Sender { messages: Some(messages), bytes, .. } => {
             messages.problem((bytes > 0).then_some(bytes))
         }
         _ => None,
     };
-    if let Some(problem) = problem {
-        return Err(BuildError::new(format!("members.{}.role.messages", member.name), problem));
-    }
-    let end = (host, member.udp_port);
-    Ok(SessionMember { spec: member.clone(), host: node, addresses: addresses(end, end) })
-}
-
-/// The host of a name, if there is one.
-pub(crate) fn host_of<'a>(
-    spec: &'a NetworkSpec, nodes: &HashMap<&str, NodeId>, name: &str,
-) -> Option<(NodeId, &'a HostSpec)> {
-    let node = *nodes.get(name)?;
-    match &spec.nodes[node.index()].kind {
-        NodeKind::Host(host) => Some((node, host)),
-        _ => None,
-    }
+    problem.map_or(Ok(()), |problem| {
+        Err(BuildError::new(format!("members.{}.role.messages", member.name), problem))
+    })
 }
 
 /// The addresses of packets from one end to another, by way of its gateway.
-pub(crate) fn addresses(
-    (from, source_port): (&HostSpec, u16), (to, destination_port): (&HostSpec, u16),
-) -> Addresses {
+fn addresses((from, source_port): (&HostSpec, u16), (to, destination_port): (&HostSpec, u16)) -> Addresses {
     Addresses {
         source_mac: from.mac.0,
         destination_mac: from.gateway_mac.0,
@@ -340,4 +319,34 @@ fn check_udp(udp: &UdpSpec, field: impl Fn(&str) -> String) -> Result<(), BuildE
         return Err(BuildError::new(field("frame_bytes"), problem));
     }
     Ok(())
+}
+
+const PACKETS: std::ops::RangeInclusive<u16> = 1..=groupflow_bone::machine::message::MAX_PACKET;
+
+impl Resident<BoneSpec> {
+    fn end(&self, flow: FlowId, seed: u64) -> FlowEnd {
+        let seed = seed.wrapping_add(u64::from(flow.0));
+        let machine = bone_end::bone(&self.spec, self.addresses.source, seed);
+        let span = (Nanos(self.spec.start_ns), self.spec.stop_ns.map_or(Nanos::MAX, Nanos));
+        let end = MachineEnd::new(self.addresses, span, machine, None);
+        FlowEnd::new(flow, PROTOCOL_UDP, self.spec.udp_port, Box::new(end))
+    }
+}
+
+fn check_bone(bone: &BoneSpec) -> Result<(), BuildError> {
+    let refuse = |name: &str, problem: String| {
+        Err(BuildError::new(format!("bones.{}.role.{name}", bone.name), problem))
+    };
+    match &bone.role {
+        BoneRole::Hub { config, .. } if !config.group.ip().is_multicast() => {
+            refuse("group", format!("{} is no multicast address", config.group.ip()))
+        }
+        BoneRole::Hub { config, .. } if !PACKETS.contains(&config.packet) => {
+            refuse("packet", format!("{} is not between 1 and {}", config.packet, PACKETS.end()))
+        }
+        BoneRole::Hub { config, .. } if config.interval == Nanos::ZERO => {
+            refuse("interval_ns", "must be above zero".into())
+        }
+        _ => Ok(()),
+    }
 }

@@ -25,7 +25,6 @@ numbers!(
 );
 
 impl LinkId {
-    /// The other direction of the link.
     pub(crate) fn reverse(self) -> LinkId {
         LinkId(self.0 ^ 1)
     }

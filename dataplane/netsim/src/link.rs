@@ -23,7 +23,6 @@ pub struct LinkCounters {
     pub down: u64,
 }
 
-/// The far end of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FarEnd {
     pub node: NodeId,
@@ -37,7 +36,6 @@ pub struct Link {
     pub delay: Nanos,
     /// The rule by which the link loses frames.
     pub loss: LossProcess,
-    /// The random numbers of the loss.
     pub random: Random,
     /// The times when the link is down, in order: from, until.
     pub downs: Vec<(Nanos, Nanos)>,

@@ -1,5 +1,6 @@
 //! The losses of a link.
 
+use groupflow_base::Nanos;
 use groupflow_switch::core::Loss;
 use serde::Deserialize;
 
@@ -12,25 +13,12 @@ pub enum LossSpec {
     #[default]
     None,
     /// Each frame is lost independently.
-    Bernoulli {
-        /// The proportion lost.
-        loss_ppb: u32,
-    },
+    Bernoulli { loss_ppb: u32 },
     /// In bursts (Gilbert 1960, Elliott 1963): a good and a bad state, with a step between them before
     /// each frame.
-    GilbertElliott {
-        /// The probability of a step from good to bad, for each frame.
-        to_bad_ppb: u32,
-        /// The probability of a step from bad to good, for each frame.
-        to_good_ppb: u32,
-        /// The proportion lost in the good state.
-        good_loss_ppb: u32,
-        /// The proportion lost in the bad state.
-        bad_loss_ppb: u32,
-    },
+    GilbertElliott { to_bad_ppb: u32, to_good_ppb: u32, good_loss_ppb: u32, bad_loss_ppb: u32 },
 }
 
-/// A loss model at work.
 #[derive(Debug)]
 pub enum LossProcess {
     None,
@@ -73,6 +61,37 @@ impl LossProcess {
                 lose[usize::from(*bad)].hits(random.next_u32())
             }
         }
+    }
+}
+
+/// Bit errors of the frames that leave by a port: a long frame is lost more often than a short one. The
+/// distance from one error to the next is exponentially distributed.
+#[derive(Debug)]
+pub struct BitErrors {
+    /// Bytes from one error to the next.
+    mean: u64,
+    random: Random,
+    /// Bytes until the next error.
+    left: u64,
+    pub damaged: u64,
+}
+
+impl BitErrors {
+    pub fn new(mean: u64, mut random: Random) -> BitErrors {
+        let left = random.exponential(Nanos(mean)).0;
+        BitErrors { mean, random, left, damaged: 0 }
+    }
+
+    /// Whether a frame of `bytes` bytes is damaged.
+    pub fn damage(&mut self, bytes: u64) -> bool {
+        if self.left >= bytes {
+            self.left -= bytes;
+            return false;
+        }
+        // Exponential distances have no memory, so that the count begins anew with the next frame.
+        self.left = self.random.exponential(Nanos(self.mean)).0;
+        self.damaged += 1;
+        true
     }
 }
 

@@ -2,7 +2,6 @@
 
 use groupflow_base::Nanos;
 
-use crate::broadcast::Broadcast;
 use crate::fifo::Fifo;
 use crate::host::agent::SplitNode;
 use crate::host::HostInterface;
@@ -15,10 +14,8 @@ use crate::wiring::Exit;
 pub enum SimNode {
     /// A host, where flows begin and end.
     Host(Box<HostInterface>),
-    /// A router without P4.
+    /// A router without P4, a satellite, or its ground station.
     Fifo(Box<Fifo>),
-    /// A satellite, or its ground station.
-    Broadcast(Box<Broadcast>),
     /// A router without P4 that neighbours can pause.
     Pausable(Box<Pausable>),
     Switch(Box<P4Switch>),
@@ -31,7 +28,7 @@ impl SimNode {
     pub fn deadline(&mut self) -> Nanos {
         match self {
             SimNode::Host(host) => host.deadline(),
-            SimNode::Fifo(_) | SimNode::Broadcast(_) => Nanos::MAX,
+            SimNode::Fifo(_) => Nanos::MAX,
             SimNode::Pausable(router) => router.deadline(),
             SimNode::Switch(switch) => switch.deadline(),
             SimNode::Agent(agent) => agent.deadline(),
@@ -42,7 +39,7 @@ impl SimNode {
     pub fn advance(&mut self, exit: &mut Exit<'_>) {
         match self {
             SimNode::Host(host) => host.advance(exit),
-            SimNode::Fifo(_) | SimNode::Broadcast(_) => {}
+            SimNode::Fifo(_) => {}
             SimNode::Pausable(router) => router.advance(exit),
             SimNode::Switch(switch) => switch.advance(exit),
             SimNode::Agent(agent) => agent.advance(exit),
@@ -54,8 +51,7 @@ impl SimNode {
     pub fn receive(&mut self, port: u16, head: &mut [u8], tail: u32, exit: &mut Exit<'_>) {
         match self {
             SimNode::Host(host) => host.receive(head, tail, exit),
-            SimNode::Fifo(fifo) => fifo.receive(head, tail, exit),
-            SimNode::Broadcast(node) => node.receive(port, head, tail, exit),
+            SimNode::Fifo(fifo) => fifo.receive(port, head, tail, exit),
             SimNode::Pausable(router) => router.receive(port, head, tail, exit),
             SimNode::Switch(switch) => switch.receive(port, head, tail, exit),
             SimNode::Agent(agent) => agent.receive(port, head, tail, exit),
@@ -72,7 +68,6 @@ impl SimNode {
         match self {
             SimNode::Host(host) => host.sample(sample),
             SimNode::Fifo(fifo) => fifo.sample(now, sample),
-            SimNode::Broadcast(node) => node.sample(now, sample),
             SimNode::Pausable(router) => router.sample(sample),
             SimNode::Switch(switch) => switch.sample(sample),
             SimNode::Agent(agent) => agent.sample(sample),

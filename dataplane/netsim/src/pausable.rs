@@ -9,7 +9,7 @@ use groupflow_base::min_tree::MinTree;
 use groupflow_base::Nanos;
 
 use crate::frame_queue::FrameQueue;
-use crate::pause::{self, Restraint, Thresholds};
+use crate::pause::{self, PauseSpec, Restraint};
 use crate::router::{PortQueue, Ports};
 use crate::sample::NodeSample;
 use crate::wiring::Exit;
@@ -28,7 +28,7 @@ pub struct PausablePort {
 
 impl PausablePort {
     /// A port. Without thresholds it obeys pause frames, but sends none.
-    pub fn new(queue: PortQueue, thresholds: Option<Thresholds>) -> PausablePort {
+    pub fn new(queue: PortQueue, thresholds: Option<PauseSpec>) -> PausablePort {
         let restraint = Restraint::new(thresholds, queue.rate());
         let (frames, inputs) = (FrameQueue::default(), VecDeque::new());
         PausablePort { queue, frames, inputs, paused_until: Nanos::ZERO, restraint }

@@ -4,6 +4,7 @@
 //! ever; a receiver that wants the pause to last repeats it in time.
 
 use groupflow_base::{BitRate, Nanos};
+use serde::Deserialize;
 
 const DESTINATION: [u8; 6] = [0x01, 0x80, 0xC2, 0x00, 0x00, 0x01];
 const ETHERTYPE: [u8; 2] = [0x88, 0x08];
@@ -27,7 +28,6 @@ pub const LONGEST: u16 = u16::MAX;
 /// The pause that tells a neighbour to go on.
 pub const RESUME: u16 = 0;
 
-/// A pause frame, as head and tail.
 pub fn frame(quanta: u16) -> ([u8; HEAD], u32) {
     let mut head = [0; HEAD];
     head[..6].copy_from_slice(&DESTINATION);
@@ -52,12 +52,13 @@ pub fn span(quanta: u16, rate: Option<BitRate>) -> Nanos {
     Nanos(u64::from(quanta) * QUANTUM_BITS * NANOS / rate)
 }
 
-/// Times at which a neighbour is told to stop, and to go on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Thresholds {
-    /// The neighbour is told to stop if more of its packets than this are stored.
+/// When a neighbour is told to stop, and when to go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PauseSpec {
+    /// The neighbour is told to stop when more packets than this wait that came by its link.
     pub xoff: u32,
-    /// The neighbour is told to go on if this many of its packets or fewer are stored.
+    /// The neighbour is told to go on when this many of these packets wait, or fewer.
     pub xon: u32,
 }
 
@@ -65,7 +66,7 @@ pub struct Thresholds {
 #[derive(Debug)]
 pub struct Restraint {
     /// The thresholds; `None`: the neighbour is told nothing.
-    thresholds: Option<Thresholds>,
+    thresholds: Option<PauseSpec>,
     stored: u32,
     stop: bool,
     /// Whether the neighbour was told to stop, and when to tell it again.
@@ -76,7 +77,7 @@ pub struct Restraint {
 
 impl Restraint {
     /// The pause of the neighbour at a link of this rate.
-    pub fn new(thresholds: Option<Thresholds>, rate: Option<BitRate>) -> Restraint {
+    pub fn new(thresholds: Option<PauseSpec>, rate: Option<BitRate>) -> Restraint {
         Restraint { thresholds, stored: 0, stop: false, repeat_at: None, rate, pauses: 0 }
     }
 

@@ -8,7 +8,6 @@ use rand_chacha::ChaCha8Rng;
 /// changes nothing for the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Draws {
-    /// The losses of a directed link.
     Link(u32),
     /// The arrivals of a flow's source.
     Flow(u32),
@@ -18,7 +17,6 @@ pub enum Draws {
     Errors(u32),
 }
 
-/// A stream of random numbers.
 #[derive(Debug, Clone)]
 pub struct Random(ChaCha8Rng);
 

@@ -15,13 +15,11 @@ use crate::trace::TraceRecord;
 
 #[derive(Debug)]
 pub struct Files<W> {
-    /// Throughput per flow.
     pub throughput: W,
     /// Network efficiency per flow.
     pub efficiency: W,
     /// Queues that hold something.
     pub queues: W,
-    /// TCP's windows.
     pub windows: W,
     pub drops: W,
     /// The trace, if it is wanted.

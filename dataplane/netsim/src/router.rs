@@ -1,14 +1,15 @@
-//! The parts that all routers without P4 share: the way to every host, and ports with bounded queues.
+//! The parts that all routers without P4 share: the way to every host, and ports with bounded queues, which
+//! may mark frames instead of losing them (explicit congestion notification, RFC 3168).
 
 use std::sync::Arc;
 
 use groupflow_base::{BitRate, Nanos};
 use groupflow_switch::core::Pacer;
 
-use crate::ecn::Marker;
 use crate::ids::NodeId;
 use crate::routes::Routes;
 use crate::sample::NodeSample;
+use crate::wire::{ETHERNET, TRANSPORT};
 
 #[derive(Debug, Clone, Copy)]
 pub struct QueueLimit {
@@ -25,7 +26,6 @@ pub struct PortQueue {
     pacer: Pacer,
     limit: QueueLimit,
     marker: Marker,
-    /// The frames that wait.
     packets: u32,
     /// Bytes of these frames.
     bytes: u64,
@@ -81,7 +81,6 @@ impl PortQueue {
     }
 }
 
-/// The ports of a router, by number.
 #[derive(Debug)]
 pub struct Ports<P> {
     node: NodeId,
@@ -92,7 +91,6 @@ pub struct Ports<P> {
 }
 
 impl<P> Ports<P> {
-    /// No ports.
     pub fn new(node: NodeId, routes: Arc<Routes>) -> Ports<P> {
         Ports { node, routes, ports: Vec::new(), no_route: 0 }
     }
@@ -135,3 +133,63 @@ pub fn destination(head: &[u8]) -> Option<u32> {
     address.copy_from_slice(head.get(30..34)?);
     (ethertype == [0x08, 0x00]).then_some(u32::from_be_bytes(address))
 }
+
+/// Offsets in a frame: the IPv4 header's version, its DSCP and ECN fields, and its checksum.
+const VERSION_AND_ECN: usize = ETHERNET;
+const CHECKSUM: usize = ETHERNET + 10;
+const ECN: u16 = 3;
+
+/// Marks the frames that join a queue in which `threshold` frames wait already.
+#[derive(Debug, Clone, Copy)]
+pub struct Marker {
+    threshold: u32,
+    marked: u64,
+}
+
+impl Marker {
+    /// The threshold; `None` marks no frame.
+    pub fn new(threshold: Option<u32>) -> Marker {
+        Marker { threshold: threshold.unwrap_or(u32::MAX), marked: 0 }
+    }
+
+    /// Marks a frame, if it must be marked, that joins a queue in which `waiting` frames wait.
+    #[inline]
+    pub fn join(&mut self, waiting: u32, head: &mut [u8]) {
+        if waiting >= self.threshold && mark(head) {
+            self.marked += 1;
+        }
+    }
+
+    pub fn marked(&self) -> u64 {
+        self.marked
+    }
+}
+
+/// Marks an IPv4 frame whose sender understands marks. False: the frame is no such frame, or was marked
+/// before.
+fn mark(head: &mut [u8]) -> bool {
+    let Some(ip) = head.get_mut(..TRANSPORT).filter(|head| head[12..14] == [0x08, 0x00]) else {
+        return false;
+    };
+    let old = word(ip, VERSION_AND_ECN);
+    let capable = old & ECN == 1 || old & ECN == 2;
+    if !capable || old >> 12 != 4 {
+        return false;
+    }
+    let new = old | ECN;
+    // RFC 1624, eqn. 3.
+    let sum = u32::from(!word(ip, CHECKSUM)) + u32::from(!old) + u32::from(new);
+    let sum = (sum & 0xFFFF) + (sum >> 16);
+    let sum = (sum & 0xFFFF) + (sum >> 16);
+    ip[VERSION_AND_ECN..VERSION_AND_ECN + 2].copy_from_slice(&new.to_be_bytes());
+    ip[CHECKSUM..CHECKSUM + 2].copy_from_slice(&(!(sum as u16)).to_be_bytes());
+    true
+}
+
+fn word(bytes: &[u8], at: usize) -> u16 {
+    u16::from_be_bytes([bytes[at], bytes[at + 1]])
+}
+
+#[cfg(test)]
+#[path = "tests/ecn.rs"]
+mod tests;

@@ -14,7 +14,6 @@ const NOWHERE: u16 = u16::MAX;
 /// A step to a neighbour.
 #[derive(Debug, Clone, Copy)]
 pub struct Hop {
-    /// The port by which frames leave.
     pub port: u16,
     pub link: LinkId,
     pub delay: Nanos,
@@ -61,7 +60,6 @@ impl Routes {
         Routes { hosts: places, attachments, ports }
     }
 
-    /// The port of `node` towards the host with this address.
     #[inline]
     pub fn port(&self, node: NodeId, address: u32) -> Option<u16> {
         let (goal, port) = self.attachments[*self.hosts.get(&address)?];

@@ -23,7 +23,8 @@ pub struct FlowSample {
     pub acknowledged_bytes: Option<u64>,
     /// When the source sent its first packet; to a group: its first payload.
     pub first: Option<Nanos>,
-    /// When the receiver delivered its latest payload; of a sender to a group: when the transfer was complete.
+    /// When the receiver delivered its latest payload; of a sender to a group: when the transfer was
+    /// complete.
     pub latest: Option<Nanos>,
     /// Sum of the packets' times on the way (UDP).
     pub delay_ns: Option<u128>,

@@ -10,13 +10,12 @@ use groupflow_transport::fanout::Mode;
 use serde::Deserialize;
 
 use crate::loss::LossSpec;
+pub use crate::pause::PauseSpec;
 
-mod bone;
 mod traffic;
 
-pub use bone::{BoneRole, BoneSpec};
 pub use traffic::{
-    Arrivals, BacklogSpec, FlowSpec, MessagesSpec, Sizes, SourceSpec, TcpProfile, TcpSpec, UdpSpec,
+    Arrivals, BacklogSpec, BoneRole, BoneSpec, FlowSpec, MessagesSpec, Sizes, SourceSpec, TcpSpec, UdpSpec,
 };
 
 /// A network, its traffic and its measurements.
@@ -63,7 +62,7 @@ pub struct RelaySpec {
     pub branches: Vec<String>,
     /// When the agent acknowledges (Emina et al., ICN 2011, section III).
     pub mode: Mode,
-    /// Node-to-node: the agent caches at most so many bytes, and acknowledges no more. `None` has no bound.
+    /// Node-to-node: the most bytes that the agent caches and acknowledges. `None` has no bound.
     #[serde(default)]
     pub cache_bytes: Option<u64>,
 }
@@ -157,7 +156,7 @@ pub struct AgentSpec {
 /// The reaction of a router without P4 before a queue is full.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 pub struct FifoSpec {
-    /// A packet that finds so many waiting is marked, if its sender understands that (ECN).
+    /// Packets that wait when the next one is marked, if its sender understands marks (ECN).
     #[serde(default)]
     pub ecn: Option<u32>,
     /// Tells neighbours to stop (IEEE 802.1Qbb, XOFF and XON).
@@ -173,17 +172,6 @@ pub struct BroadcastSpec {
     pub error_bytes: BTreeMap<String, u64>,
 }
 
-/// When a neighbour is told to stop, and when to go on.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct PauseSpec {
-    /// The neighbour is told to stop when more packets than this wait that came by its link.
-    pub xoff: u32,
-    /// The neighbour is told to go on when this many of these packets wait, or fewer.
-    pub xon: u32,
-}
-
-/// A switch that runs P4.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct SwitchSpec {
     /// The number of the switch's program among those that come with the network.
@@ -243,7 +231,6 @@ pub struct LinkSpec {
     pub b: EndSpec,
     /// The bit rate; `None` is unlimited. Frame bytes count: no preamble, FCS and gap.
     pub rate_bps: Option<u64>,
-    /// Propagation delay.
     pub delay_ns: u64,
     /// The most packets that wait at each end, not counting the one being sent.
     pub queue_packets: u32,

@@ -10,7 +10,7 @@ use crate::ids::FlowId;
 pub type FlowKey = [u8; 12];
 /// The offset of addresses and ports in a frame.
 const KEY_AT: usize = 26;
-/// Up to so many flows are compared one after the other.
+/// The most flows that are compared one after the other.
 const FEW: usize = 4;
 
 /// Counts the frames of one flow that have entered a link and those that have come out of it.
@@ -99,8 +99,7 @@ impl Marks {
         marks
     }
 
-    /// Notes that a frame enters at `sent`, which never decreases; so many frames, with so many bytes, have
-    /// entered before.
+    /// Notes that a frame enters at `sent`, which never decreases, behind `packets` frames of `bytes` bytes.
     #[inline]
     pub fn note(&mut self, sent: Nanos, packets: u64, bytes: u64) {
         while self.next < sent {

@@ -7,11 +7,9 @@ use groupflow_base::feedback::{self, Feedback};
 use crate::pause;
 use crate::transit::FlowKey;
 
-/// Bytes of an Ethernet header.
 pub const ETHERNET: usize = 14;
 /// Bytes of an IPv4 header without options.
 pub const IPV4: usize = 20;
-/// Bytes of a UDP header.
 pub const UDP: usize = 8;
 /// The offset of a frame's TCP or UDP header.
 pub const TRANSPORT: usize = ETHERNET + IPV4;
@@ -29,7 +27,6 @@ pub const PROTOCOL_UDP: u8 = 17;
 /// Source and destination of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Addresses {
-    /// The sender's MAC.
     pub source_mac: [u8; 6],
     /// The next hop's MAC.
     pub destination_mac: [u8; 6],
@@ -61,7 +58,6 @@ pub struct Template {
 }
 
 impl Template {
-    /// The headers of packets of `protocol`.
     pub fn new(addresses: &Addresses, protocol: u8) -> Template {
         let mut bytes = [0; TRANSPORT];
         bytes[..6].copy_from_slice(&addresses.destination_mac);
@@ -121,7 +117,6 @@ pub enum Received<'a> {
     /// A TCP or UDP packet.
     Transport {
         protocol: u8,
-        /// The two ECN bits.
         ecn: u8,
         source: Ipv4Addr,
         source_port: u16,
@@ -131,11 +126,11 @@ pub enum Received<'a> {
         /// Bytes from the transport header on, the tail included.
         length: u32,
     },
+    /// A node's report to a host that shapes.
     Feedback(Feedback),
-    Pause {
-        /// The length of the pause.
-        quanta: u16,
-    },
+    /// Quanta for which the host must be silent.
+    Pause { quanta: u16 },
+    /// Any other frame.
     Other,
 }
 

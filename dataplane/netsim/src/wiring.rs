@@ -26,7 +26,6 @@ pub struct Leaf {
 pub struct Island {
     /// A leaf for each node's own deadline and for the next arrival at each of its ports.
     pub tree: MinTree,
-    /// The subjects of the leaves.
     pub subjects: Vec<Subject>,
     /// The least delay of the links from other islands.
     pub lookahead: Nanos,
@@ -70,7 +69,6 @@ pub struct Exit<'a> {
     pub wiring: &'a mut Wiring,
     /// The link behind each of the node's ports.
     pub ports: &'a [Option<LinkId>],
-    /// The virtual time.
     pub now: Nanos,
     pub node: NodeId,
 }

@@ -1,7 +1,8 @@
 //! Split agents: streams that go on over other connections, node-to-node and end-to-end.
 
 use crate::common::{MemoryRecorder, NetworkBuilder};
-use groupflow_netsim::spec::{MessagesSpec, NodeKind, SourceSpec, TcpProfile, TcpSpec};
+use groupflow_netsim::spec::{MessagesSpec, NodeKind, SourceSpec, TcpSpec};
+use groupflow_netsim::tcp::Behaviour;
 use groupflow_netsim::{LossSpec, Network, Sample};
 use groupflow_transport::fanout::Mode;
 use Mode::{EndToEnd, NodeToNode};
@@ -10,9 +11,9 @@ const MS: u64 = 1_000_000;
 const RATE: u64 = 100_000_000;
 const MEMBERS: [&str; 4] = ["m1", "m2", "m3", "m4"];
 
-fn tcp(variant: &str, profile: TcpProfile) -> TcpSpec {
+fn tcp(variant: &str, profile: Behaviour) -> TcpSpec {
     TcpSpec {
-        variant: variant.into(),
+        variant: variant.parse().unwrap(),
         window_packets: 1000,
         mss: 1448,
         profile,
@@ -72,10 +73,10 @@ fn bytes(sample: &Sample, node: u32, port: u16) -> u64 {
 fn a_transfer_reaches_all_members_as_a_whole_in_spite_of_losses() {
     const BYTES: u64 = 3_000_001;
     for (variant, profile) in [
-        ("sack", TcpProfile::Ns2),
-        ("sack", TcpProfile::Rfc),
-        ("cubic", TcpProfile::Rfc),
-        ("newreno", TcpProfile::Rfc),
+        ("sack", Behaviour::Ns2),
+        ("sack", Behaviour::Rfc),
+        ("cubic", Behaviour::Rfc),
+        ("newreno", Behaviour::Rfc),
     ] {
         for mode in [NodeToNode, EndToEnd] {
             let mut lab = tree(mode, TcpSpec { bytes: Some(BYTES), ..tcp(variant, profile) }, 30);
@@ -104,8 +105,8 @@ fn a_host_passes_a_stream_on_beside_flows_of_its_own() {
         lab.host(host);
         lab.link(host, "router", Some(RATE), 5 * MS, 100);
     }
-    let stream = || SourceSpec::Tcp(TcpSpec { bytes: Some(BYTES), ..tcp("sack", TcpProfile::Rfc) });
-    let on = || SourceSpec::Tcp(tcp("sack", TcpProfile::Rfc));
+    let stream = || SourceSpec::Tcp(TcpSpec { bytes: Some(BYTES), ..tcp("sack", Behaviour::Rfc) });
+    let on = || SourceSpec::Tcp(tcp("sack", Behaviour::Rfc));
     lab.flow("first", "s", "m1", stream());
     lab.flow("second", "m1", "m2", on());
     lab.flow("third", "m2", "m3", on());
@@ -127,7 +128,7 @@ fn each_link_carries_a_stream_once() {
         // 12.5 MB/s, of which messages need 4, and room for what waits at first: nothing is lost, nothing
         // sent twice.
         let messages = Some(MessagesSpec { bytes: BYTES / 100, period_ns: 10 * MS });
-        let mut lab = tree(mode, TcpSpec { messages, ..tcp("sack", TcpProfile::Ns2) }, 2);
+        let mut lab = tree(mode, TcpSpec { messages, ..tcp("sack", Behaviour::Ns2) }, 2);
         lab.spec.links[1].queue_packets = 1000;
         let sample = last(&lab);
         let packets = 28 * (sample.flows[0].offered_bytes.expect("messages") / (28 * 1448));
@@ -145,7 +146,7 @@ fn each_link_carries_a_stream_once() {
 #[test]
 fn end_to_end_the_sender_knows_no_more_than_the_slowest_member_has() {
     let slow = |mode| {
-        let mut lab = tree(mode, tcp("sack", TcpProfile::Ns2), 5);
+        let mut lab = tree(mode, tcp("sack", Behaviour::Ns2), 5);
         lab.spec.links[6].rate_bps = Some(RATE / 10); // of m4
         run(&lab)
     };
@@ -182,7 +183,7 @@ fn end_to_end_the_sender_knows_no_more_than_the_slowest_member_has() {
 
 #[test]
 fn end_to_end_round_trips_include_the_way_to_the_members() {
-    for profile in [TcpProfile::Ns2, TcpProfile::Rfc] {
+    for profile in [Behaviour::Ns2, Behaviour::Rfc] {
         let trip = |mode| {
             let messages = Some(MessagesSpec { bytes: 1448, period_ns: 200 * MS });
             let sample = last(&tree(mode, TcpSpec { messages, ..tcp("sack", profile) }, 3));
@@ -200,7 +201,7 @@ fn end_to_end_round_trips_include_the_way_to_the_members() {
 #[test]
 fn a_connection_stands_end_to_end_when_all_its_branches_do() {
     let opened = |mode| {
-        let samples = run(&tree(mode, tcp("sack", TcpProfile::Ns2), 1));
+        let samples = run(&tree(mode, tcp("sack", Behaviour::Ns2), 1));
         let first = samples.iter().find(|sample| sample.flows[0].delivered_bytes.unwrap_or(0) > 0);
         first.map_or(0, |sample| sample.time.0 / MS)
     };
@@ -212,7 +213,7 @@ fn a_connection_stands_end_to_end_when_all_its_branches_do() {
 #[test]
 fn with_a_bounded_cache_the_sender_goes_as_the_slowest_member_does_once_it_is_full() {
     const BOUND: u64 = 2_000_000;
-    let mut lab = tree(NodeToNode, TcpSpec { window_packets: 300, ..tcp("sack", TcpProfile::Ns2) }, 8);
+    let mut lab = tree(NodeToNode, TcpSpec { window_packets: 300, ..tcp("sack", Behaviour::Ns2) }, 8);
     lab.spec.links[6].rate_bps = Some(RATE / 10); // of m4
     lab.spec.relays.iter_mut().for_each(|relay| relay.cache_bytes = Some(BOUND));
     let samples = run(&lab);
@@ -231,7 +232,7 @@ fn with_a_bounded_cache_the_sender_goes_as_the_slowest_member_does_once_it_is_fu
 #[test]
 fn an_agent_handles_no_more_packets_than_it_can() {
     let packets = |rate| {
-        let mut lab = tree(NodeToNode, tcp("sack", TcpProfile::Ns2), 4);
+        let mut lab = tree(NodeToNode, tcp("sack", Behaviour::Ns2), 4);
         for node in &mut lab.spec.nodes {
             if let NodeKind::Agent(agent) = &mut node.kind {
                 agent.packets_per_second = rate;
@@ -255,7 +256,7 @@ fn an_agent_handles_no_more_packets_than_it_can() {
 #[test]
 fn what_cannot_be_passed_on_is_refused_by_its_field() {
     let refused = |change: fn(&mut NetworkBuilder), field: &str| {
-        let mut lab = tree(NodeToNode, tcp("sack", TcpProfile::Ns2), 1);
+        let mut lab = tree(NodeToNode, tcp("sack", Behaviour::Ns2), 1);
         change(&mut lab);
         let error = Network::new(lab.spec, &[]).map(|_| ()).expect_err(field).to_string();
         assert!(error.contains(field), "{error}");
@@ -273,7 +274,7 @@ fn what_cannot_be_passed_on_is_refused_by_its_field() {
     };
     refused(bounded, "relays[0].cache_bytes: end-to-end");
     let through = |lab: &mut NetworkBuilder| {
-        lab.flow("past", "s", "m1", SourceSpec::Tcp(tcp("sack", TcpProfile::Ns2)));
+        lab.flow("past", "s", "m1", SourceSpec::Tcp(tcp("sack", Behaviour::Ns2)));
     };
     refused(through, "flows.past.to: the way leads through \"A\"");
 }

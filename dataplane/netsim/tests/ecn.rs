@@ -1,7 +1,8 @@
 //! Explicit congestion notification, from the marking queue to the sender's window.
 
 use crate::common::{MemoryRecorder, NetworkBuilder};
-use groupflow_netsim::spec::{FifoSpec, SourceSpec, TcpProfile, TcpSpec};
+use groupflow_netsim::spec::{FifoSpec, SourceSpec, TcpSpec};
+use groupflow_netsim::tcp::Behaviour;
 use groupflow_netsim::{Network, Sample};
 
 const RATE: u64 = 100_000_000;
@@ -11,9 +12,9 @@ const ROUND_TRIP: u64 = 2 * DELAY;
 const PATH: u32 = (RATE / 8 * ROUND_TRIP / 1_000_000_000 / 1514) as u32;
 const VARIANTS: [&str; 6] = ["tahoe", "reno", "newreno", "sack", "cubic", "compound"];
 
-fn tcp(variant: &str, profile: TcpProfile, ecn: bool) -> SourceSpec {
+fn tcp(variant: &str, profile: Behaviour, ecn: bool) -> SourceSpec {
     SourceSpec::Tcp(TcpSpec {
-        variant: variant.into(),
+        variant: variant.parse().unwrap(),
         window_packets: 1000,
         mss: 1460,
         profile,
@@ -51,7 +52,7 @@ fn marked(sample: &Sample) -> u64 {
 
 #[test]
 fn a_marking_queue_slows_senders_without_a_loss() {
-    for (variant, profile) in VARIANTS.iter().flat_map(|v| [(v, TcpProfile::Ns2), (v, TcpProfile::Rfc)]) {
+    for (variant, profile) in VARIANTS.iter().flat_map(|v| [(v, Behaviour::Ns2), (v, Behaviour::Rfc)]) {
         let mut lab = lab(Some(PATH), 1000);
         lab.flow("f", "h1", "h2", tcp(variant, profile, true));
         let last = run(&lab).pop().expect("a sample");
@@ -66,7 +67,7 @@ fn a_marking_queue_slows_senders_without_a_loss() {
 
 #[test]
 fn the_window_is_reduced_at_most_once_a_round_trip() {
-    for (variant, profile) in VARIANTS.iter().flat_map(|v| [(v, TcpProfile::Ns2), (v, TcpProfile::Rfc)]) {
+    for (variant, profile) in VARIANTS.iter().flat_map(|v| [(v, Behaviour::Ns2), (v, Behaviour::Rfc)]) {
         let mut lab = lab(Some(10), 1000);
         lab.flow("f", "h1", "h2", tcp(variant, profile, true));
         let samples = run(&lab);
@@ -84,7 +85,7 @@ fn a_reduction_is_what_the_variant_does_at_a_loss() {
     for (variant, factor) in [("newreno", 0.5), ("cubic", 0.7)] {
         let mut lab = lab(Some(10), 1000);
         lab.spec.sample_ns = 100_000;
-        lab.flow("f", "h1", "h2", tcp(variant, TcpProfile::Rfc, true));
+        lab.flow("f", "h1", "h2", tcp(variant, Behaviour::Rfc, true));
         let samples = run(&lab);
         let states: Vec<_> = samples.iter().map(|sample| sample.flows[0].tcp.expect("TCP")).collect();
         let at = states.windows(2).filter(|pair| pair[1].ecn_reductions > pair[0].ecn_reductions);
@@ -98,7 +99,7 @@ fn a_reduction_is_what_the_variant_does_at_a_loss() {
 #[test]
 fn who_does_not_understand_marks_is_not_marked() {
     let mut lab = lab(Some(10), 50);
-    lab.flow("f", "h1", "h2", tcp("newreno", TcpProfile::Ns2, false));
+    lab.flow("f", "h1", "h2", tcp("newreno", Behaviour::Ns2, false));
     let last = run(&lab).pop().expect("a sample");
     assert!(last.signals.is_empty());
     assert!(last.drops.iter().any(|(site, _)| site.reason == "queue_full"));
@@ -108,7 +109,7 @@ fn who_does_not_understand_marks_is_not_marked() {
 #[test]
 fn a_sender_that_understands_marks_meets_a_queue_that_does_not_mark() {
     let mut lab = lab(None, 50);
-    lab.flow("f", "h1", "h2", tcp("newreno", TcpProfile::Ns2, true));
+    lab.flow("f", "h1", "h2", tcp("newreno", Behaviour::Ns2, true));
     let last = run(&lab).pop().expect("a sample");
     assert!(last.signals.is_empty());
     let state = last.flows[0].tcp.expect("TCP");

@@ -1,7 +1,8 @@
 //! Routers that tell their neighbours to stop: to the nanosecond, and without a loss.
 
 use crate::common::{count, udp, NetworkBuilder};
-use groupflow_netsim::spec::{Arrivals, FifoSpec, PauseSpec, Sizes, SourceSpec, TcpProfile, TcpSpec};
+use groupflow_netsim::spec::{Arrivals, FifoSpec, PauseSpec, Sizes, SourceSpec, TcpSpec};
+use groupflow_netsim::tcp::Behaviour;
 use groupflow_netsim::{LossSpec, Network, NodeId, TraceRecord};
 
 const GIGABIT: u64 = 1_000_000_000;
@@ -153,10 +154,10 @@ fn tcp_is_without_loss_on_a_line_that_pauses() {
     }
     let tcp = |variant: &str| {
         SourceSpec::Tcp(TcpSpec {
-            variant: variant.into(),
+            variant: variant.parse().unwrap(),
             window_packets: 5000,
             mss: 1446,
-            profile: TcpProfile::Ns2,
+            profile: Behaviour::Ns2,
             bytes: None,
             messages: None,
             delayed_ack_ns: None,

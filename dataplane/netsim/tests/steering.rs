@@ -3,8 +3,8 @@
 
 use crate::common::{MemoryRecorder, NetworkBuilder};
 use groupflow_base::Nanos;
-use groupflow_netsim::spec::{SourceSpec, TcpProfile, TcpSpec};
-use groupflow_netsim::tcp::Reading;
+use groupflow_netsim::spec::{SourceSpec, TcpSpec};
+use groupflow_netsim::tcp::{Behaviour, Reading};
 use groupflow_netsim::{FlowId, LossSpec, Network};
 
 const SECOND: u64 = 1_000_000_000;
@@ -13,9 +13,9 @@ const MSS: u32 = 1000;
 const HEADERS: u64 = 14 + 20 + 32;
 const VARIANTS: [&str; 4] = ["cubic", "compound", "vegas", "reno"];
 
-fn tcp(variant: &str, profile: TcpProfile) -> SourceSpec {
+fn tcp(variant: &str, profile: Behaviour) -> SourceSpec {
     SourceSpec::Tcp(TcpSpec {
-        variant: variant.into(),
+        variant: variant.parse().unwrap(),
         window_packets: 1000,
         mss: MSS,
         profile,
@@ -33,7 +33,7 @@ fn tcp(variant: &str, profile: TcpProfile) -> SourceSpec {
 
 /// client - r1 - r2 - server at 10 Mb/s; the round trip of an empty network is 100 ms and the time of a
 /// packet.
-fn lab(variant: &str, profile: TcpProfile, stripes: usize) -> NetworkBuilder {
+fn lab(variant: &str, profile: Behaviour, stripes: usize) -> NetworkBuilder {
     let mut lab = NetworkBuilder::new(100 * SECOND, SECOND / 10);
     ["client", "server"].into_iter().for_each(|name| lab.host(name));
     ["r1", "r2"].into_iter().for_each(|name| lab.fifo(name));
@@ -70,7 +70,7 @@ fn near(value: f64, expected: f64) -> bool {
 #[test]
 fn the_rate_follows_the_window_up_and_down_with_every_variant() {
     for variant in VARIANTS {
-        for profile in [TcpProfile::Ns2, TcpProfile::Rfc] {
+        for profile in [Behaviour::Ns2, Behaviour::Rfc] {
             let mut network = lab(variant, profile, 1).network();
             let flow = network.flow("s0").expect("a flow");
             assert_eq!(rate(&mut network, &[flow], 5.0).0, 0.0, "{variant}: not told to begin");
@@ -98,7 +98,7 @@ fn the_rate_follows_the_window_up_and_down_with_every_variant() {
 
 #[test]
 fn a_window_is_followed_within_two_round_trips() {
-    let mut network = lab("reno", TcpProfile::Rfc, 1).network();
+    let mut network = lab("reno", Behaviour::Rfc, 1).network();
     let flow = network.flow("s0").expect("a flow");
     network.resume_flow(flow).expect("a sender");
     run_until(&mut network, 5.0);
@@ -123,7 +123,7 @@ fn a_window_is_followed_within_two_round_trips() {
 #[test]
 fn stripes_come_and_go_and_each_keeps_to_its_window() {
     for variant in VARIANTS {
-        let mut network = lab(variant, TcpProfile::Ns2, 4).network();
+        let mut network = lab(variant, Behaviour::Ns2, 4).network();
         let flows: Vec<FlowId> = (0..4).map(|n| network.flow(&format!("s{n}")).expect("a flow")).collect();
         let trip = 0.1 + (u64::from(MSS) + HEADERS) as f64 * 8e-7;
         let each = 10_000.0 * 8e-6 / trip;
@@ -147,7 +147,7 @@ fn stripes_come_and_go_and_each_keeps_to_its_window() {
 
 #[test]
 fn losses_are_seen_by_the_receiver() {
-    let mut lab = lab("cubic", TcpProfile::Rfc, 1);
+    let mut lab = lab("cubic", Behaviour::Rfc, 1);
     lab.spec.links[1].loss = LossSpec::Bernoulli { loss_ppb: 10_000_000 };
     let mut network = lab.network();
     let flow = network.flow("s0").expect("a flow");
@@ -159,7 +159,7 @@ fn losses_are_seen_by_the_receiver() {
 
 #[test]
 fn a_link_that_becomes_longer_changes_the_round_trip_and_loses_nothing() {
-    let mut network = lab("reno", TcpProfile::Rfc, 1).network();
+    let mut network = lab("reno", Behaviour::Rfc, 1).network();
     let flow = network.flow("s0").expect("a flow");
     let (r1, r2) = (network.node("r1").expect("a node"), network.node("r2").expect("a node"));
     network.resume_flow(flow).expect("a sender");
@@ -182,7 +182,7 @@ fn a_link_that_becomes_longer_changes_the_round_trip_and_loses_nothing() {
 
 #[test]
 fn what_has_no_receiver_or_an_end_is_refused() {
-    let mut lab = lab("reno", TcpProfile::Rfc, 1);
+    let mut lab = lab("reno", Behaviour::Rfc, 1);
     lab.udp("u", "client", "server", 1_000_000, 1000);
     let mut network = lab.network();
     let udp = network.flow("u").expect("a flow");

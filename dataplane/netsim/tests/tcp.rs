@@ -1,15 +1,16 @@
 //! TCP over links: transfers, sharing, and the square-root law.
 
 use crate::common::{MemoryRecorder, NetworkBuilder};
-use groupflow_netsim::spec::{SourceSpec, TcpProfile, TcpSpec};
+use groupflow_netsim::spec::{SourceSpec, TcpSpec};
+use groupflow_netsim::tcp::Behaviour;
 use groupflow_netsim::{LossSpec, Sample};
 
 fn tcp(variant: &str, window_packets: u32, bytes: Option<u64>) -> SourceSpec {
     SourceSpec::Tcp(TcpSpec {
-        variant: variant.into(),
+        variant: variant.parse().unwrap(),
         window_packets,
         mss: 1460,
-        profile: TcpProfile::Ns2,
+        profile: Behaviour::Ns2,
         bytes,
         messages: None,
         delayed_ack_ns: None,

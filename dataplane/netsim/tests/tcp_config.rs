@@ -12,7 +12,6 @@ fn what_cannot_be_is_refused_by_its_field() {
         (TcpSenderConfig { max_window: 0, ..good }, "max_window: 0 packets"),
         (TcpSenderConfig { max_window: 800_000, ..good }, "max_window: 800000 packets"),
         (TcpSenderConfig { initial_window: 0, ..good }, "initial_window"),
-        (TcpSenderConfig { dupack_threshold: 0, ..good }, "dupack_threshold"),
         (TcpSenderConfig { variant: Variant::Vegas, ecn: true, ..good }, "ecn: vegas"),
         (TcpSenderConfig { rto: RtoConfig { tick: Nanos::ZERO, ..good.rto }, ..good }, "rto"),
     ];

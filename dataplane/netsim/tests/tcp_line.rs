@@ -1,4 +1,4 @@
-//! Runs one scenario of `experiments/validate` on the line of `tcp_net` and writes samples in the form that
+//! Runs one scenario of `tests/validation` on the line of `tcp_net` and writes samples in the form that
 //! its ns-2 script writes. Ignored in a plain `cargo test`: it takes its scenario from the environment.
 
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
@@ -8,7 +8,7 @@ mod tcp_net;
 use std::fmt::Write;
 
 use groupflow_base::Nanos;
-use groupflow_netsim::tcp::{DelayedAck, TcpReceiverConfig, TcpSenderConfig, Variant};
+use groupflow_netsim::tcp::{TcpReceiverConfig, TcpSenderConfig, Variant};
 use tcp_net::{Net, QueuedLink, TcpFlow};
 
 fn list(name: &str) -> Vec<Vec<String>> {
@@ -28,13 +28,13 @@ fn flow(fields: &[String]) -> TcpFlow {
     config.start = Nanos(scaled(&fields[3], 1e9));
     let mut receiver = TcpReceiverConfig::for_sender(&config);
     if fields.get(5).is_some_and(|sink| sink.ends_with("DelAck")) {
-        receiver.delayed_ack = DelayedAck::After(Nanos::from_millis(100));
+        receiver.delayed_ack = Some(Nanos::from_millis(100));
     }
     TcpFlow::with_receiver(fields[1].parse().unwrap(), fields[2].parse().unwrap(), config, receiver)
 }
 
 #[test]
-#[ignore = "run by experiments/validate with LINKS, FLOWS, FIRST, UNTIL, SAMPLE and OUT"]
+#[ignore = "run by tests/validation with LINKS, FLOWS, FIRST, UNTIL, SAMPLE and OUT"]
 fn scenario() {
     let arrivals_first = std::env::var("FIRST").unwrap() == "arrivals";
     let link = |fields: &Vec<String>| {

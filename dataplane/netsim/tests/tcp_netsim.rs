@@ -7,8 +7,9 @@ use std::net::Ipv4Addr;
 
 use groupflow_netsim::spec::{
     EndSpec, FifoSpec, FlowSpec, HostSpec, LinkSpec, Mac, NetworkSpec, NodeKind, NodeSpec, SourceSpec,
-    TcpProfile, TcpSpec,
+    TcpSpec,
 };
+use groupflow_netsim::tcp::Behaviour;
 use groupflow_netsim::{LossSpec, Network, Observer, Sample};
 
 const DELAYED_ACK: u64 = 100_000_000;
@@ -79,10 +80,10 @@ fn spec(links: &[Vec<String>], flows: &[Vec<String>], until: u64, step: u64) -> 
             shaped_as: None,
             backlog: None,
             source: SourceSpec::Tcp(TcpSpec {
-                variant: fields[0].clone(),
+                variant: fields[0].parse().unwrap(),
                 window_packets: fields[4].parse().unwrap(),
                 mss: 1446,
-                profile: TcpProfile::Ns2,
+                profile: Behaviour::Ns2,
                 bytes: None,
                 messages: None,
                 delayed_ack_ns: delayed.then_some(DELAYED_ACK),
@@ -128,7 +129,7 @@ impl Observer for SampleWriter {
 }
 
 #[test]
-#[ignore = "run by experiments/validate with LINKS, FLOWS, UNTIL, SAMPLE and OUT"]
+#[ignore = "run by tests/validation with LINKS, FLOWS, UNTIL, SAMPLE and OUT"]
 fn scenario() {
     let until = scaled(&std::env::var("UNTIL").unwrap(), 1e9);
     let step = scaled(&std::env::var("SAMPLE").unwrap(), 1e9);

@@ -1,6 +1,4 @@
-use groupflow_netsim::tcp::{
-    decode, encode, Ecn, Sack, SackBlock, Segment, TcpFlags, Timestamps, MAX_HEADER,
-};
+use groupflow_netsim::tcp::{decode, encode, Ecn, Sack, SackBlock, Segment, TcpFlags, Timestamps};
 use proptest::prelude::*;
 
 fn segments() -> impl Strategy<Value = Segment> {
@@ -33,11 +31,13 @@ fn segments() -> impl Strategy<Value = Segment> {
 proptest! {
     #[test]
     fn what_is_written_is_read(segment in segments(), payload in 0usize..100) {
-        let mut bytes = [0; MAX_HEADER + 100];
-        let length = encode(&segment, &mut bytes);
+        let mut bytes = Vec::new();
+        encode(&segment, &mut bytes);
+        let length = bytes.len();
         prop_assert_eq!(length, segment.header_len());
+        bytes.resize(length + payload, 0);
         let decoded = Segment { payload: payload as u32, ..segment };
-        prop_assert_eq!(decode(&bytes[..length + payload]), Ok(decoded));
+        prop_assert_eq!(decode(&bytes), Ok(decoded));
         prop_assert_eq!(decode(&bytes[..length - 1]).is_err(), true);
     }
 
@@ -63,14 +63,13 @@ fn a_header_is_byte_for_byte_tcp() {
         sack,
         ..Segment::default()
     };
-    let mut bytes = [0xAA; 32];
-    assert_eq!(encode(&segment, &mut bytes), 32);
+    let mut bytes = Vec::new();
+    encode(&segment, &mut bytes);
     let expected = [
         0, 80, 0x9C, 0x40, 0, 0, 0, 1, 0xFF, 0xFF, 0xFF, 0xFE, 0x80, 0x50, 0xFF, 0xFF, 0, 0, 0, 0, 1, 1, 5,
         10, 1, 2, 3, 4, 5, 6, 7, 8,
     ];
     assert_eq!(bytes, expected);
-    assert_eq!(encode(&segment, &mut bytes[..31]), 0);
 }
 
 #[test]

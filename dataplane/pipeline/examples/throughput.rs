@@ -80,9 +80,9 @@ fn group(session: u32, kind: u8, member: u16, seq: u32, payload: usize, tail: us
 /// Adds an entry by the ends of the names. `priority`: 0 where the table has none.
 fn add(p: &mut Pipeline, table: &str, priority: u32, matches: Vec<Match>, action: &str, arguments: &[u128]) {
     let program = Arc::clone(p.program());
-    let table = program.tables().iter().find(|t| t.name.ends_with(table));
+    let table = program.tables.iter().find(|t| t.name.ends_with(table));
     let table = table.unwrap_or_else(|| panic!("the program has no such table"));
-    let mut actions = table.actions.iter().map(|&id| &program.actions()[id.index()]);
+    let mut actions = table.actions.iter().map(|&id| &program.actions[id.index()]);
     let action = actions.find(|a| a.name.ends_with(action));
     let action = action.unwrap_or_else(|| panic!("{} has no such action", table.name)).id;
     let entry = Entry {
@@ -215,7 +215,7 @@ fn run(pipeline: &mut Pipeline, load: &TrafficLoad, packets: usize, frame: &mut 
 fn load_program(path: &str) -> Result<Arc<Program>, String> {
     let text = std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?;
     let mut program = Program::from_json(&text).map_err(|error| format!("{path}: {error}"))?;
-    let names: Vec<String> = program.tables().iter().map(|table| table.name.to_string()).collect();
+    let names: Vec<String> = program.tables.iter().map(|table| table.name.to_string()).collect();
     names.iter().for_each(|name| program.open_table(name, 1 << 17));
     Ok(Arc::new(program))
 }

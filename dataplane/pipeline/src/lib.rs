@@ -46,10 +46,10 @@ pub use packet::{
 };
 pub use pipeline::{AtHand, Pipeline};
 pub use port::Port;
-pub use program::bits::{read_bits, write_bits};
 pub use program::entry::{
     ActionCall, CounterValue, Entry, EntryKey, EntryResources, EntryView, Match, MeterConfig, MeterKind,
 };
+pub use program::field::{part_prefixes, part_widths, read_bits, write_bits};
 pub use program::info::{
     ActionId, ActionInfo, CounterId, CounterInfo, DigestId, DigestInfo, KeyInfo, MatchKind, MeterId,
     MeterInfo, MeterUnit, ParamInfo, RegisterId, RegisterInfo, TableId, TableInfo, ValueSetId, ValueSetInfo,
@@ -57,4 +57,4 @@ pub use program::info::{
 pub use program::Program;
 pub use state::group::Weighted;
 pub use state::options::{Engine, PipelineOptions, Stats};
-pub use trace::{FieldMatch, Step, Values};
+pub use trace::{ActionStep, CountStep, FieldMatch, Step, Values};

@@ -8,11 +8,10 @@ use crate::interpret;
 use crate::interpret::interpreter::Interpreter;
 use crate::interpret::parser::parse;
 use crate::native::Machine;
-use crate::packet::metadata::become_clone;
 use crate::packet::pool::PacketBody;
 use crate::packet::{
-    wire_length, Arrival, CloneRequest, Departure, Digest, DropReason, EgressOutcome, Fate, Frame, Ingress,
-    Instance, Packet, Preserved, Unicast, Verdict,
+    become_clone, wire_length, Arrival, CloneRequest, Departure, Digest, DropReason, EgressOutcome, Fate,
+    Frame, Ingress, Instance, Packet, Preserved, Unicast, Verdict,
 };
 use crate::port::Port;
 use crate::program::Program;
@@ -55,7 +54,7 @@ fn machine<'a>(machine: &'a Option<Machine>, externs: &Externs) -> Option<&'a Ma
 }
 
 impl Runner {
-    pub fn new(program: &Program, externs: &Externs) -> Runner {
+    pub fn new(program: &Program, externs: &mut Externs) -> Runner {
         let order = program.deparser.order.iter();
         Runner {
             machine: Machine::new(program, externs),
@@ -118,7 +117,8 @@ impl Runner {
     pub fn ingress(&mut self, parts: &mut EngineParts<'_>, now: Nanos, arrival: &Arrival, bytes: &[u8]) {
         self.arrive(parts, now, arrival, bytes);
         match machine(&self.machine, parts.externs) {
-            // SAFETY: the context's pointers are to parts of this pipeline, which are all borrowed mutably here.
+            // SAFETY: the context's pointers are to parts of this pipeline, which are all borrowed mutably
+            // here.
             Some(machine) => unsafe { machine.run(EntryPoint::Ingress, &mut self.context) },
             None => {
                 let (mut interpreter, states) =

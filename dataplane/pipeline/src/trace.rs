@@ -7,6 +7,7 @@ use std::net::Ipv4Addr;
 use serde::Serialize;
 
 use crate::program::field::Field;
+use crate::program::info::ActionInfo;
 
 /// The most steps that are recorded of one pass.
 const STEP_BOUND: usize = 4_096;
@@ -14,99 +15,59 @@ const STEP_BOUND: usize = 4_096;
 /// Names with their values, as people read them.
 pub type Values = Vec<(String, String)>;
 
-/// One step of a packet. `at` is a place in the P4 source, such as `stages/acl.p4:31`, or empty.
+/// One step of a packet (docs/reference/trace.md). `at` is a place in the P4 source, such as
+/// `stages/acl.p4:31`, or empty.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "step", rename_all = "snake_case")]
-#[allow(missing_docs)] // docs/reference/trace.md says what each is.
 pub enum Step {
-    State {
-        name: String,
-    },
-    Extract {
-        header: String,
-        fields: Values,
-    },
-    ParserError {
-        error: String,
-    },
+    State { name: String },
+    Extract { header: String, fields: Values },
+    ParserError { error: String },
     ChecksumError,
-    Condition {
-        text: String,
-        result: bool,
-        at: String,
-    },
-    Table {
-        table: String,
-        key: Values,
-        hit: bool,
-        action: String,
-        arguments: Values,
-        at: String,
-    },
-    Action {
-        action: String,
-        #[serde(skip_serializing_if = "Vec::is_empty")]
-        arguments: Values,
-        at: String,
-    },
-    RegisterRead {
-        register: String,
-        index: String,
-        value: String,
-        at: String,
-    },
-    RegisterWrite {
-        register: String,
-        index: String,
-        value: String,
-        at: String,
-    },
-    Count {
-        counter: String,
-        index: String,
-        /// The reason of a drop for which the cell stands.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        reason: Option<String>,
-        at: String,
-    },
-    Meter {
-        meter: String,
-        index: String,
-        colour: Option<String>,
-        at: String,
-    },
-    MarkToDrop {
-        at: String,
-    },
-    Clone {
-        session: u32,
-        at: String,
-    },
-    Digest {
-        digest: String,
-        at: String,
-    },
-    Resubmit {
-        at: String,
-    },
-    Recirculate {
-        at: String,
-    },
-    Truncate {
-        bytes: u32,
-        at: String,
-    },
-    AssertFailed {
-        at: String,
-    },
-    Exit {
-        at: String,
-    },
-    /// Further steps were not recorded.
-    Cut,
+    Condition { text: String, result: bool, at: String },
+    Table { table: String, key: Values, hit: bool, action: String, arguments: Values, at: String },
+    Action(ActionStep),
+    RegisterRead { register: String, index: String, value: String, at: String },
+    RegisterWrite { register: String, index: String, value: String, at: String },
+    Count(CountStep),
+    Meter { meter: String, index: String, colour: Option<String>, at: String },
+    MarkToDrop { at: String },
+    Clone { session: u32, at: String },
+    Digest { digest: String, at: String },
+    Resubmit { at: String },
+    Recirculate { at: String },
+    Truncate { bytes: u32, at: String },
+    AssertFailed { at: String },
+    Exit { at: String },
+    Cut, // Further steps were not recorded.
 }
 
-/// A recording in progress.
+/// An action that no entry of a table has.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ActionStep {
+    pub action: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub arguments: Values,
+    pub at: String,
+}
+
+impl ActionInfo {
+    pub(crate) fn step(&self, arguments: &[u128], at: String) -> Step {
+        let arguments = self.shown(arguments);
+        Step::Action(ActionStep { action: self.name.clone(), arguments, at })
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CountStep {
+    pub counter: String,
+    pub index: String,
+    /// The reason of a drop for which the cell stands.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    pub at: String,
+}
+
 #[derive(Debug, Default)]
 pub(crate) struct Recording {
     pub steps: Vec<Step>,

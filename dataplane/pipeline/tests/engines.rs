@@ -352,7 +352,7 @@ proptest! {
         let program = Arc::new(program);
         let mut twin = Twin::new(&program);
         prop_assert!(twin.is_native() || !cfg!(all(target_arch = "x86_64", unix)));
-        for (register, value) in program.registers().iter().zip(cells) {
+        for (register, value) in program.registers.iter().zip(cells) {
             twin.both(|p| p.register_set(register.id, 1, value));
             twin.both(|p| p.watch(register.id));
         }

@@ -121,7 +121,7 @@ proptest! {
         packets in prop::collection::vec((sent(), writes(2)), 1..60),
     ) {
         let mut twin = Twin::new(program());
-        let registers = program().registers();
+        let registers = &program().registers;
         for (register, index, value) in &cells {
             let id = registers[register.index(registers.len())].id;
             let value = if value % 2 == 0 { value / 2 % 7 } else { *value };
@@ -152,18 +152,18 @@ proptest! {
 
 /// Adds an entry to both, by the ends of the names.
 fn add(twin: &mut Twin, table: &str, matched: Match, action: &str) {
-    let table = program().tables().iter().find(|t| t.name.ends_with(table)).unwrap();
-    let mut actions = table.actions.iter().map(|id| &program().actions()[id.index()]);
+    let table = program().tables.iter().find(|t| t.name.ends_with(table)).unwrap();
+    let mut actions = table.actions.iter().map(|id| &program().actions[id.index()]);
     let call =
         ActionCall { action: actions.find(|a| a.name.ends_with(action)).unwrap().id, arguments: vec![] };
     let key = EntryKey { matches: vec![matched], priority: 0 };
     twin.both(|p| p.table_insert(table.id, &key, &call)).unwrap();
 }
 
-/// Whether a reset is demanded: the header is within the packet, and no reset itself.
+/// Whether a reset is demanded: by a SYN or an acknowledgement that is no reset itself.
 fn is_answered(segment: &[u8]) -> bool {
-    let header = usize::from(segment[12] >> 4) * 4;
-    (20..=segment.len()).contains(&header) && segment[13] & 4 == 0
+    let flags = segment[13];
+    segment[12] >> 4 >= 5 && flags & 0x04 == 0 && flags & 0x12 != 0
 }
 
 proptest! {
@@ -178,7 +178,7 @@ proptest! {
             twin.send(1_000 * i as u64, 3, &ethernet(0, 0x800, &ipv4(6, [10, 200, 0, 1], segment)), 0);
         }
         twin.compare_state();
-        let refusals = program().counters().iter().find(|c| c.name.ends_with(".refusals")).unwrap().id;
+        let refusals = program().counters.iter().find(|c| c.name.ends_with(".refusals")).unwrap().id;
         let answered = segments.iter().filter(|segment| is_answered(segment)).count();
         prop_assert_eq!(twin.both(|p| p.counter_read(refusals, 3).unwrap()).packets, answered as u64);
     }

@@ -29,7 +29,7 @@ fn registers_hold_values_between_packets() {
     assert_eq!(through(&mut pipeline, &FRAME)[6], 0);
     assert_eq!(through(&mut pipeline, &FRAME)[6], 9);
     assert_eq!([0, 1, 2, 3].map(|i| pipeline.register_read(id, i).unwrap()), [0, 0, 0, 18]);
-    pipeline.register_write(id, 3, 250).unwrap();
+    pipeline.register_write(id, 3, &[250]).unwrap();
     assert_eq!(through(&mut pipeline, &FRAME)[6], 250);
     assert_eq!(pipeline.register_read(id, 3), Ok((250 + 9) & 0xff), "cut to the cell's width");
 
@@ -37,8 +37,8 @@ fn registers_hold_values_between_packets() {
     assert_eq!(through(&mut pipeline, &out_of_range)[3..7], [1, 2, 3, 4], "as it was");
     assert_eq!(pipeline.stats().register_out_of_range, 2);
     let wrong = [
-        (pipeline.register_write(id, 4, 0), "register r: index 4 is out of range, size 4"),
-        (pipeline.register_write(id, 0, 256), "register r: the value does not fit 8 bits"),
+        (pipeline.register_write(id, 4, &[0]), "register r: index 4 is out of range, size 4"),
+        (pipeline.register_write(id, 0, &[256]), "register r: the value does not fit 8 bits"),
     ];
     for (result, text) in wrong {
         assert_eq!(result.unwrap_err().to_string(), text);

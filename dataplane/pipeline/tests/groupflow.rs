@@ -73,7 +73,7 @@ fn some_entry(program: &Program, table: &TableInfo) -> Entry {
         MatchKind::Optional => Match::Optional(Some(1)),
     };
     let matches = table.key.iter().map(|field| m(field.kind, field.width)).collect();
-    let action = &program.actions()[table.actions[0].index()];
+    let action = &program.actions[table.actions[0].index()];
     let call = ActionCall { action: action.id, arguments: vec![1; action.params.len()] };
     Entry { key: EntryKey { matches, priority: u32::from(table.with_priority) }, call }
 }
@@ -81,9 +81,9 @@ fn some_entry(program: &Program, table: &TableInfo) -> Entry {
 #[test]
 fn it_loads_and_every_table_takes_an_entry() {
     let program = program();
-    assert!(program.tables().iter().any(|table| !table.key.is_empty()));
+    assert!(program.tables.iter().any(|table| !table.key.is_empty()));
     let mut pipeline = Pipeline::new(Arc::clone(&program));
-    let writable = program.tables().iter().filter(|table| !table.key.is_empty() && !table.const_entries);
+    let writable = program.tables.iter().filter(|table| !table.key.is_empty() && !table.const_entries);
     for table in writable {
         let entry = some_entry(&program, table);
         pipeline.table_insert(table.id, &entry.key, &entry.call).unwrap();

@@ -204,7 +204,7 @@ fn a_value_set_matches_its_members() {
     p4.state("start", json!([P4::extract("h")]), key, json!([member, P4::otherwise(None)]));
     p4.state("next", json!([x_becomes(hex(1))]), json!([]), json!([P4::otherwise(None)]));
     let mut pipeline = p4.load();
-    let set = pipeline.program().value_sets()[0].clone();
+    let set = pipeline.program().value_sets[0].clone();
     assert_eq!((set.name.as_str(), set.widths.as_slice()), ("set", [16, 8].as_slice()));
     assert_eq!(through(&mut pipeline, &FRAME)[4], 0, "it has none");
     let (exact, masked) = (vec![(0x2233, 0xffff), (9, 0xff)], vec![(0x2200, 0xff00), (1, 1)]);
@@ -217,4 +217,18 @@ fn a_value_set_matches_its_members() {
     p4.json["parse_vsets"][0]["name"] = json!("other");
     let error = p4.load_error();
     assert_eq!(error, "parsers[0].parse_states[0].transitions[0].value: no value set \"set\"");
+}
+
+/// Compilers before 2018 assign a header so.
+#[test]
+fn an_assignment_to_its_validity_makes_a_header_valid() {
+    let mut p4 = P4::new();
+    p4.add_header("x", json!([["v", 8]]), false);
+    let set = |name: &str, value| json!({"op": "set", "parameters": [field("x", name), hex(value)]});
+    p4.state("start", json!([set("$valid$", 1), set("v", 5)]), json!([]), json!([P4::otherwise(None)]));
+    p4.emit(&["x"]);
+    p4.run(INGRESS, vec![forward(2)]);
+    for mut pipeline in p4.engines() {
+        assert_eq!(through(&mut pipeline, &[1, 2, 3]), [5, 1, 2, 3]);
+    }
 }

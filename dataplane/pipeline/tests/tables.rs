@@ -29,6 +29,26 @@ fn exact_keys_of_all_sizes() {
 }
 
 #[test]
+fn what_follows_may_depend_on_the_selected_action() {
+    let mut p4 = table_program(json!([["exact", "h", "a"]]));
+    p4.json["pipelines"][INGRESS]["tables"][0]["selector"] =
+        json!({"algo": "csum16", "input": [field("h", "b")]});
+    p4.run(INGRESS, vec![forward(9)]);
+    p4.json["pipelines"][INGRESS]["tables"][0]["next_tables"]["hit"] = json!(null);
+    let mut pipeline = p4.load();
+    let id = table_id(&pipeline, "t");
+    let select = pipeline.program().table("t").unwrap().select.unwrap();
+    let key = EntryKey { matches: vec![Match::Exact(1)], priority: 0 };
+    pipeline.table_insert(id, &key, &ActionCall { action: select, arguments: vec![5] }).unwrap();
+    for (action, arguments, out) in [("hit", &[7][..], 7), ("miss", &[], 9)] {
+        let call = entry(&pipeline, "t", vec![Match::Exact(1)], 0, action, arguments).call;
+        pipeline.set_group(id, 5, vec![(call, 1, None)]).unwrap();
+        assert_eq!(port(&mut pipeline, 1, 2, 3), out, "{action}");
+    }
+    assert_eq!(port(&mut pipeline, 2, 2, 3), 9, "a miss");
+}
+
+#[test]
 fn a_selector_chooses_one_of_a_groups_actions_by_its_hash() {
     let mut p4 = table_program(json!([["exact", "h", "a"]]));
     let selector = json!({"algo": "csum16", "input": [field("h", "b")]});
@@ -58,7 +78,7 @@ fn a_selector_chooses_one_of_a_groups_actions_by_its_hash() {
         assert_eq!([1, 2, 3].map(|b| port(&mut pipeline, 1, b, 9)), [4; 3]);
         let (_, steps) = pipeline.trace_ingress(Nanos(0), &Arrival::on(Port(1)), &[1, 0, 1, 0, 0, 0, 9, 0]);
         let chosen = steps.iter().filter_map(|step| match step {
-            Step::Action { action, arguments, .. } => Some((action.as_str(), arguments[0].1.as_str())),
+            Step::Action(step) => Some((step.action.as_str(), step.arguments[0].1.as_str())),
             _ => None,
         });
         assert_eq!(chosen.collect::<Vec<_>>(), [("hit", "0x4")], "a trace shows the member");

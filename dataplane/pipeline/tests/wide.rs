@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::common::*;
-use groupflow_pipeline::{Engine, Pipeline, Program};
+use groupflow_pipeline::{Engine, Match, Pipeline, Program};
 use serde_json::{json, Value};
 
 /// Whether a header has a field of variable length, for which there is no machine code.
@@ -184,6 +184,94 @@ fn wide_fields_are_looked_at_ahead_and_select() {
     }
 }
 
+/// The bytes of a number, as parts.
+fn parts(bytes: &[u8]) -> Vec<u128> {
+    let number = |part: &[u8]| part.iter().fold(0, |value, &byte| value << 8 | u128::from(byte));
+    let first = (bytes.len() - 1) % 16 + 1;
+    std::iter::once(&bytes[..first]).chain(bytes[first..].chunks(16)).map(number).collect()
+}
+
+/// Two elements of a stack, of 200 bits each, of which a table looks up the first.
+fn looked_up(kind: &str) -> P4 {
+    let mut p4 = P4::new();
+    p4.add_header("out", json!([["x", 32]]), false);
+    p4.add_stack("s", 2);
+    p4.json["header_types"].as_array_mut().unwrap().last_mut().unwrap()["fields"] = json!([["f", 200]]);
+    let next = json!({"op": "extract", "parameters": [{"type": "stack", "value": "s"}]});
+    start(&mut p4, json!([next, next]));
+    p4.emit(&["out", "s[0]", "s[1]"]);
+    p4.add("register_arrays", json!({"name": "r", "id": 0, "size": 2, "bitwidth": 200}));
+    let register = named("register_array", "r");
+    let last = json!({"type": "stack_field", "value": ["s", "f"]});
+    p4.run(INGRESS, vec![forward(2), primitive("add_header", json!([header("out")]))]);
+    let ops = vec![
+        assign("out", "x", op("&", op(">>", param(1), hex(160)), hex(0xffff_ffff))),
+        primitive("register_write", json!([register.clone(), hex(1), op("^", param(1), last.clone())])),
+        primitive("register_read", json!([last, register, hex(1)])),
+    ];
+    let hit = p4.action("hit", &[("narrow", 8), ("w", 200)], ops);
+    let miss = p4.action("miss", &[], vec![]);
+    let default = json!({"action_id": miss, "action_const": false, "action_data": []});
+    p4.table(INGRESS, "t", json!([[kind, "s[0]", "f"]]), &[hit, miss], default);
+    p4
+}
+
+#[test]
+fn keys_parameters_registers_and_elements_may_be_wide() {
+    let key: Vec<u8> = (1..=25).collect();
+    let (below, above) = ([&key[..24], &[0]].concat(), [&key[..24], &[0xff]].concat());
+    let data: Vec<u8> = (101..=125).collect();
+    let wide = |part: &dyn Fn(u128, u128) -> Match, other: &[u8]| {
+        Match::Wide(
+            parts(&key).into_iter().zip(parts(other)).map(|(value, other)| part(value, other)).collect(),
+        )
+    };
+    let mask = [vec![0xff; 24], vec![0xf8]].concat();
+    let cases = [
+        ("exact", wide(&|value, _| Match::Exact(value), &key), 0),
+        ("ternary", wide(&|value, mask| Match::Ternary { value: value & mask, mask }, &mask), 1),
+        (
+            "range",
+            Match::Wide(
+                parts(&below)
+                    .into_iter()
+                    .zip(parts(&above))
+                    .map(|(low, high)| Match::Range { low, high })
+                    .collect(),
+            ),
+            1,
+        ),
+        (
+            "lpm",
+            Match::Wide(vec![
+                Match::Lpm { value: parts(&key)[0], prefix: 72 },
+                Match::Lpm { value: parts(&key)[1] >> 8 << 8, prefix: 120 },
+            ]),
+            0,
+        ),
+    ];
+    let xored: Vec<u8> = data.iter().map(|byte| byte ^ 7).collect();
+    for (kind, found, priority) in cases {
+        for engine in [Engine::Interpreter, Engine::Native] {
+            let mut pipeline = looked_up(kind).load_on(engine);
+            let arguments = [vec![9], parts(&data)].concat();
+            insert(&mut pipeline, "t", vec![found.clone()], priority, "hit", &arguments);
+            let (table, register) = (table_id(&pipeline, "t"), pipeline.program().register("r").unwrap().id);
+            let view = pipeline.table_entries(table).unwrap().next().unwrap().entry;
+            assert_eq!(
+                (&view.key.matches, &view.call.arguments),
+                (&vec![found.clone()], &arguments),
+                "{kind}"
+            );
+            let out = through(&mut pipeline, &[key.clone(), vec![7; 25]].concat());
+            assert_eq!(out, [&data[1..5], &key, &xored].concat(), "{kind}");
+            assert_eq!(pipeline.register_parts(register, 1), Ok(parts(&xored)), "{kind}");
+            let other = [vec![2], key[1..].to_vec(), vec![7; 25]].concat();
+            assert_eq!(through(&mut pipeline, &other), [vec![0; 4], other].concat(), "{kind}");
+        }
+    }
+}
+
 /// A union `u` of `u.a` (8 bits) and `u.b` (16), and a stack `s` of three such unions.
 pub fn unions() -> P4 {
     let mut p4 = P4::new();
@@ -281,7 +369,7 @@ fn actions_get_parameters_back_that_nothing_uses() {
     program.restore_parameter("hit", "gone", 12, 2);
     program.restore_parameter("hit", "one too many", 12, 2);
     let mut pipeline = Pipeline::new(Arc::new(program));
-    insert(&mut pipeline, "t", vec![groupflow_pipeline::Match::Exact(7)], 0, "hit", &[3, 99]);
+    insert(&mut pipeline, "t", vec![Match::Exact(7)], 0, "hit", &[3, 99]);
     assert_eq!(port(&mut pipeline, 7, 0, 0), 3);
     assert_eq!(port(&mut pipeline, 8, 0, 0), 500);
     assert_eq!(port(&mut pipeline, 9, 0, 0), 5);

@@ -52,7 +52,6 @@ pub struct CommonArgs {
 }
 
 impl CommonArgs {
-    /// The settings of the agent's socket.
     pub fn socket(&self, any_port: bool) -> SocketConfig {
         SocketConfig {
             interface: self.bind_iface.clone(),
@@ -80,13 +79,11 @@ impl CommonArgs {
         }
     }
 
-    /// The seed of random delays.
     pub fn seed(&self) -> u64 {
         self.seed.unwrap_or_else(rand::random)
     }
 }
 
-/// Parses a session id.
 pub fn parse_session(text: &str) -> Result<SessionId, String> {
     match text.parse::<u32>() {
         Ok(id) if (1..=SessionId::MAX.0).contains(&id) => Ok(SessionId(id)),
@@ -131,7 +128,6 @@ pub fn report(reporter: &mut Reporter, event: MemberEvent) -> Result<(), AgentEr
     Ok(())
 }
 
-/// Reports that the controller admitted this member.
 fn report_joined(reporter: &mut Reporter, joined: &Joined, again: bool, took: Nanos) {
     let fields = json!({
         "member": joined.member.0,

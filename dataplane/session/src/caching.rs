@@ -126,7 +126,7 @@ impl Part for Caching {
     /// Reports the cache's events to the controller.
     fn on_transport(&mut self, now: Nanos, seat: &mut Seat<Caching>) {
         let Some(cache) = seat.transport.as_mut() else { return };
-        let (member, kib) = (seat.member.id(), u32::try_from(cache.promised() / 1024).unwrap_or(u32::MAX));
+        let (member, kib) = (seat.member.id, u32::try_from(cache.promised / 1024).unwrap_or(u32::MAX));
         while let Some(event) = cache.poll_event() {
             let (key, kind, about, value) = match event {
                 CacheEvent::New(key) => {
@@ -150,7 +150,7 @@ impl Part for Caching {
         self.tick_due = now + TICK;
         let due = self.queries.iter().filter(|(_, queried)| queried.again_at <= now);
         let again: Vec<StreamKey> = due.map(|(&key, _)| key).collect();
-        again.into_iter().for_each(|key| self.query(now, seat.member.id(), key));
+        again.into_iter().for_each(|key| self.query(now, seat.member.id, key));
         cache.forget_strays(now).into_iter().for_each(|key| self.settle(key));
         let stats = cache.stats();
         let repairs = stats.counters.repairs_unicast + stats.counters.repairs_multicast;
@@ -213,7 +213,6 @@ impl PendingRequests {
         id
     }
 
-    /// Whether a request with this id waits for its answer.
     pub fn awaits(&self, id: RequestId) -> bool {
         self.pending.iter().any(|p| p.id == id)
     }
@@ -225,19 +224,16 @@ impl PendingRequests {
         self.pending.len() < before
     }
 
-    /// Forgets every request.
     pub fn clear(&mut self) {
         self.pending.clear();
     }
 
-    /// The next request that is due.
     pub fn poll_transmit(&mut self, now: Nanos) -> Option<Transmit> {
         let pending = self.pending.iter_mut().find(|p| p.due <= now)?;
         pending.due = now + RETRY;
         Some(pending.packet.clone())
     }
 
-    /// When the next request is due.
     pub fn next_deadline(&self) -> Option<Nanos> {
         self.pending.iter().map(|p| p.due).min()
     }

@@ -41,7 +41,6 @@ wire_enum!(
     }
 );
 wire_enum!(
-    /// The reason why a member leaves.
     LeaveReason, "reason", {
         /// The receiver, or the sender's whole group, has everything.
         Done = 0 => "done",
@@ -55,9 +54,7 @@ wire_enum!(
         SlowBranch = 1 => "slow",
         /// A requester that lagged has caught up.
         CaughtUp = 2 => "caught_up",
-        /// A receiver has the whole stream.
         Complete = 3 => "complete",
-        /// The cache's byte bound is reached.
         CacheFull = 4 => "cache_full",
         CacheRoom = 5 => "cache_room",
     }
@@ -67,11 +64,8 @@ wire_enum!(
     Refusal, "code", {
         UnknownSession = 1 => "unknown_session",
         WrongToken = 2 => "wrong_token",
-        /// The session takes no more members.
         SessionFull = 3 => "full",
-        /// The request makes no sense.
         BadRequest = 4 => "bad_request",
-        /// No such stream in the session.
         NoSuchSource = 5 => "no_source",
         Expired = 6 => "expired",
         /// The controller cannot answer now: its store or a switch failed.
@@ -85,20 +79,14 @@ wire_enum!(
         /// A member left by its own will.
         #[serde(alias = "left")]
         MemberLeft = 2 => "member_left",
-        /// A member no longer answers.
         #[serde(alias = "lost")]
         MemberLost = 3 => "member_lost",
         #[serde(alias = "deleted")]
         SessionDeleted = 4 => "session_deleted",
-        /// A switch no longer answers.
         SwitchLost = 5 => "switch_lost",
-        /// A switch answers again.
         SwitchBack = 6 => "switch_back",
-        /// A cache agent no longer answers.
         AgentLost = 7 => "agent_lost",
-        /// A cache agent answers again.
         AgentBack = 8 => "agent_back",
-        /// A receiver has the whole stream.
         #[serde(alias = "complete")]
         MemberComplete = 9 => "member_complete",
     }
@@ -152,7 +140,6 @@ wire_frames!(
 );
 
 impl Request {
-    /// The header's type.
     pub fn kind(&self) -> Kind {
         match self {
             Request::Join(_) => Kind::Join,
@@ -163,7 +150,6 @@ impl Request {
         }
     }
 
-    /// The payload's bytes.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Writer::default();
         self.write_body(&mut out);
@@ -215,13 +201,10 @@ wire_struct!(
         window: u32,
         /// The lowest link rate along the tree; 0: not known.
         rate: BitRate,
-        /// The node that acknowledges.
         mode: Mode,
-        /// The effect of a slow receiver on the group.
         policy: Policy,
         /// How often to send KEEPALIVE.
         keepalive_ms: u16,
-        /// Receivers in the session now.
         receivers: u16,
         /// The first packet to deliver; 0: the first one seen.
         start_seq: Seq,
@@ -237,7 +220,6 @@ wire_struct!(
         about: MemberId,
         /// Names the member or the switch.
         text: String,
-        /// Receivers in the session now.
         receivers: u16,
         /// To a sender: rate of the slowest link of its tree now; 0: not known.
         rate: BitRate,
@@ -253,9 +235,7 @@ wire_struct!(
         source: MemberId,
         /// False: forget the stream.
         active: bool,
-        /// The node that acknowledges.
         mode: Mode,
-        /// The effect of a slow receiver on the group.
         policy: Policy,
         /// The session's window in packets.
         window: u32,
@@ -275,19 +255,9 @@ wire_frames!(
     #[serde(deny_unknown_fields)]
     Answer, "reply kind", "payload", {
         Joined(joined: Joined) = 1,
-        Refused = 2 => "" {
-            /// Why.
-            code: Refusal,
-            /// Why, in words.
-            text: String,
-        },
-        /// Answers KEEPALIVE and REPORT.
-        Alive = 3 => "" {
-            /// Receivers in the session now.
-            receivers: u16,
-            /// Senders in the session now.
-            sources: u8,
-        },
+        Refused = 2 => "" { code: Refusal, text: String },
+        /// Answers KEEPALIVE and REPORT, with the receivers and senders in the session now.
+        Alive = 3 => "" { receivers: u16, sources: u8 },
         /// You are no member (any more): join again.
         Unknown = 4,
         Notice(notice: Notice) = 5,
@@ -305,7 +275,6 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// The payload's bytes.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Writer::default();
         out.u8(self.answer.number()).u32(self.request.0);

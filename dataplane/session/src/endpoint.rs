@@ -21,7 +21,6 @@ pub trait Part: Sized {
     /// The events that the endpoint's owner is told; those of the membership are among them, as they are.
     type Event: From<MemberEvent> + Debug;
 
-    /// Handles an event of the membership.
     fn on_member(&mut self, _now: Nanos, seat: &mut Seat<Self>, event: MemberEvent) {
         seat.push_event(event);
     }
@@ -97,7 +96,7 @@ impl<P: Part> Endpoint<P> {
 
     /// Whether the membership has ended: nothing more will be sent.
     pub fn has_ended(&self) -> bool {
-        self.seat.member.state() == MembershipState::Over
+        self.seat.member.state == MembershipState::Over
     }
 }
 
@@ -192,6 +191,6 @@ impl Endpoint<Listening> {
 
     /// The member id; 0 before the first JOINED.
     pub fn id(&self) -> MemberId {
-        self.seat.member.id()
+        self.seat.member.id
     }
 }

@@ -15,24 +15,16 @@
 //! | [`Caching`] | the cache agent beside a switch | [`groupflow_transport::cache::Cache`] |
 //! | [`Listening`] | a member that takes streams as TCP connections | none |
 //!
-//! | module | is |
-//! |---|---|
-//! | [`control`] | the messages of hosts and of the controller |
-//! | [`member`] | the membership of one host |
-//! | [`endpoint`] | a member with its part |
-//! | [`sending`], [`receiving`], [`caching`] | the parts |
-//! | `agent` | options, reports and errors of the agents of a session |
-//!
 //! Nothing here reads a clock or a socket; randomness comes from a seed.
 
 #[cfg(feature = "agent")]
-pub mod agent;
-pub mod caching;
-pub mod control;
-pub mod endpoint;
-pub mod member;
-pub mod receiving;
-pub mod sending;
+pub mod agent; // options, reports and errors of the agents of a session
+pub mod caching; // the cache agent beside a switch
+pub mod control; // the messages of hosts and of the controller
+pub mod endpoint; // a member with its part
+pub mod member; // the membership of one host
+pub mod receiving; // a receiver of a stream
+pub mod sending; // the sender of a stream
 
 pub use caching::Caching;
 pub use endpoint::{Endpoint, Listening, Part, Seat};

@@ -87,15 +87,8 @@ pub enum MembershipState {
 /// The reason why a membership ends unasked.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum MemberError {
-    /// The controller does not want the member.
     #[error("refused by the controller: {text}")]
-    Refused {
-        /// Why.
-        code: Refusal,
-        /// Why, in words.
-        text: String,
-    },
-    /// The controller did not answer JOIN.
+    Refused { code: Refusal, text: String },
     #[error("no answer from the controller")]
     JoinTimeout,
     #[error("the session was deleted")]
@@ -107,22 +100,22 @@ pub enum MemberError {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MemberEvent {
-    /// The host was taken in, or taken in again.
+    /// The host was taken in, or taken in `again`; it `took` this long from the first JOIN to the answer.
     Joined {
-        /// The controller's answer.
         joined: Joined,
-        /// Whether the host was a member before.
         again: bool,
-        /// From the first JOIN to the answer.
         took: Nanos,
     },
-    /// The controller counts this many receivers, and this many senders: none where a receiver's own has left.
-    Alive { receivers: u16, sources: u8 },
+    /// The controller counts this many receivers, and this many senders: none where a receiver's own has
+    /// left.
+    Alive {
+        receivers: u16,
+        sources: u8,
+    },
     /// Something happened in the session.
     Notice(Notice),
     /// The controller has not answered for this long.
     ControllerSilent(Nanos),
-    /// The controller answers again.
     ControllerBack,
     /// The membership ended, not as asked.
     Failed(MemberError),
@@ -135,8 +128,9 @@ pub enum MemberEvent {
 pub struct Member {
     config: MemberConfig,
     purpose: Purpose,
-    state: MembershipState,
-    id: MemberId,
+    pub state: MembershipState,
+    /// The member id; 0 before the first JOINED.
+    pub id: MemberId,
     pub(crate) pending: PendingRequests,
     /// The request whose answer moves the state.
     awaited: RequestId,
@@ -145,7 +139,8 @@ pub struct Member {
     keepalive_due: Nanos,
     keepalive_id: Option<RequestId>,
     last_answer: Nanos,
-    silent: bool,
+    /// Whether the controller has not answered for long.
+    pub silent: bool,
     /// The next packet to be sent or to be acknowledged (0: not known) and repairs, for KEEPALIVE and for
     /// resuming.
     position: (u32, u32),
@@ -182,23 +177,9 @@ impl Member {
         self.config.session
     }
 
-    pub fn state(&self) -> MembershipState {
-        self.state
-    }
-
-    /// The member id; 0 before the first JOINED.
-    pub fn id(&self) -> MemberId {
-        self.id
-    }
-
     /// Whether the controller has answered within the last two keepalives: it still counts on this member.
     pub fn is_current(&self, now: Nanos) -> bool {
         self.state == MembershipState::Joined && now - self.last_answer <= Nanos(2 * self.keepalive.0)
-    }
-
-    /// Whether the controller has not answered for long.
-    pub fn controller_silent(&self) -> bool {
-        self.silent
     }
 
     /// Tells where the stream is, for the next KEEPALIVE.
@@ -341,7 +322,6 @@ impl Member {
         }
     }
 
-    /// The next packet to send.
     pub fn poll_transmit(&mut self, now: Nanos) -> Option<Transmit> {
         self.expire(now);
         if self.state == MembershipState::Joined && self.keepalive_due <= now {
@@ -387,7 +367,6 @@ impl Member {
         Nanos(self.keepalive.0.saturating_mul(SILENT_PERIODS)).max(SILENT_MIN)
     }
 
-    /// When [`Member::poll_transmit`] has something to do next.
     pub fn next_deadline(&self) -> Option<Nanos> {
         let state = match self.state {
             MembershipState::Over => return None,

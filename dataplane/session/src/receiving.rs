@@ -39,23 +39,21 @@ pub enum ReceiveError {
     /// The sender is gone and its stream is not complete.
     #[error("the sender {name} is gone before the end of its stream")]
     SenderLost { name: String },
-    /// The stream cannot go on.
     #[error(transparent)]
     Transport(#[from] ReceiverError),
-    /// Neither controller nor sender is heard.
     #[error("neither the controller nor the sender was heard for {} s", .0.as_millis() / 1000)]
     Deaf(Nanos),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReceiveEvent {
-    /// Something happened to the membership.
     Member(MemberEvent),
-    /// The first packet came.
-    Started { source: MemberId, seq: Seq },
+    Started {
+        source: MemberId,
+        seq: Seq,
+    },
     /// Everything is in order; it may still have to be taken.
     Complete,
-    /// The stream is given up.
     Failed(ReceiveError),
 }
 
@@ -103,12 +101,10 @@ impl Endpoint<Receiving> {
         }
     }
 
-    /// Whether everything was delivered.
     pub fn complete(&self) -> bool {
         self.seat.transport.as_ref().is_some_and(Receiver::complete)
     }
 
-    /// Figures for progress reports.
     pub fn stats(&self) -> ReceiverStats {
         self.seat.transport.as_ref().map_or_else(ReceiverStats::default, Receiver::stats)
     }
@@ -169,7 +165,7 @@ impl Receiving {
 
     fn report_complete(&self, now: Nanos, seat: &mut Seat<Receiving>, next: Seq) {
         let Some(transport) = &seat.transport else { return };
-        let about = seat.member.id();
+        let about = seat.member.id;
         seat.member.report(now, transport.source(), ReportKind::Complete, about, next.0);
     }
 
@@ -189,7 +185,7 @@ impl Receiving {
     }
 
     fn last_packet(&self, seat: &Seat<Receiving>) -> Nanos {
-        seat.transport.as_ref().and_then(Receiver::last_packet).unwrap_or(self.began)
+        seat.transport.as_ref().and_then(|receiver| receiver.last_packet).unwrap_or(self.began)
     }
 
     fn end_of_patience(&self, seat: &Seat<Receiving>) -> Option<Nanos> {
@@ -197,7 +193,7 @@ impl Receiving {
             return None;
         }
         match (self.completed, &self.orphaned) {
-            (Some(_), _) if seat.member.state() != MembershipState::Joined => None,
+            (Some(_), _) if seat.member.state != MembershipState::Joined => None,
             // A sender that is gone sends no polls that were to be answered.
             (Some(since), None) => Some(since + LINGER),
             (Some(since), Some((gone, _))) => Some((since + LINGER).min(*gone)),
@@ -206,7 +202,7 @@ impl Receiving {
                 let patience = if lacks { ORPHAN_PATIENCE } else { ORPHAN_IDLE };
                 Some(self.last_packet(seat).max(*gone) + patience)
             }
-            (None, None) if seat.member.controller_silent() => Some(self.last_packet(seat) + DEAF_PATIENCE),
+            (None, None) if seat.member.silent => Some(self.last_packet(seat) + DEAF_PATIENCE),
             (None, None) => None,
         }
     }

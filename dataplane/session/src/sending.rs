@@ -26,18 +26,11 @@ pub enum SendError {
     /// After a restart the controller gave the stream another member id.
     #[error("the controller gave this sender another member id")]
     Renamed,
-    /// Nobody is left to send to.
     #[error("no receivers are left{}", names(.lost))]
     NoReceivers { lost: Vec<String> },
     /// No acknowledgement, and a known cause.
     #[error("no acknowledgement for {} s: {who} does not answer", .quiet.as_millis() / 1000)]
-    NoAcknowledgement {
-        /// The time without an acknowledgement.
-        quiet: Nanos,
-        /// The node to blame.
-        who: String,
-    },
-    /// The stream cannot go on.
+    NoAcknowledgement { quiet: Nanos, who: String },
     #[error(transparent)]
     Source(#[from] SourceError),
 }
@@ -52,12 +45,10 @@ fn names(lost: &[String]) -> String {
     }
 }
 
-/// The end of a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Completion {
     /// From the first packet to the last acknowledgement.
     pub took: Nanos,
-    /// Members that were lost on the way.
     pub lost: Vec<String>,
     /// Receivers in the session at the end.
     pub receivers: u16,
@@ -65,15 +56,14 @@ pub struct Completion {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SendEvent {
-    /// Something happened to the membership.
     Member(MemberEvent),
     /// There are enough receivers, the stream begins.
-    Started { receivers: u16 },
+    Started {
+        receivers: u16,
+    },
     /// No acknowledgement for this long; still trying.
     Stalled(Nanos),
-    /// Everyone has everything.
     Complete(Completion),
-    /// The stream is given up.
     Failed(SendError),
 }
 
@@ -119,7 +109,6 @@ impl Endpoint<Sending> {
         }
     }
 
-    /// How long the stream is, when that is known.
     pub fn total_bytes(&self) -> Option<u64> {
         match &self.seat.transport {
             Some(transport) => transport.total_bytes(),
@@ -127,7 +116,6 @@ impl Endpoint<Sending> {
         }
     }
 
-    /// Figures for progress reports.
     pub fn stats(&self) -> SenderStats {
         self.seat.transport.as_ref().map_or_else(SenderStats::default, Sender::stats)
     }
@@ -187,14 +175,15 @@ impl Sending {
     /// who knows the receivers that were lost meanwhile.
     fn finish(&mut self, now: Nanos, seat: &mut Seat<Sending>) {
         let Some(since) = self.acknowledged else { return };
-        let is_told = seat.member.is_current(now) || seat.member.controller_silent();
+        let is_told = seat.member.is_current(now) || seat.member.silent;
         if is_told && (self.health.returned.is_empty() || now >= since + COMPLETE_PATIENCE) {
             self.complete(now, seat);
         }
     }
 
     fn complete(&mut self, now: Nanos, seat: &mut Seat<Sending>) {
-        let took = self.acknowledged.unwrap_or(now) - seat.transport.as_ref().map_or(now, Sender::began);
+        let took =
+            self.acknowledged.unwrap_or(now) - seat.transport.as_ref().map_or(now, |sender| sender.began);
         let lost = [&self.health.lost[..], &self.health.returned].concat();
         let summary = Completion { took, lost, receivers: self.receivers };
         self.end(now, seat, SendEvent::Complete(summary), LeaveReason::Done);
@@ -258,7 +247,7 @@ impl Part for Sending {
         use SenderEvent::{Complete, Failed, Stalled, Unanswered};
         while let Some(event) = seat.transport.as_mut().and_then(Sender::poll_event) {
             // A group that answers polls needs no controller for a while.
-            let alone = seat.member.controller_silent() && !matches!(event, Stalled(_));
+            let alone = seat.member.silent && !matches!(event, Stalled(_));
             match (event, self.health.culprit(alone)) {
                 (Complete, _) => {
                     self.acknowledged = Some(now);
@@ -285,12 +274,10 @@ impl Part for Sending {
     }
 }
 
-/// Names that are kept.
 const NAMES: usize = 256;
 
 #[derive(Debug, Default)]
 pub(crate) struct Health {
-    /// Members that were lost.
     pub(crate) lost: Vec<String>,
     /// Members that were lost, are back, and have not reported that they have everything.
     returned: Vec<String>,

@@ -55,7 +55,7 @@ impl Subject {
             subject.answer(Answer::Left);
         }
         subject.drain();
-        assert_eq!(subject.member.state(), state);
+        assert_eq!(subject.member.state, state);
         subject
     }
 
@@ -154,7 +154,7 @@ fn every_input_in_every_state() {
                 assert_eq!(subject.pump(), 1, "a KEEPALIVE to answer");
             }
             input(&mut subject);
-            assert_eq!(subject.member.state(), expected, "{name} in {from:?}");
+            assert_eq!(subject.member.state, expected, "{name} in {from:?}");
         }
     }
 }
@@ -170,7 +170,7 @@ fn an_answer_to_another_request_changes_nothing() {
         let mut subject = Subject::in_state(state);
         let other = RequestId(12345);
         subject.member.handle(START, &Reply { request: other, answer: answer.clone() });
-        assert_eq!(subject.member.state(), state, "{answer:?}");
+        assert_eq!(subject.member.state, state, "{answer:?}");
     }
 }
 
@@ -183,7 +183,7 @@ fn requests_are_repeated_every_200_ms_until_answered() {
     assert_eq!(subject.after(Nanos::from_millis(400)), 1);
     subject.answer(joined());
     assert_eq!(subject.after(Nanos::from_millis(600)), 0);
-    assert_eq!(subject.member.id(), MemberId(3));
+    assert_eq!(subject.member.id, MemberId(3));
 }
 
 #[test]
@@ -208,7 +208,7 @@ fn a_rejoin_is_never_given_up() {
     subject.after(KEEPALIVE);
     subject.answer(Answer::Unknown);
     subject.after(Nanos::from_secs(100));
-    assert_eq!(subject.member.state(), MembershipState::Joining);
+    assert_eq!(subject.member.state, MembershipState::Joining);
 }
 
 #[test]
@@ -219,7 +219,7 @@ fn a_silent_controller_is_told_once_and_when_it_is_back() {
     }
     let silences: Vec<MemberEvent> = subject.drain();
     assert_eq!(silences, [MemberEvent::ControllerSilent(Nanos::from_secs(3))]);
-    assert!(subject.member.controller_silent());
+    assert!(subject.member.silent);
     subject.answer(ALIVE);
     assert_eq!(
         subject.drain(),

@@ -8,10 +8,10 @@ use groupflow_session::control::{
     ReportKind, Request, RequestId, Role, StartAt,
 };
 use groupflow_session::{Endpoint, MemberConfig, ReceiveConfig, SendConfig};
-use groupflow_transport::nack::Nack;
+use groupflow_transport::nack::{Nack, PacketRange};
 use groupflow_transport::source::Source;
 use groupflow_transport::terms::{Mode, Policy, Share};
-use groupflow_transport::testing::{header, range};
+use groupflow_transport::testing::header;
 use groupflow_transport::wire::{GroupPacket, Header, Kind};
 use groupflow_transport::{MemberId, Seq, SessionId};
 use proptest::collection::vec;
@@ -146,7 +146,11 @@ proptest! {
         headers in vec((header(), prop_oneof![
             vec(any::<u8>(), 0..40),
             reply().prop_map(|r| r.encode()),
-            range().prop_map(|r| Nack { next: r.first, ranges: vec![r] }.encode()),
+            // Up to twelve packets, early in a stream.
+            (0..60_u32, 0..12_u32).prop_map(|(first, more)| {
+                let range = PacketRange { first: Seq(first), last: Seq(first + more) };
+                Nack { next: range.first, ranges: vec![range] }.encode()
+            }),
         ]), 0..40),
         near in any::<bool>(),
     ) {

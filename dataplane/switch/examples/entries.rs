@@ -1,8 +1,8 @@
 //! The bench of P4Runtime's entries (experiments/bench/pipeline.py): a client that does little else than to
 //! wait for the switch, so that the switch is measured and not its client.
 //!
-//! `entries GFSWITCH PROGRAM.json P4INFO.txtpb` starts gfswitch with groupflow's program, whose largest table
-//! gets room for more entries, and prints each figure as a line of JSON.
+//! `entries GFSWITCH PROGRAM.json P4INFO.txtpb` starts gfswitch with groupflow's program, compiled with a
+//! MAX_ROUTES of `KEPT` or more, and prints each figure as a line of JSON.
 
 use std::error::Error;
 use std::io::{BufRead, BufReader};
@@ -34,8 +34,6 @@ const ELECTION: Uint128 = Uint128 { high: 0, low: 1 };
 /// A table with one prefix of 32 bits, and its action with a port and two addresses.
 const TABLE: &str = "GroupflowIngress.forwarding.ipv4_route";
 const ACTION: &str = "GroupflowIngress.forwarding.route";
-/// The table's size in groupflow's program, and here.
-const SIZES: [&str; 2] = ["8192", "262144"];
 /// Entries that are read, and of which the memory is measured: much more than what was there before.
 const READ: u32 = 50_000;
 const KEPT: u32 = 250_000;
@@ -123,24 +121,21 @@ async fn prepare(client: &mut Client, json: &str, p4info: &str) -> Result<(Ids, 
     requests.send(StreamMessageRequest { update: Some(Request::Arbitration(update)) }).await?;
     let mut responses = client.stream_channel(ReceiverStream::new(receiver)).await?.into_inner();
     responses.message().await?;
-    let [small, large] = SIZES;
-    let p4info =
-        parse_p4info(p4info.replace(&format!("size: {small}"), &format!("size: {large}")).as_bytes())?;
-    let find =
-        |name| move |preamble: &Option<_>| preamble.as_ref().is_some_and(|p: &Preamble| p.name == name);
-    let table = p4info.tables.iter().find(|table| find(TABLE)(&table.preamble)).ok_or("no such table")?;
-    let action =
-        p4info.actions.iter().find(|action| find(ACTION)(&action.preamble)).ok_or("no such action")?;
-    let id = |preamble: &Option<Preamble>| preamble.as_ref().map_or(0, |preamble| preamble.id);
+    let p4info = parse_p4info(p4info.as_bytes())?;
+    let id = |preamble: &Option<Preamble>, name| {
+        preamble.as_ref().filter(|preamble| preamble.name == name).map(|preamble| preamble.id)
+    };
+    let table = p4info.tables.iter().find_map(|table| Some((table, id(&table.preamble, TABLE)?)));
+    let action = p4info.actions.iter().find_map(|action| Some((action, id(&action.preamble, ACTION)?)));
+    let ((table, table_id), (action, action_id)) = table.zip(action).ok_or("no such table or action")?;
     let ids = Ids {
-        table: id(&table.preamble),
+        table: table_id,
         field: table.match_fields.first().map_or(0, |field| field.id),
-        action: id(&action.preamble),
+        action: action_id,
         params: action.params.iter().map(|param| (param.id, param.bitwidth)).collect(),
     };
-    let json = json.replace(&format!("\"max_size\" : {small}"), &format!("\"max_size\" : {large}"));
     let config =
-        ForwardingPipelineConfig { p4info: Some(p4info), p4_device_config: json.into_bytes(), cookie: None };
+        ForwardingPipelineConfig { p4info: Some(p4info), p4_device_config: json.into(), cookie: None };
     let request = SetForwardingPipelineConfigRequest {
         device_id: DEVICE,
         election_id: Some(ELECTION),
@@ -194,10 +189,8 @@ async fn measure(arguments: &[String]) -> Result<(), AnyError> {
         best = best.min(start.elapsed());
     }
     let per_second = (f64::from(CALLS) / best.as_secs_f64()).round();
-    println!(
-        "{}",
-        json!(["P4Runtime, Capabilities, 1 in flight", per_second, "calls/s", "what gRPC allows"])
-    );
+    let name = "P4Runtime, Capabilities, 1 in flight";
+    println!("{}", json!([name, per_second, "calls/s", "what gRPC allows"]));
     for in_flight in IN_FLIGHT {
         let calls = CALLS / in_flight * in_flight;
         let mut best = Duration::MAX;

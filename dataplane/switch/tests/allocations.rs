@@ -115,8 +115,8 @@ fn group(kind: u8, member: u16, seq: u32, payload: usize) -> Vec<u8> {
 /// Adds an entry by the ends of the names.
 fn add(pipeline: &mut Pipeline, table: &str, matches: Vec<Match>, action: &str, arguments: &[u128]) {
     let program = Arc::clone(pipeline.program());
-    let table = program.tables().iter().find(|t| t.name.ends_with(table)).unwrap();
-    let mut actions = table.actions.iter().map(|&id| &program.actions()[id.index()]);
+    let table = program.tables.iter().find(|t| t.name.ends_with(table)).unwrap();
+    let mut actions = table.actions.iter().map(|&id| &program.actions[id.index()]);
     let action = actions.find(|a| a.name.ends_with(action)).unwrap().id;
     let call = ActionCall { action, arguments: arguments.to_vec() };
     pipeline.table_insert(table.id, &EntryKey { matches, priority: 0 }, &call).unwrap();
@@ -253,8 +253,8 @@ fn an_entry_takes_less_than_200_bytes() {
     for (name, key, priority, count) in tables {
         let program = Arc::new(Program::from_json(PROGRAM).unwrap());
         let mut pipeline = Pipeline::new(Arc::clone(&program));
-        let table = program.tables().iter().find(|table| table.name.ends_with(name)).unwrap();
-        let action = &program.actions()[table.actions[0].index()];
+        let table = program.tables.iter().find(|table| table.name.ends_with(name)).unwrap();
+        let action = &program.actions[table.actions[0].index()];
         let call = ActionCall { action: action.id, arguments: vec![1; action.params.len()] };
         let before = BYTES.get();
         for n in 0..count {

@@ -20,8 +20,8 @@ use groupflow_switch::proto::p4::v1::{
     StreamMessageRequest, StreamMessageResponse, TableEntry, Uint128, WriteRequest,
 };
 use groupflow_switch::shell::{
-    ask, find_switch, render, trace_switch, Connections, ControlRequest, ControlSocket, LatenessLimits,
-    P4RuntimeService, Shared, ShellError, ToControlPlane,
+    ask, find_switch, render, trace_switch, Connections, ControlRequest, ControlSocket, P4RuntimeService,
+    Shared, ShellError, ToControlPlane,
 };
 use prost::Message;
 use tokio::sync::mpsc;
@@ -40,8 +40,7 @@ struct RunningServer {
 /// A server on a port of the kernel's choice.
 async fn serve() -> RunningServer {
     let switch = Switch::new(common::switch_config(&[])).unwrap();
-    let limits = LatenessLimits { lateness: Nanos::from_millis(10), kernel_drops: 0 };
-    let shared = Arc::new(Shared::new(switch, vec!["a".into(); 4], limits).unwrap());
+    let shared = Arc::new(Shared::new(switch, vec!["a".into(); 4]).unwrap());
     let service = P4RuntimeService::new(Arc::clone(&shared), Runtime::new(DEVICE));
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();

@@ -22,7 +22,6 @@ pub struct Acknowledger {
     /// The value of the next acknowledgement: every packet below this one is acknowledged.
     pub(crate) value: Seq,
     due: Option<Nanos>,
-    /// The latest poll seen.
     pub(crate) poll: u8,
     answer_due: Option<Nanos>,
     stamp: u32,
@@ -62,7 +61,6 @@ impl Acknowledger {
         self.due = Some(now);
     }
 
-    /// Whether the value was not sent yet.
     pub fn unsent(&self) -> bool {
         self.value > self.sent
     }
@@ -85,7 +83,6 @@ impl Acknowledger {
         Some(header)
     }
 
-    /// When the next acknowledgement is due.
     pub fn next_deadline(&self) -> Option<Nanos> {
         [self.due, self.answer_due].into_iter().flatten().min()
     }

@@ -17,13 +17,10 @@ pub const DATAGRAM_PREFIX: usize = 4;
 /// The fault of a malformed stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum FormatError {
-    /// Datagrams where a byte stream is expected.
     #[error("the stream consists of datagrams")]
     Datagrams,
-    /// A byte stream where datagrams are expected.
     #[error("the stream does not consist of datagrams")]
     NoDatagrams,
-    /// A datagram's packets do not add up to its length.
     #[error("a datagram's packets do not add up to its length")]
     Length,
     /// A datagram beyond [`MAX_DATAGRAM`].
@@ -31,12 +28,10 @@ pub enum FormatError {
     TooLong(u32),
 }
 
-/// The fate of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Placed {
     /// The packet is new, and is kept or delivered.
     New,
-    /// The packet arrived before.
     Duplicate,
     /// The packet is too far ahead to be kept.
     NoRoom,
@@ -61,10 +56,10 @@ enum Framing {
 /// The packets of one stream that arrived and were not taken yet.
 #[derive(Debug)]
 pub struct Assembly {
-    /// The next packet expected.
     pub(crate) next: Seq,
     held: BTreeMap<u32, HeldPacket>,
-    ready: Vec<u8>,
+    /// The bytes in order that were not taken.
+    pub ready: Vec<u8>,
     /// The most packets kept, including those that are delivered and not taken.
     capacity: u32,
     framing: Framing,
@@ -176,11 +171,6 @@ impl Assembly {
     /// Packets that wait for an earlier one.
     pub fn held(&self) -> usize {
         self.held.len()
-    }
-
-    /// The number of bytes in order that were not taken.
-    pub fn ready(&self) -> &[u8] {
-        &self.ready
     }
 
     /// Moves the bytes in order to the end of `out`.

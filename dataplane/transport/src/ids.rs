@@ -47,27 +47,22 @@ pub struct Seq(pub u32);
 impl Seq {
     /// The number before that of every packet.
     pub const ZERO: Seq = Seq(0);
-    /// The first packet of a stream.
     pub const FIRST: Seq = Seq(1);
     /// The last number of a packet: its acknowledgement, which is one more, still fits.
     pub const LAST: Seq = Seq(u32::MAX - 1);
 
-    /// The following number.
     pub const fn next(self) -> Seq {
         Seq(self.0.saturating_add(1))
     }
 
-    /// The preceding number.
     pub const fn prev(self) -> Seq {
         Seq(self.0.saturating_sub(1))
     }
 
-    /// The number `n` packets later.
     pub const fn forward(self, n: u32) -> Seq {
         Seq(self.0.saturating_add(n))
     }
 
-    /// The number `n` packets earlier.
     pub const fn back(self, n: u32) -> Seq {
         Seq(self.0.saturating_sub(n))
     }

@@ -12,31 +12,21 @@
 //! | [`receiver::Receiver`] | a receiver of it: order, NACKs, acknowledgements |
 //! | [`cache::Cache`] | the cache beside a switch: keeps, repairs, acknowledges |
 //! | [`fanout::Fanout`] | one stream for several branches, as offsets: of a split connection, or of a tree |
-//!
-//! | module | is |
-//! |---|---|
-//! | [`ids`] | sessions, members, packet numbers, and the sizes of packets |
-//! | [`wire`] | the group header |
-//! | [`terms`] | which node acknowledges, and the effect of a slow receiver |
-//! | [`source`] | the source of a sender: a file, a byte stream or datagrams |
-//! | [`assembly`] | packets brought into order, bytes or datagrams |
-//! | [`nack`], `requests` | which packets are missing, and when they are asked for; the round-trip time |
-//! | `acks` | when a receiver or a cache acknowledges |
 
-mod acks;
-pub mod assembly;
+mod acks; // the acknowledgements of a receiver or a cache
+pub mod assembly; // packets brought into order, bytes or datagrams
 pub mod cache;
 pub mod fanout;
-pub mod ids;
-pub mod nack;
+pub mod ids; // sessions, members, packet numbers, and the sizes of packets
+pub mod nack; // requests for missing packets, on the wire
 pub mod receiver;
-mod requests;
+mod requests; // the time of each request; the round-trip time
 pub mod sender;
-pub mod source;
-pub mod terms;
+pub mod source; // the source of a sender: a file, a byte stream or datagrams
+pub mod terms; // the node that acknowledges, and the effect of a slow receiver
 #[cfg(feature = "testing")]
 #[path = "tests/testing.rs"]
 pub mod testing;
-pub mod wire;
+pub mod wire; // the group header
 
 pub use ids::{MemberId, Seq, SessionId};

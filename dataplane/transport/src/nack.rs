@@ -1,10 +1,9 @@
-//! The payload of a NACK: the packets that are missing at a requester; and sets of packet numbers.
+//! The payload of a NACK: the packets that are missing at a requester.
 //!
 //! `u32 next`, the requester's next expected packet, then inclusive ranges `u32 first, u32 last`,
 //! ascending, not overlapping.
 
 use groupflow_base::codec::{CodecError, Reader, Writer};
-use groupflow_base::ranges::Ranges;
 
 use crate::ids::Seq;
 
@@ -13,20 +12,21 @@ pub const MAX_RANGES: usize = 64;
 /// Packets `first..=last`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PacketRange {
-    /// The lowest number.
     pub first: Seq,
-    /// The highest number.
     pub last: Seq,
 }
 
 impl PacketRange {
-    /// The number of packets.
     pub fn count(self) -> u32 {
         self.last.since(self.first).saturating_add(1)
     }
+
+    /// The numbers, as [`Ranges`](groupflow_base::ranges::Ranges) have them.
+    pub fn numbers(self) -> std::ops::Range<u64> {
+        self.first.0.into()..u64::from(self.last.0) + 1
+    }
 }
 
-/// A parsed NACK payload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Nack {
     /// The requester's next expected packet.
@@ -66,52 +66,4 @@ impl Nack {
         }
         Ok(Nack { next, ranges })
     }
-}
-
-/// Packet numbers as maximal ranges: neighbours are joined. Bounded by a number of ranges.
-#[derive(Debug, Clone)]
-pub struct IntervalSet {
-    ranges: Ranges,
-    /// The most ranges.
-    bound: usize,
-}
-
-impl IntervalSet {
-    /// An empty set that holds at most `bound` ranges.
-    pub fn new(bound: usize) -> IntervalSet {
-        IntervalSet { ranges: Ranges::default(), bound }
-    }
-
-    /// Adds the packets of `range`. False: the set is full, and nothing was added.
-    pub fn insert(&mut self, range: PacketRange) -> bool {
-        let range = half_open(range);
-        if !range.is_empty() && self.ranges.count() >= self.bound && !self.ranges.touches(&range) {
-            return false;
-        }
-        self.ranges.insert(range);
-        true
-    }
-
-    /// Removes the packets of `range`. A range split in two may exceed the bound by one.
-    pub fn remove(&mut self, range: PacketRange) {
-        self.ranges.remove(half_open(range));
-    }
-
-    /// The lowest packet.
-    pub fn first(&self) -> Option<Seq> {
-        self.ranges.first().map(|range| Seq(range.start as u32))
-    }
-
-    /// Removes the lowest packet.
-    pub fn pop_first(&mut self) -> Option<Seq> {
-        self.ranges.take_first(1).map(|range| Seq(range.start as u32))
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.ranges.is_empty()
-    }
-}
-
-fn half_open(range: PacketRange) -> std::ops::Range<u64> {
-    range.first.0.into()..u64::from(range.last.0) + 1
 }

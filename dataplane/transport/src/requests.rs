@@ -6,16 +6,14 @@
 //! with every answer until answers begin to queue: until they take more than twice as long as the fastest one
 //! since the window was last halved.
 
-use std::collections::BTreeMap;
-
 use groupflow_base::Nanos;
+use rangemap::RangeMap;
 
 use crate::ids::Seq;
 use crate::nack::{PacketRange, MAX_RANGES};
 
 /// The first window: packets that are asked for and have not arrived.
 const WINDOW: u32 = 256;
-/// The window's bounds.
 const WINDOW_MIN: u32 = 16;
 pub(crate) const WINDOW_MAX: u32 = 1024;
 /// The window is halved when more than one request in this many times out, because then a queue overflows.
@@ -33,13 +31,11 @@ const TOGETHER: Nanos = Nanos::from_millis(1);
 /// A smaller difference between the times of answers is no sign of a queue.
 const JITTER: Nanos = Nanos::from_millis(20);
 
-/// A run of missing packets with one history.
-#[derive(Debug, Clone, Copy)]
+/// The history of missing packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Gap {
-    last: u32,
     /// When to ask, for the first time or again.
     due: Nanos,
-    /// The number of times the run was asked for.
     tries: u32,
     asked: Nanos,
 }
@@ -47,7 +43,7 @@ struct Gap {
 /// The missing packets of one stream.
 #[derive(Debug, Default)]
 pub struct Requests {
-    gaps: BTreeMap<u32, Gap>,
+    gaps: RangeMap<u32, Gap>,
     rtt: Rtt,
     window: RequestWindow,
     /// No gap is due before this time.
@@ -97,38 +93,22 @@ impl RequestWindow {
 impl Requests {
     /// Notes that the packets `range` are missing, to be asked for at `due`; known gaps stay as they are.
     pub fn add(&mut self, range: PacketRange, due: Nanos) {
-        let (mut first, last) = (range.first.0, range.last.0);
-        while first <= last {
-            let covered = self.gaps.range(..=first).next_back().map(|(_, gap)| gap.last);
-            if let Some(end) = covered.filter(|&end| end >= first) {
-                let Some(after) = end.checked_add(1) else { return };
-                first = after;
-                continue;
-            }
-            let next = self.gaps.range(first..).next().map_or(u32::MAX, |(&start, _)| start);
-            let end = last.min(next.saturating_sub(1));
-            self.gaps.insert(first, Gap { last: end, due, tries: 0, asked: Nanos::ZERO });
+        let range = range.first.0..range.last.next().0;
+        if range.is_empty() {
+            return;
+        }
+        let new: Vec<_> = self.gaps.gaps(&range).collect();
+        for range in new {
+            self.gaps.insert(range, Gap { due, tries: 0, asked: Nanos::ZERO });
             self.due_at(due);
-            let Some(after) = end.checked_add(1) else { return };
-            first = after;
         }
     }
 
     /// Notes that the packet has arrived, sent to this requester `alone` or to its group. True: it was
     /// missing.
     pub fn arrived(&mut self, now: Nanos, seq: Seq, alone: bool) -> bool {
-        let found = self.gaps.range(..=seq.0).next_back();
-        let Some((first, gap)) = found.map(|(&first, &gap)| (first, gap)) else { return false };
-        if gap.last < seq.0 {
-            return false;
-        }
-        self.gaps.remove(&first);
-        if first < seq.0 {
-            self.gaps.insert(first, Gap { last: seq.0 - 1, ..gap });
-        }
-        if gap.last > seq.0 {
-            self.gaps.insert(seq.0 + 1, gap);
-        }
+        let Some(&gap) = self.gaps.get(&seq.0) else { return false };
+        self.gaps.remove(seq.0..seq.next().0);
         if gap.tries > 0 {
             // Karn: an answer to one of several requests measures nothing.
             if gap.tries == 1 {
@@ -149,18 +129,9 @@ impl Requests {
 
     /// Forgets packets that are no longer needed.
     pub fn forget(&mut self, range: PacketRange) {
-        let (first, last) = (range.first.0, range.last.0);
-        while let Some((&start, &gap)) = self.gaps.range(..=last).next_back() {
-            if gap.last < first {
-                return;
-            }
-            self.gaps.remove(&start);
-            if start < first {
-                self.gaps.insert(start, Gap { last: first - 1, ..gap });
-            }
-            if gap.last > last {
-                self.gaps.insert(last + 1, gap);
-            }
+        let range = range.first.0..range.last.next().0;
+        if !range.is_empty() {
+            self.gaps.remove(range);
         }
     }
 
@@ -171,8 +142,8 @@ impl Requests {
         }
         let horizon = now + TOGETHER;
         let mut budget = self.budget(horizon);
-        let firsts: Vec<u32> =
-            self.gaps.iter().filter(|(_, gap)| gap.due <= horizon).map(|(&first, _)| first).collect();
+        let due = self.gaps.iter().filter(|(_, gap)| gap.due <= horizon);
+        let firsts: Vec<u32> = due.map(|(range, _)| range.start).collect();
         let mut ranges: Vec<PacketRange> = Vec::new();
         self.blocked = false;
         let mut more = false;
@@ -198,14 +169,10 @@ impl Requests {
 
     /// The number of packets that may be asked for: the window less the packets that are awaited.
     fn budget(&mut self, horizon: Nanos) -> u32 {
-        let count = |first: u32, gap: &Gap| gap.last - first + 1;
         let (mut awaited, mut timed_out) = (0_u32, 0_u32);
-        for (&first, gap) in self.gaps.iter().filter(|(_, gap)| gap.tries > 0) {
-            if gap.due > horizon {
-                awaited = awaited.saturating_add(count(first, gap));
-            } else {
-                timed_out = timed_out.saturating_add(count(first, gap));
-            }
+        for (range, gap) in self.gaps.iter().filter(|(_, gap)| gap.tries > 0) {
+            let packets = if gap.due > horizon { &mut awaited } else { &mut timed_out };
+            *packets = packets.saturating_add(range.end - range.start);
         }
         if timed_out > 0 {
             self.window.time_out(timed_out);
@@ -215,17 +182,14 @@ impl Requests {
 
     /// Marks the gap at `first`, or the part that `budget` allows, as asked for.
     fn ask(&mut self, now: Nanos, first: u32, budget: &mut u32) -> Option<PacketRange> {
-        let gap = self.gaps.remove(&first)?;
-        let last = gap.last.min(first.saturating_add(*budget - 1));
-        if last < gap.last {
-            self.gaps.insert(last + 1, gap);
-            self.blocked = true;
-        }
+        let (range, &gap) = self.gaps.get_key_value(&first)?;
+        let end = range.end.min(first.saturating_add(*budget));
+        self.blocked |= end < range.end;
         let timeout = self.timeout();
         let due = now + timeout.doubled(gap.tries, TIMEOUT_CAP.max(timeout));
-        self.gaps.insert(first, Gap { last, due, tries: gap.tries.saturating_add(1), asked: now });
-        *budget -= last - first + 1;
-        Some(PacketRange { first: Seq(first), last: Seq(last) })
+        self.gaps.insert(first..end, Gap { due, tries: gap.tries.saturating_add(1), asked: now });
+        *budget -= end - first;
+        Some(PacketRange { first: Seq(first), last: Seq(end - 1) })
     }
 
     /// Computes the next deadline. Gaps without room in the window wait for an answer or a timeout.
@@ -234,7 +198,7 @@ impl Requests {
             Some(now)
         } else {
             let waits = |gap: &&Gap| gap.due > now || !self.blocked;
-            self.gaps.values().filter(waits).map(|gap| gap.due).min()
+            self.gaps.iter().map(|(_, gap)| gap).filter(waits).map(|gap| gap.due).min()
         };
     }
 
@@ -247,22 +211,17 @@ impl Requests {
         Nanos(rtt.0.saturating_mul(2)).max(TIMEOUT_MIN)
     }
 
-    /// The time before which there is nothing to ask for.
     pub fn next_deadline(&self) -> Option<Nanos> {
         self.next_due.filter(|_| !self.gaps.is_empty())
     }
 
     /// The lowest missing packet from `seq` on.
     pub fn first_from(&self, seq: Seq) -> Option<Seq> {
-        let before = self.gaps.range(..=seq.0).next_back();
-        if before.is_some_and(|(_, gap)| gap.last >= seq.0) {
-            return Some(seq);
-        }
-        self.gaps.range(seq.0..).next().map(|(&first, _)| Seq(first))
+        self.gaps.overlapping(seq.0..u32::MAX).next().map(|(range, _)| seq.max(Seq(range.start)))
     }
 
     pub fn contains(&self, seq: Seq) -> bool {
-        self.gaps.range(..=seq.0).next_back().is_some_and(|(_, gap)| gap.last >= seq.0)
+        self.gaps.contains_key(&seq.0)
     }
 
     pub fn is_empty(&self) -> bool {
@@ -282,7 +241,8 @@ fn push_joined(ranges: &mut Vec<PacketRange>, range: PacketRange) {
 /// multiples of the time itself and back off).
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Rtt {
-    smoothed: Option<Nanos>,
+    /// The smoothed time; `None` before the first measurement.
+    pub(crate) smoothed: Option<Nanos>,
 }
 
 impl Rtt {
@@ -298,11 +258,6 @@ impl Rtt {
             None => measured,
             Some(old) => Nanos(old.0 - old.0 / 8 + measured.0 / 8),
         });
-    }
-
-    /// The smoothed time; `None` before the first measurement.
-    pub fn get(&self) -> Option<Nanos> {
-        self.smoothed
     }
 
     /// The smoothed time, or `default`.

@@ -19,10 +19,8 @@ const PIECE_OVERHEAD: usize = 64;
 /// The reason why a source cannot give its bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SourceError {
-    /// The bytes could not be read.
     #[error("reading failed: {0}")]
     Read(String),
-    /// The stream has more packets than there are numbers.
     #[error("the stream is too long: there are {} packet numbers of {MAX_PAYLOAD} bytes", u32::MAX - 1)]
     TooLong,
 }
@@ -114,7 +112,6 @@ impl Source {
         }
     }
 
-    /// The stream's length in bytes, if it is known.
     pub fn total_bytes(&self) -> Option<u64> {
         match self {
             Source::File(file) => Some(file.bytes.len()),
@@ -185,7 +182,6 @@ impl WrittenSource {
         }
     }
 
-    /// Bytes that can be written now.
     pub fn room(&self) -> usize {
         if self.finished || self.datagrams {
             return 0;

@@ -28,9 +28,7 @@ wire_enum!(
 /// The terms of a stream that is delegated to a cache; any other stream is only kept.
 #[derive(Debug, Clone, Copy)]
 pub struct Terms {
-    /// The node that acknowledges.
     pub mode: Mode,
-    /// The effect of a slow receiver on the group.
     pub policy: Policy,
     /// The session's window in packets.
     pub window: u32,

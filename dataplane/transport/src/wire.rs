@@ -21,7 +21,6 @@ use groupflow_base::{wire_enum, wire_struct, Dest, Transmit};
 
 use crate::ids::{MemberId, Seq, SessionId, MAX_PAYLOAD};
 
-/// Bytes of the header.
 pub const HEADER: usize = 24;
 pub const VERSION: u8 = 1;
 
@@ -153,7 +152,6 @@ impl Header {
         bytes
     }
 
-    /// The packet, to the session's group.
     pub fn to_group(&self, payload: &[u8]) -> Transmit {
         Transmit { dest: Dest::Group(self.session.group()), bytes: self.encode(payload) }
     }

@@ -1,20 +1,11 @@
-//! Properties of the parsers (nothing from outside panics, an encoded packet is parsed as it was) and of the
-//! interval set (it behaves as a plain set of numbers).
+//! Properties of the parsers: nothing from outside panics, an encoded packet is parsed as it was.
 
-use std::collections::BTreeSet;
-
-use groupflow_transport::nack::IntervalSet;
 use groupflow_transport::nack::{Nack, PacketRange};
-use groupflow_transport::testing::{header, range};
+use groupflow_transport::testing::header;
 use groupflow_transport::wire::GroupPacket;
 use groupflow_transport::Seq;
 use proptest::collection::vec;
 use proptest::prelude::*;
-
-/// The packets of a set, lowest first.
-fn packets(mut set: IntervalSet) -> Vec<u32> {
-    std::iter::from_fn(|| set.pop_first()).map(|seq| seq.0).collect()
-}
 
 proptest! {
     #[test]
@@ -43,37 +34,6 @@ proptest! {
             .collect();
         let nack = Nack { next: Seq(next), ranges };
         prop_assert_eq!(Nack::parse(&nack.encode()), Ok(nack));
-    }
-
-    #[test]
-    fn the_interval_set_is_a_set(steps in vec((any::<bool>(), range()), 0..60)) {
-        let mut set = IntervalSet::new(usize::MAX);
-        let mut model: BTreeSet<u32> = BTreeSet::new();
-        for (add, range) in steps {
-            let numbers = range.first.0..=range.last.0;
-            if add {
-                prop_assert!(set.insert(range));
-                model.extend(numbers);
-            } else {
-                set.remove(range);
-                model.retain(|n| !numbers.contains(n));
-            }
-            prop_assert_eq!(packets(set.clone()), model.iter().copied().collect::<Vec<_>>());
-            prop_assert_eq!(set.first().map(|s| s.0), model.first().copied());
-            prop_assert_eq!(set.is_empty(), model.is_empty());
-        }
-        prop_assert_eq!(set.pop_first().map(|s| s.0), model.pop_first());
-    }
-
-    #[test]
-    fn the_interval_set_is_bounded(ranges in vec(range(), 0..60)) {
-        let mut set = IntervalSet::new(3);
-        for range in ranges {
-            set.insert(range);
-            let packets = packets(set.clone());
-            let gaps = packets.windows(2).filter(|pair| pair[0] + 1 < pair[1]).count();
-            prop_assert!(gaps < 3, "at most three ranges");
-        }
     }
 
     #[test]

@@ -15,3 +15,7 @@
 
 // A counter of a table's entries. UNIT: packets or packets_and_bytes.
 #define ENTRY_COUNTER(UNIT) direct_counter(CounterType.UNIT)
+
+// A counter by index, and how it is asked for a cell.
+#define INDEXED_COUNTER(INDEX, SIZE, UNIT) counter(SIZE, CounterType.UNIT)
+#define CELL(INDEX) (bit<32>)(INDEX)

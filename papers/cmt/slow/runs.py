@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from typing import Any, TypeAlias
 
 from groupflow._native import slow_host_study
@@ -16,9 +16,6 @@ NONE_SLOW = "none slow"
 SEEDS, QUICK_SEEDS = 5, 1
 HOSTS = 30
 """hosts besides the source"""
-NETWORK_HOSTS, QUICK_NETWORK_HOSTS = 200, 60
-NETWORK, QUICK_NETWORK = (4, 3, 4), (2, 2, 3)
-"""transit routers, stub domains of each, routers of a domain: 52 routers, of which 48 have hosts"""
 RATE_MBPS = 4.0
 LINK_MBPS = 20.0
 """link rate of each host, up and down: room for the four children that a host serves at most"""
@@ -39,8 +36,6 @@ class Run:
     """whether the run has a slow host"""
     link_mbps: float = LINK_MBPS
     hosts: int = HOSTS
-    network: tuple[int, int, int] | None = None
-    """transit routers, stub domains of each, routers of a domain; None: all hosts are near the source"""
     rate_mbps: float = RATE_MBPS
     stream_s: int = STREAM_S
     children: int | None = None
@@ -54,12 +49,10 @@ class Run:
     def name(self) -> str:
         return self.demotion if self.is_slow else NONE_SLOW
 
-    def spec(self) -> dict[str, int | str | dict[str, int] | None]:
+    def spec(self) -> dict[str, int | str | None]:
         """The run as the simulation reads it; times in ns, rates in bit/s."""
-        parts = ("transit", "domains", "routers")
         return {
             "hosts": self.hosts,
-            "network": dict(zip(parts, self.network, strict=True)) if self.network else None,
             "rate_bps": round(self.rate_mbps * 1e6),
             "link_bps": round(self.link_mbps * 1e6),
             "slow_bps": round(SLOW_MBPS * 1e6) if self.is_slow else None,
@@ -76,27 +69,11 @@ class Run:
 
 
 def slow_host(quick: bool, seed: int) -> list[Run]:
-    """Runs in one cluster."""
-    return _cases(MODES, quick, seed)
-
-
-def behind_routers(quick: bool, seed: int) -> list[Run]:
-    """Runs in many clusters, of hosts with links of several rates."""
-    hosts, network = (QUICK_NETWORK_HOSTS, QUICK_NETWORK) if quick else (NETWORK_HOSTS, NETWORK)
-    modes = [mode for mode in MODES if mode != "wait"]
-    return [replace(run, hosts=hosts, network=network) for run in _cases(modes, quick, seed)]
-
-
-def _cases(modes: Sequence[str], quick: bool, seed: int) -> list[Run]:
-    """A run without a slow host, and runs of every rule with these modes."""
-    seeds = _seeds(quick, seed)
+    """A run without a slow host, and runs of every rule in every mode."""
+    seeds = range(seed, seed + (QUICK_SEEDS if quick else SEEDS))
     none = [Run("slowest", "isolate", number, is_slow=False) for number in seeds]
-    cases = [(demotion, mode) for mode in modes for demotion in DEMOTIONS]
+    cases = [(demotion, mode) for mode in MODES for demotion in DEMOTIONS]
     return none + [Run(demotion, mode, number) for demotion, mode in cases for number in seeds]
-
-
-def _seeds(quick: bool, seed: int) -> range:
-    return range(seed, seed + (QUICK_SEEDS if quick else SEEDS))
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,6 @@ from papers.cmt.slow.runs import (
     Outcome,
     Outcomes,
     Run,
-    behind_routers,
     of,
     rows,
     run_one,
@@ -36,29 +35,13 @@ WHOLE = 0.99
 """share of the stream's rate that counts as all of it: some bytes are under way at the end"""
 SOON_S = 10.0
 """s in which the hosts that were below the slow one must catch up"""
-SOON_BEHIND_ROUTERS_S = 20.0
-"""s; links up have a quarter more than needed: bytes 2 s late take 8 s, twice that over two such links"""
 BOUND = 1.05
 """ratio to the slow host's rate that those below it do not exceed, but for bytes under way"""
 MOVES = {"largest_latency": "the farthest is moved (the paper's rule)", "slowest": "the slow one is moved"}
 
 
 def judge_slow(outcomes: Outcomes) -> list[Claim]:
-    """Claims in one cluster: without a slow host, with one that is never moved, and with both rules."""
-    return [
-        *_cases(outcomes, SOON_S),
-        _own(of(outcomes, "slowest", "skip"), of(outcomes, "never", "skip")),
-        _waited_for(of(outcomes, "never", "wait"), of(outcomes, "slowest", "wait")),
-    ]
-
-
-def judge_routers(outcomes: Outcomes) -> list[Claim]:
-    """Claims in many clusters."""
-    own = _own(of(outcomes, "slowest", "skip"), of(outcomes, "never", "skip"))
-    return [*_cases(outcomes, SOON_BEHIND_ROUTERS_S), own]
-
-
-def _cases(outcomes: Outcomes, soon: float) -> list[Claim]:
+    """Claims without a slow host, with one that is never moved, and with both rules."""
     return [
         _whole("none-slow", "nobody is slow: all have the stream's rate", of(outcomes, NONE_SLOW), "finding"),
         _bounded(of(outcomes, "never", "skip")),
@@ -68,12 +51,14 @@ def _cases(outcomes: Outcomes, soon: float) -> list[Claim]:
             claim
             for mode in ("skip", "isolate")
             for rule in MOVES
-            for claim in _moved(rule, mode, of(outcomes, rule, mode), soon)
+            for claim in _moved(rule, mode, of(outcomes, rule, mode))
         ),
+        _own(of(outcomes, "slowest", "skip"), of(outcomes, "never", "skip")),
+        _waited_for(of(outcomes, "never", "wait"), of(outcomes, "slowest", "wait")),
     ]  # fmt: skip
 
 
-def _moved(rule: str, mode: str, outcomes: Outcomes, soon_s: float) -> list[Claim]:
+def _moved(rule: str, mode: str, outcomes: Outcomes) -> list[Claim]:
     what = f"{MOVES[rule]}, {mode}"
     kind: Kind = "claim" if rule == "largest_latency" else "finding"
     below = [outcome.groups["below"] for outcome in outcomes]
@@ -88,7 +73,7 @@ def _moved(rule: str, mode: str, outcomes: Outcomes, soon_s: float) -> list[Clai
     return [
         Claim(f"{rule}-{mode}-below", "3.1.2",
               f"{what}: those that were below it are caught up, and have lost nothing",
-              f"within {soon_s:g} s", longest, "s", longest <= soon_s and lost == (0, 0), note, kind),
+              f"within {SOON_S:g} s", longest, "s", longest <= SOON_S and lost == (0, 0), note, kind),
         _whole(f"{rule}-{mode}-others", f"{what}: the others do not notice", outcomes, kind),
     ]  # fmt: skip
 
@@ -199,8 +184,5 @@ SIMULATION: Simulation[Run, Outcome, Outcomes] = Simulation(
 STUDIES = [
     SIMULATION.study(
         "slow", "the effect of one slow host on the others of its cluster", slow_host, judge_slow, draw
-    ),
-    SIMULATION.study(
-        "slow-routers", "the same in many clusters behind routers", behind_routers, judge_routers, draw
-    ),
+    )
 ]

@@ -63,7 +63,7 @@ def known(kind: type[Kind], found: Mapping[str, Any]) -> Kind:
 
 @dataclass(frozen=True)
 class Shape:
-    """One way to reach all hosts, over links between routers (dataplane/apps/tree/src/study/measure.rs)."""
+    """One way to reach all hosts, over links between routers (dataplane/apps/tree/src/study/large.rs)."""
 
     reached: int
     stress_max: int
@@ -144,14 +144,9 @@ def means(
 
 def rows(outcome: Outcome) -> Iterator[dict[str, Any]]:
     """Rows of a table, one for each way."""
-    run = outcome.run
-    common = {"hosts": run.hosts, "seed": run.seed}
-    tree = {name: getattr(outcome, name) for name in IN_TABLE}
-    churn = outcome.churn
-    lasting = {
-        f"churn_{field.name}": getattr(churn, field.name) if churn else None for field in fields(Churn)
-    }
+    common = {"hosts": outcome.run.hosts, "seed": outcome.run.seed}
+    own = {name: getattr(outcome, name) for name in IN_TABLE}
+    own |= {f"churn_{field.name}": getattr(outcome.churn, field.name, None) for field in fields(Churn)}
     for way in WAYS:
         shape = {field.name: getattr(outcome.ways[way], field.name) for field in fields(Shape)[:-1]}
-        own = tree | lasting if way == "tree" else dict.fromkeys(tree | lasting)
-        yield common | {"way": way} | shape | own
+        yield common | {"way": way} | shape | (own if way == "tree" else dict.fromkeys(own))

@@ -79,11 +79,10 @@ def _churn(outcomes: Outcomes) -> list[Claim]:
     found = [outcome.churn for outcome in outcomes if outcome.churn]
     if not found:
         return []
-    count = len(found)
-    reached = sum(churn.reached_mean for churn in found) / count
-    moves = sum(churn.moves_a_departure for churn in found) / count
-    repair = sum(churn.repair_median_ms for churn in found) / count
-    late = sum(churn.repair_p95_ms for churn in found) / count
+    reached, moves, repair, late = (
+        sum(map(attrgetter(name), found)) / len(found)
+        for name in ("reached_mean", "moves_a_departure", "repair_median_ms", "repair_p95_ms")
+    )
     cut_off = sum(churn.cut_off for churn in found)
     waiting = sum(churn.waiting for churn in found)
     share = f"{CHURN_PERMILLE / 10:g} % a minute"
@@ -162,13 +161,12 @@ def draw_sizes(path: Path, outcomes: Outcomes) -> None:
     messages.set(ylabel="Messages and probes a join", ylim=(0, 320))
     lines = [*joins.get_lines(), *messages.get_lines()]
     joins.legend(handles=lines, loc="upper left", ncols=2)
+    lasting = [outcome for outcome in outcomes if outcome.churn]
     for name, label, number in (
         ("repair_median_ms", "median", 0),
         ("repair_p95_ms", "one in twenty longer", 1),
     ):
-        plot(
-            churn, means([o for o in outcomes if o.churn], attrgetter(f"churn.{name}"), _hosts), label, number
-        )
+        plot(churn, means(lasting, attrgetter(f"churn.{name}"), _hosts), label, number)
     churn.set(xscale="log", xlabel="Hosts", ylabel="Without a parent [ms]", ylim=(0, None))
     churn.legend(title="10 % of the hosts a minute")
     save(drawing, path)

@@ -14,7 +14,7 @@ share being one of as many, while packets are lost without it.
 
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -54,22 +54,18 @@ def delay_lines_us(seed: int) -> dict[str, tuple[int, ...]]:
 
 def _delay_runs(quick: bool, seed: int) -> list[Run]:
     case = CASES["4S"].shortened(0.2 if quick else 0.3)
-    runs: list[Run] = []
-    for name, delays_us in delay_lines_us(seed).items():
-        if quick and name not in ("alternating", "one long"):
-            continue
-        chosen = replace(case, name=name, delays_ns=tuple(1000 * delay for delay in delays_us))
-        runs += _alone_and_controlled("delays", name.replace(" ", "-"), chosen, seed)
-    return runs
+    return [
+        run
+        for name, delays_us in delay_lines_us(seed).items()
+        if not quick or name in ("alternating", "one long")
+        for chosen in [replace(case, name=name, delays_ns=tuple(1000 * delay for delay in delays_us))]
+        for run in _alone_and_controlled("delays", name.replace(" ", "-"), chosen, seed)
+    ]
 
 
 def _alone_and_controlled(name: str, key: str | int, case: Case, seed: int) -> list[Run]:
     controls = ("tcp", "dfc")
     return [Run(label(name, key, control), case, control, seed=seed) for control in controls]
-
-
-def _delay_rules(runs: Sequence[Run]) -> list[Rule]:
-    return compared("delays", "whatever the links' delays", runs)
 
 
 def case_with(count: int, apart_s: float) -> Case:
@@ -79,13 +75,9 @@ def case_with(count: int, apart_s: float) -> Case:
     nodes = np.linspace(1, case.nodes - 2, count).round().astype(int).tolist()
     joining = [Source(f"flow{n}", nodes[n - 1], (n - 1) * apart_s) for n in range(3, count + 1)]
     return replace(
-        case,
-        name=f"{count} flows",
-        background_at=nodes[1],
-        background_start_s=apart_s,
-        joining=tuple(joining),
-        seconds=(count + 2) * apart_s,
-    )
+        case, name=f"{count} flows", background_at=nodes[1], background_start_s=apart_s,
+        joining=tuple(joining), seconds=(count + 2) * apart_s,
+    )  # fmt: skip
 
 
 def changing_case(apart_s: float) -> Case:
@@ -103,13 +95,13 @@ def _flow_runs(quick: bool, seed: int) -> list[Run]:
     return [changing, *(run for runs in many for run in runs)]
 
 
-def _full(*outcomes: Outcome) -> list[Claim]:
+def _full(*outcomes: Outcome) -> Iterator[Claim]:
     least = min(outcome.link_use for outcome in outcomes)
     claim, note = "with DFC the last link is full with three and more flows", f"at least {1 - NEAR:g} in each"
-    return [finding("flows", "dfc-full", claim, least, "of it used, at least", least >= 1 - NEAR, note)]
+    yield finding("flows", "dfc-full", claim, least, "of it used, at least", least >= 1 - NEAR, note)
 
 
-def _changes(outcome: Outcome) -> list[Claim]:
+def _changes(outcome: Outcome) -> Iterator[Claim]:
     case = outcome.case
     apart_s, trip_s = case.seconds / 5, 2 * sum(case.link_delays_ns) / 1e9
     phase, into_s = np.divmod(outcome.time_s, apart_s)
@@ -117,13 +109,11 @@ def _changes(outcome: Outcome) -> list[Claim]:
     means = [float(outcome.efficiency[settled & (phase == n)].mean()) for n in range(1, 5)]
     worst = max(abs(mean - share) for mean, share in zip(means, (0.5, 1, 0.5, 1), strict=True))
     lost = outcome.dropped + outcome.early_drops
-    return [
-        finding(
-            "flows", "dfc-changes", "with DFC efficiency stays high when the background changes", worst,
-            "largest distance from half or all of the line", worst <= NEAR and lost == 0,
-            f"within {NEAR}, and no loss ({lost}); means: {', '.join(f'{mean:.3f}' for mean in means)}",
-        )
-    ]  # fmt: skip
+    yield finding(
+        "flows", "dfc-changes", "with DFC efficiency stays high when the background changes", worst,
+        "largest distance from half or all of the line", worst <= NEAR and lost == 0,
+        f"within {NEAR}, and no loss ({lost}); means: {', '.join(f'{mean:.3f}' for mean in means)}",
+    )  # fmt: skip
 
 
 def _flow_rules(runs: Sequence[Run]) -> list[Rule]:
@@ -145,34 +135,31 @@ def _tcp_runs(quick: bool, seed: int) -> list[Run]:
     return runs
 
 
-def _less_alone(tcp: str, alone: Outcome, dfc: Outcome) -> list[Claim]:
+def _less_alone(tcp: str, alone: Outcome, dfc: Outcome) -> Iterator[Claim]:
     """Claims on efficiency, by which the paper compares TCPs, and on fairness."""
     gain = dfc.mean_efficiency - alone.mean_efficiency
     fairer = dfc.fairness - alone.fairness
-    return [
-        finding(
-            "tcps", f"{tcp}-worse-alone", f"{TCPS[tcp]} alone: efficiency is lower than with DFC",
-            gain, "difference of means", gain > NEAR, f"more than {NEAR}",
-        ),
-        finding(
-            "tcps", f"{tcp}-less-fair-alone", f"{TCPS[tcp]} alone is less fair than with DFC",
-            fairer, "difference of slower over faster", fairer > NEAR, f"more than {NEAR}",
-        ),
-    ]  # fmt: skip
+    yield finding(
+        "tcps", f"{tcp}-worse-alone", f"{TCPS[tcp]} alone: efficiency is lower than with DFC",
+        gain, "difference of means", gain > NEAR, f"more than {NEAR}",
+    )  # fmt: skip
+    yield finding(
+        "tcps", f"{tcp}-less-fair-alone", f"{TCPS[tcp]} alone is less fair than with DFC",
+        fairer, "difference of slower over faster", fairer > NEAR, f"more than {NEAR}",
+    )  # fmt: skip
 
 
 def _tcp_rules(runs: Sequence[Run]) -> list[Rule]:
+    both = ((tcp, tuple(label("tcps", tcp, control) for control in ("tcp", "dfc"))) for tcp in TCPS)
     return [
         *compared("tcps", "with CUBIC, SACK and UDP", runs),
-        *(
-            Rule((label("tcps", tcp, "tcp"), label("tcps", tcp, "dfc")), partial(_less_alone, tcp))
-            for tcp in TCPS
-        ),
+        *(Rule(labels, partial(_less_alone, tcp)) for tcp, labels in both),
     ]
 
 
 STUDIES = [
-    study("delays", "links of unequal delay", _delay_runs, _delay_rules),
+    study("delays", "links of unequal delay", _delay_runs,
+          partial(compared, "delays", "whatever the links' delays")),
     study("flows", "three and more flows, and a background that changes", _flow_runs, _flow_rules),
     study("tcps", "CUBIC, SACK and UDP, with and without control", _tcp_runs, _tcp_rules),
-]
+]  # fmt: skip

@@ -27,15 +27,13 @@ from papers.takano.studies.study import label
 SHORT_BPS, SHORT_S, QUICK_S = 3_700 * MEGABIT, 0.25, 0.04
 """rate from which on a scenario is shortened, and its length"""
 GAMMAS = (1, 100)
-QUEUE = 50_000
-"""bound of a host's queue between the windows of scenarios 5 and 6"""
+QUEUES = (Case.buffer, 25_000, 50_000)
+"""bounds of a host's queue: a node's; and two chosen by Fig. 11, between the windows of scenarios 5 and 6"""
 TAKES_PART: Mapping[str, Any] = {"paced": True, "taking": (TARGET,)}
 BOTH: Mapping[str, Any] = {"paced": True, "taking": (TARGET, BACKGROUND)}
 READINGS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "shaped": ("hosts send at once, and shape", {}),
-    "unshaped": ("hosts send at once, and do not shape", {"shaped": False}),
-    "paced-unshaped": ("hosts send at the line's rate, and do not shape", {"paced": True, "shaped": False}),
-    "queue": (f"hosts shape, and have a queue of {QUEUE:,} packets", {"host_queue": QUEUE}),
+    **{f"queue-{n}": (f"hosts shape, and have a queue of {n:,} packets", {"host_queue": n}) for n in QUEUES},
     "bound": ("hosts shape, and L bounds rates (eq. 1)", {"bound": True}),
     "target": ("the target's host takes part (n_0)", TAKES_PART),
     "both": ("both hosts take part", BOTH),

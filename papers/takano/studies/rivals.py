@@ -8,7 +8,7 @@ stable, flows share fairly and nothing is lost (`good`). ECN is as good if one t
 DFC needs the smallest buffer if the largest queue of every other method is longer by more than `NEAR`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -71,37 +71,33 @@ def good(outcome: Outcome) -> bool:
 GOOD = f"near {HALF} and stable (within {NEAR}), fairness at least {FAIR}, no loss"
 
 
-def _lossless(control: Control, *outcomes: Outcome) -> list[Claim]:
+def _lossless(control: Control, *outcomes: Outcome) -> Iterator[Claim]:
     lost = sum(outcome.dropped + outcome.early_drops for outcome in outcomes)
     words = f"{METHODS[control]} loses no packet"
-    return [finding(NAME, f"{control}-no-loss", words, lost, "packets", lost == 0, "none with any TCP")]
+    yield finding(NAME, f"{control}-no-loss", words, lost, "packets", lost == 0, "none with any TCP")
 
 
-def _good(control: Control, *outcomes: Outcome) -> list[Claim]:
+def _good(control: Control, *outcomes: Outcome) -> Iterator[Claim]:
     count = sum(map(good, outcomes))
     share = count / len(outcomes)
     note = f"{count} of {len(outcomes)} runs; {GOOD}"
-    return [
-        finding(
-            NAME, f"{control}-good", f"{METHODS[control]} shares the link in halves, steadily, without loss",
-            share, "of the runs", share == 1, note,
-        )
-    ]  # fmt: skip
+    yield finding(
+        NAME, f"{control}-good", f"{METHODS[control]} shares the link in halves, steadily, without loss",
+        share, "of the runs", share == 1, note,
+    )  # fmt: skip
 
 
-def _some_threshold(*outcomes: Outcome) -> list[Claim]:
+def _some_threshold(*outcomes: Outcome) -> Iterator[Claim]:
     by_threshold = grouped(outcomes, lambda outcome: outcome.run.ecn or 0)
     fine = [threshold for threshold, runs in by_threshold.items() if all(map(good, runs))]
     note = f"thresholds good with all TCPs: {', '.join(map(str, fine)) or 'none'}; {GOOD}"
-    return [
-        finding(
-            NAME, "ecn-some-threshold", "ECN does so with all TCPs at some threshold", len(fine),
-            "thresholds", bool(fine), note,
-        )
-    ]  # fmt: skip
+    yield finding(
+        NAME, "ecn-some-threshold", "ECN does so with all TCPs at some threshold", len(fine),
+        "thresholds", bool(fine), note,
+    )  # fmt: skip
 
 
-def _least_stored(*outcomes: Outcome) -> list[Claim]:
+def _least_stored(*outcomes: Outcome) -> Iterator[Claim]:
     """The claim that no rival of the same TCP has as small a largest queue as DFC."""
     most = {
         tcp: max(o.fullest_queue for o in outcomes if o.run.control == "dfc" and o.case.tcp == tcp)
@@ -115,22 +111,18 @@ def _least_stored(*outcomes: Outcome) -> list[Claim]:
     ]
     note = f"all others' are more than {NEAR:.0%} longer; not so: {', '.join(smaller) or 'none'}"
     worst = max(most.values())
-    return [
-        finding(
-            NAME, "dfc-smallest-queue", "DFC needs the smallest buffer in a node", worst,
-            "packets, largest queue", not smaller, note,
-        )
-    ]  # fmt: skip
+    yield finding(
+        NAME, "dfc-smallest-queue", "DFC needs the smallest buffer in a node", worst,
+        "packets, largest queue", not smaller, note,
+    )  # fmt: skip
 
 
-def _rules(runs: Sequence[Run]) -> list[Rule]:
+def _rules(runs: Sequence[Run]) -> Iterator[Rule]:
     lossless: tuple[Control, ...] = ("xoff", "dfc")
-    return [
-        *(Rule(labels(runs, control), partial(_lossless, control)) for control in lossless),
-        *(Rule(labels(runs, control), partial(_good, control)) for control in METHODS),
-        Rule(labels(runs, "ecn"), _some_threshold),
-        Rule(labels(runs, *METHODS), _least_stored),
-    ]
+    yield from (Rule(labels(runs, control), partial(_lossless, control)) for control in lossless)
+    yield from (Rule(labels(runs, control), partial(_good, control)) for control in METHODS)
+    yield Rule(labels(runs, "ecn"), _some_threshold)
+    yield Rule(labels(runs, *METHODS), _least_stored)
 
 
 STUDY = study(NAME, "drop-tail, ECN and hop-by-hop XOFF on the same line", _runs, _rules)

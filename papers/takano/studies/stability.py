@@ -16,9 +16,9 @@ queue long after. Near D = 1 queues alternate with a period of two link delays; 
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cache
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +26,7 @@ import numpy as np
 from groupflow.control.diffusion.stability import growth
 from groupflow.study.claims import Claim, finding
 from groupflow.study.drawing import COLOURS, GREY, Axes, save, subplots
+from groupflow.study.experiment import grouped
 from papers.takano.judge import Rule
 from papers.takano.outcome import Outcome, Outcomes
 from papers.takano.paper import CASES, LINK_DELAY_NS
@@ -36,7 +37,7 @@ NAME = "stability"
 DS = (0.1, 0.2, 0.28, 0.4, 0.55, 0.7, 0.85, 1.15, 1.5)
 ALPHAS = (1.0, 1.125)
 POINTS = {"one": tuple((d, alpha) for alpha in ALPHAS for d in DS), "two": tuple((d, 1.0) for d in DS)}
-QUICK_POINTS = {"one": ((0.1, 1.0), (1.5, 1.0)), "two": ((0.1, 1.0), (1.5, 1.0))}
+QUICK_POINTS = dict.fromkeys(POINTS, ((0.1, 1.0), (1.5, 1.0)))
 SECONDS, QUICK_SECONDS = 0.3, 0.2
 SAMPLE_NS = LINK_DELAY_NS * 7 // 10
 WINDOW = 4_000
@@ -80,22 +81,19 @@ def _runs(quick: bool, seed: int) -> list[Run]:
         "one": replace(base, rates_bps=slow_end, window=WINDOW, background_start_s=math.inf),
         "two": base,
     }
+    seconds, points = (QUICK_SECONDS, QUICK_POINTS) if quick else (SECONDS, POINTS)
     return [
         Run(
-            _label(line, d, alpha),
-            replace(lines[line].shortened(QUICK_SECONDS if quick else SECONDS), diffusion=d, alpha=alpha),
+            label(NAME, line, "d", d, "alpha", alpha),
+            replace(lines[line].shortened(seconds), diffusion=d, alpha=alpha),
             "dfc",
             seed=seed,
             shaped=line == "two",
             sample_ns=SAMPLE_NS,
         )
-        for line, points in (QUICK_POINTS if quick else POINTS).items()
-        for d, alpha in points
+        for line in lines
+        for d, alpha in points[line]
     ]
-
-
-def _label(line: str, d: float, alpha: float) -> str:
-    return label(NAME, line, "d", d, "alpha", alpha)
 
 
 def _line(run: Run) -> str:
@@ -110,38 +108,29 @@ _EXPECTED = {
 _LINES = {"one": "one flow", "two": "two flows that share"}
 
 
-@dataclass(frozen=True)
-class _Judge:
-    """Judges all points of a line in one zone."""
-
-    line: str
-    zone: str
-
-    def __call__(self, *outcomes: Outcome) -> list[Claim]:
-        beyond = self.zone == "beyond"
-        swings = {(o.case.diffusion, o.case.alpha): relative_swing(o) for o in outcomes}
-        against = [point for point, swing in swings.items() if (swing > SWINGS) != beyond]
-        listed = "; ".join(f"D {d:g} alpha {alpha:g}: {swings[d, alpha]:.2f}" for d, alpha in against)
-        return [
-            finding(
-                NAME, f"{self.line}-{self.zone}", f"{_LINES[self.line]}: {_EXPECTED[self.zone]}",
-                min(swings.values()) if beyond else max(swings.values()),
-                f"{'smallest' if beyond else 'largest'} swing over a link's packets", not against,
-                f"{len(swings) - len(against)} of {len(swings)} points; swing: above {SWINGS:g}"
-                + (f"; against it: {listed}" if listed else ""),
-            )
-        ]  # fmt: skip
+def _in_zone(line: str, where: str, *outcomes: Outcome) -> Iterator[Claim]:
+    """The finding on all points of a line in one zone."""
+    beyond = where == "beyond"
+    swings = {(o.case.diffusion, o.case.alpha): relative_swing(o) for o in outcomes}
+    against = [point for point, swing in swings.items() if (swing > SWINGS) != beyond]
+    listed = "; ".join(f"D {d:g} alpha {alpha:g}: {swings[d, alpha]:.2f}" for d, alpha in against)
+    yield finding(
+        NAME, f"{line}-{where}", f"{_LINES[line]}: {_EXPECTED[where]}",
+        min(swings.values()) if beyond else max(swings.values()),
+        f"{'smallest' if beyond else 'largest'} swing over a link's packets", not against,
+        f"{len(swings) - len(against)} of {len(swings)} points; swing: above {SWINGS:g}"
+        + (f"; against it: {listed}" if listed else ""),
+    )  # fmt: skip
 
 
 def _rules(runs: Sequence[Run]) -> list[Rule]:
-    rules: list[Rule] = []
-    for line in _LINES:
-        for name in _EXPECTED:
-            here = [run for run in runs if _line(run) == line]
-            labels = tuple(run.label for run in here if zone(run.case.diffusion, run.case.alpha) == name)
-            if labels:
-                rules.append(Rule(labels, _Judge(line, name)))
-    return rules
+    places = grouped(runs, lambda run: (_line(run), zone(run.case.diffusion, run.case.alpha)))
+    return [
+        Rule(tuple(run.label for run in places[line, where]), partial(_in_zone, line, where))
+        for line in _LINES
+        for where in _EXPECTED
+        if (line, where) in places
+    ]
 
 
 def _draw(path: Path, outcomes: Outcomes) -> None:
@@ -180,14 +169,8 @@ def _along_the_line(axis: Axes, outcomes: Sequence[Outcome]) -> None:
         nodes = np.arange(1, outcome.case.nodes)
         swings = np.maximum(outcome.swings[:-1], 0.1)
         colour = colours(place / max(len(outcomes) - 1, 1))
-        axis.plot(
-            nodes,
-            swings,
-            marker="os^Dv"[place % 5],
-            markersize=4,
-            color=colour,
-            label=f"D = {outcome.case.diffusion:g}",
-        )
+        look = {"marker": "os^Dv"[place % 5], "markersize": 4, "color": colour}
+        axis.plot(nodes, swings, label=f"D = {outcome.case.diffusion:g}", **look)
     axis.set(xlabel="node", ylabel="swing: standard deviation (packets)", yscale="log")
     axis.set_title("one flow, alpha = 1: each queue")
     axis.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))

@@ -1,6 +1,6 @@
 """Parts that studies beyond the paper share: labels, and the paper's claims on its line."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from groupflow.study.claims import Claim, finding
@@ -15,7 +15,7 @@ def study(
     name: str,
     about: str,
     runs: Callable[[bool, int], list[Run]],
-    rules: Callable[[Sequence[Run]], list[Rule]],
+    rules: Callable[[Sequence[Run]], Iterable[Rule]],
     draw: Callable[[Path, Outcomes], None] = nothing,
 ) -> Study[Run, Outcome, Outcomes]:
     """A study judged by the rules for its runs, which do not depend on the measurements."""
@@ -35,38 +35,34 @@ def labels(runs: Sequence[Run], *controls: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(run.label for run in runs if run.control in controls))
 
 
-def control_findings(study: str, where: str, outcomes: Sequence[Outcome]) -> list[Claim]:
+def control_findings(study: str, where: str, outcomes: Sequence[Outcome]) -> Iterator[Claim]:
     """The paper's claims on two flows with control, at the worst of several runs."""
     distances = [abs(outcome.mean_efficiency - 1 / len(outcome.case.sources)) for outcome in outcomes]
     spread = max(outcome.efficiency_spread for outcome in outcomes)
     fairness = min(outcome.fairness for outcome in outcomes)
     lost = sum(outcome.dropped + outcome.early_drops for outcome in outcomes)
-    return [
-        finding(
-            study, "dfc-share", f"with DFC the target flow gets its share {where}", max(distances),
-            "largest distance from 1 / flows", max(distances) <= NEAR, f"within {NEAR} in each",
-        ),
-        finding(
-            study, "dfc-stable", f"with DFC the efficiency is stable {where}", spread,
-            "largest standard deviation", spread <= NEAR, f"at most {NEAR} in each",
-        ),
-        finding(
-            study, "dfc-fair", f"with DFC all flows share the link fairly {where}", fairness,
-            "slowest over fastest, at worst", fairness >= FAIR, f"at least {FAIR} in each",
-        ),
-        finding(
-            study, "dfc-no-loss", f"with DFC no packet is lost {where}", lost, "packets", lost == 0,
-            "none in any",
-        ),
-    ]  # fmt: skip
+    yield finding(
+        study, "dfc-share", f"with DFC the target flow gets its share {where}", max(distances),
+        "largest distance from 1 / flows", max(distances) <= NEAR, f"within {NEAR} in each",
+    )  # fmt: skip
+    yield finding(
+        study, "dfc-stable", f"with DFC the efficiency is stable {where}", spread,
+        "largest standard deviation", spread <= NEAR, f"at most {NEAR} in each",
+    )  # fmt: skip
+    yield finding(
+        study, "dfc-fair", f"with DFC all flows share the link fairly {where}", fairness,
+        "slowest over fastest, at worst", fairness >= FAIR, f"at least {FAIR} in each",
+    )  # fmt: skip
+    yield finding(
+        study, "dfc-no-loss", f"with DFC no packet is lost {where}", lost, "packets", lost == 0,
+        "none in any",
+    )  # fmt: skip
 
 
-def compared(study: str, where: str, runs: Sequence[Run]) -> list[Rule]:
+def compared(study: str, where: str, runs: Sequence[Run]) -> Iterator[Rule]:
     """The rules for all of these runs: with control, and without it."""
-    return [
-        Rule(labels(runs, "dfc"), lambda *outcomes: control_findings(study, where, outcomes)),
-        Rule(labels(runs, "tcp"), lambda *outcomes: [_alone_finding(study, where, outcomes)]),
-    ]
+    yield Rule(labels(runs, "dfc"), lambda *outcomes: control_findings(study, where, outcomes))
+    yield Rule(labels(runs, "tcp"), lambda *outcomes: [_alone_finding(study, where, outcomes)])
 
 
 def _alone_finding(study: str, where: str, outcomes: Sequence[Outcome]) -> Claim:

@@ -11,6 +11,8 @@ from groupflow.agents import errors
 from groupflow.agents.agent_process import AgentProcess
 from groupflow.agents.events import Event
 from groupflow.agents.options import CacheOptions, RecvOptions, SendOptions
+from groupflow.errors import Kind
+from groupflow.needs import MissingError
 
 Install = Callable[[str], Path]
 SEND = SendOptions(session=7, name="ma1", token="c0ffee", file=Path("f"))
@@ -36,17 +38,21 @@ async def test_lost_members_are_no_error(gfagent: Install) -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "kind"), [*errors.BY_CODE.items(), ("input", errors.AgentError), ("new", errors.AgentError)]
+    ("code", "exit_code", "kind"),
+    [
+        ("refused", 4, Kind.INVALID),
+        ("input", 2, Kind.USAGE),
+        ("new", 1, Kind.FAILED),
+        ("interrupted", 1, Kind.INTERRUPTED),
+    ],
 )
-async def test_each_error_code_has_its_type(
-    gfagent: Install, code: str, kind: type[errors.AgentError]
-) -> None:
-    gfagent(f"""event error ',"code":"{code}","cause":"it broke","cure":"mend it","exit":4'; exit 4""")
+async def test_an_error_has_gfagents_code(gfagent: Install, code: str, exit_code: int, kind: Kind) -> None:
+    told = f""","code":"{code}","cause":"it broke","cure":"mend it","exit":{exit_code}"""
+    gfagent(f"event error '{told}'; exit {exit_code}")
     async with AgentProcess(SEND) as agent:
-        with pytest.raises(kind, match=r"^it broke; mend it$") as caught:
+        with pytest.raises(errors.AgentError, match=r"^it broke; mend it$") as caught:
             await agent.finish()
-    assert type(caught.value) is kind
-    assert caught.value.exit_code == 4
+    assert (caught.value.code, caught.value.exit_code, caught.value.kind) == (code, exit_code, kind)
 
 
 @pytest.mark.parametrize(
@@ -60,16 +66,18 @@ async def test_each_error_code_has_its_type(
 async def test_an_end_without_a_reason_is_a_death(gfagent: Install, script: str, message: str) -> None:
     gfagent(script)
     async with AgentProcess(SEND) as agent:
-        with pytest.raises(errors.AgentDiedError, match=message):
+        with pytest.raises(errors.AgentError, match=message) as died:
             await agent.finish()
+    assert died.value.code == "died"
 
 
 async def test_waiting_for_an_event_ends_with_the_process(gfagent: Install) -> None:
     gfagent("""event ready ""; event error ',"code":"refused","cause":"wrong token"'; exit 4""")
     async with AgentProcess(SEND) as agent:
         assert (await agent.wait_for("ready")).name == "ready"
-        with pytest.raises(errors.RefusedError, match="wrong token"):
+        with pytest.raises(errors.AgentError, match="wrong token") as refused:
             await agent.wait_for("joined")
+    assert refused.value.code == "refused"
 
 
 async def test_leaving_the_block_stops_it(gfagent: Install) -> None:
@@ -128,5 +136,5 @@ async def test_a_launcher_goes_first(gfagent: Install) -> None:
 
 async def test_a_missing_program_is_told(gfagent: Install, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
-    with pytest.raises(errors.ProgramNotFoundError, match=r"no gfagent beside .*; run make setup"):
+    with pytest.raises(MissingError, match=r"no gfagent beside .*; run make setup"):
         await AgentProcess(SEND).__aenter__()

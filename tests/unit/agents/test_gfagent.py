@@ -15,7 +15,7 @@ from groupflow.agents.gather.options import GatherSendOptions, ServeOptions
 from groupflow.agents.options import CacheOptions, MemberOptions, RecvOptions, RoleOptions, SendOptions
 from groupflow.cli.frame import options_of
 from groupflow.model.fields import Help, Written
-from groupflow.tree.members import TreeRecvOptions, TreeSendOptions
+from groupflow.tree.options import TreeRecvOptions, TreeSendOptions
 
 ROLES: tuple[type[RoleOptions], ...] = (
     *(SendOptions, RecvOptions, MemberOptions, CacheOptions, ServeOptions, GatherSendOptions),

@@ -8,8 +8,6 @@ from pathlib import Path
 import pytest
 
 from groupflow.agents.bone import orders
-from groupflow.agents.events import Event
-from groupflow.cli.bone import describe
 from groupflow.cli.main import main
 
 RESULTS = Path(__file__).parents[3] / "docs" / "results" / "amcb.md"
@@ -32,29 +30,6 @@ def test_the_program_has_the_same_default() -> None:
     told = subprocess.run([program, "bone-hub", "--help"], capture_output=True, text=True, check=True)
     repair = told.stdout.partition("--repair")[2].partition("--rim")[0]
     assert "[default: go-back-n]" in repair
-
-
-@pytest.mark.parametrize(
-    ("size", "sent", "copies", "words"),
-    [
-        (0, 0, 1, "sent in 1.0 s, 2 rims"),
-        (1, 1, 1, "sent in 1.0 s, 0 % again, 2 rims"),
-        (1, 3, 1, "sent in 1.0 s, 200 % again, 2 rims"),
-        (1000, 3000, 3, "sent in 1.0 s, 0 % again, 2 rims"),
-        (1000, 0, 0, "sent in 1.0 s, 2 rims"),
-    ],
-)
-def test_the_share_that_was_sent_again_is_of_all_copies(
-    size: int, sent: int, copies: int, words: str
-) -> None:
-    fields: dict[str, object] = {
-        "file": "a",
-        "size": size,
-        "sent_bytes": sent,
-        "copies": copies,
-        "complete": 2,
-    }
-    assert words in (describe(Event("sent", 0.0, fields | {"seconds": 1.0})) or "")
 
 
 def test_a_file_that_a_rim_lacks_ends_with_its_name(

@@ -8,11 +8,11 @@ from typing import Annotated, Any, Literal
 
 import pytest
 
-from groupflow.cli import common, frame
+from groupflow.cli import common
 from groupflow.cli.common import Common
-from groupflow.cli.frame import REQUIRED, Given, add_arguments, at_most_one, call, one_of, usage
+from groupflow.cli.frame import REQUIRED, Given, add_arguments, call, one_of
 from groupflow.cli.parser import Parser
-from groupflow.errors import UsageError
+from groupflow.errors import InvalidError, UsageError
 from groupflow.model.fields import FiniteRate, Help, Key, Port, Range, Size
 from groupflow.model.values import (
     URL,
@@ -34,7 +34,6 @@ Function = Callable[..., Any]
 def parser_of(function: Function) -> Parser:
     parser = Parser(prog="groupflow it")
     add_arguments(parser, function, Common)
-    parser.usage = usage(parser)
     return parser
 
 
@@ -285,10 +284,10 @@ def test_a_secret_is_in_a_file_or_the_environment(tmp_path: Path, monkeypatch: p
     assert given(model, "1 --dir d").token == "decade"
     assert given(model, f"1 --dir d --token-file {file}").token == "c0ffee"
     file.write_text("\n")
-    with pytest.raises(frame.TokenError, match=r"token: the file is empty; write the token into it$"):
+    with pytest.raises(InvalidError, match=r"token: the file is empty; write the token into it$"):
         given(model, f"1 --dir d --token-file {file}")
     with pytest.raises(
-        frame.TokenError, match=r"^--token-file c0ffee: no such file .*; it takes a file, no token$"
+        InvalidError, match=r"^--token-file c0ffee: no such file .*; it takes a file, no token$"
     ):
         given(model, "1 --dir d --token-file c0ffee")
     assert "decade" not in parser_of(model).format_help()
@@ -405,8 +404,7 @@ def test_a_common_option_of_which_a_command_has_no_use_is_refused() -> None:
 
 
 def test_options_that_exclude_each_other() -> None:
-    assert one_of(a_b=None, c=3) == "c" and at_most_one(a_b="x", c=()) == "a_b"
-    assert at_most_one(a=None, b=False) is None
+    assert one_of(a_b=None, c=3) == "c" and one_of(a_b="x", c=(), d=False) == "a_b"
     with pytest.raises(UsageError, match=r"^--a-b and --c exclude each other; leave one out$"):
         one_of(a_b="x", c="y")
     with pytest.raises(UsageError, match=r"^--a-b or --c is missing; give one of them$"):

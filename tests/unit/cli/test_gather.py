@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from groupflow.agents.events import Event
-from groupflow.cli.gather import _line  # pyright: ignore[reportPrivateUsage]
+from groupflow.cli.common import Common, shown
 from groupflow.cli.main import main
 
 CLIENTS = """
@@ -46,15 +46,12 @@ def test_the_line_at_the_start_names_the_api(tmp_path: Path, capsys: pytest.Capt
             process.kill()
 
 
-@pytest.mark.parametrize(
-    ("peer", "client", "line"),
-    [
-        ("10.0.0.2:9", None, "refused 10.0.0.2:9: no room"),
-        (None, "cam1", "refused cam1: no room"),
-        (None, None, "refused a connection: no room"),
-    ],
-)
-def test_a_refusal_is_a_line_and_ends_no_server(peer: str | None, client: str | None, line: str) -> None:
-    """Whoever is not known is null, as where the file of a stream met a full disk."""
-    refused = Event("refused", 1.0, {"peer": peer, "client": client, "code": "output", "text": "no room"})
-    assert _line(refused) == line
+def test_an_event_is_printed_as_gfagent_says_it(capsys: pytest.CaptureFixture[str]) -> None:
+    show = shown(Common(), "gather")
+    show(Event("refused", 1.0, {"peer": None, "client": "cam1", "human": "client cam1: no room"}))
+    show(Event("round", 1.0, {"clients": []}))
+    assert capsys.readouterr().err == "gather: client cam1: no room\n"
+    shown(Common(), "gather", but=("started",))(Event("started", 1.0, {"human": "x"}))
+    shown(Common(quiet=True), "gather")(Event("refused", 1.0, {"human": "x"}))
+    shown(Common(json=True), "gather")(Event("refused", 1.0, {"human": "x"}))
+    assert capsys.readouterr() == ('{"human": "x"}\n', "")

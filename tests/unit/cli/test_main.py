@@ -175,6 +175,7 @@ print(sorted(slow & sys.modules.keys()))
             "--api and --net belong to --session; leave them out",
         ),
         ("ctl status", 2, "groupflow: COMMAND ctl: unknown; write one of net, controller"),
+        ("recv 7", 2, "groupflow: COMMAND recv: unknown; did you mean session recv or tree recv; see"),
     ],
 )  # fmt: skip
 def test_a_mistake_is_one_line_and_an_exit_code(

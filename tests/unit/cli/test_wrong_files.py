@@ -45,10 +45,13 @@ BAD: dict[str, tuple[str, ...]] = {
         "other",
     ),
     "controller run --topology fig5 --record {}": WRITTEN,
+    "controller run --topology fig5 --sockets {}": FOLDER,
     "controller run --topology fig5 --tls-cert {} --tls-key {key}": READ,
     "controller run --topology fig5 --tls-cert {cert} --tls-key {}": READ,
     "p4 check {}": WHOLE,
     "p4 check {other} -I {}": ("absent", "empty"),
+    "fit {}": ("absent", "folder", "empty"),
+    "fit {folder} --svg {}": WRITTEN,
     "p4 compile {}": WHOLE,
     "p4 compile {other} -I {}": ("absent", "empty"),
     "p4 compile {other} --out {}": FOLDER,
@@ -89,14 +92,13 @@ BAD: dict[str, tuple[str, ...]] = {
     "demo --file {}": ("absent", "folder", "empty"),
     "demo --out {}": FOLDER,
     "bench pipeline --out {}": FOLDER,
-    "validate --out {}": FOLDER,
 }
 """each option and argument that names a file or a folder, with what will not do there"""
 BAD.update(
     {
         f"experiment {name} --quick --out {{}}": FOLDER
         for name in names("experiments")
-        if name not in ("demo", "bench", "validate")
+        if name not in ("demo", "bench")
     }
 )
 
@@ -241,6 +243,7 @@ def files_of(name: str) -> Iterator[str]:
             yield action.option_strings[0] if action.option_strings else str(action.metavar)
 
 
+@pytest.mark.slow
 def test_the_table_has_every_option_that_names_a_file() -> None:
     for name, _ in commands():
         rows = [words for words in BAD if words.startswith(f"{name} ")]

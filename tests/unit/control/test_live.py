@@ -11,7 +11,7 @@ import pytest
 from groupflow.agents.api_token import headers
 from groupflow.control.live.frames import Meter, Stats
 from groupflow.control.live.sampler import HISTORY, MOST_VIEWERS, WAITING, Live
-from groupflow.control.live.sockets import SwitchSockets, carries
+from groupflow.control.live.sockets import SwitchSockets, carriers
 from tests.support.api import served
 from tests.support.world import world
 
@@ -178,5 +178,6 @@ def test_a_frame_has_links_as_they_are(tmp_path: Path) -> None:
         (tmp_path / "sys/class/net" / name).mkdir(parents=True)
         (tmp_path / "sys/class/net" / name / "carrier").write_text(text)
     (tmp_path / "sys/class/net/s1-eth3/carrier").mkdir(parents=True)  # reading it fails
-    found = [carries(name, tmp_path) for name in ("s1-eth1", "s1-eth2", "s1-eth3", "eth9", None)]
-    assert found == [True, False, False, True, True]
+    found = carriers(["s1-eth1", "s1-eth2", "s1-eth3", "deleted", None], tmp_path)
+    assert list(found.values()) == [True, False, False, False, True]
+    assert carriers(["elsewhere", None], tmp_path) == {"elsewhere": True, None: True}

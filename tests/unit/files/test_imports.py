@@ -364,6 +364,7 @@ BAD: list[tuple[str, object, str]] = [
 ]
 
 
+@pytest.mark.slow
 def test_a_script_that_does_not_end_is_ended_with_all_it_started(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

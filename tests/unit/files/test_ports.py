@@ -14,7 +14,7 @@ IN_RUST = {
     "SPLIT": ("apps/split/src/agent/args.rs", "default_value_t = {}"),
     "GATHER": ("apps/gather/src/agent/args.rs", 'default_value = "0.0.0.0:{}"'),
     "BONE_GROUP": ("apps/bone/src/agent/args.rs", 'default_value = "239.83.84.1:{}"'),
-    "BONE_HUB": ("gfagent/src/cli.rs", 'default_value("{}")'),
+    "BONE_HUB": ("gfagent/src/main.rs", 'default_value("{}")'),
     "HUB_HTTP": ("apps/bone/src/agent/args.rs", 'default_value = "127.0.0.1:{}"'),
     "RIM_HTTP": ("apps/bone/src/agent/args.rs", 'default_value = "0.0.0.0:{}"'),
 }

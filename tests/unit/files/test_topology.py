@@ -329,5 +329,5 @@ def test_a_network_has_one_tcp_and_a_host_its_own() -> None:
     )
     assert [host.tcp for host in read.hosts.values()] == ["reno", "cubic"]
     assert [host.tcp for host in parse(render(read)).hosts.values()] == ["reno", "cubic"]
-    with pytest.raises(TopologyError, match=r"hosts\.h1\.tcp: 'a b' is no congestion control; write"):
+    with pytest.raises(TopologyError, match=r"hosts\.h1\.tcp: 'a b' will not do; write a congestion control"):
         parse("{switches: {s1: }, hosts: {h1: {tcp: a b}}, links: [[h1, s1]]}")

@@ -53,7 +53,7 @@ def no_sources(_: str, names: list[str]) -> set[str]:
         ("controller/groupflow/cli/send.py", "import experiments.demo", "beside it"),
         ("papers/cmt/figure_1.py", "import groupflow.lab.network", "papers are simulated"),
         ("papers/cmt/figure_1.py", "import papers.takano.paper", "papers do not know each other"),
-        ("experiments/bone/plan.py", "import papers.takano.paper", "experiments import no paper"),
+        ("experiments/split/plan.py", "import papers.takano.paper", "experiments import no paper"),
     ],
 )
 def test_a_rule_finds_what_it_forbids(file: str, line: str, broken: str, copy: Path) -> None:

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from groupflow.files import variants
-from groupflow.lab import bmv2, gfswitch
 from groupflow.lab.host import OFFLOADS, host_script
 from groupflow.lab.network import interfaces
+from groupflow.lab.switches import bmv2_arguments, gfswitch_arguments, link_spec
 from groupflow.model.topology import LinkSpec
 
 LINE = variants.named("line")
@@ -20,7 +20,7 @@ def values(arguments: list[str], flag: str) -> list[str]:
 
 
 def test_gfswitch_attaches_every_port_and_emulates_every_link() -> None:
-    arguments = gfswitch.arguments(LINE, LINE.switches["s2"], Path("/run/s2.sock"))
+    arguments = gfswitch_arguments(LINE, LINE.switches["s2"], Path("/run/s2.sock"))
     assert values(arguments, "--interface") == ["1@s2-eth1", "2@s2-eth2", "3@s2-eth3"]
     assert values(arguments, "--link") == [
         "1:rate=100mbit,delay=5ms,loss=0,queue=200,dir=out",
@@ -35,10 +35,10 @@ def test_gfswitch_attaches_every_port_and_emulates_every_link() -> None:
 
 def test_ones_own_program_takes_the_place_of_none() -> None:
     switch = replace(LINE.switches["s2"], program=Path("a.json"), p4info=Path("a.p4info.txtpb"))
-    arguments = gfswitch.arguments(LINE, switch, Path("/run/s2.sock"))
+    arguments = gfswitch_arguments(LINE, switch, Path("/run/s2.sock"))
     assert "a.json" in arguments and "--no-p4" not in arguments
     assert values(arguments, "--p4info") == ["a.p4info.txtpb"]
-    assert bmv2.arguments(switch)[0] == "a.json"
+    assert bmv2_arguments(switch)[0] == "a.json"
 
 
 def test_each_link_between_switches_is_emulated_once_a_direction() -> None:
@@ -47,7 +47,7 @@ def test_each_link_between_switches_is_emulated_once_a_direction() -> None:
     trunk = [
         link
         for switch in fig5.switches.values()
-        for link in values(gfswitch.arguments(fig5, switch, Path("s")), "--link")
+        for link in values(gfswitch_arguments(fig5, switch, Path("s")), "--link")
         if link.endswith("dir=out")
     ]
     assert len(trunk) == 2
@@ -62,11 +62,11 @@ def test_each_link_between_switches_is_emulated_once_a_direction() -> None:
     ],
 )
 def test_link_specs_are_exact(spec: LinkSpec, text: str) -> None:
-    assert gfswitch.link_spec(spec) == text
+    assert link_spec(spec) == text
 
 
 def test_bmv2_gets_target_flags_behind_the_separator() -> None:
-    arguments = bmv2.arguments(LINE.switches["s1"])
+    arguments = bmv2_arguments(LINE.switches["s1"])
     assert values(arguments, "-i") == ["0@s1-gen", "1@s1-eth1", "2@s1-eth2", "3@s1-eth3"]
     separator = arguments.index("--")
     assert arguments[separator + 1 :] == [
@@ -78,7 +78,7 @@ def test_bmv2_gets_target_flags_behind_the_separator() -> None:
 
 
 def test_two_bmv2_switches_do_not_share_a_thrift_port() -> None:
-    ports = {tuple(values(bmv2.arguments(switch), "--thrift-port")) for switch in LINE.switches.values()}
+    ports = {tuple(values(bmv2_arguments(switch), "--thrift-port")) for switch in LINE.switches.values()}
     assert len(ports) == 3
 
 

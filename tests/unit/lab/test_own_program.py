@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from groupflow.data import P4_JSON, P4INFO
+from groupflow.errors import InvalidError
 from groupflow.files.topology import load
 from groupflow.lab import own_program
 from groupflow.model.topology import Topology, TopologyError
@@ -56,6 +57,15 @@ def test_p4_is_compiled_once_for_all_switches(topology: Topology, tmp_path: Path
         own_program.prepare(running(topology, "bad.p4"), tmp_path / "made")
 
 
+def test_the_compilers_warnings_are_told_once(topology: Topology, tmp_path: Path) -> None:
+    (tmp_path / "mine.p4").write_text(
+        exercise.P4.replace("    action drop", "    action unused() {}\n    action drop")
+    )
+    with pytest.warns(UserWarning, match=r"^no table .* `unused`, (.|\n)*--> mine\.p4:17") as told:
+        own_program.prepare(running(topology, "mine.p4"), tmp_path / "made")
+    assert len(told) == 1
+
+
 def test_groupflows_own_program_is_known(topology: Topology) -> None:
     switch = replace(topology.switches["s1"], program=P4_JSON, p4info=P4INFO)
     assert own_program.is_groupflows({"s1": switch})
@@ -66,7 +76,7 @@ def test_groupflows_own_program_is_known(topology: Topology) -> None:
 def test_entries_that_cannot_be_read_are_one_line(topology: Topology, tmp_path: Path) -> None:
     (tmp_path / "basic.json").write_text(json.dumps(exercise.program()))
     (tmp_path / "topo/s1-runtime.json").write_text("{")
-    with pytest.raises(TopologyError, match=r"s1-runtime\.json: not JSON"):
+    with pytest.raises(InvalidError, match=r"s1-runtime\.json: not JSON"):
         own_program.prepare(running(topology, "basic.json"), tmp_path)
 
 
@@ -83,7 +93,7 @@ def test_entries_that_cannot_be_read_are_one_line(topology: Topology, tmp_path: 
 def test_a_bad_program_is_one_line(topology: Topology, tmp_path: Path, program: str, error: str) -> None:
     (tmp_path / "mine.p4").touch()
     asked = running(topology, program) if program else topology
-    with pytest.raises(TopologyError) as refused:
+    with pytest.raises(InvalidError) as refused:
         own_program.prepare(asked, tmp_path)
     assert str(refused.value).startswith(error)
 

@@ -29,7 +29,7 @@ HALL = Entry(
 
 
 def test_programs_of_groupflow_are_found_in_a_node_whose_caller_has_not_their_folder_on_path(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     environments: list[dict[str, str]] = []
 
@@ -45,6 +45,8 @@ def test_programs_of_groupflow_are_found_in_a_node_whose_caller_has_not_their_fo
     monkeypatch.setattr(os, "execvpe", execute)
     main(["net", "exec", "s1", "gfswitch", "stats"])
     assert environments[0]["PATH"] == f"/usr/bin:/bin:{Path(sys.executable).parent}"
+    assert main(["net", "exec", "h1", "no-such-program"]) == 4 and len(environments) == 1
+    assert "h1: no program no-such-program; name one on PATH" in capsys.readouterr().err
 
 
 def claim(folder: Path, entry: Entry) -> Claim:

@@ -129,6 +129,16 @@ def test_a_reset_sets_one_branch_and_tells_the_controller(switch: Switch) -> Non
     assert ack(switch, FIRST, 20) == [], "the minimum is now 4, and 10 was sent already"
 
 
+@pytest.mark.parametrize("member", [0x1FF, 0x101])
+def test_a_reset_of_no_branch_changes_nothing(switch: Switch, member: int) -> None:
+    """The lowest bits are those of ALL_BRANCHES, and of a branch."""
+    for port in (FIRST, SECOND, DOWN):
+        ack(switch, port, 10)
+    reset(switch, branch=member, seq=4)
+    assert [switch.register(f"branch_{b:02}.acked", INDEX) for b in range(3)] == [10] * 3
+    assert switch.register("forwarded", INDEX) == 10
+
+
 def test_a_reset_of_the_stream_forgets_what_was_forwarded(switch: Switch) -> None:
     for port in (FIRST, SECOND, DOWN):
         ack(switch, port, 10, flags=FORCED, poll=3)

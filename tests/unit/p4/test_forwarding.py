@@ -31,7 +31,7 @@ def router(bare: Switch) -> Switch:
             +route_entry("10.0.0.0/24", 3),
             +fy.P4TableEntry(
                 "arp_responder",
-                match=fy.P4TableMatch({"target_ip": f"{ip(2)}/32"}),
+                match=fy.P4TableMatch({"target_ip": ip(2)}),
                 action=fy.P4TableAction("arp_reply", mac=ROUTER_MAC),
             ),
         ]

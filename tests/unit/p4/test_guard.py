@@ -100,7 +100,7 @@ def test_a_host_speaks_for_no_other(guarded: Switch, attack: Callable[[], Packet
 def test_an_arp_probe_is_neither_spoofed_nor_answered(guarded: Switch, known: bool) -> None:
     """RFC 5227: a host without an address asks whether the one that it wants is taken."""
     reply = fy.P4TableAction("arp_reply", mac=ROUTER_MAC)
-    asked = fy.P4TableMatch({"target_ip": f"{ip(FIRST)}/32"})
+    asked = fy.P4TableMatch({"target_ip": ip(FIRST)})
     guarded.write([+fy.P4TableEntry("arp_responder", match=asked, action=reply)])
     if not known:
         guarded.write([-network.host_entry(FIRST)])
@@ -195,7 +195,7 @@ def test_no_group_header_hides_in_fragments(guarded: Switch, sport: int, size: i
 
 def test_no_fragment_lies_over_a_header_that_was_judged(guarded: Switch) -> None:
     harmless = unicast(FIRST, UDP(sport=1234, dport=MEMBER_PORT, chksum=0) / Raw(bytes(1000)))
-    first, second, *_ = pieces(harmless, 40)
+    first, second, *_ = pieces(harmless, 48)
     assert ports(guarded.run(FIRST, first)) == [SECOND]
     for place in (1, 2, 3):
         second[IP].frag = place

@@ -52,10 +52,10 @@ async def test_what_is_written_is_read_back() -> None:
         connection = await connect(address, 1, PROGRAM, 10)
         assert service.configs == 1 and connection.installed_pipeline
         assert await connection.read() == {}
-        assert await connection.write(inserts(ENTRIES)) == []
+        assert await connection.write(inserts(ENTRIES)) == {}
         assert await connection.read() == ENTRIES
         key = Key("groups", (0x2001,))
-        assert await connection.write([Change(DELETE, key, None)]) == []
+        assert await connection.write([Change(DELETE, key, None)]) == {}
         assert key not in await connection.read()
         await connection.close()
 
@@ -86,13 +86,13 @@ async def test_many_changes_go_in_batches_and_each_refusal_is_told() -> None:
         many: Entries = {
             Key("neighbours", (n,)): action("to_switch", src=1, dst=2) for n in range(1, 2 * BATCH + 2)
         }
-        assert await connection.write(inserts(many)) == []
+        assert await connection.write(inserts(many)) == {}
         assert service.batches == [BATCH, BATCH, 1]
         extra: Entries = {Key("neighbours", (9000,)): action("to_switch", src=1, dst=2)}
-        failures = await connection.write(
+        refused = await connection.write(
             inserts({Key("neighbours", (5,)): action("to_switch", src=1, dst=2), **extra})
         )
-        assert [(f.change.key.match, f.message) for f in failures] == [((5,), "not as expected")]
+        assert refused == {Key("neighbours", (5,)): "not as expected"}
         assert len(await connection.read()) == len(many) + 1
         await connection.close()
 

@@ -6,11 +6,13 @@ from typing import Any, cast
 
 import grpc
 import grpc.aio
+import pytest
 
 FORKS = 60
 """with gRPC's own handlers of fork(), one child of six crashed"""
 
 
+@pytest.mark.slow
 async def test_children_live_while_calls_are_in_flight() -> None:
     async def answer(request: bytes, _: object) -> bytes:
         return request

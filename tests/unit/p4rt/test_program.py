@@ -40,7 +40,7 @@ BAD_JSON: list[tuple[Callable[[str], str], str]] = [
     (lambda text: text[:1000], "not JSON; name the .json file that p4c-bm2-ss wrote"),
     (lambda _: "[]", "no 'pipelines' in it, so p4c did not write it for BMv2"),
     (lambda _: '{"pipelines": 3}', "no 'pipelines' in it, so p4c did not write it for BMv2"),
-    (lambda _: '{"pipelines": [{"tables": [1, {}]}, 2]}', "no table 'GroupflowIngress.guard.port_sources'"),
+    (lambda _: '{"pipelines": [{"tables": [1, {}]}, 2]}', "no table 'GroupflowIngress.sources.port_sources'"),
 ]
 
 
@@ -55,7 +55,7 @@ def test_bad_json_is_refused(damage: Callable[[str], str], message: str, tmp_pat
 
 BAD_P4INFO: list[tuple[Callable[[str], str], str]] = [
     (lambda _: "tables { nonsense", "not P4Info text"),
-    (lambda _: "", "no table 'l3_admit' with 1 match fields; name the P4Info of groupflow's program"),
+    (lambda _: "", "no table 'port_sources' with 1 match fields; name the P4Info of groupflow's program"),
     (
         lambda text: text.replace('alias: "branches"', 'alias: "twigs"'),
         "no table 'branches' with 4 match fields",

@@ -76,6 +76,7 @@ def test_each_error_is_one_line_of_its_class(said: str, kind: type[ProbeError], 
     assert "\n" not in str(error.value) and len(str(error.value)) < 400
 
 
+@pytest.mark.slow
 @given(JSON)
 def test_no_json_causes_another_error(document: object) -> None:
     output = json.dumps(document).encode()

@@ -32,6 +32,20 @@ def test_the_house_is_within_its_bounds(name: str) -> None:
     assert asdict(MEASURED)[name] <= asdict(BOUNDS)[name]
 
 
+def test_comments_fit_the_formatters_width() -> None:
+    """The formatters leave comments as they are. A command of a test program may have a long number."""
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True)
+    files = [ROOT / name for name in listed.stdout.splitlines() if name.endswith((".rs", ".py", ".p4"))]
+    wide = [
+        f"{file.relative_to(ROOT)}:{number}"
+        for file in files
+        if file.exists()
+        for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1)
+        if len(line) > 110 and line.lstrip().startswith(("//", "# ")) and not line.startswith("// insert ")
+    ]
+    assert not wide, "\n".join(wide)
+
+
 @pytest.mark.parametrize(
     ("page", "found"),
     [

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from groupflow.files import chosen
+from groupflow.files import topology as topology_files
 from groupflow.sim import (
     Arrivals,
     Flow,
@@ -123,7 +123,7 @@ def test_numbers_are_given_where_none_are_written() -> None:
 
 def test_a_host_for_whom_no_address_is_left_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """h2 wrote the first address itself, and h1 is given the second."""
-    monkeypatch.setattr(chosen, "MOST_ADDRESSES", 2)
+    monkeypatch.setattr(topology_files, "MOST_ADDRESSES", 2)
     with pytest.raises(
         ScenarioError, match=r"^scenario: hosts.h9: no address is left after 2; give it an `ip`$"
     ):

@@ -1,6 +1,7 @@
 """Runs in virtual time: routers and P4 switches, files, interruption, the command."""
 
 import json
+import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -164,3 +165,20 @@ def test_the_command_refuses_bad_scenarios_before_it_runs_any(
     capsys.readouterr()
     assert main(["sim", "run", str(good), "--out", str(out), "--plots"]) == 1
     assert "--plots needs matplotlib" in capsys.readouterr().err and not out.exists()
+
+
+@pytest.mark.slow
+def test_finsy_is_there_before_the_threads_of_several_scenarios_begin(tmp_path: Path) -> None:
+    (tmp_path / "one.yaml").write_text(TEXT.replace("KIND", "fifo"))
+    program = (
+        "import os, sys\n"
+        "from concurrent import futures\n"
+        "class Pool:\n"
+        "    def __init__(self, *_):\n"
+        "        os._exit(9 if 'finsy' in sys.modules else 8)\n"
+        "futures.ThreadPoolExecutor = Pool\n"
+        "from groupflow.cli.main import main\n"
+        "main(['sim', 'run', 'one.yaml'])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, check=False)
+    assert done.returncode == 9, done.stderr

@@ -46,6 +46,20 @@ def test_a_stream_arrives_at_every_receiver(loss: str) -> None:
     assert results.signalled("absorbed") > 100, "acknowledgements below the minimum"
 
 
+def test_a_stream_lasts_as_long_for_any_number_of_receivers() -> None:
+    """At the rate of the links: a packet of 1448 bytes of data is one of 1500 and more on a link."""
+    base = tree("0")
+    (session,) = base.sessions
+    hosts = ("h4", "h3", "h2")
+    seconds: list[float] = []
+    for count in (1, 2, 3):
+        results = sim.run(replace(base, sessions=(replace(session, destinations=hosts[:count]),)))
+        seconds.append(max(results.flows[f"session7-{host}"].duration_s or 0.0 for host in hosts[:count]))
+    assert min(seconds) > 5_000_000 * 8 / 100e6, seconds
+    assert max(seconds) < 1.01 * min(seconds), seconds
+    assert max(seconds) < 1.08 * 5_000_000 * 8 / 100e6, seconds
+
+
 def test_a_session_without_end_carries_messages() -> None:
     scenario = tree("1%")
     (session,) = scenario.sessions

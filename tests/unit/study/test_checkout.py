@@ -66,12 +66,11 @@ def test_every_option_that_is_taken_changes_the_runs(parent: checkout.Parent, na
     ("command", "option"),
     [
         ("experiment tree", "--seed 7"),
-        ("experiment bone", "--jobs 2"),
+        ("experiment tree", "--jobs 2"),
         ("experiment diffusion", "--seed 7"),
         ("experiment tree", "--switch bmv2"),
-        ("experiment bone", "--only bone"),
+        ("experiment tree", "--only tree"),
         ("bench line", "--quick"),
-        ("validate", "--seed 1"),
         ("demo", "--jobs 1"),
     ],
 )
@@ -200,7 +199,7 @@ def test_a_broken_experiment_does_not_hide_the_others(
 def test_the_experiments_are_all_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["experiment", "--help"]) == 0
     listed = " ".join(capsys.readouterr().out.split())
-    own = {"bench", "demo", "validate"}
+    own = {"bench", "demo"}
     names = set(checkout.names("experiments"))
     assert own | {"gather", "split"} <= names
     for name in names - own:
@@ -211,6 +210,7 @@ def test_the_experiments_are_all_listed(capsys: pytest.CaptureFixture[str]) -> N
         assert f"EXPERIMENT {name}: unknown" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_example_of_a_paper_runs(empty_checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
     guide = ast.get_docstring(ast.parse((PAPERS / "__init__.py").read_text())) or ""
     add_paper(empty_checkout, "rounds", textwrap.dedent(guide.partition(" is whole:\n")[2]))
@@ -278,11 +278,10 @@ except StudyError as error:
     ("command", "what"),
     [
         ("reproduce takano", "papers"),
-        ("experiment bone", "experiments"),
+        ("experiment tree", "experiments"),
         ("experiment --help", "experiments"),
         ("demo", "experiments"),
         ("bench split", "experiments"),
-        ("validate --help", "experiments"),
     ],
 )
 def test_without_a_checkout_the_cure_is_told(

@@ -265,8 +265,7 @@ def test_what_is_not_there_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "more",
-    [{"only": ("small",)}, {"quick": True}, {"seed": 2}, {"jobs": 2}, {"dask": "x"}, {"switch": "bmv2"}],
+    "more", [{"only": ("small",)}, {"quick": True}, {"seed": 2}, {"jobs": 2}, {"dask": "x"}]
 )
 def test_an_option_that_changes_nothing_is_refused(more: dict[str, Any], tmp_path: Path) -> None:
     (name,) = more

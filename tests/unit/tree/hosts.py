@@ -7,8 +7,7 @@ from typing import Any
 
 from groupflow.agents.agent_process import AgentProcess
 from groupflow.store.interface import MemoryStore
-from groupflow.tree.members import TreeRecvOptions, TreeSendOptions
-from groupflow.tree.options import DispatchOptions
+from groupflow.tree.options import DispatchOptions, TreeRecvOptions, TreeSendOptions
 from groupflow.tree.service import Dispatch
 
 TOKEN = "c0ffee"

@@ -5,8 +5,7 @@ import ssl
 
 import pytest
 
-from groupflow.tree.connection import Connection, address_of, gives_way, listen
-from groupflow.tree.identity import Identity
+from groupflow.tree.connection import Connection, Identity, address_of, gives_way, listen
 
 
 @pytest.mark.parametrize("encrypted", [False, True])

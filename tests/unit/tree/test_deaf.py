@@ -12,8 +12,7 @@ import pytest
 from groupflow.agents.agent_process import AgentProcess
 from groupflow.agents.errors import AgentError
 from groupflow.store.interface import MemoryStore
-from groupflow.tree.members import TreeRecvOptions, TreeSendOptions
-from groupflow.tree.options import DispatchOptions
+from groupflow.tree.options import DispatchOptions, TreeRecvOptions, TreeSendOptions
 from groupflow.tree.service import Dispatch
 from tests.support.waiting import until
 from tests.unit.tree.hosts import LISTEN, TOKEN, Grove, contents

@@ -30,6 +30,19 @@ async def test_hosts_are_put_below_each_other() -> None:
             assert [shown[host.name]["parent"] for host in hosts] == [None, *parents]
 
 
+async def test_a_host_that_leaves_before_there_is_a_source_ends_nothing() -> None:
+    events: list[str] = []
+    async with Dispatch(OPTIONS, MemoryStore(), on_event=lambda name, _: events.append(name)) as service:
+        early = Host(7)
+        answer = asyncio.create_task(early.connect(service.port))
+        await until(lambda: "connected" in events)
+        early.writer.close()
+        await answer
+        source, host = await grove(service, 1)
+        async with running(source, host):
+            await until(lambda: "gone" in events and host.parent == "1")
+
+
 async def test_children_of_one_that_dies_go_elsewhere() -> None:
     async with Dispatch(OPTIONS, MemoryStore()) as service:
         hosts = await grove(service, 4)
@@ -219,7 +232,8 @@ async def test_an_address_that_is_taken_is_one_clear_line() -> None:
 
 async def test_strangers_who_hold_all_places_keep_no_host_out() -> None:
     """They connect and say nothing; that they are given up after some seconds would be too late."""
-    async with Dispatch(replace(OPTIONS, max_hosts=4), MemoryStore()) as service:
+    async with Dispatch(OPTIONS, MemoryStore()) as service:
+        service.bound(4)
         where = ("127.0.0.1", service.port)
         strangers = [await asyncio.open_connection(*where, local_addr=("127.0.0.2", 0)) for _ in range(9)]
         await until(lambda: sum(reader.at_eof() for reader, _ in strangers) >= 5)

@@ -8,6 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
+import pytest
+
 from groupflow.store.interface import MemoryStore
 from groupflow.tree.service import Dispatch
 from tests.support.tree import OPTIONS, Host, grove, running, settled
@@ -28,9 +30,11 @@ def form(value: object) -> object:
             return type(value).__name__
 
 
+@pytest.mark.slow
 async def test_the_service_writes_lines_of_these_forms() -> None:
     written: list[dict[str, Any]] = []
-    async with Dispatch(replace(OPTIONS, max_hosts=3), MemoryStore()) as service:
+    async with Dispatch(OPTIONS, MemoryStore()) as service:
+        service.bound(3)
         hosts = await grove(service, 2)
         async with running(*hosts):
             await until(lambda: settled(service, 3))

@@ -13,8 +13,8 @@ async def test_a_replaced_process_does_not_take_the_tree_back() -> None:
     options = DispatchOptions(token="c0ffee", plain=True)
     first, second = (Forest(store, options, lambda: 0) for _ in range(2))
     await first.enter()
-    await first.enter_again()
+    await first.enter(again=True)
     await second.enter()
     with pytest.raises(TreeError, match="another process serves the tree tree"):
-        await first.enter_again()
-    await second.enter_again()
+        await first.enter(again=True)
+    await second.enter(again=True)

@@ -13,7 +13,7 @@ from groupflow.errors import Error
 from groupflow.model.fields import Help, Written
 from groupflow.tree.options import DispatchOptions
 
-POLICY = Path(__file__).parents[3] / "dataplane/apps/tree/src/machine/policy.rs"
+POLICY = Path(__file__).parents[3] / "dataplane/apps/tree/src/machine/dispatchers/mod.rs"
 FIELDS = {"threshold_ms": "threshold", "patience_ms": "patience", "review_s": "review"}
 """fields of the policy that have another name"""
 

@@ -28,17 +28,23 @@ async def entered(store: MemoryStore) -> Forest:
     return forest
 
 
+def hear(forest: Forest, cluster: str, host: str, say: str, what: object = None) -> list[dict[str, Any]]:
+    """The dispatchers' answers to a host's message."""
+    line = {"cluster": cluster, "joins": 1, "say": say} | ({} if what is None else {"what": what})
+    *_, told = forest.hear(host, json.dumps(line).encode())
+    return [json.loads(message.line(1)) for message in told]
+
+
 async def two_clusters(store: MemoryStore, delay_ms: float | None = None) -> tuple[Forest, str]:
     """A forest whose second cluster is not stored yet, and that cluster."""
     forest = await entered(store)
     source, host = Host(1, source=True), Host(2)
     await forest.begin(source.join, delay_ms)
     assert forest.root
-    join = json.dumps({"say": "join", "what": host.join})
-    ((cluster, name, probe),) = forest.hear(forest.root, host.name, join)
-    far = [[peer["host"], 1_000_000] for peer in json.loads(probe)["what"]]
-    told = forest.hear(cluster, name, json.dumps({"say": "measured", "what": far}))
-    (founded,) = [json.loads(message)["what"] for _, _, message in told if "redirect" in message]
+    (probe,) = hear(forest, forest.root, host.name, "join", host.join)
+    far = [[peer["host"], 1_000_000] for peer in probe["what"]]
+    told = hear(forest, probe["cluster"], host.name, "measured", far)
+    (founded,) = [message["what"] for message in told if message["say"] == "redirect"]
     return forest, founded
 
 
@@ -49,8 +55,8 @@ async def test_all_clusters_of_a_tree_come_back_from_the_store() -> None:
     await forest.save()
     again = await entered(store)
     assert again.root == root
-    told = again.hear(founded, "2", json.dumps({"say": "join", "what": Host(2).join}))
-    assert any("place" in message for _, _, message in told), "the founded cluster takes its founder in"
+    told = hear(again, founded, "2", "join", Host(2).join)
+    assert any(message["say"] == "place" for message in told), "the founded cluster takes its founder in"
 
 
 async def test_a_process_that_was_replaced_stores_nothing() -> None:
@@ -75,7 +81,7 @@ async def test_the_end_of_a_tree_clears_it_from_the_store() -> None:
     forest, _ = await two_clusters(store := MemoryStore())
     await forest.save()
     assert forest.root and len(await store.items("trees/tree/clusters/")) == 2
-    forest.hear(forest.root, Host(1).name, json.dumps({"say": "leave"}))
+    hear(forest, forest.root, Host(1).name, "leave")
     assert forest.has_ended
     await forest.save()
     assert forest.root is None
@@ -97,9 +103,8 @@ async def test_the_bound_on_the_delay_outlives_the_process_with_which_the_stream
     forest, founded = await two_clusters(store := MemoryStore(), 12.5)
     await forest.save()
     again = await entered(store)
-    again.hear(founded, "2", json.dumps({"say": "join", "what": Host(2).join}))
-    attached = {"say": "attached", "what": {"order": 1, "latency": 20_000_000}}
-    told = [json.loads(message) for _, _, message in again.hear(founded, "2", json.dumps(attached))]
+    hear(again, founded, "2", "join", Host(2).join)
+    told = hear(again, founded, "2", "attached", {"order": 1, "latency": 20_000_000})
     (delay,) = [message["what"] for message in told if message["say"] == "delay"]
     assert (again.delay_ms, delay) == (12.5, {"delay": 20_000_000, "bound": 12_500_000})
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from groupflow.agents.agent_process import AgentProcess
-from groupflow.tree.members import TreeRecvOptions, TreeSendOptions
+from groupflow.tree.options import TreeRecvOptions, TreeSendOptions
 from tests.support.tokens import token_file
 from tests.support.tree import Host
 from tests.support.waiting import until

@@ -17,8 +17,6 @@ class ServeOptions(RoleOptions):
     role = "gather-serve"
     name: str = field(default="gather-serve", metadata=flag(None))
     token: str = field(default="", repr=False, metadata=flag(None))
-    clients: Path | None = None
-    """JSON list of the clients that may send; None: stdin brings the list"""
     max_clients: Annotated[
         int | None,
         Help(

@@ -11,11 +11,11 @@ import secrets
 import socket
 from collections import deque
 from collections.abc import Sequence
-from http.cookies import CookieError, SimpleCookie
 from ipaddress import ip_address
 from urllib.parse import parse_qs, urlsplit
 
 from starlette.datastructures import Headers
+from starlette.requests import HTTPConnection
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -95,7 +95,7 @@ class Guard:
                 return None
             variable = TOKEN_VARIABLE if scope["path"] in OF_AGENTS else VARIABLE
             return _problem(403, f"the token is wrong; set {variable}")
-        if _same(_cookie(headers, cookie), self._cookie):
+        if _same(HTTPConnection(scope).cookies.get(cookie, ""), self._cookie):
             # Pages at other ports of this host are of the same site: the cookie comes with their forms, too.
             origin = headers.get("origin")
             if scope["method"] in ("GET", "HEAD") or origin is None or urlsplit(origin).netloc == host:
@@ -162,14 +162,6 @@ async def _bounded(receive: Receive) -> _Request | None:
 
 def _same(given: str, token: str) -> bool:
     return bool(token) and hmac.compare_digest(given.encode(), token.encode())
-
-
-def _cookie(headers: Headers, name: str) -> str:
-    try:
-        found = SimpleCookie(headers.get("cookie", "")).get(name)
-    except CookieError:
-        return ""
-    return found.value if found else ""
 
 
 def _problem(status: int, text: str) -> Response:

@@ -14,7 +14,7 @@ from groupflow.control.diffusion.plan import Branch, Part
 from groupflow.control.diffusion.readings import Reading
 from groupflow.control.diffusion.service import ControlledFlow, Diffusion, link_key
 from groupflow.model.flow import FlowRequest, Kind
-from groupflow.p4rt.externs import Generator
+from groupflow.p4rt.entries import Generator
 
 
 class HopView(BaseModel):
@@ -143,12 +143,8 @@ def _hop_view(service: Diffusion, flow: ControlledFlow, part: Part, branch: Bran
 
 def _state_view(reading: Reading) -> StateView:
     form = reading._asdict()
-    form |= {name: _packets(form[name]) for name in ("r", "j", "share")}
-    return StateView(**form, to=reading.branch.node)
-
-
-def _packets(rate: int | None) -> float | None:
-    return None if rate is None else rate / UNITS
+    rates = {name: form[name] / UNITS for name in ("r", "j", "share") if form[name] is not None}
+    return StateView(**form | rates, to=reading.branch.node)
 
 
 def _switch_flows(service: Diffusion, switch: str) -> SwitchFlows:

@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import APIRouter, FastAPI, HTTPException
-from fastapi_offline import FastAPIOffline
 from pydantic import BaseModel, Field
 
 from groupflow.agents.events import Event, EventError
-from groupflow.control.api.schemas import Problem, answer_errors_in_one_line
+from groupflow.control.api.schemas import make_api
 from groupflow.control.bodies import Change, New
 from groupflow.control.gather.clients import Registered
 from groupflow.control.gather.gathering import Gathering, ServerState
@@ -78,14 +77,7 @@ class Orders(BaseModel):
 
 def make_gather_app(gathering: Gathering) -> FastAPI:
     """The application of a server that gathers without a controller."""
-    app = FastAPIOffline(
-        title="groupflow gather",
-        version="1",
-        responses={"4XX": {"model": Problem}, "5XX": {"model": Problem}},
-    )
-    app.include_router(gather_routes(gathering), prefix="/v1")
-    answer_errors_in_one_line(app)
-    return app
+    return make_api("groupflow gather", gather_routes(gathering))
 
 
 def gather_routes(gathering: Gathering) -> APIRouter:

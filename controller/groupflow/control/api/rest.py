@@ -8,16 +8,13 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, FastAPI, HTTPException, Query
 from fastapi.responses import StreamingResponse
-from fastapi_offline import FastAPIOffline
 
 from groupflow.control.api import schemas, views
 from groupflow.control.api.agents import agent_routes
 from groupflow.control.api.diffusion import diffusion_routes
 from groupflow.control.api.gather import gather_routes, round_routes
 from groupflow.control.api.page import add_page, live_routes
-from groupflow.control.api.placement import placement_routes
-from groupflow.control.api.schemas import answer_errors_in_one_line
-from groupflow.control.api.tcp import changed, chosen, tcp_routes
+from groupflow.control.api.tcp import changed, chosen, placement_routes, tcp_routes
 from groupflow.control.bodies import Change, New
 from groupflow.control.controller import Controller
 from groupflow.control.live.sampler import Live
@@ -27,12 +24,8 @@ from groupflow.p4rt.entries import TABLE_ORDER, decode, read_counter, wildcards
 
 def make_app(controller: Controller, live: Live | None = None) -> FastAPI:
     """The application, with the page of what `live` sees."""
-    problems: dict[int | str, dict[str, Any]] = {
-        "4XX": {"model": schemas.Problem},
-        "5XX": {"model": schemas.Problem},
-    }
-    app = FastAPIOffline(title="groupflow controller", version="1", responses=problems)
-    for router in (
+    app = schemas.make_api(
+        "groupflow controller",
         _sessions(controller),
         tcp_routes(controller),
         agent_routes(controller),
@@ -43,10 +36,8 @@ def make_app(controller: Controller, live: Live | None = None) -> FastAPI:
         round_routes(controller.gathering),
         live_routes(live or Live(controller)),
         _rest(controller),
-    ):
-        app.include_router(router, prefix="/v1")
+    )
     add_page(app)
-    answer_errors_in_one_line(app)
     return app
 
 

@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from fastapi_offline import FastAPIOffline
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 
@@ -188,6 +189,16 @@ class Health(BaseModel):
     sessions: int
     uptime: int = Field(description="seconds")
     sharing: str | None = Field(description="why receivers' shares are not in effect")
+
+
+def make_api(title: str, *routers: APIRouter) -> FastAPI:
+    """An application with these routes below /v1."""
+    problems: dict[int | str, dict[str, Any]] = {kind: {"model": Problem} for kind in ("4XX", "5XX")}
+    app = FastAPIOffline(title=title, version="1", responses=problems)
+    for router in routers:
+        app.include_router(router, prefix="/v1")
+    answer_errors_in_one_line(app)
+    return app
 
 
 def answer_errors_in_one_line(app: FastAPI) -> None:

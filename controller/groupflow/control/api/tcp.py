@@ -2,16 +2,18 @@
 
 import asyncio
 from dataclasses import asdict, replace
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
-from fastapi import APIRouter, HTTPException
+from fastapi import APIRouter, Query
 
 from groupflow.control.api.schemas import ReceiptView, TcpAgentView, TcpDetail, TcpStreamView
 from groupflow.control.controller import Controller
 from groupflow.control.sessions.model import RefusalError, Session, Tcp
 from groupflow.control.split.control_socket import Form
+from groupflow.control.split.placing import anybody
 from groupflow.control.split.receipts import Stories
 from groupflow.model.session import NewTcp
+from groupflow.placement import DEFAULT_SIZE_BYTES, Placement, choose
 
 _NAMED_AND_CHOSEN = "agents are either named or chosen; give agents or a budget"
 
@@ -36,27 +38,18 @@ async def chosen(controller: Controller, new: NewTcp) -> NewTcp:
 
 async def changed(controller: Controller, session: Session, changes: dict[str, Any]) -> Tcp:
     """A session's settings after a change. Raises RefusalError."""
-    if session.record.tcp is None:
-        raise RefusalError(
-            "bad_request",
-            f"session {session.id} carries no TCP; `groupflow session create --tcp-port` makes one that does",
-        )
+    settings = session.tcp()
     if "agents" in changes and changes.get("budget"):
         raise RefusalError("bad_request", _NAMED_AND_CHOSEN)
     if "agents" in changes:
         changes = changes | {"budget": 0}
     if budget := changes.get("budget"):
         changes = changes | {"agents": await controller.splitting.choose(budget, session)}
-    return replace(session.record.tcp, **changes)
+    return replace(settings, **changes)
 
 
 async def _detail(controller: Controller, session: Session) -> TcpDetail:
-    settings = session.record.tcp
-    if settings is None:
-        raise HTTPException(
-            404,
-            f"session {session.id} carries no TCP; `groupflow session create --tcp-port` makes one that does",
-        )
+    settings = session.tcp("unknown_session")
     splitting = controller.splitting
     agents = [agent for agent in splitting.agents.values() if session.id in agent.sessions]
     stats = await asyncio.gather(*(agent.stats() for agent in agents))
@@ -91,7 +84,36 @@ def _streams(stories: Stories) -> list[TcpStreamView]:
 
 
 def _counters(told: Form, session: int) -> dict[str, Any]:
-    for form in cast(list[dict[str, Any]], told.get("sessions", [])):
-        if form.get("id") == session:
-            return form
-    return {}
+    sessions = cast(list[dict[str, Any]], told.get("sessions", []))
+    found = [form for form in sessions if form.get("id") == session]
+    return found[0] if found else {}
+
+
+def placement_routes(controller: Controller) -> APIRouter:
+    """The route below /sessions."""
+    router = APIRouter(tags=["sessions"])
+
+    @router.get("/sessions/{session}/placement")
+    async def place_agents(
+        session: int,
+        agents: int,
+        size_bytes: Annotated[int, Query(ge=1)] = DEFAULT_SIZE_BYTES,
+        candidates: Annotated[list[str] | None, Query()] = None,
+    ) -> Placement:
+        """The switches where the session's agents would cost least, with its members as they are now.
+
+        Without senders, as in TCP sessions, a host of every switch counts as one.
+        """
+        found = controller.manager.get(session)
+        # In a thread: seconds of work in a large network must not stop the controller.
+        return await asyncio.to_thread(
+            choose,
+            controller.topology,
+            [found.members[source].host for source in found.sources] or anybody(controller.topology),
+            [found.members[number].host for number in (*found.receivers, *found.listeners)],
+            agents,
+            candidates=candidates,
+            size_bytes=size_bytes,
+        )
+
+    return router

@@ -6,8 +6,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from groupflow.control.diffusion import coefficients
-from groupflow.p4rt.entries import Entries, Key, action
-from groupflow.p4rt.externs import GENERATORS, QUEUE_SETTINGS, Generator, QueueSettings
+from groupflow.p4rt.entries import GENERATORS, QUEUE_SETTINGS, Entries, Generator, Key, QueueSettings, action
 
 QUEUES = 8
 """Queues a port; a cell of the registers is port * QUEUES + queue."""
@@ -29,12 +28,11 @@ RULE_PRIORITY = 10
 FIRST, SLOWEST, FASTEST = range(3)
 """The operation that joins a branch's report with those before it: COMBINE_* in p4src/stages/metadata.p4."""
 _NO_TERMS = (coefficients.NO_TERM, coefficients.NO_TERM, coefficients.NO_TERM)
-_LAST_BITS = {9: 0x1FF, 32: 0xFFFFFFFF, 8: 0xFF, 16: 0xFFFF}
 
 
 @dataclass(frozen=True)
 class Rule:
-    """The packets that belong to a flow; None: any value."""
+    """The packets that belong to a flow, by the keys of table controlled_flows; None: any value."""
 
     ingress_port: int | None = None
     egress_port: int | None = None
@@ -46,13 +44,8 @@ class Rule:
 
     def match(self) -> tuple[int, ...]:
         """The match values of table controlled_flows."""
-        widths = (9, 9, 32, 32, 8, 16, 16)
-        values = (
-            *(self.ingress_port, self.egress_port, self.src, self.dst),
-            *(self.protocol, self.src_port, self.dst_port),
-        )
-        pairs = zip(values, widths, strict=True)
-        numbers = [(value, _LAST_BITS[width]) if value is not None else (0, 0) for value, width in pairs]
+        pairs = zip(vars(self).values(), (9, 9, 32, 32, 8, 16, 16), strict=True)
+        numbers = [(value, (1 << bits) - 1) if value is not None else (0, 0) for value, bits in pairs]
         return (*(number for pair in numbers for number in pair), RULE_PRIORITY)
 
 
@@ -94,7 +87,10 @@ def part_entries(
     flow: int, rule: Rule | None, part: Part, d: Fraction, alpha: Fraction, *, isolate: bool = False
 ) -> Entries:
     """All entries of a switch for its part but that of a session's stream. Raises InvalidError."""
-    entries = _queue_entries(part)
+    ports = {branch.port for branch in part.branches}
+    # Controlled flows share a level, so that eq. 13 shares the port between them.
+    shared = QueueSettings(FLOW_LEVEL, 1)
+    entries: Entries = {Key(QUEUE_SETTINGS, (port, q)): shared for port in ports for q in FLOW_QUEUES}
     if rule:
         entries[Key("controlled_flows", rule.match())] = action("to_queue", queue=part.queue)
     for branch in part.branches:
@@ -105,13 +101,6 @@ def part_entries(
     entries |= _tick_entries(flow, part, d, alpha, isolate=isolate)
     entries |= _generator_entries(flow, part)
     return entries
-
-
-def _queue_entries(part: Part) -> Entries:
-    """Entries of the queues. Controlled flows share a level, so that eq. 13 shares the port between them."""
-    ports = {branch.port for branch in part.branches}
-    settings = QueueSettings(FLOW_LEVEL, 1)
-    return {Key(QUEUE_SETTINGS, (port, queue)): settings for port in ports for queue in FLOW_QUEUES}
 
 
 def _tick_entries(flow: int, part: Part, d: Fraction, alpha: Fraction, *, isolate: bool) -> Entries:

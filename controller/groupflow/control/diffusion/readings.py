@@ -1,14 +1,85 @@
-"""The state of the control at a moment: n, r, J and L of each hop, read from the switches' registers."""
+"""Measurements of switches: the delays of links; and n, r, J and L of each hop, from registers."""
 
-from collections.abc import Awaitable, Callable, Sequence
+import asyncio
+import itertools
+import secrets
+import struct
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from finsy.proto import p4r
 
 from groupflow.control.diffusion.coefficients import RATE_MAX
-from groupflow.control.diffusion.plan import QUEUES, Branch, Part
+from groupflow.control.diffusion.plan import NEAREST_BRIDGE, QUEUES, Branch, Part
 from groupflow.p4rt.connection import ConnectionFailedError
+from groupflow.p4rt.device import Device
 from groupflow.p4rt.program import Program
+
+ETHERTYPE_FEEDBACK = 0x88B5
+PROBE = 2
+PROBES = 8
+"""Number of round trips, of which the shortest counts: queues only make them longer."""
+PROBE_SECONDS = 1.0
+_HEADER = struct.Struct("!HHII")
+_TOKEN = 8
+_CLOCK = 2**22
+"""Microseconds until the clock of some chips begins anew."""
+
+
+class Prober:
+    """Measures link delays: a probe goes to the neighbour switch and comes back, read by the clock that sent
+    it.
+
+    The data plane stamps and answers (p4src/stages/probes.p4), so neither the controller's delay nor a second
+    clock is in the figure. The figure includes the wait behind the frame on the wire, and the switches' own
+    time.
+    """
+
+    def __init__(self, devices: Mapping[str, Device]) -> None:
+        self._devices = devices
+        self._numbers = itertools.count(1)
+        self._waiting: dict[bytes, asyncio.Future[int]] = {}
+
+    async def delay(self, switch: str, port: int, mac: bytes) -> int | None:
+        """The one-way delay in ns: half of the shortest round trip; None if no probe came back."""
+        trips: list[int] = []
+        for _ in range(PROBES):
+            trip = await self._round_trip(switch, port, mac)
+            if trip is None:
+                break
+            trips.append(trip)
+        return min(trips) * 1000 // 2 if trips else None
+
+    def back(self, frame: bytes) -> None:
+        """Takes a probe that a switch handed up. Unknown probes, which any host can send, are ignored."""
+        if len(frame) < 14 + _HEADER.size + _TOKEN:
+            return
+        _, _, left, returned = _HEADER.unpack_from(frame, 14)
+        start = 14 + _HEADER.size
+        future = self._waiting.get(frame[start : start + _TOKEN])
+        if future is not None and not future.done():
+            future.set_result((returned - left) % _CLOCK)
+
+    async def _round_trip(self, switch: str, port: int, mac: bytes) -> int | None:
+        """The time of one round trip in microseconds."""
+        token = secrets.token_bytes(_TOKEN)
+        future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self._waiting[token] = future
+        try:
+            self._devices[switch].send(port, probe_frame(next(self._numbers), mac, token))
+            async with asyncio.timeout(PROBE_SECONDS):
+                return await future
+        except TimeoutError:
+            return None
+        finally:
+            del self._waiting[token]
+
+
+def probe_frame(number: int, mac: bytes, token: bytes) -> bytes:
+    """A probe of 60 bytes; the token comes back behind the header."""
+    header = _HEADER.pack(number & 0xFFFF, PROBE, 0, 0)
+    return (NEAREST_BRIDGE + mac + ETHERTYPE_FEEDBACK.to_bytes(2, "big") + header + token).ljust(60, b"\0")
+
 
 NO_LIMIT = 2**32 - 1
 _REGISTERS = ("queue_depth", "queue_rate", "queue_share", "heard_headroom", "heard_depth")

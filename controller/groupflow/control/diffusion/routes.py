@@ -96,14 +96,11 @@ def stream_places(
         before, external = node.upstream.node, request.external
         upstream = _upstream(topology, node.switch, before, behind, delays, external=external)
         size = request.packet_bytes
-        branches = _each_port(_branch(topology, node.switch, name, delays, size) for name in behind)
-        places.append(Waypoint(node.switch, None, upstream, branches))
+        branches = (_branch(topology, node.switch, name, delays, size) for name in behind)
+        # Neighbours on one port share its queue.
+        each_port = {branch.port: branch for branch in branches}
+        places.append(Waypoint(node.switch, None, upstream, tuple(each_port.values())))
     return places
-
-
-def _each_port(branches: Iterable[Branch]) -> tuple[Branch, ...]:
-    """The branches without repetitions of a port: neighbours on one port share its queue."""
-    return tuple({branch.port: branch for branch in branches}.values())
 
 
 def _upstream(

@@ -8,8 +8,7 @@ from pydantic import TypeAdapter
 
 from groupflow.control.diffusion import bmv2_agent, plan, stability
 from groupflow.control.diffusion.coefficients import Coefficient, alpha_coefficient, diffusion_coefficient
-from groupflow.control.diffusion.probing import Prober
-from groupflow.control.diffusion.readings import Reading, read_part
+from groupflow.control.diffusion.readings import Prober, Reading, read_part
 from groupflow.control.diffusion.routes import Waypoint, flow_places, link_places, stream_places
 from groupflow.control.sessions.manager import SessionManager
 from groupflow.control.sessions.model import Codec
@@ -92,10 +91,16 @@ class Diffusion(Service):
         request = self._complete(request)
         places = self._places(request)
         if request.measure:
-            await self._measure_places(places)
+            switches = self._topology.switches
+            pairs = ((place.switch, branch.node) for place in places for branch in place.branches)
+            await self._measure({pair for pair in pairs if pair[1] in switches})
             places = self._places(request)
             request = self._complete(request)  # another request may have taken the flow meanwhile
-        number = self._free_number()
+        number = next((n for n in range(1, plan.LAST_FLOW + 1) if n not in self.flows), None)
+        if number is None:
+            raise Error(
+                f"there are {plan.LAST_FLOW} controlled flows, which is all there can be", Kind.CONFLICT
+            )
         names = {link_key(p.switch, b.node) for p in places for b in p.branches}
         delays = {name: self.measured[name] for name in names & self.measured.keys()}
         record = FlowRecord(number, request, delays)
@@ -119,18 +124,16 @@ class Diffusion(Service):
             self._take_out(gone)
 
     def _take_out(self, flow: ControlledFlow) -> None:
-        number = flow.record.flow
         for switch in flow.entries:
-            self._devices[switch].desired.replace(("diffusion", number), {})
+            self._devices[switch].desired.replace(("diffusion", flow.number), {})
         if stream := flow.stream:
             self._fabric.control(stream, {})
-        del self.flows[number]
-        self._events.tell("diffusion-removed", flow=number, name=flow.record.request.name)
+        del self.flows[flow.number]
+        self._events.tell("diffusion-removed", flow=flow.number, name=flow.record.request.name)
 
     async def restore(self) -> None:
         """Takes over the flows of an earlier controller. Raises StoreError."""
-        for key, text in (await self._store.items(FLOWS.key(""))).items():
-            record = FLOWS.load(key, text)
+        for record in await FLOWS.all(self._store):
             self.measured |= record.delays
             try:
                 self._place(record, self._places(record.request))
@@ -139,10 +142,8 @@ class Diffusion(Service):
 
     async def measure(self) -> dict[str, int]:
         """Measures every link between two switches that are up. Returns delays in ns by `link_key`."""
-        pairs = {
-            (name, other) for name in self._topology.switches for other in self._topology.neighbours(name)
-        }
-        await self._measure({(a, b) for a, b in pairs if a < b})
+        near = self._topology.neighbours
+        await self._measure({(a, b) for a in self._topology.switches for b in near(a) if a < b})
         return self.measured
 
     async def readings(self, flow: int) -> list[Reading]:
@@ -192,10 +193,6 @@ class Diffusion(Service):
             delay if all(switch.has_traffic_manager for switch in switches) else max(delay, AGENT_PERIOD_NS)
         )
 
-    async def _measure_places(self, places: list[Waypoint]) -> None:
-        switches = self._topology.switches
-        await self._measure({(p.switch, b.node) for p in places for b in p.branches if b.node in switches})
-
     async def _measure(self, pairs: set[tuple[str, str]]) -> None:
         async def one(switch: str, neighbour: str) -> None:
             if self._devices[switch].state != "up" or self._devices[neighbour].state != "up":
@@ -213,7 +210,8 @@ class Diffusion(Service):
         request = record.request
         d, alpha = request.d_value, request.alpha_value
         parts = [self._part(record.flow, place) for place in places]
-        isolate = request.kind == "session" and self._policy(request) == "isolate"
+        session = self._manager.sessions.get(request.session or 0)
+        isolate = request.kind == "session" and session is not None and session.record.policy == "isolate"
         entries = {
             part.switch: plan.part_entries(record.flow, place.rule, part, d, alpha, isolate=isolate)
             for place, part in zip(places, parts, strict=True)
@@ -235,13 +233,8 @@ class Diffusion(Service):
             raise InvalidError(
                 f"{switch} has {len(place.branches)} branches; at most {MAX_BRANCHES} are possible"
             )
-        others = [
-            part
-            for flow in self.flows.values()
-            if flow.number != number
-            for part in flow.parts
-            if part.switch == switch
-        ]
+        flows = (flow for flow in self.flows.values() if flow.number != number)
+        others = [part for flow in flows for part in flow.parts if part.switch == switch]
         ports = {branch.port for branch in place.branches}
         taken = {part.queue for part in others if ports & {branch.port for branch in part.branches}}
         queue = next((queue for queue in plan.FLOW_QUEUES if queue not in taken), None)
@@ -262,24 +255,11 @@ class Diffusion(Service):
         mac = bytes.fromhex(self._topology.switches[switch].mac.replace(":", ""))
         return plan.Part(switch, mac, place.upstream, place.branches, queue, tuple(free[:ticks]))
 
-    def _policy(self, request: FlowRequest) -> str:
-        session = self._manager.sessions.get(request.session or 0)
-        return session.record.policy if session else "strict"
-
-    def _free_number(self) -> int:
-        number = next((n for n in range(1, plan.LAST_FLOW + 1) if n not in self.flows), None)
-        if number is None:
-            raise Error(
-                f"there are {plan.LAST_FLOW} controlled flows, which is all there can be", Kind.CONFLICT
-            )
-        return number
-
     def _stream_changed(self, stream: Stream) -> None:
         """Follows a stream whose tree has changed because members came or left."""
         for flow in list(self.flows.values()):
-            request = flow.record.request
-            if request.kind == "session" and (request.session, request.source) == stream:
+            if flow.stream == stream:
                 try:
-                    self._place(flow.record, self._places(request))
+                    self._place(flow.record, self._places(flow.record.request))
                 except Error as error:
                     self._events.tell("diffusion-lost", flow=flow.number, text=str(error))

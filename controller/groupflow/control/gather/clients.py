@@ -106,7 +106,7 @@ def check_client(client: Client, link: int, target_key: str, minimum_key: str) -
 
 
 def check_buffer(buffer: int, clients: int) -> None:
-    """Raises forms.Refused if the buffer is too small for so many clients."""
+    """Raises forms.Refused if the buffer is too small for all clients."""
     least = LEAST_BUFFER * clients
     if buffer < least:
         refuse("buffer", f"{buffer} bytes are too few for {clients} clients; write {least} bytes or more")

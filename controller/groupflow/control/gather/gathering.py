@@ -162,6 +162,6 @@ class Gathering:
         if settings.policy != self.settings.policy:
             self.tuner.set_policy(self.policies[settings.policy])
         limits = Limits(settings.buffer, settings.connections)
-        if (limits, settings.link) != (self.tuner.limits, self.tuner.link):
-            self.tuner.set_limits(limits, settings.link)
+        if limits != self.tuner.limits:
+            self.tuner.set_limits(limits)
         self.settings = settings

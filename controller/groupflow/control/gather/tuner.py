@@ -46,12 +46,11 @@ class Tuner:
         """duration of the last tuning"""
         self.problem: str | None = None
         """why the last settings are not those that were wanted: the policy failed, or the server refused"""
-        self.set_limits(listed.limits, listed.link)
+        self.set_limits(listed.limits)
         self.set_policy(policy)
 
-    def set_limits(self, limits: Limits, link: int) -> None:
+    def set_limits(self, limits: Limits) -> None:
         self.limits = limits
-        self.link = link
         self._away = Setting(limits.segment, 1)
         self._is_told = False
 

@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 PERIOD = 0.5
 IDLE_SHARE = 12
-"""a look is followed by a pause of at least so many times the time that it took"""
+"""the least pause after a look, as a multiple of the look's duration"""
 LONGEST_PAUSE = 1.0
 HISTORY = 120
 """frames that a new viewer gets at once"""

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Collection
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -13,14 +14,22 @@ LONGEST = 8 << 20
 """bytes of an answer: a switch with 512 ports has 2 MB of statistics"""
 
 
-def carries(interface: str | None, root: Path = Path("/")) -> bool:
-    """Whether the kernel's link is up, at this end and at the other, as far as that is known here."""
-    state = root / "sys/class/net" / (interface or "") / "carrier"
+def carriers(interfaces: Collection[str | None], root: Path = Path("/")) -> dict[str | None, bool]:
+    """Whether the kernel's link of each interface of a switch is up, at this end and at the other.
+
+    A deleted interface is down. A switch in another namespace has none here: all its links count as up.
+    """
+    folder = root / "sys/class/net"
+    is_here = any(interface and (folder / interface).exists() for interface in interfaces)
+    return {
+        interface: not (is_here and interface) or _carries(folder / interface) for interface in interfaces
+    }
+
+
+def _carries(interface: Path) -> bool:
     try:
-        return state.read_text().strip() != "0"
-    except FileNotFoundError:  # of a switch in another namespace
-        return True
-    except OSError:  # of an interface that is down
+        return (interface / "carrier").read_text().strip() != "0"
+    except OSError:  # of an interface that is down or was deleted
         return False
 
 
@@ -40,8 +49,9 @@ class SwitchSockets:
                 reader, writer = self._open[switch]
                 writer.write(b'{"op":"stats"}\n')
                 stats = Stats.model_validate_json(await reader.readline())
+                carrying = carriers({port.interface for port in stats.ports})
                 for port in stats.ports:
-                    port.up = port.up and carries(port.interface)
+                    port.up = port.up and carrying[port.interface]
                 return stats
         except (OSError, ValidationError, ValueError):  # ValueError: the line is too long
             if switch in self._open:

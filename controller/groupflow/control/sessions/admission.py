@@ -1,17 +1,116 @@
-"""Admission of a member to a session: its token, whether it may join, and its place among those there.
+"""Requests to the session manager, and the admission of a member to a session: its token, whether it may
+join, and its place among those there.
 
 A bearer of the token may join: HMAC-SHA256 with the controller's secret, so that none needs storing.
 """
 
 import hmac
 import secrets
-from typing import Literal, TypeAlias
+from collections.abc import Container
+from dataclasses import dataclass
+from ipaddress import IPv4Network
+from typing import Literal, NamedTuple, TypeAlias
 
 from groupflow import units
-from groupflow.control.sessions.model import LAST_MEMBER, Member, RefusalError, Role, Session, SessionRecord
+from groupflow._native import Joined
+from groupflow.control.sessions.model import (
+    LAST_MEMBER,
+    Member,
+    RefusalError,
+    Role,
+    Session,
+    SessionRecord,
+    Start,
+    Tcp,
+)
 from groupflow.control.sessions.numbers import MAX_BRANCHES
-from groupflow.control.sessions.requests import MAX_LISTENERS, JoinRequest
-from groupflow.model.topology import Topology
+from groupflow.model.session import DEFAULT_PREFIX
+from groupflow.model.topology import Host, Topology
+
+MAX_LISTENERS = 240
+"""Most members of one TCP session: an agent takes 256 branches, some of which are other agents."""
+
+
+def checked(tcp: Tcp, switches: Container[str]) -> Tcp:
+    """The same settings. Raises RefusalError naming the setting that does not fit the others."""
+
+    def refuse(text: str) -> RefusalError:
+        return RefusalError("bad_request", text)
+
+    if len(set(tcp.ports)) != len(tcp.ports):
+        raise refuse(f"a port of {', '.join(map(str, tcp.ports))} is there twice; give different ones")
+    if tcp.history > tcp.cache:
+        raise refuse(f"a history of {tcp.history} bytes will not do; use at most the cache's {tcp.cache}")
+    for switch in tcp.agents:
+        if switch not in switches:
+            raise refuse(f"no switch {switch!r} with an agent; list the switches")
+    return tcp
+
+
+def lowest_free(prefix: IPv4Network, used: Container[str]) -> str:
+    """The lowest host address of the prefix that no session has. Raises RefusalError."""
+    for address in prefix.hosts():
+        if str(address) not in used:
+            return str(address)
+    raise RefusalError(
+        "full", f"every address of {prefix} is taken; delete a session, or use a larger prefix"
+    )
+
+
+@dataclass(frozen=True)
+class Options:
+    """Timeouts of the controller, and settings that agents must know. Times in seconds."""
+
+    keepalive_ms: int = 500
+    member_timeout: float = 3.0
+    restart_grace: float = 5.0
+    """time after the start of the controller in which silent members stay members"""
+    switch_grace: float = 5.0
+    """time that the members behind a lost switch stay members"""
+    apply_timeout: float = 10.0
+    agent_token: str | None = None
+    """the token of cache agents; None: an agent is known by the port it registers from"""
+    cache_bytes: int = 0
+    """bound of each stream's cache; 0: the agent's own bound"""
+    tcp_prefix: IPv4Network = DEFAULT_PREFIX
+    """prefix of the addresses of TCP sessions"""
+
+
+@dataclass(frozen=True)
+class JoinRequest:
+    session: int
+    role: Role
+    host: Host
+    udp_port: int
+    name: str
+    token: str
+    start: Start = "now"
+    seq: int = 0
+    """the packet at which to resume"""
+    source: int = 0
+    """the stream wanted; 0: any"""
+    former: int = 0
+    """the member id that the host had before"""
+    tcp_port: int = 0
+    """TCP port of a listener"""
+    target: int | None = None
+    """the rate that a receiver states, bit/s; None: none"""
+
+    def first(self, *, started: bool) -> int:
+        """The first packet that a receiver is to deliver; 0: the first packet that arrives."""
+        if self.start == "resume" and self.seq:
+            return self.seq
+        return 0 if started and self.start == "now" else 1
+
+
+class JoinAnswer(NamedTuple):
+    """The answer to a member that is taken in."""
+
+    member: int
+    source: int
+    """the stream to receive, or the member's own; 0: no sender yet"""
+    reply: Joined
+
 
 TokenRole: TypeAlias = Literal["join", "sender", "receiver"]
 """A `join` token is good for both roles."""
@@ -66,11 +165,7 @@ def _check_room(session: Session, ask: JoinRequest, topology: Topology) -> None:
 
 
 def _check_listener(session: Session, ask: JoinRequest) -> None:
-    if session.record.tcp is None:
-        raise RefusalError(
-            "bad_request",
-            f"session {session.id} carries no TCP; `groupflow session create --tcp-port` makes one that does",
-        )
+    session.tcp()
     if not ask.tcp_port:
         raise RefusalError("bad_request", "port 0 is no port; name the one that the program listens on")
     for other in (session.members[number] for number in session.listeners):

@@ -40,7 +40,7 @@ def unicast_entries(topology: Topology, switch: str) -> Entries:
         if path is None:
             continue
         for ip in (host.ip, host.gateway):
-            entries[Key("arp_responder", (int(ip), 32))] = action("arp_reply", mac=mac)
+            entries[Key("arp_responder", (int(ip),))] = action("arp_reply", mac=mac)
         if len(path) == 1:
             port, destination = host.port, host.mac
         else:

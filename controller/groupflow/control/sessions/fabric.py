@@ -1,37 +1,22 @@
 """All switches as one object: given a stream's tree, each switch gets the entries of its part."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from ipaddress import IPv4Network
-from typing import Protocol
 
 from groupflow.control.sessions.desired import guard_entries, stream_entries, unicast_entries
 from groupflow.control.sessions.model import Session, SessionRecord
 from groupflow.control.sessions.numbers import CURSORS, NEIGHBOURS, STREAMS, Stream, SwitchNumbers
 from groupflow.control.sessions.replication import Node, lowest_rate
-from groupflow.control.sessions.requests import DEFAULT_PREFIX
 from groupflow.model.topology import Host, Topology
-from groupflow.p4rt.desired import DesiredState
-from groupflow.p4rt.device import State
+from groupflow.p4rt.device import Device
 from groupflow.p4rt.entries import Entries, Key
 from groupflow.store.interface import Store
-
-
-class SwitchPort(Protocol):
-    """The part of a device that the fabric needs."""
-
-    desired: DesiredState
-    state: State
-
-    def send(self, port: int, frame: bytes) -> None: ...
-    async def settled(self, keys: Sequence[Key] = ()) -> None: ...
 
 
 class Fabric:
     """Owns the numbers of every switch and its desired entries."""
 
-    def __init__(
-        self, topology: Topology, devices: Mapping[str, SwitchPort], tcp_prefix: IPv4Network = DEFAULT_PREFIX
-    ) -> None:
+    def __init__(self, topology: Topology, devices: Mapping[str, Device], tcp_prefix: IPv4Network) -> None:
         self.topology = topology
         self.devices = devices
         self.trees: dict[Stream, dict[str, Node]] = {}
@@ -55,7 +40,8 @@ class Fabric:
         """Installs a stream, or the changes of its tree. An empty tree removes it."""
         touched: dict[str, list[Key]] = {}
         for switch in self.trees.get(stream, {}).keys() - tree.keys():
-            self._withdraw(switch, stream)
+            self._release(switch, self.devices[switch].desired.replace(stream, {}))
+            self._numbers[switch].release_stream(stream)
         if tree:
             self.trees[stream], self._records[stream] = dict(tree), session.record
         else:
@@ -103,14 +89,9 @@ class Fabric:
     async def restore(self, store: Store) -> None:
         """Takes over the numbers of an earlier controller. Raises StoreError."""
         for switch, numbers in self._numbers.items():
-            streams = (await store.items(STREAMS.key(switch, ""))).items()
-            neighbours = (await store.items(NEIGHBOURS.key(switch, ""))).items()
-            cursor = await store.get(CURSORS.key(switch))
-            numbers.restore(
-                [STREAMS.load(key, text) for key, text in streams],
-                [NEIGHBOURS.load(key, text) for key, text in neighbours],
-                CURSORS.load(CURSORS.key(switch), cursor) if cursor else None,
-            )
+            streams, neighbours = await STREAMS.all(store, switch), await NEIGHBOURS.all(store, switch)
+            cursor = await store.get(key := CURSORS.key(switch))
+            numbers.restore(streams, neighbours, CURSORS.load(key, cursor) if cursor else None)
 
     def drop_strays(self) -> None:
         """Releases the numbers that nothing uses: an earlier controller ended between two writes."""
@@ -139,10 +120,6 @@ class Fabric:
         """Sends a frame to a host, out of its switch's port."""
         self.devices[host.switch].send(host.port, frame)
 
-    def _withdraw(self, switch: str, stream: Stream) -> None:
-        self._release(switch, self.devices[switch].desired.replace(stream, {}))
-        self._numbers[switch].release_stream(stream)
-
     def _release(self, switch: str, gone: Iterable[Key]) -> None:
         for key in gone:
             if key.table == "neighbours":
@@ -152,7 +129,7 @@ class Fabric:
 class Installation:
     """The entries changed on switches, for waiting until the switches have them."""
 
-    def __init__(self, devices: Mapping[str, SwitchPort], touched: dict[str, list[Key]]) -> None:
+    def __init__(self, devices: Mapping[str, Device], touched: dict[str, list[Key]]) -> None:
         self._devices = devices
         self._touched = touched
 
@@ -168,30 +145,16 @@ class Installation:
             await self._devices[name].settled(keys)
 
 
-class Follower(Protocol):
-    """The service that carries sessions' TCP connections, and must know of every change."""
-
-    def changed(self, number: int) -> Installation:
-        """Follows a session that is new, changed, or gone."""
-        ...
-
-    async def settled(self, number: int) -> list[str]:
-        """Waits until every agent of a session knows its last change. Returns refusals, one line each."""
-        ...
-
-
-class Followers(list[Follower]):
-    """All of them, as one."""
+class Follower:
+    """A service that must know of every change of a session; this one does nothing."""
 
     def __init__(self, fabric: Fabric) -> None:
-        super().__init__()
         self._fabric = fabric
 
     def changed(self, number: int) -> Installation:
-        installed = self._fabric.nothing()
-        for follower in self:
-            installed |= follower.changed(number)
-        return installed
+        """Follows a session that is new, changed, or gone."""
+        return self._fabric.nothing()
 
     async def settled(self, number: int) -> list[str]:
-        return [problem for follower in self for problem in await follower.settled(number)]
+        """Waits until every agent of a session knows its last change. Returns refusals, one line each."""
+        return []

@@ -9,13 +9,22 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
+from groupflow._native import Joined
 from groupflow.control.sessions import admission
-from groupflow.control.sessions.admission import new_salt, token
-from groupflow.control.sessions.fabric import Followers, Installation
+from groupflow.control.sessions.admission import (
+    JoinAnswer,
+    JoinRequest,
+    checked,
+    lowest_free,
+    new_salt,
+    token,
+)
+from groupflow.control.sessions.fabric import Follower, Installation
 from groupflow.control.sessions.model import (
     MEMBERS,
     SESSIONS,
     Member,
+    NoticeKind,
     RefusalError,
     Session,
     SessionRecord,
@@ -25,11 +34,9 @@ from groupflow.control.sessions.model import (
 from groupflow.control.sessions.numbers import Stream
 from groupflow.control.sessions.presence import Presence
 from groupflow.control.sessions.replication import stream_tree
-from groupflow.control.sessions.requests import JoinAnswer, JoinRequest, checked, lowest_free
 from groupflow.control.shared import Service, Shared
-from groupflow.model.session import LAST_SESSION, NewSession, NewTcp
+from groupflow.model.session import LAST_SESSION, NewSession
 from groupflow.p4rt.device import ApplyError
-from groupflow.p4rt.messages import NoticeKind
 from groupflow.store.interface import StoreError, Transaction
 
 
@@ -41,7 +48,8 @@ class SessionManager(Service):
         """by session and member"""
         self.options = shared.options
         self.secret = secret
-        self.followers = Followers(shared.fabric)
+        self.follower = Follower(shared.fabric)
+        """the service that carries sessions' TCP connections, which takes this one's place"""
         self._last_session = 0
         self._unsaved: dict[str, str | None] = {}
         """writes that the store refused"""
@@ -68,7 +76,7 @@ class SessionManager(Service):
             salt=new_salt(),
             created=now,
             expires=now + new.lifetime if new.lifetime else None,
-            tcp=self._addressed(new.tcp) if new.tcp else None,
+            tcp=new.tcp and checked(Tcp(**vars(new.tcp), address=self._free_address()), self._with_agents()),
         )
         self.sessions[session] = Session(record)
         self._last_session = session
@@ -78,12 +86,12 @@ class SessionManager(Service):
             if record.tcp is None:
                 await self._save(writes)
                 return self.sessions[session]
-            await self.finish(self.followers.changed(session), writes)
+            await self.finish(self.follower.changed(session), writes)
         except (ApplyError, StoreError):
             with suppress(StoreError):  # what was refused is not listed, whatever the store does
                 await self.delete(session)
             raise
-        if problems := await self.followers.settled(session):
+        if problems := await self.follower.settled(session):
             await self.delete(session)
             raise RefusalError("bad_request", "; ".join(problems))
         return self.get(session)
@@ -103,7 +111,7 @@ class SessionManager(Service):
         installed = self.install(after)
         self._events.tell("session-changed", session=session, mode=record.mode, policy=record.policy)
         await self.finish(installed, {SESSIONS.key(session): SESSIONS.dump(record)})
-        if tcp and (problems := await self.followers.settled(session)):
+        if tcp and (problems := await self.follower.settled(session)):
             now = self.get(session)
             record = replace(now.record, tcp=before.record.tcp)
             installed = self.install(replace(now, record=record))
@@ -117,7 +125,7 @@ class SessionManager(Service):
         self._post.notify(before, before.members.values(), "deleted", f"session {session} was deleted")
         writes = self._without_members(before)
         del self.sessions[session]
-        self.followers.changed(session)
+        self.follower.changed(session)
         self._events.tell("session-deleted", session=session)
         await self._save({**writes, SESSIONS.key(session): None})
 
@@ -168,7 +176,7 @@ class SessionManager(Service):
                     await self.remove(ask.session, member.id, "left", str(error))
             raise
         if member.role == "listener":
-            await self.followers.settled(ask.session)
+            await self.follower.settled(ask.session)
         session = self.sessions.get(ask.session)
         found = session.members.get(member.id) if session else None
         if session is None or found is None or admission.process(found) != admission.process(member):
@@ -290,7 +298,7 @@ class SessionManager(Service):
             installed |= self._fabric.place(session, stream, tree)
             self._caching.announce(session, stream, tree)
         self.sessions[session.id] = session
-        return installed | self.followers.changed(session.id)
+        return installed | self.follower.changed(session.id)
 
     async def finish(self, installed: Installation, writes: dict[str, str | None]) -> None:
         """Stores a decision, and waits until the switches have it. Raises ApplyError."""
@@ -322,7 +330,7 @@ class SessionManager(Service):
                 source = 0
             heard = self.presence.last((session.id, source))
             start = ask.first(started=heard is not None and heard.next > 1)
-        return JoinAnswer(
+        reply = Joined(
             member=member.id,
             source=source,
             window=session.record.window,
@@ -333,6 +341,7 @@ class SessionManager(Service):
             receivers=len(session.listeners if member.role == "listener" else session.receivers),
             start_seq=start,
         )
+        return JoinAnswer(member.id, source, reply)
 
     def _without_members(self, session: Session) -> dict[str, str | None]:
         for number, member in session.members.items():
@@ -341,10 +350,9 @@ class SessionManager(Service):
         self.install(Session(replace(session.record, isolated=frozenset())))
         return {MEMBERS.key(session.id, member): None for member in session.members}
 
-    def _addressed(self, new: NewTcp) -> Tcp:
+    def _free_address(self) -> str:
         used = {session.record.tcp.address for session in self.sessions.values() if session.record.tcp}
-        address = lowest_free(self.options.tcp_prefix, used)
-        return checked(Tcp(**vars(new), address=address), self._with_agents())
+        return lowest_free(self.options.tcp_prefix, used)
 
     def _with_agents(self) -> set[str]:
         """The switches that have a cache agent."""

@@ -9,12 +9,17 @@ from pydantic import TypeAdapter, ValidationError
 from groupflow.errors import Error, Kind
 from groupflow.model.fields import Help
 from groupflow.model.session import MemberTargets, NewTcp, SessionSettings
-from groupflow.p4rt.messages import RefusalCode
-from groupflow.store.interface import StoreError
+from groupflow.store.interface import Store, StoreError
 
 Role: TypeAlias = Literal["sender", "receiver", "listener"]
 """A listener takes a TCP session's streams as connections from its split agent."""
 Start: TypeAlias = Literal["now", "start", "resume"]
+RefusalCode: TypeAlias = Literal[
+    "unknown_session", "wrong_token", "full", "bad_request", "no_source", "expired", "unavailable"
+]
+NoticeKind: TypeAlias = Literal[
+    "joined", "left", "lost", "deleted", "switch_lost", "switch_back", "agent_lost", "agent_back", "complete"
+]
 LAST_MEMBER = 0xEFFF
 """Member ids go from 1 to this; the rest of the 16 bits is for cache agents."""
 
@@ -110,6 +115,13 @@ class Session:
         """Ids of the members that take TCP streams."""
         return tuple(sorted(member.id for member in self.members.values() if member.role == "listener"))
 
+    def tcp(self, code: RefusalCode = "bad_request") -> Tcp:
+        """Its settings for TCP clients. Raises RefusalError where it has none."""
+        if self.record.tcp is None:
+            cure = "`groupflow session create --tcp-port` makes one that does"
+            raise RefusalError(code, f"session {self.id} carries no TCP; {cure}")
+        return self.record.tcp
+
     def with_member(self, member: Member) -> "Session":
         return replace(self, members={**self.members, member.id: member})
 
@@ -149,6 +161,11 @@ class Codec(Generic[_T]):
 
     def dump(self, value: _T) -> str:
         return self.kind.dump_json(value).decode()
+
+    async def all(self, store: Store, *path: object) -> list[_T]:
+        """The values in a store whose keys begin with a path. Raises StoreError."""
+        items = await store.items(self.key(*path, ""))
+        return [self.load(key, text) for key, text in items.items()]
 
     def load(self, key: str, text: str) -> _T:
         """The value of a text in the store. Raises StoreError naming the key."""

@@ -88,7 +88,6 @@ class SwitchNumbers:
         self.switch = switch
         self.writes: dict[str, str | None] = {}
         self._streams: dict[Stream, StreamRecord] = {}
-        self._indices: set[int] = set()
         self._last_index = MAX_STREAMS - 1
         self._neighbours: dict[Neighbour, int] = {}
         self._by_number: dict[int, Neighbour] = {}
@@ -119,7 +118,11 @@ class SwitchNumbers:
     def assign(self, stream: Stream, node: Node) -> NodeNumbers:
         """Numbers for all parts of a node, which `check` has passed. A part that has a number keeps it."""
         former = self._streams.get(stream)
-        record = former or self._new_stream(stream)
+        if (record := former) is None:
+            used = {other.index for other in self._streams.values()}
+            self._last_index = self._take(self._last_index, 0, MAX_STREAMS - 1, used)
+            self._write_cursor()
+            record = StreamRecord(self.switch, stream, self._last_index)
         kept = {(branch.neighbour, branch.member) for branch in node.branches}
         numbers = {(to, member): number for to, member, number in record.branches if (to, member) in kept}
         last = record.last_branch
@@ -136,9 +139,7 @@ class SwitchNumbers:
         return NodeNumbers(record.index, neighbours, numbers)
 
     def release_stream(self, stream: Stream) -> None:
-        record = self._streams.pop(stream, None)
-        if record is not None:
-            self._indices.discard(record.index)
+        if self._streams.pop(stream, None) is not None:
             self.writes[STREAMS.key(self.switch, *stream)] = None
 
     def release_neighbour(self, number: int) -> None:
@@ -154,20 +155,12 @@ class SwitchNumbers:
         cursor: CursorRecord | None,
     ) -> None:
         """Takes over the numbers that an earlier controller gave."""
-        for stream in streams:
-            self._streams[stream.stream] = stream
-            self._indices.add(stream.index)
+        self._streams = {record.stream: record for record in streams}
         for record in neighbours:
             self._neighbours[record.neighbour] = record.number
             self._by_number[record.number] = record.neighbour
         if cursor is not None:
             self._last_index, self._last_neighbour = cursor.stream, cursor.neighbour
-
-    def _new_stream(self, stream: Stream) -> StreamRecord:
-        self._last_index = self._take(self._last_index, 0, MAX_STREAMS - 1, self._indices)
-        self._indices.add(self._last_index)
-        self._write_cursor()
-        return StreamRecord(self.switch, stream, self._last_index)
 
     def _neighbour(self, neighbour: Neighbour) -> int:
         if neighbour not in self._neighbours:

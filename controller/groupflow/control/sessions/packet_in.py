@@ -6,15 +6,16 @@ from collections import OrderedDict
 from collections.abc import Coroutine
 from typing import Any, NamedTuple
 
+from groupflow._native import Alive, Control, Joined, Left, Refused, Unknown, parse_control
+from groupflow.control.sessions.admission import JoinRequest
 from groupflow.control.sessions.manager import SessionManager
 from groupflow.control.sessions.model import Member, RefusalError, Role
 from groupflow.control.sessions.numbers import Stream
-from groupflow.control.sessions.requests import JoinRequest
+from groupflow.control.sessions.post import Reply
 from groupflow.control.sessions.watchdog import Watchdog
 from groupflow.control.shared import Service, Shared
 from groupflow.model.topology import Host
 from groupflow.p4rt.device import ApplyError
-from groupflow.p4rt.messages import Alive, Control, Joined, Left, Refused, Reply, Unknown, parse_control
 from groupflow.store.interface import StoreError
 
 log = logging.getLogger(__name__)
@@ -147,7 +148,7 @@ class ControlPlane(Service):
         )
         joined = await self._manager.join(ask)
         self._watchdog.put_out.pop((message.session, joined.member), None)  # of an earlier process
-        return self._answer(Joined(**joined._asdict()), source=joined.source, member=joined.member)
+        return self._answer(joined.reply, source=joined.source, member=joined.member)
 
     async def _join_agent(self, host: Host, message: Control) -> _Answer:
         number = await self._watchdog.register_agent(

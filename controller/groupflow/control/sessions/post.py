@@ -2,12 +2,14 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TypeAlias
 
+from groupflow._native import Address, Alive, Delegated, Joined, Left, Notice, Refused, Unknown, build_reply
 from groupflow.control.sessions.fabric import Fabric
-from groupflow.control.sessions.model import Member, Session
+from groupflow.control.sessions.model import Member, NoticeKind, Session
 from groupflow.model.topology import Host
-from groupflow.p4rt.messages import Address, Notice, NoticeKind, Reply, reply_frame
 
+Reply: TypeAlias = Joined | Refused | Alive | Unknown | Notice | Delegated | Left
 REPEATS = 3
 """Keepalives of a member at which a notice is sent again, since it may be lost; the member hears it once."""
 
@@ -39,7 +41,7 @@ class Post:
         request_id: int = 0,
     ) -> None:
         to = Address(host.gateway_mac, host.mac, str(host.gateway), str(host.ip), udp_port)
-        self._fabric.send(host, reply_frame(to, session, source, member, request_id, reply))
+        self._fabric.send(host, build_reply(to, session, source, member, request_id, reply))
 
     def notify(
         self, session: Session, to: Iterable[Member], what: NoticeKind, name: str, *, about: int = 0

@@ -55,6 +55,6 @@ class Presence(Generic[K]):
         return None if heard is None else round(max(0.0, self.clock() - heard.at), 3)
 
     def silent(self, seconds: float) -> Iterator[K]:
-        """Members or agents not heard for so many seconds."""
+        """Members or agents not heard for that number of seconds."""
         deadline = self.clock() - seconds
         return iter([who for who, heard in self._heard.items() if heard.at < deadline])

@@ -1,6 +1,6 @@
 """The tree of a stream: the neighbours of each switch on it. Pure functions."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -73,19 +73,21 @@ def _cache(agent: Neighbour | None, branches: list[Branch], member_hosts: set[st
 
 def lowest_rate(topology: Topology, nodes: Mapping[str, Node], *, leaves: bool) -> int:
     """bit/s of the slowest link of a tree, with or without its receivers' links; 0: no link is limited."""
-    return min(_rates(topology, nodes, leaves=leaves), default=0)
+    ends = [(node.switch, end) for node in nodes.values() for end in (node.upstream, node.agent) if end]
+    ends += [
+        (node.switch, branch.neighbour)
+        for node in nodes.values()
+        for branch in node.branches
+        if leaves and branch.member
+    ]
+    return _lowest(topology, ends)
 
 
 def lowest_branch_rate(topology: Topology, node: Node) -> int:
     """bit/s of the slowest link below a node; 0: no link is limited."""
-    rates = (topology.link_between(node.switch, branch.neighbour.node).spec.rate for branch in node.branches)
+    return _lowest(topology, ((node.switch, branch.neighbour) for branch in node.branches))
+
+
+def _lowest(topology: Topology, ends: Iterable[tuple[str, Neighbour]]) -> int:
+    rates = (topology.link_between(switch, end.node).spec.rate for switch, end in ends)
     return min((rate for rate in rates if rate), default=0)
-
-
-def _rates(topology: Topology, nodes: Mapping[str, Node], *, leaves: bool) -> Iterator[int]:
-    for node in nodes.values():
-        ends = [node.upstream, *([node.agent] if node.agent else [])]
-        ends += [branch.neighbour for branch in node.branches if leaves and branch.member]
-        for end in ends:
-            if rate := topology.link_between(node.switch, end.node).spec.rate:
-                yield rate

@@ -4,17 +4,16 @@ import asyncio
 import hmac
 import logging
 from collections import OrderedDict
-from collections.abc import Iterable
 from dataclasses import replace
 
+from groupflow._native import Notice
 from groupflow.control.caching import AGENTS, Agent
 from groupflow.control.sessions.manager import SessionManager
-from groupflow.control.sessions.model import MEMBERS, SESSIONS, Member, RefusalError, Session
+from groupflow.control.sessions.model import MEMBERS, SESSIONS, Member, NoticeKind, RefusalError, Session
 from groupflow.control.sessions.presence import Presence
 from groupflow.control.shared import Service, Shared
 from groupflow.model.topology import Host
 from groupflow.p4rt.device import ApplyError, State
-from groupflow.p4rt.messages import Notice, NoticeKind
 from groupflow.store.interface import StoreError
 
 log = logging.getLogger(__name__)
@@ -44,18 +43,12 @@ class Watchdog(Service):
         """Takes over the sessions of an earlier controller. Raises StoreError."""
         await self._fabric.restore(self._store)
         grace = self._options.restart_grace
-        for key, text in (await self._store.items(AGENTS.key(""))).items():
-            agent = AGENTS.load(key, text)
+        for agent in await AGENTS.all(self._store):
             if self._is_placed(agent.switch, agent.host):
                 self._caching.add(agent)
                 self.agents.excuse(agent.switch, grace)
-        sessions = {
-            record.id: Session(record)
-            for key, text in (await self._store.items(SESSIONS.key(""))).items()
-            for record in [SESSIONS.load(key, text)]
-        }
-        for key, text in (await self._store.items(MEMBERS.key(""))).items():
-            member = MEMBERS.load(key, text)
+        sessions = {record.id: Session(record) for record in await SESSIONS.all(self._store)}
+        for member in await MEMBERS.all(self._store):
             if member.session in sessions and member.host in self._topology.hosts:
                 sessions[member.session] = sessions[member.session].with_member(member)
                 if member.udp_port:
@@ -129,8 +122,10 @@ class Watchdog(Service):
                 self._notify_users(switch, "switch_lost", f"switch {switch}")
         elif state == "up":
             self._down_since.pop(switch, None)
-            for member in self._members_behind(switch):
-                self._manager.presence.excuse(member, 0)
+            for session in self._manager.sessions.values():
+                for member in session.members.values():
+                    if member.udp_port and self._topology.hosts[member.host].switch == switch:
+                        self._manager.presence.excuse((session.id, member.id), 0)
             if switch in self._caching.agents:
                 self.agents.excuse(switch, 0)
             if switch in self._mourned:
@@ -208,12 +203,6 @@ class Watchdog(Service):
     def _is_placed(self, switch: str, host: str) -> bool:
         placed = self._topology.switches.get(switch)
         return placed is not None and placed.agent == host
-
-    def _members_behind(self, switch: str) -> Iterable[tuple[int, int]]:
-        for session in self._manager.sessions.values():
-            for member in session.members.values():
-                if member.udp_port and self._topology.hosts[member.host].switch == switch:
-                    yield session.id, member.id
 
     def _sessions_at(self, switch: str) -> list[Session]:
         numbers = sorted({stream.session for stream in self._fabric.streams_at(switch)})

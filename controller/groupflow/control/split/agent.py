@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable
+from pathlib import Path
 from typing import Literal, TypeAlias
 
 from groupflow.control.split import control_socket
@@ -23,8 +24,7 @@ class SplitAgent:
         self,
         switch: str,
         host: str,
-        place: control_socket.ControlAddress,
-        *,
+        place: Path,
         on_state: Callable[[str, AgentState], None],
         on_event: Callable[[str, control_socket.Form], None],
     ) -> None:

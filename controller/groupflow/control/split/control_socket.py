@@ -4,7 +4,6 @@ import asyncio
 import json
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias, cast
 
@@ -16,30 +15,6 @@ Form: TypeAlias = Mapping[str, object]
 _LINE_LIMIT = 16 << 20
 """bytes; the statistics of all streams of an agent come in one line"""
 _ANSWER_SECONDS = 5.0
-
-
-@dataclass(frozen=True)
-class ControlAddress:
-    """The address of an agent's control socket: a Unix socket's path, or host and port."""
-
-    path: Path | None
-    host: str = ""
-    port: int = 0
-
-    def __str__(self) -> str:
-        return str(self.path) if self.path else f"{self.host}:{self.port}"
-
-
-def control_address(text: str) -> ControlAddress:
-    """A place from `HOST:PORT`, else from a path. Raises ValueError."""
-    host, _, port = text.rpartition(":")
-    if host and port.isdecimal() and "/" not in text:
-        if not 1 <= int(port) <= 65535:
-            raise ValueError(f"{text!r} is no address; write HOST:PORT like 127.0.0.1:26481, or a path")
-        return ControlAddress(None, host, int(port))
-    if not text:
-        raise ValueError("'' is no control socket; write a path, or HOST:PORT")
-    return ControlAddress(Path(text))
 
 
 class ControlSocket:
@@ -55,14 +30,11 @@ class ControlSocket:
         self._last = 0
 
     @staticmethod
-    async def open(where: ControlAddress, on_event: Callable[[Form], None]) -> "ControlSocket":
+    async def open(where: Path, on_event: Callable[[Form], None]) -> "ControlSocket":
         """Connects to an agent. Raises UnavailableError."""
         try:
             async with asyncio.timeout(_ANSWER_SECONDS):
-                if where.path is not None:
-                    reader, writer = await asyncio.open_unix_connection(where.path, limit=_LINE_LIMIT)
-                else:
-                    reader, writer = await asyncio.open_connection(where.host, where.port, limit=_LINE_LIMIT)
+                reader, writer = await asyncio.open_unix_connection(where, limit=_LINE_LIMIT)
         except TimeoutError:
             raise UnavailableError(f"{where}: no answer") from None
         except OSError as error:

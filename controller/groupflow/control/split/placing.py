@@ -1,4 +1,4 @@
-"""Chooses the agents of a session that may have only so many. Pure functions.
+"""Chooses the agents of a session whose number of agents is bounded. Pure functions.
 
 The sender is not known before a client connects, so a host of every switch, or of some, counts as a
 sender; without listeners, all hosts count as members. Agents are joined as `overlay` joins them, which is

@@ -2,24 +2,21 @@
 
 import asyncio
 import logging
-from collections.abc import Collection, Coroutine, Mapping
-from dataclasses import dataclass, field, replace
-from ipaddress import IPv4Network
+from collections.abc import Collection, Coroutine
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from groupflow.control.sessions.fabric import Installation
+from groupflow.control.sessions.fabric import Follower, Installation
 from groupflow.control.sessions.manager import SessionManager
 from groupflow.control.sessions.model import RefusalError, Session
 from groupflow.control.shared import Service, Shared
 from groupflow.control.split import overlay
 from groupflow.control.split.agent import AgentState, SplitAgent
-from groupflow.control.split.control_socket import ControlAddress, Form, forms
+from groupflow.control.split.control_socket import Form, forms
 from groupflow.control.split.placing import place
 from groupflow.control.split.receipts import Receipt, Stories
-from groupflow.data import RUN_FOLDER
 from groupflow.errors import InvalidError
-from groupflow.model.topology import Topology
 from groupflow.p4rt.device import ApplyError
 from groupflow.store.interface import StoreError, Transaction
 
@@ -33,46 +30,33 @@ SETTLE_SECONDS = 5.0
 _PRESENT = "split/agents/"
 
 
-@dataclass(frozen=True)
-class SplitOptions:
-    """Control sockets of the split agents."""
-
-    folder: Path = RUN_FOLDER
-    """has the socket `<host>.split.sock` of each agent"""
-    places: Mapping[str, ControlAddress] = field(default_factory=dict[str, ControlAddress])
-    """control sockets outside the folder, by the agent's host"""
-
-    def place(self, host: str) -> ControlAddress:
-        return self.places.get(host) or ControlAddress(self.folder / f"{host}.split.sock")
-
-
-class Splitting(Service):
+class Splitting(Service, Follower):
     """Follows the session manager: passes each change on to agents and switches."""
 
-    def __init__(self, shared: Shared, manager: SessionManager, options: SplitOptions) -> None:
-        """Raises InvalidError for options that do not fit the network."""
+    def __init__(self, shared: Shared, manager: SessionManager, sockets: Path) -> None:
+        """`sockets` is the folder with the control socket `<host>.split.sock` of each agent.
+
+        Raises InvalidError for a prefix that does not fit the network.
+        """
         super().__init__(shared)
         prefix = shared.options.tcp_prefix
-        check(self._topology, prefix, options)
+        for host in self._topology.hosts.values():
+            if host.ip in prefix:
+                problem = f"has the address of {host.name} ({host.ip}) in it"
+                raise InvalidError(f"the prefix {prefix} {problem}; choose another with --tcp-prefix")
         self.stories: dict[int, Stories] = {}
         """by session"""
         self.agents = {
-            name: SplitAgent(
-                name,
-                switch.agent,
-                options.place(switch.agent),
-                on_state=self._agent_changed,
-                on_event=self._event,
-            )
-            for name, switch in self._topology.switches.items()
-            if switch.agent
+            name: SplitAgent(name, host, sockets / f"{host}.split.sock", self._agent_changed, self._event)
+            for name, host in ((switch.name, switch.agent) for switch in self._topology.switches.values())
+            if host
         }
         """by switch"""
         self._manager = manager
         self._lost: dict[str, float] = {}
         """times when lost agents were lost, by switch"""
         self._tasks: set[asyncio.Task[None]] = set()
-        manager.followers.append(self)
+        manager.follower = self
         for device in shared.fabric.devices.values():
             device.desired.replace("refusal", overlay.refusal(prefix))
 
@@ -240,14 +224,8 @@ class Splitting(Service):
                     if name == "member_failed":
                         self._put_out(session, member, text)
             case "isolated" | "caught_up" | "join_refused" | "refused":
-                self._tell(
-                    name.replace("_", "-"),
-                    session,
-                    stream,
-                    switch=switch,
-                    name=str(event.get("name", "")),
-                    text=str(event.get("text", ""))[:300],
-                )
+                who, text = str(event.get("name", "")), str(event.get("text", ""))[:300]
+                self._tell(name.replace("_", "-"), session, stream, switch=switch, name=who, text=text)
             case _:
                 pass
 
@@ -305,20 +283,6 @@ class Splitting(Service):
     def _tell(self, what: str, session: Session, stream: str, **fields: str | int) -> None:
         log.info("session=%d stream=%s %s %s", session.id, stream, what, fields)
         self._events.tell(what, session=session.id, stream=stream, **fields)
-
-
-def check(topology: Topology, prefix: IPv4Network, options: SplitOptions) -> None:
-    """Raises InvalidError for a prefix or control sockets that do not fit the network."""
-    for host in topology.hosts.values():
-        if host.ip in prefix:
-            raise InvalidError(
-                f"the prefix {prefix} of TCP sessions has the address of {host.name} ({host.ip}) in it; "
-                "choose another with --tcp-prefix"
-            )
-    agents = {switch.agent for switch in topology.switches.values()}
-    for host in options.places:
-        if host not in agents:
-            raise InvalidError(f"--sockets {host}: no switch has this agent; name an agent's host")
 
 
 def _outcome(told: Form) -> str:

@@ -2,6 +2,7 @@
 
 import hashlib
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
@@ -160,11 +161,11 @@ def read(path: Path) -> Sweep:
         source = path.parent / form.scenario
         base = _whole(source)
         runs = [_run(base, form, source, *case) for case in product(product(*form.vary.values()), form.seeds)]
-        _check(runs[:: len(form.seeds)])
+        _check(form, runs[:: len(form.seeds)])
         return Sweep(form, tuple(runs))
 
 
-def _check(runs: Sequence[Run]) -> None:
+def _check(form: SweepForm, runs: Sequence[Run]) -> None:
     """Raises ScenarioError where no run can be a scenario: a parameter is not one. A value that will not do
     costs only its runs."""
     refusals: list[ScenarioError] = []
@@ -176,6 +177,10 @@ def _check(runs: Sequence[Run]) -> None:
             return
         except ScenarioError as error:
             refusals.append(error)
+    said = str(refusals[0]).removeprefix(f"{runs[0].source}: ")
+    for path in form.vary:
+        if re.search(rf"(?<!\w){re.escape(path.rpartition('.')[2])}(?!\w)", said.partition(": ")[0]):
+            refuse(f"vary.{path}", said)
     raise refusals[0]
 
 

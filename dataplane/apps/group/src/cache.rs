@@ -23,35 +23,31 @@ impl Subcommand for CacheArgs {
         self.common.reporter("cache", false, None)
     }
 
+    /// Caches until a signal comes; returns the exit code.
     fn run(&self, reporter: &mut Reporter) -> Result<u8, AgentError> {
         check_name(&self.common.name)?;
-        cache(self, reporter)
-    }
-}
-
-/// Caches until a signal comes; returns the exit code.
-pub fn cache(args: &CacheArgs, reporter: &mut Reporter) -> Result<u8, AgentError> {
-    let socket = GroupSocket::open(&args.common.socket(false))?;
-    let mut shell = Shell::new(socket)?;
-    reporter.ready(shell.socket.address());
-    // An agent is of no session.
-    let member = args.common.member(SessionId(0));
-    let mut agent = Endpoint::caching(shell.clock.now(), member, args.max_bytes);
-    let mut stats = StatsReport::new(shell.clock.now(), Nanos::from_millis(args.stats_ms));
-    loop {
-        shell.exchange(&mut agent)?;
-        while let Some(event) = agent.poll_event() {
-            agent::report(reporter, event)?;
+        let socket = GroupSocket::open(&self.common.socket(false))?;
+        let mut shell = Shell::new(socket)?;
+        reporter.ready(shell.socket.address);
+        // An agent is of no session.
+        let member = self.common.member(SessionId(0));
+        let mut agent = Endpoint::caching(shell.clock.now(), member, self.max_bytes);
+        let mut stats = StatsReport::new(shell.clock.now(), Nanos::from_millis(self.stats_ms));
+        loop {
+            shell.exchange(&mut agent)?;
+            while let Some(event) = agent.poll_event() {
+                agent::report(reporter, event)?;
+            }
+            stats.report(shell.clock.now(), &agent, reporter);
+            if shell.wait(&agent, Some(stats.due), None)?.signal {
+                break;
+            }
         }
-        stats.report(shell.clock.now(), &agent, reporter);
-        if shell.wait(&agent, Some(stats.due), None)?.signal {
-            break;
-        }
+        agent.leave(shell.clock.now(), LeaveReason::Done);
+        shell.farewell(&mut agent, Endpoint::has_ended)?;
+        reporter.event("stats", Weight::Lasting, json!(agent.stats()), None);
+        Ok(0)
     }
-    agent.leave(shell.clock.now(), LeaveReason::Done);
-    shell.farewell(&mut agent, Endpoint::has_ended)?;
-    reporter.event("stats", Weight::Lasting, json!(agent.stats()), None);
-    Ok(0)
 }
 
 /// The last stats, and when the next are due.

@@ -6,22 +6,14 @@
 //! reports, and `groupflow_base` time and quantities. The tests run the binary: `gfagent/tests/loopback`.
 //!
 //! The machines are those of the session, so all of this crate is agent (feature `agent`).
-//!
-//! | module | subject |
-//! |---|---|
-//! | `args` | the options of the four commands |
-//! | `send` | the sending command, with its input from a pipe |
-//! | `recv` | the receiving command |
-//! | `member` | the command that joins for a TCP program of the host |
-//! | `cache` | the command that caches beside a switch |
 
 #[cfg(feature = "agent")]
-pub mod args;
+pub mod args; // the options of the four commands
 #[cfg(feature = "agent")]
-mod cache;
+mod cache; // the command that caches beside a switch
 #[cfg(feature = "agent")]
-mod member;
+mod member; // the command that joins for a TCP program of the host
 #[cfg(feature = "agent")]
-mod recv;
+mod recv; // the receiving command
 #[cfg(feature = "agent")]
-mod send;
+mod send; // the sending command, with its input from a pipe

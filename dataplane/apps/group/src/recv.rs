@@ -26,43 +26,40 @@ impl Subcommand for RecvArgs {
         self.common.reporter("recv", self.output.as_os_str() == "-", Some(self.session))
     }
 
+    /// Receives until everything is written; returns the exit code.
     fn run(&self, reporter: &mut Reporter) -> Result<u8, AgentError> {
         check_name(&self.common.name)?;
-        run(self, reporter)
-    }
-}
-
-/// Receives until everything is written; returns the exit code.
-pub fn run(args: &RecvArgs, reporter: &mut Reporter) -> Result<u8, AgentError> {
-    let output = Output::open(&args.output)?;
-    let socket = GroupSocket::open(&args.common.socket(true))?;
-    let mut shell = Shell::new(socket)?;
-    reporter.ready(shell.socket.address());
-    let (source, start, datagrams) = (MemberId(args.source), args.from.into(), args.datagrams);
-    let config = ReceiveConfig { source, start, datagrams, target: BitRate(args.target) };
-    let began = shell.clock.now();
-    let mut receiver = Endpoint::receiving(began, args.common.member(args.session), config);
-    let mut transfer = ReceiveProgress::new(began, output);
-    loop {
-        shell.exchange(&mut receiver)?;
-        let now = shell.clock.now();
-        let failure = transfer.events(now, &mut receiver, reporter);
-        let unwritten = transfer.write(now, &mut receiver).err();
-        if let Some(error) = failure.or(unwritten) {
-            return Err(farewell(&mut shell, &mut receiver, error));
-        }
-        transfer.finish(now, &receiver, reporter)?;
-        transfer.progress(now, &receiver, reporter);
-        // Writing made room in the receiver, which is worth an acknowledgement.
-        shell.transmit(&mut receiver)?;
-        if transfer.finished && receiver.has_ended() {
-            return Ok(0);
-        }
-        let blocked = !transfer.buffer.is_empty() && transfer.output.is_stdout();
-        let interest = blocked.then(|| Interest { fd: transfer.output.as_fd(), flags: PollFlags::POLLOUT });
-        let until = [transfer.meter.due(), transfer.write_due].into_iter().flatten().min();
-        if shell.wait(&receiver, until, interest)?.signal {
-            return Err(farewell(&mut shell, &mut receiver, AgentError::interrupted()));
+        let output = Output::open(&self.output)?;
+        let socket = GroupSocket::open(&self.common.socket(true))?;
+        let mut shell = Shell::new(socket)?;
+        reporter.ready(shell.socket.address);
+        let (source, start, datagrams) = (MemberId(self.source), self.from.into(), self.datagrams);
+        let config = ReceiveConfig { source, start, datagrams, target: BitRate(self.target) };
+        let began = shell.clock.now();
+        let mut receiver = Endpoint::receiving(began, self.common.member(self.session), config);
+        let mut transfer = ReceiveProgress::new(began, output);
+        loop {
+            shell.exchange(&mut receiver)?;
+            let now = shell.clock.now();
+            let failure = transfer.events(now, &mut receiver, reporter);
+            let unwritten = transfer.write(now, &mut receiver).err();
+            if let Some(error) = failure.or(unwritten) {
+                return Err(farewell(&mut shell, &mut receiver, error));
+            }
+            transfer.finish(now, &receiver, reporter)?;
+            transfer.progress(now, &receiver, reporter);
+            // Writing made room in the receiver, which is worth an acknowledgement.
+            shell.exchange(&mut receiver)?;
+            if transfer.finished && receiver.has_ended() {
+                return Ok(0);
+            }
+            let blocked = !transfer.buffer.is_empty() && matches!(transfer.output, Output::Stdout(_));
+            let interest =
+                blocked.then(|| Interest { fd: transfer.output.as_fd(), flags: PollFlags::POLLOUT });
+            let until = [transfer.meter.due(), transfer.write_due].into_iter().flatten().min();
+            if shell.wait(&receiver, until, interest)?.signal {
+                return Err(farewell(&mut shell, &mut receiver, AgentError::interrupted()));
+            }
         }
     }
 }

@@ -29,46 +29,41 @@ impl Subcommand for SendArgs {
         self.common.reporter("send", false, Some(self.session))
     }
 
+    /// Sends until every receiver has everything; returns the exit code.
     fn run(&self, reporter: &mut Reporter) -> Result<u8, AgentError> {
         check_name(&self.common.name)?;
-        run(self, reporter)
-    }
-}
-
-/// Sends until every receiver has everything; returns the exit code.
-pub fn run(args: &SendArgs, reporter: &mut Reporter) -> Result<u8, AgentError> {
-    let (source, mut input) = open(args)?;
-    let socket = GroupSocket::open(&args.common.socket(true))?;
-    let mut shell = Shell::new(socket)?;
-    reporter.ready(shell.socket.address());
-    let config = SendConfig { receivers: args.members, cap: BitRate(args.rate) };
-    let mut sender = Endpoint::sending(shell.clock.now(), args.common.member(args.session), config, source);
-    let mut outcome = SendProgress::default();
-    loop {
-        shell.exchange(&mut sender)?;
-        outcome.events(&mut shell, &mut sender, reporter)?;
-        if outcome.ended {
-            return Ok(outcome.exit);
-        }
-        if let (Some(input), Some(written)) = (input.as_mut(), sender.written()) {
-            input.pass(written)?;
-        }
-        let now = shell.clock.now();
-        outcome.progress(now, &sender, reporter);
-        // While the sender waits for members it reads nothing: piped input stays in the pipe.
-        let reads = outcome.started && wants_input(&input, &mut sender);
-        let interest = input
-            .as_ref()
-            .filter(|_| reads)
-            .map(|input| Interest { fd: input.as_fd(), flags: PollFlags::POLLIN });
-        let woken = shell.wait(&sender, outcome.meter.due(), interest)?;
-        if woken.signal {
-            return leave(&mut shell, &mut sender);
-        }
-        if let (true, Some(input), Some(written)) = (woken.ready, input.as_mut(), sender.written()) {
-            if let Err(error) = input.read(written) {
-                let _ = leave(&mut shell, &mut sender);
-                return Err(error);
+        let (source, mut input) = open(self)?;
+        let socket = GroupSocket::open(&self.common.socket(true))?;
+        let mut shell = Shell::new(socket)?;
+        reporter.ready(shell.socket.address);
+        let config = SendConfig { receivers: self.members, cap: BitRate(self.rate) };
+        let mut sender =
+            Endpoint::sending(shell.clock.now(), self.common.member(self.session), config, source);
+        let mut outcome = SendProgress::default();
+        loop {
+            shell.exchange(&mut sender)?;
+            outcome.events(&mut shell, &mut sender, reporter)?;
+            if outcome.ended {
+                return Ok(outcome.exit);
+            }
+            if let (Some(input), Some(written)) = (input.as_mut(), sender.written()) {
+                input.pass(written)?;
+            }
+            let now = shell.clock.now();
+            outcome.progress(now, &sender, reporter);
+            // While the sender waits for members it reads nothing: piped input stays in the pipe.
+            let reading = input.as_ref().filter(|_| outcome.started);
+            let reading = reading.filter(|input| sender.written().is_some_and(|sink| input.wants(sink)));
+            let interest = reading.map(|input| Interest { fd: input.as_fd(), flags: PollFlags::POLLIN });
+            let woken = shell.wait(&sender, outcome.meter.due(), interest)?;
+            if woken.signal {
+                return leave(&mut shell, &mut sender);
+            }
+            if let (true, Some(input), Some(written)) = (woken.ready, input.as_mut(), sender.written()) {
+                if let Err(error) = input.read(written) {
+                    let _ = leave(&mut shell, &mut sender);
+                    return Err(error);
+                }
             }
         }
     }
@@ -84,13 +79,6 @@ fn open(args: &SendArgs) -> Result<(Source, Option<Stdin>), AgentError> {
         }
         None if args.datagrams => Ok((Source::datagrams(BUFFER, Seq::FIRST), Some(Stdin::open(true)?))),
         None => Ok((Source::stream(BUFFER, Seq::FIRST), Some(Stdin::open(false)?))),
-    }
-}
-
-fn wants_input(input: &Option<Stdin>, sender: &mut Endpoint<Sending>) -> bool {
-    match (input, sender.written()) {
-        (Some(input), Some(written)) => input.wants(written),
-        _ => false,
     }
 }
 

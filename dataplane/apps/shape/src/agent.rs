@@ -37,55 +37,51 @@ impl Subcommand for ShapeArgs {
         Reporter::new(self.json, false, "shape", &self.iface, None)
     }
 
+    /// Shapes until a signal comes; returns the exit code.
     fn run(&self, reporter: &mut Reporter) -> Result<u8, AgentError> {
         let twice =
             |(place, flow): (usize, &Flow)| self.flows[..place].iter().any(|f| f.number == flow.number);
         if self.flows.iter().enumerate().any(twice) {
             return Err(AgentError::usage("--flow has one number twice", "give each flow its own number"));
         }
-        run(self, reporter)
-    }
-}
-
-/// Shapes until a signal comes; returns the exit code.
-pub fn run(args: &ShapeArgs, reporter: &mut Reporter) -> Result<u8, AgentError> {
-    let signals = signals().map_err(|error| system(&error.into()))?;
-    let clock = Clock::start();
-    let reports = Reports::open(&args.iface)?;
-    let mut rates = Rates::new(args.flows.iter().map(|flow| flow.number), args.packet_bytes);
-    let mut htb = Htb::new(&args.iface, &args.flows, args.packet_bytes)?;
-    let mut set: Vec<Option<u64>> = vec![None; args.flows.len()];
-    let mut report_at = Nanos::ZERO;
-    reporter.event("ready", Weight::Lasting, json!({}), Some(format!("shaping on {}", args.iface)));
-    loop {
-        let mut fds = [
-            PollFd::new(signals.as_fd(), PollFlags::POLLIN),
-            PollFd::new(reports.as_fd(), PollFlags::POLLIN),
-        ];
-        if poll(&mut fds, PollTimeout::from(POLL_MS)).map_err(|error| system(&error.into()))? == 0 {
-            reports.check()?;
+        let signals = signals().map_err(|error| system(&error.into()))?;
+        let clock = Clock::start();
+        let reports = Reports::open(&self.iface)?;
+        let mut rates = Rates::new(self.flows.iter().map(|flow| flow.number), self.packet_bytes);
+        let mut htb = Htb::new(&self.iface, &self.flows, self.packet_bytes)?;
+        let mut set: Vec<Option<u64>> = vec![None; self.flows.len()];
+        let mut report_at = Nanos::ZERO;
+        reporter.event("ready", Weight::Lasting, json!({}), Some(format!("shaping on {}", self.iface)));
+        loop {
+            let mut fds = [
+                PollFd::new(signals.as_fd(), PollFlags::POLLIN),
+                PollFd::new(reports.as_fd(), PollFlags::POLLIN),
+            ];
+            if poll(&mut fds, PollTimeout::from(POLL_MS)).map_err(|error| system(&error.into()))? == 0 {
+                reports.check()?;
+            }
+            if fds[0].any().unwrap_or(false) {
+                return Ok(0);
+            }
+            let now = clock.now();
+            for _ in 0..REPORTS {
+                let Some(report) = reports.next()? else { break };
+                rates.take(now, &report);
+            }
+            let changes = rates.changes(now);
+            if changes.is_empty() {
+                continue;
+            }
+            htb.set(&changes)?;
+            for change in changes {
+                set[change.place] = change.rate;
+            }
+            if now >= report_at {
+                report_at = now + REPORT_EVERY;
+                reporter.event("rates", Weight::Passing, fields(self, &set), None);
+            }
+            thread::sleep(QUANTUM);
         }
-        if fds[0].any().unwrap_or(false) {
-            return Ok(0);
-        }
-        let now = clock.now();
-        for _ in 0..REPORTS {
-            let Some(report) = reports.next()? else { break };
-            rates.take(now, &report);
-        }
-        let changes = rates.changes(now);
-        if changes.is_empty() {
-            continue;
-        }
-        htb.set(&changes)?;
-        for change in changes {
-            set[change.place] = change.rate;
-        }
-        if now >= report_at {
-            report_at = now + REPORT_EVERY;
-            reporter.event("rates", Weight::Passing, fields(args, &set), None);
-        }
-        thread::sleep(QUANTUM);
     }
 }
 
@@ -109,10 +105,7 @@ pub struct Reports {
 }
 
 impl Reports {
-    /// Opens the socket.
-    ///
-    /// # Errors
-    /// There is no such interface, or this process is not root.
+    /// Opens the socket. Fails if there is no such interface, or this process is not root.
     pub fn open(name: &str) -> Result<Reports, AgentError> {
         let interface = index(name)?;
         let refused = |error: io::Error| {
@@ -125,10 +118,7 @@ impl Reports {
         Ok(Reports { socket, name: name.to_owned(), interface })
     }
 
-    /// Checks that the interface is still there.
-    ///
-    /// # Errors
-    /// Fails if the interface is gone, and with it all that was set up there.
+    /// Checks that the interface is still there, and not gone with all that was set up there.
     pub fn check(&self) -> Result<(), AgentError> {
         if index(&self.name)? == self.interface {
             Ok(())
@@ -137,10 +127,7 @@ impl Reports {
         }
     }
 
-    /// The next report that has arrived.
-    ///
-    /// # Errors
-    /// The socket does not work any more.
+    /// The next report that has arrived; an error: the socket does not work any more.
     pub fn next(&self) -> Result<Option<Feedback>, AgentError> {
         let mut frame = [0; FRAME];
         loop {

@@ -27,29 +27,13 @@ pub struct ShapeArgs {
 /// The largest number of a flow (`LAST_FLOW` of the controller).
 const LAST_FLOW: u16 = 4095;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Protocol {
-    Tcp,
-    Udp,
-}
-
-impl Protocol {
-    /// IPv4's number of the protocol.
-    pub fn number(self) -> u8 {
-        match self {
-            Protocol::Tcp => 6,
-            Protocol::Udp => 17,
-        }
-    }
-}
-
 /// A flow: `NUMBER=DESTINATION` or `NUMBER=PROTOCOL:DESTINATION[:PORT]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Flow {
     /// The number that the controller gave it.
     pub number: u16,
-    /// The protocol of its packets; `None`: any.
-    pub protocol: Option<Protocol>,
+    /// IPv4's number of its packets' protocol; `None`: any.
+    pub protocol: Option<u8>,
     /// The receiver of its packets.
     pub destination: Ipv4Addr,
     /// The receiver's port; `None`: any.
@@ -74,8 +58,8 @@ fn parse(text: &str) -> Option<Flow> {
         return Some(Flow { number, protocol: None, destination: packets.parse().ok()?, port: None });
     };
     let protocol = match protocol {
-        "tcp" => Protocol::Tcp,
-        "udp" => Protocol::Udp,
+        "tcp" => 6,
+        "udp" => 17,
         _ => return None,
     };
     let (destination, port) = match rest.split_once(':') {

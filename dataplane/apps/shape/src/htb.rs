@@ -29,11 +29,8 @@ pub struct Htb {
 }
 
 impl Htb {
-    /// Makes a class without limit for each flow; other packets pass.
-    ///
-    /// # Errors
-    /// Another process shapes there; there is no `tc`; or the kernel refuses: it has no HTB, or another
-    /// discipline was set up there.
+    /// Makes a class without limit for each flow; other packets pass. Fails if another process shapes there,
+    /// there is no `tc`, or the kernel refuses: it has no HTB, or another discipline was set up there.
     pub fn new(interface: &str, flows: &[Flow], packet: u32) -> Result<Htb, AgentError> {
         let alone = alone(interface)?;
         let htb = Htb { interface: interface.to_owned(), packet, tc: start()?, _alone: alone };
@@ -47,10 +44,7 @@ impl Htb {
         Ok(htb)
     }
 
-    /// Sets the rates of flows.
-    ///
-    /// # Errors
-    /// `tc` has ended: the interface or its discipline is gone.
+    /// Sets the rates of flows. Fails if `tc` has ended: the interface or its discipline is gone.
     pub fn set(&mut self, changes: &[Change]) -> Result<(), AgentError> {
         let orders: String = changes.iter().map(|&change| self.class("change", change) + "\n").collect();
         match self.tc.stdin.as_mut().map(|stdin| stdin.write_all(orders.as_bytes())) {
@@ -71,7 +65,7 @@ impl Htb {
 
     fn filter(&self, place: usize, flow: &Flow) -> String {
         let (interface, number) = (&self.interface, place + 1);
-        let protocol = flow.protocol.map(|p| format!(" match ip protocol {} 0xff", p.number()));
+        let protocol = flow.protocol.map(|number| format!(" match ip protocol {number} 0xff"));
         let port = flow.port.map(|port| format!(" match ip dport {port} 0xffff"));
         format!(
             "filter add dev {interface} parent {HANDLE} protocol ip prio 1 u32 match ip dst {}/32{}{} \

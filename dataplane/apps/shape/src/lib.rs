@@ -3,18 +3,12 @@
 //!
 //! The kernel does the shaping, in a queueing discipline that is in common kernels (HTB): so the programs
 //! that send are any programs, and no packet passes through this one.
-//!
-//! | module | subject |
-//! |---|---|
-//! | [`rates`] | the machine: the rate of each flow, from reports; no I/O, no clock |
-//! | `htb` | the kernel's classes, set with `tc` (feature `agent`, as the next two) |
-//! | `args`, `agent` | options, and the flows in them; the loop and the socket of reports |
 
-pub mod rates;
+pub mod rates; // the machine: the rate of each flow, from reports; no I/O, no clock
 
 #[cfg(feature = "agent")]
-pub mod agent;
+pub mod agent; // the loop and the socket of reports
 #[cfg(feature = "agent")]
-pub mod args;
+pub mod args; // options, and the flows in them
 #[cfg(feature = "agent")]
-pub mod htb;
+pub mod htb; // the kernel's classes, set with `tc`

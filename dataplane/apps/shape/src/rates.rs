@@ -51,7 +51,6 @@ impl Rates {
         flow.set((report.rate < i32::MAX).then(|| report.bytes_per_second(self.packet).max(least)));
     }
 
-    /// The rates that have changed since the last call.
     pub fn changes(&mut self, now: Nanos) -> Vec<Change> {
         let each = self.flows.iter_mut().enumerate();
         each.filter_map(|(place, flow)| {

@@ -4,8 +4,11 @@ use std::collections::HashMap;
 
 use serde_json::{json, Value};
 
-use super::{calculation_name, hex, Writer};
-use crate::lower::ir::{Action, Argument, ArrayKind, Label, Operation, Statement, StatementKind};
+use super::expression::operand;
+use super::{calculation_name, number, typed, Writer};
+use crate::lower::ir::{
+    Action, ActionParameter, Argument, ArrayKind, Expr, Label, Operation, Statement, StatementKind,
+};
 use crate::source::Span;
 
 /// The primitives of an action, with jumps to places that are not known yet.
@@ -39,17 +42,13 @@ impl Code {
 }
 
 impl Writer<'_> {
-    pub fn action(&mut self, id: usize, action: &Action) -> Value {
-        let parameters: Vec<Value> = action
-            .parameters
-            .iter()
-            .map(|one| json!({"name": &*one.name, "bitwidth": one.of.width().unwrap_or(32)}))
-            .collect();
+    pub fn action(&mut self, action: &Action) -> Value {
+        let parameter =
+            |one: &ActionParameter| json!({"name": &*one.name, "bitwidth": one.of.width().unwrap_or(32)});
+        let parameters: Vec<Value> = action.parameters.iter().map(parameter).collect();
         let primitives = self.primitives(&action.body);
-        let mut value =
-            json!({"name": action.name, "id": id, "runtime_data": parameters, "primitives": primitives});
-        self.place(&mut value, action.span);
-        value
+        let value = json!({"name": action.name, "runtime_data": parameters, "primitives": primitives});
+        self.placed(value, action.span)
     }
 
     pub fn primitives(&mut self, statements: &[Statement]) -> Vec<Value> {
@@ -58,8 +57,7 @@ impl Writer<'_> {
         code.set(END);
         for (primitive, argument, label) in std::mem::take(&mut code.jumps) {
             let to = code.labels.get(&label).copied().unwrap_or(code.primitives.len());
-            code.primitives[primitive]["parameters"][argument] =
-                json!({"type": "hexstr", "value": format!("0x{to:x}")});
+            code.primitives[primitive]["parameters"][argument] = number(&to.into());
         }
         code.primitives
     }
@@ -74,7 +72,7 @@ impl Writer<'_> {
                 StatementKind::If(condition, then, otherwise) => {
                     let (no, end) = (code.label(), code.label());
                     code.jumps.push((code.primitives.len(), 1, no));
-                    let condition = self.condition(condition);
+                    let condition = self.parameter(&Expr::FromBool(Box::new(condition.clone())));
                     code.primitives.push(json!({"op": "_jump_if_zero", "parameters": [condition, null]}));
                     self.code(then, code);
                     if !otherwise.is_empty() {
@@ -109,71 +107,43 @@ impl Writer<'_> {
     }
 
     pub fn primitive(&mut self, operation: &Operation, span: Span) -> Value {
-        let stack = |writer: &Self, id: &usize| {
-            let name = &writer.program.stacks[*id].name;
-            json!({"type": "header_stack", "value": name})
-        };
-        let union_stack = |writer: &Self, id: &usize| {
-            let name = &writer.program.union_stacks[*id].name;
-            json!({"type": "header_union_stack", "value": name})
-        };
         let (name, parameters) = match operation {
-            Operation::Assign(field, value) => ("assign", vec![self.field(field), self.parameter(value)]),
-            Operation::AssignVarbit(to, from) => ("assign_VL", vec![self.field(to), self.field(from)]),
-            Operation::AssignHeader(to, from) => ("assign_header", vec![self.header(to), self.header(from)]),
-            Operation::AssignUnion(to, from) => ("assign_union", vec![self.union(to), self.union(from)]),
-            Operation::AssignStack(to, from) => {
-                ("assign_header_stack", vec![stack(self, to), stack(self, from)])
+            Operation::Assign(field, value) => {
+                ("assign", vec![operand(self.field(field)), self.parameter(value)])
             }
-            Operation::AssignUnionStack(to, from) => {
-                ("assign_union_stack", vec![union_stack(self, to), union_stack(self, from)])
-            }
-            Operation::SetValid(header) => ("add_header", vec![self.header(header)]),
-            Operation::SetInvalid(header) => ("remove_header", vec![self.header(header)]),
-            Operation::Push(id, count) => {
-                ("push", vec![stack(self, id), json!({"type": "hexstr", "value": format!("0x{count:x}")})])
-            }
-            Operation::Pop(id, count) => {
-                ("pop", vec![stack(self, id), json!({"type": "hexstr", "value": format!("0x{count:x}")})])
-            }
-            Operation::Primitive(name, given) => {
+            Operation::Primitive(name, given) | Operation::Extern(name, given) => {
                 (*name, given.iter().map(|one| self.argument(one)).collect())
             }
-            Operation::Extract(_)
-            | Operation::ExtractVarbit(..)
-            | Operation::Advance(_)
-            | Operation::Verify(..) => {
+            Operation::Extract(..) | Operation::Advance(_) | Operation::Verify(..) => {
                 self.diagnostics.error(span, "packets are read by parsers");
                 ("no_op", Vec::new())
             }
         };
-        let mut primitive = json!({"op": name, "parameters": parameters});
-        self.place(&mut primitive, span);
-        primitive
+        self.placed(json!({"op": name, "parameters": parameters}), span)
     }
 
     fn argument(&mut self, given: &Argument) -> Value {
         match given {
             Argument::Value(value) => self.parameter(value),
-            Argument::Field(field) => self.field(field),
-            Argument::Header(header) => {
-                json!({"type": "header", "value": self.program.headers[*header].name})
-            }
+            Argument::Field(field) => operand(self.field(field)),
+            Argument::Header(header) => operand(self.header(header)),
+            Argument::Union(union) => operand(self.union(union)),
+            Argument::Stack(stack) => self.stack(*stack),
             Argument::Array(array) => {
                 let array = &self.program.arrays[*array];
                 let kind = match array.kind {
                     ArrayKind::Counter => "counter_array",
                     ArrayKind::Meter => "meter_array",
-                    ArrayKind::Register { .. } => "register_array",
+                    ArrayKind::Register => "register_array",
                 };
-                json!({"type": kind, "value": array.name})
+                typed(kind, &*array.name)
             }
-            Argument::Calculation(id) => json!({"type": "calculation", "value": calculation_name(*id)}),
-            Argument::Number(number) => json!({"type": "hexstr", "value": hex(&(*number).into())}),
-            Argument::Text(text) => json!({"type": "string", "value": &**text}),
+            Argument::Calculation(id) => typed("calculation", calculation_name(*id)),
+            Argument::Number(id) => number(&(*id).into()),
+            Argument::Text(text) => typed("string", &**text),
             Argument::Values(values) => {
                 let values: Vec<Value> = values.iter().map(|value| self.parameter(value)).collect();
-                json!({"type": "parameters_vector", "value": values})
+                typed("parameters_vector", values)
             }
         }
     }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde_json::{json, Value};
 
 use super::Writer;
-use crate::lower::ir::{Control, Label, Outcome, Statement, StatementKind};
+use crate::lower::ir::{Control, Expr, Label, Outcome, Statement, StatementKind};
 use crate::source::Span;
 
 /// The node that comes next; `None` at the end of the pipeline.
@@ -20,20 +20,18 @@ struct Graph {
     /// The way on after each table that is applied.
     applied: HashMap<usize, Value>,
     profiles: Vec<usize>,
-    nodes: usize,
 }
 
 impl Writer<'_> {
-    pub fn pipeline(&mut self, name: &str, id: usize, control: &Control) -> Value {
+    pub fn pipeline(&mut self, name: &str, control: &Control) -> Value {
         let mut graph = Graph::default();
         let first = self.graph(&control.body, None, &mut graph);
-        let profiles: Vec<Value> = graph.profiles.iter().map(|&profile| self.profile(profile)).collect();
-        let mut value = json!({
-            "name": name, "id": id, "init_table": first, "tables": graph.tables, "action_profiles": profiles,
+        let profiles = graph.profiles.iter().map(|&profile| self.profile(profile)).collect::<Value>();
+        let value = json!({
+            "name": name, "init_table": first, "tables": graph.tables, "action_profiles": profiles,
             "conditionals": graph.conditionals,
         });
-        self.place(&mut value, control.span.unwrap_or_default());
-        value
+        self.placed(value, control.span.unwrap_or_default())
     }
 
     /// The first node of statements that `next` follows.
@@ -73,47 +71,36 @@ impl Writer<'_> {
     }
 
     fn conditional(
-        &mut self, condition: &crate::lower::ir::Expr, yes: Next, no: Next, span: Span, graph: &mut Graph,
+        &mut self, condition: &Expr, yes: Next, no: Next, span: Span, graph: &mut Graph,
     ) -> String {
-        graph.nodes += 1;
-        let name = format!("node_{}", graph.nodes);
-        let expression = self.condition(condition);
-        let mut value = json!({
-            "name": name, "id": graph.conditionals.len(), "expression": expression, "true_next": yes, "false_next": no,
-        });
-        self.place(&mut value, span);
-        graph.conditionals.push(value);
+        let name = format!("node_{}", self.nodes);
+        let expression = self.expression(condition);
+        let value = json!({"name": name, "expression": expression, "true_next": yes, "false_next": no});
+        graph.conditionals.push(self.node(value, span));
         name
     }
 
     /// A table without keys whose action is a run of statements.
     fn run(&mut self, run: &mut Vec<Statement>, next: Next, graph: &mut Graph) -> Next {
         let statements = std::mem::take(run);
-        let Some(first) = statements.first() else { return next };
-        let span = first.span;
+        let Some(Statement { span, .. }) = statements.first().cloned() else { return next };
         let file = &self.sources.file(span.file).path;
         let stem = file.rsplit('/').next().and_then(|name| name.split('.').next()).unwrap_or("program");
-        let name = format!(
-            "{}{}_{}",
-            stem.trim_matches(['<', '>']),
-            self.sources.position(span).line,
-            self.actions.len()
-        );
         let id = self.actions.len();
+        let name = format!("{}{}_{id}", stem.trim_matches(['<', '>']), self.sources.position(span).line);
         let primitives = self.primitives(&statements);
-        let mut action = json!({"name": name, "id": id, "runtime_data": [], "primitives": primitives});
-        self.place(&mut action, span);
-        self.actions.push(action);
+        let action = json!({"name": name, "runtime_data": [], "primitives": primitives});
+        self.actions.push(self.placed(action, span));
         let table = format!("tbl_{name}");
-        let mut value = json!({
-            "name": table, "id": graph.tables.len(), "key": [], "match_type": "exact",
-            "type": "simple", "max_size": 1024, "with_counters": false, "support_timeout": false,
-            "direct_meters": null, "action_ids": [id], "actions": [name],
-            "base_default_next": next, "next_tables": {&*name: next},
-            "default_entry": {"action_id": id, "action_const": true, "action_data": [], "action_entry_const": true},
+        let value = json!({
+            "name": table, "key": [], "match_type": "exact", "type": "simple", "max_size": 1024,
+            "with_counters": false, "support_timeout": false, "direct_meters": null, "action_ids": [id],
+            "actions": [name], "base_default_next": next, "next_tables": {&*name: next},
+            "default_entry": {
+                "action_id": id, "action_const": true, "action_data": [], "action_entry_const": true,
+            },
         });
-        self.place(&mut value, span);
-        graph.tables.push(value);
+        graph.tables.push(self.node(value, span));
         Some(table)
     }
 
@@ -159,7 +146,7 @@ impl Writer<'_> {
             None => {}
         }
         graph.applied.insert(id, after);
-        let value = self.table(id, graph.tables.len(), following, base);
+        let value = self.table(id, following, base);
         graph.tables.push(value);
         if let Some(profile) = self.program.tables[id].profile {
             if !graph.profiles.contains(&profile) {

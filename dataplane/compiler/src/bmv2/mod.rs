@@ -6,32 +6,26 @@ mod expression;
 mod parser;
 mod table;
 
-use num_bigint::BigInt;
+use num_bigint::{BigInt, Sign};
 use serde_json::{json, Value};
 
 use crate::diagnostic::Diagnostics;
-use crate::lower::ir::{Array, ArrayKind, FieldRef, HeaderField, HeaderRef, Program};
+use crate::lower::ir::{Array, ArrayKind, Expr, FieldList, FieldRef, HeaderRef, HeaderType, Program};
+use crate::lower::storage::{SCALARS, STANDARD};
 use crate::source::{Sources, Span};
 
 /// The version of BMv2's JSON that is written.
 const VERSION: [u32; 2] = [2, 23];
 
-/// Fields of `standard_metadata` that BMv2 knows by other names.
-const ALIASES: [(&str, &str); 9] = [
-    ("queueing_metadata.enq_timestamp", "enq_timestamp"),
-    ("queueing_metadata.enq_qdepth", "enq_qdepth"),
-    ("queueing_metadata.deq_timedelta", "deq_timedelta"),
-    ("queueing_metadata.deq_qdepth", "deq_qdepth"),
-    ("intrinsic_metadata.ingress_global_timestamp", "ingress_global_timestamp"),
-    ("intrinsic_metadata.egress_global_timestamp", "egress_global_timestamp"),
-    ("intrinsic_metadata.mcast_grp", "mcast_grp"),
-    ("intrinsic_metadata.egress_rid", "egress_rid"),
-    ("intrinsic_metadata.priority", "priority"),
+/// Fields of `standard_metadata` that BMv2 also knows as those of other headers.
+const ALIASES: [(&str, &str); 2] = [
+    ("queueing_metadata", "enq_timestamp enq_qdepth deq_timedelta deq_qdepth"),
+    ("intrinsic_metadata", "ingress_global_timestamp egress_global_timestamp mcast_grp egress_rid priority"),
 ];
 
 /// BMv2's JSON of a program; tells `diagnostics` what the target does not have.
 pub fn json(program: &Program, name: &str, sources: &Sources, diagnostics: &mut Diagnostics) -> Value {
-    let mut writer = Writer { program, sources, diagnostics, actions: Vec::new() };
+    let mut writer = Writer { program, sources, diagnostics, actions: Vec::new(), nodes: 0 };
     writer.program(name)
 }
 
@@ -41,215 +35,172 @@ struct Writer<'a> {
     diagnostics: &'a mut Diagnostics,
     /// The JSON of all actions: those of the program, then those made of statements of controls.
     actions: Vec<Value>,
-}
-
-/// `0x2a`
-fn hex(number: &BigInt) -> String {
-    if *number < BigInt::from(0) {
-        format!("-0x{:x}", -number)
-    } else {
-        format!("0x{number:x}")
-    }
+    /// Tables and conditions so far. BMv2 knows those of both pipelines by one set of numbers and names.
+    nodes: usize,
 }
 
 impl Writer<'_> {
     fn program(&mut self, name: &str) -> Value {
-        for action in &self.program.actions {
-            let id = self.actions.len();
-            let value = self.action(id, action);
+        let program = self.program;
+        for action in &program.actions {
+            let value = self.action(action);
             self.actions.push(value);
         }
         let parser = self.parser();
-        let pipelines = [
-            self.pipeline("ingress", 0, &self.program.ingress),
-            self.pipeline("egress", 1, &self.program.egress),
-        ];
-        let program = self.program;
-        let order: Vec<&str> =
-            program.deparser.iter().map(|&header| &*program.headers[header].name).collect();
-        let mut deparser = json!({"name": "deparser", "id": 0, "order": order, "primitives": []});
-        self.place(&mut deparser, program.deparser_span.unwrap_or_default());
-        let errors: Vec<Value> =
-            program.errors.iter().enumerate().map(|(id, name)| json!([&**name, id])).collect();
-        let vsets: Vec<Value> = program
-            .value_sets
-            .iter()
-            .enumerate()
-            .map(|(id, set)| {
-                json!({"name": set.name, "id": id, "compressed_bitwidth": set.of.width(), "max_size": set.size})
-            })
-            .collect();
-        let standard = &program.header_types[1].fields;
-        let aliases: Vec<Value> = ALIASES
-            .iter()
-            .filter(|(_, field)| standard.iter().any(|known| known.name == *field))
-            .map(|(alias, field)| json!([alias, ["standard_metadata", field]]))
-            .collect();
+        let pipelines =
+            numbered([self.pipeline("ingress", &program.ingress), self.pipeline("egress", &program.egress)]);
         json!({
             "program": name,
             "__meta__": {"version": VERSION, "compiler": "https://github.com/groupflow"},
-            "header_types": self.header_types(),
+            "header_types": numbered(program.header_types.iter().enumerate().map(header_type)),
             "headers": self.headers(),
-            "header_stacks": self.stacks(),
+            "header_stacks": self.stacks(false),
             "header_union_types": self.union_types(),
             "header_unions": self.unions(),
-            "header_union_stacks": self.union_stacks(),
+            "header_union_stacks": self.stacks(true),
             "field_lists": self.lists(&program.field_lists),
             "learn_lists": self.lists(&program.digests),
-            "errors": errors,
+            "errors": (0..).zip(&program.errors).map(|(id, name)| json!([&**name, id])).collect::<Value>(),
             "enums": [],
-            "parsers": [parser],
-            "parse_vsets": vsets,
-            "deparsers": [deparser],
-            "counter_arrays": self.arrays(&|kind| *kind == ArrayKind::Counter),
-            "meter_arrays": self.arrays(&|kind| *kind == ArrayKind::Meter),
-            "register_arrays": self.arrays(&|kind| matches!(kind, ArrayKind::Register { .. })),
+            "parsers": numbered([parser]),
+            "parse_vsets": numbered(program.value_sets.iter().map(|set| {
+                json!({"name": set.name, "compressed_bitwidth": set.of.width(), "max_size": set.size})
+            })),
+            "deparsers": self.deparsers(),
+            "counter_arrays": self.arrays(|kind| *kind == ArrayKind::Counter),
+            "meter_arrays": self.arrays(|kind| *kind == ArrayKind::Meter),
+            "register_arrays": self.arrays(|kind| *kind == ArrayKind::Register),
             "calculations": self.calculations(),
             "checksums": self.checksums(),
-            "actions": std::mem::take(&mut self.actions),
+            "actions": numbered(std::mem::take(&mut self.actions)),
             "pipelines": pipelines,
             "force_arith": [],
             "extern_instances": [],
-            "field_aliases": aliases,
+            "field_aliases": self.aliases(),
         })
     }
 
-    /// Adds the place in the source to an object.
-    fn place(&self, object: &mut Value, span: Span) {
-        if span == Span::default() {
-            return;
-        }
-        let place = self.sources.position(span);
-        let fragment: String = self.sources.text(span).split_whitespace().collect::<Vec<_>>().join(" ");
-        object["source_info"] = json!({
-            "filename": self.sources.file(span.file).path,
-            "line": place.line,
-            "column": place.column - 1,
-            "source_fragment": fragment.chars().take(120).collect::<String>(),
-        });
+    /// A table or a condition, with its number and its place in the source.
+    fn node(&mut self, mut object: Value, span: Span) -> Value {
+        object["id"] = self.nodes.into();
+        self.nodes += 1;
+        self.placed(object, span)
     }
 
-    fn header_types(&self) -> Value {
-        let field = |field: &HeaderField| match field.varbit {
-            true => json!([field.name, "*"]),
-            false => json!([field.name, field.width, field.signed]),
-        };
-        let types = self.program.header_types.iter().enumerate().map(|(id, kind)| {
-            let mut fields: Vec<Value> = kind.fields.iter().map(field).collect();
-            let metadata = id == 0;
-            let bits: u32 = kind.fields.iter().map(|field| field.width).sum();
-            if metadata && bits % 8 != 0 {
-                fields.push(json!(["_padding", 8 - bits % 8, false]));
-            }
-            let mut value = json!({"name": kind.name, "id": id, "fields": fields});
-            if let Some(varbit) = kind.fields.iter().find(|field| field.varbit) {
-                let others: u32 =
-                    kind.fields.iter().filter(|field| !field.varbit).map(|field| field.width).sum();
-                value["max_length"] = json!((varbit.width + others).div_ceil(8));
-            }
-            value
-        });
-        types.collect()
+    /// An object with its place in the source.
+    fn placed(&self, mut object: Value, span: Span) -> Value {
+        if span != Span::default() {
+            let place = self.sources.position(span);
+            let fragment: String = self.sources.text(span).split_whitespace().collect::<Vec<_>>().join(" ");
+            object["source_info"] = json!({
+                "filename": self.sources.file(span.file).path,
+                "line": place.line,
+                "column": place.column - 1,
+                "source_fragment": fragment.chars().take(120).collect::<String>(),
+            });
+        }
+        object
+    }
+
+    fn type_name(&self, header_type: usize) -> &str {
+        &self.program.header_types[header_type].name
     }
 
     fn headers(&self) -> Value {
-        let program = self.program;
-        let headers = program.headers.iter().enumerate().map(|(id, header)| {
-            json!({
-                "name": header.name, "id": id, "header_type": program.header_types[header.of].name,
-                "metadata": header.metadata, "pi_omit": true,
-            })
-        });
-        headers.collect()
+        numbered(self.program.headers.iter().map(|header| {
+            let of = self.type_name(header.of);
+            let metadata = header.of <= STANDARD;
+            json!({"name": header.name, "header_type": of, "metadata": metadata, "pi_omit": true})
+        }))
     }
 
-    fn stacks(&self) -> Value {
+    fn stacks(&self, of_unions: bool) -> Value {
         let program = self.program;
-        let stacks = program.stacks.iter().enumerate().map(|(id, stack)| {
-            json!({
-                "name": stack.name, "id": id, "header_type": program.header_types[stack.of].name,
-                "size": stack.headers.len(), "header_ids": stack.headers,
-            })
-        });
-        stacks.collect()
+        numbered(program.stacks.iter().filter(|stack| stack.of_unions == of_unions).map(|stack| {
+            let (ids, first) = (&stack.elements, stack.elements[0]);
+            if of_unions {
+                let of = &program.unions[first].type_name;
+                json!({"name": stack.name, "union_type": of, "size": ids.len(), "header_union_ids": ids})
+            } else {
+                let of = self.type_name(program.headers[first].of);
+                json!({"name": stack.name, "header_type": of, "size": ids.len(), "header_ids": ids})
+            }
+        }))
     }
 
     fn union_types(&self) -> Value {
         let mut types: Vec<Value> = Vec::new();
         for union in &self.program.unions {
-            if types.iter().any(|known| known["name"] == union.type_name) {
-                continue;
+            if types.iter().all(|known| known["name"] != union.type_name) {
+                let kind = |id: usize| self.type_name(self.program.headers[id].of);
+                let headers = union.members.iter().map(|(name, id)| json!([&**name, kind(*id)]));
+                types.push(json!({"name": union.type_name, "headers": headers.collect::<Value>()}));
             }
-            let headers: Vec<Value> = union
-                .members
-                .iter()
-                .map(|(name, id)| {
-                    let kind = self.program.headers[*id].of;
-                    json!([&**name, self.program.header_types[kind].name])
-                })
-                .collect();
-            types.push(json!({"name": union.type_name, "id": types.len(), "headers": headers}));
         }
-        types.into()
+        numbered(types)
     }
 
     fn unions(&self) -> Value {
-        let unions = self.program.unions.iter().enumerate().map(|(id, union)| {
+        numbered(self.program.unions.iter().map(|union| {
             let ids: Vec<usize> = union.members.iter().map(|(_, id)| *id).collect();
-            json!({"name": union.name, "id": id, "union_type": union.type_name, "header_ids": ids, "pi_omit": true})
-        });
-        unions.collect()
+            json!({"name": union.name, "union_type": union.type_name, "header_ids": ids, "pi_omit": true})
+        }))
     }
 
-    fn union_stacks(&self) -> Value {
-        let stacks = self.program.union_stacks.iter().enumerate().map(|(id, stack)| {
-            json!({
-                "name": stack.name, "id": id, "union_type": stack.type_name, "size": stack.unions.len(),
-                "header_union_ids": stack.unions,
-            })
-        });
-        stacks.collect()
+    /// Field lists and digests: their ids are those that primitives name, from 1 on.
+    fn lists(&mut self, lists: &[FieldList]) -> Value {
+        let list = |(place, list): (usize, &FieldList)| {
+            let value = json!({"name": list.name, "id": place + 1, "elements": self.inputs(&list.values)});
+            self.placed(value, list.span)
+        };
+        lists.iter().enumerate().map(list).collect()
     }
 
-    fn lists(&mut self, lists: &[crate::lower::ir::FieldList]) -> Value {
-        let mut made = Vec::new();
-        for (place, list) in lists.iter().enumerate() {
-            let elements: Vec<Value> =
-                list.values.iter().map(|(value, width)| self.input(value, *width)).collect();
-            let mut value = json!({"name": list.name, "id": place + 1, "elements": elements});
-            self.place(&mut value, list.span);
-            made.push(value);
-        }
-        made.into()
-    }
-
-    /// A field or a constant with its width: what checksums, hashes and digests are made of.
-    fn input(&mut self, value: &crate::lower::ir::Expr, width: u32) -> Value {
-        match value {
-            crate::lower::ir::Expr::Number(number) => {
-                json!({"type": "hexstr", "value": hex(number), "bitwidth": width})
+    /// Fields, and constants with their widths: the input of checksums, hashes and digests.
+    fn inputs(&mut self, values: &[(Expr, u32)]) -> Vec<Value> {
+        let input = |(value, width): &(Expr, u32)| match value {
+            Expr::Number(number) => {
+                // BMv2 takes as many bytes as the text has.
+                let digits = 2 * width.div_ceil(8) as usize;
+                let text = format!("0x{:0>digits$x}", number & ones(*width));
+                json!({"type": "hexstr", "value": text, "bitwidth": width})
             }
             other => self.parameter(other),
-        }
+        };
+        values.iter().map(input).collect()
     }
 
-    fn arrays(&mut self, wanted: &dyn Fn(&ArrayKind) -> bool) -> Value {
+    fn deparsers(&self) -> Value {
+        let order: Vec<&str> =
+            self.program.deparser.iter().map(|&header| &*self.program.headers[header].name).collect();
+        let deparser = json!({"name": "deparser", "order": order, "primitives": []});
+        numbered([self.placed(deparser, self.program.deparser_span.unwrap_or_default())])
+    }
+
+    fn aliases(&self) -> Value {
+        let standard = &self.program.header_types[STANDARD].fields;
+        let all = ALIASES.iter().flat_map(|(header, fields)| fields.split(' ').map(move |one| (header, one)));
+        let known = all.filter(|(_, field)| standard.iter().any(|known| known.name == *field));
+        known.map(|(header, one)| json!([format!("{header}.{one}"), ["standard_metadata", one]])).collect()
+    }
+
+    fn arrays(&mut self, wanted: impl Fn(&ArrayKind) -> bool) -> Value {
         let program = self.program;
-        let mut made = Vec::new();
         // A direct one that no table has, or whose colour nobody reads, does nothing.
         let used = |array: &&Array| {
             !array.direct
                 || array.table.is_some() && (array.kind != ArrayKind::Meter || array.result.is_some())
         };
-        for array in program.arrays.iter().filter(|array| wanted(&array.kind)).filter(used) {
-            let mut value = json!({"name": array.name, "id": made.len(), "size": array.size});
+        let arrays = program.arrays.iter().filter(|array| wanted(&array.kind)).filter(used);
+        numbered(arrays.map(|array| {
+            let mut value = json!({"name": array.name, "size": array.size});
             match array.kind {
-                ArrayKind::Register { width, .. } => value["bitwidth"] = json!(width),
+                ArrayKind::Register => value["bitwidth"] = json!(array.element.width()),
                 ArrayKind::Counter => value["is_direct"] = json!(array.direct),
                 ArrayKind::Meter => {
                     value["is_direct"] = json!(array.direct);
                     value["rate_count"] = json!(2);
-                    value["type"] = json!(&*array.unit);
+                    value["type"] = json!(array.unit);
                     if let Some(result) = &array.result {
                         value["result_target"] = self.names(result);
                     }
@@ -258,56 +209,92 @@ impl Writer<'_> {
             if let Some(table) = array.table {
                 value["binding"] = json!(program.tables[table].name);
             }
-            self.place(&mut value, array.span);
-            made.push(value);
-        }
-        made.into()
+            self.placed(value, array.span)
+        }))
     }
 
     fn calculations(&mut self) -> Value {
-        let mut made = Vec::new();
-        for (id, calculation) in self.program.calculations.iter().enumerate() {
-            let mut input: Vec<Value> =
-                calculation.input.iter().map(|(value, width)| self.input(value, *width)).collect();
+        numbered(self.program.calculations.iter().enumerate().map(|(id, calculation)| {
+            let mut input = self.inputs(&calculation.input);
             if calculation.with_payload {
-                input.push(json!({"type": "payload", "value": null}));
+                input.push(typed("payload", Value::Null));
             }
-            let (name, algorithm) = (calculation_name(id), &*calculation.algorithm);
-            let mut value = json!({"name": name, "id": id, "algo": algorithm, "input": input});
-            self.place(&mut value, calculation.span);
-            made.push(value);
-        }
-        made.into()
+            let algorithm = calculation.algorithm;
+            let value = json!({"name": calculation_name(id), "algo": algorithm, "input": input});
+            self.placed(value, calculation.span)
+        }))
     }
 
     fn checksums(&mut self) -> Value {
-        let mut made = Vec::new();
-        for (id, checksum) in self.program.checksums.iter().enumerate() {
-            let condition = self.condition(&checksum.condition);
-            let mut value = json!({
-                "name": format!("cksum_{id}"), "id": id, "target": self.names(&checksum.target), "type": "generic",
+        numbered(self.program.checksums.iter().enumerate().map(|(id, checksum)| {
+            let value = json!({
+                "name": format!("cksum_{id}"), "target": self.names(&checksum.target), "type": "generic",
                 "calculation": calculation_name(checksum.calculation), "verify": checksum.verify,
-                "update": !checksum.verify, "if_cond": condition,
+                "update": !checksum.verify, "if_cond": self.expression(&checksum.condition),
             });
-            self.place(&mut value, checksum.span);
-            made.push(value);
-        }
-        made.into()
+            self.placed(value, checksum.span)
+        }))
     }
 
     /// `["header", "field"]` of a field in a fixed header.
     fn names(&mut self, field: &FieldRef) -> Value {
-        match &field.header {
-            HeaderRef::Fixed(id) => {
-                let header = &self.program.headers[*id];
-                json!([header.name, self.program.header_types[header.of].fields[field.field].name])
-            }
-            _ => {
-                self.diagnostics.error(Span::default(), "the target takes a field of a fixed header here");
-                json!(null)
-            }
-        }
+        let HeaderRef::Fixed(id) = field.header else {
+            self.diagnostics.error(Span::default(), "the target takes a field of a fixed header here");
+            return Value::Null;
+        };
+        let header = &self.program.headers[id];
+        json!([header.name, self.program.header_types[header.of].fields[field.field].name])
     }
+}
+
+fn header_type((id, kind): (usize, &HeaderType)) -> Value {
+    let bits = |varbit: bool| -> u32 {
+        kind.fields.iter().filter(|field| field.varbit == varbit).map(|field| field.width).sum()
+    };
+    let mut fields: Vec<Value> = Vec::new();
+    for field in &kind.fields {
+        fields.push(match field.varbit {
+            true => json!([field.name, "*"]),
+            false => json!([field.name, field.width, field.signed]),
+        });
+    }
+    if id == SCALARS && bits(false) % 8 != 0 {
+        fields.push(json!(["_padding", 8 - bits(false) % 8, false]));
+    }
+    let mut value = json!({"name": kind.name, "fields": fields});
+    if kind.fields.iter().any(|field| field.varbit) {
+        value["max_length"] = json!((bits(true) + bits(false)).div_ceil(8));
+    }
+    value
+}
+
+/// Objects with their numbers.
+fn numbered(objects: impl IntoIterator<Item = Value>) -> Value {
+    let number = |(id, mut object): (usize, Value)| {
+        object["id"] = id.into();
+        object
+    };
+    objects.into_iter().enumerate().map(number).collect()
+}
+
+/// An operand: the kind of its value, and the value.
+fn typed(kind: &str, value: impl Into<Value>) -> Value {
+    json!({"type": kind, "value": value.into()})
+}
+
+fn number(number: &BigInt) -> Value {
+    typed("hexstr", hex(number))
+}
+
+/// `0x2a`
+fn hex(number: &BigInt) -> String {
+    let sign = if number.sign() == Sign::Minus { "-" } else { "" };
+    format!("{sign}0x{:x}", number.magnitude())
+}
+
+/// The number of `width` bits that are 1.
+fn ones(width: u32) -> BigInt {
+    (BigInt::from(1) << width) - 1
 }
 
 fn calculation_name(id: usize) -> String {

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, HashMap};
 use num_bigint::BigInt;
 use serde_json::{json, Value};
 
-use super::Writer;
+use super::{numbered, ones, typed, Writer};
 use crate::lower::ir::{
-    Expr, FieldRef, HeaderRef, Label, Next, Operation, Pattern, State, Statement, StatementKind, UnionRef,
+    each_kind, Expr, FieldRef, HeaderRef, Label, Next, Operation, Pattern, State, Statement, StatementKind,
 };
 use crate::source::Span;
 
@@ -46,10 +46,8 @@ impl Writer<'_> {
         if no_match {
             blocks.made.push(self.no_match());
         }
-        let states: Vec<Value> =
-            blocks.made.iter().enumerate().map(|(id, block)| self.block(id, block)).collect();
-        let first = &program.states[program.first].name;
-        json!({"name": "parser", "id": 0, "init_state": first, "parse_states": states})
+        let states = numbered(blocks.made.into_iter().map(|block| self.block(block)));
+        json!({"name": "parser", "init_state": program.states[program.first].name, "parse_states": states})
     }
 
     fn state(&mut self, id: usize, body: &[Statement], of: usize, blocks: &mut Blocks) {
@@ -79,10 +77,7 @@ impl Writer<'_> {
                     }
                     let after = self.fresh(blocks, "joined");
                     blocks.labels.insert(*label, after.clone());
-                    if let Some(mut end) = self.statements(inner, block, of, blocks) {
-                        end.transitions = vec![always(&after)];
-                        blocks.made.push(end);
-                    }
+                    self.joined(inner, block, of, &after, blocks);
                     block = Block { name: after, span: statement.span, ..Block::default() };
                 }
                 StatementKind::Leave(label) => {
@@ -98,10 +93,7 @@ impl Writer<'_> {
                     blocks.made.push(block);
                     for (name, inner) in [(yes, then), (no, otherwise)] {
                         let branch = Block { name, span: statement.span, ..Block::default() };
-                        if let Some(mut end) = self.statements(inner, branch, of, blocks) {
-                            end.transitions = vec![always(&after)];
-                            blocks.made.push(end);
-                        }
+                        self.joined(inner, branch, of, &after, blocks);
                     }
                     block = Block { name: after, span: statement.span, ..Block::default() };
                 }
@@ -119,6 +111,14 @@ impl Writer<'_> {
         Some(block)
     }
 
+    /// Adds statements that go on with the state `after`, unless they leave.
+    fn joined(&mut self, inner: &[Statement], block: Block, of: usize, after: &str, blocks: &mut Blocks) {
+        if let Some(mut end) = self.statements(inner, block, of, blocks) {
+            end.transitions = vec![always(after)];
+            blocks.made.push(end);
+        }
+    }
+
     fn fresh(&self, blocks: &mut Blocks, kind: &str) -> String {
         let number = blocks.labels.len() + blocks.made.len();
         let name = format!("{kind}_{number}_{}", blocks.continued.len());
@@ -134,48 +134,51 @@ impl Writer<'_> {
         let value = Expr::FromBool(Box::new(condition.clone()));
         block.operations.push(self.operation(&Operation::Assign(place.clone(), value), Span::default()));
         block.key = vec![self.field(&place)];
-        block.transitions =
-            vec![json!({"type": "hexstr", "value": "0x01", "mask": null, "next_state": yes}), always(no)];
+        block.transitions = vec![transition("hexstr", json!("0x01"), None, Some(yes)), always(no)];
     }
 
     fn operation(&mut self, operation: &Operation, span: Span) -> Value {
-        let mut made = match operation {
-            Operation::Extract(header) => {
-                json!({"op": "extract", "parameters": [self.extracted(header, span)]})
+        let (name, parameters) = match operation {
+            Operation::Extract(header, None) => ("extract", vec![self.extracted(header, span)]),
+            Operation::Extract(header, Some(bits)) => {
+                let bits = typed("expression", self.expression(bits));
+                ("extract_VL", vec![self.extracted(header, span), bits])
             }
-            Operation::ExtractVarbit(header, bits) => {
-                let bits = json!({"type": "expression", "value": self.expression(bits)});
-                json!({"op": "extract_VL", "parameters": [self.extracted(header, span), bits]})
-            }
-            Operation::Advance(bits) => json!({"op": "advance", "parameters": [self.parameter(bits)]}),
+            Operation::Advance(bits) => ("advance", vec![self.source(bits)]),
             Operation::Verify(check, error) => {
-                let check = self.condition(check);
-                let error = json!({"type": "expression", "value": self.expression(error)});
-                json!({"op": "verify", "parameters": [check, error]})
+                ("verify", vec![self.expression(check), self.expression(error)])
             }
-            Operation::Assign(field, value) => {
-                json!({"op": "set", "parameters": [self.field(field), self.parameter(value)]})
+            Operation::Assign(field, value) if matches!(field.header, HeaderRef::Fixed(_)) => {
+                ("set", vec![self.field(field), self.source(value)])
             }
-            other => json!({"op": "primitive", "parameters": [self.primitive(other, span)]}),
+            other => ("primitive", vec![self.primitive(other, span)]),
         };
-        self.place(&mut made, span);
-        made
+        self.placed(json!({"op": name, "parameters": parameters}), span)
+    }
+
+    /// The value that a parser assigns: BMv2 takes a field of a stack's last element in an expression only.
+    fn source(&mut self, value: &Expr) -> Value {
+        match self.parameter(value) {
+            last if last["type"] == "stack_field" => typed("expression", last),
+            other => other,
+        }
     }
 
     fn extracted(&mut self, header: &HeaderRef, span: Span) -> Value {
         match header {
-            HeaderRef::Fixed(id) => json!({"type": "regular", "value": self.program.headers[*id].name}),
-            HeaderRef::Next(stack) => json!({"type": "stack", "value": self.program.stacks[*stack].name}),
-            HeaderRef::Member(UnionRef::Next(stack), member) => {
-                let stack = &self.program.union_stacks[*stack];
-                let name = &self.program.unions[stack.unions[0]].members[*member].0;
-                json!({"type": "union_stack", "value": [stack.name, &**name]})
+            HeaderRef::Fixed(id) => return typed("regular", &*self.program.headers[*id].name),
+            HeaderRef::Next(stack) => return typed("stack", &*self.program.stacks[*stack].name),
+            HeaderRef::Member(union, member) => {
+                if let HeaderRef::Next(stack) = **union {
+                    let stack = &self.program.stacks[stack];
+                    let name = &self.program.unions[stack.elements[0]].members[*member].0;
+                    return typed("union_stack", vec![&*stack.name, &**name]);
+                }
             }
-            _ => {
-                self.diagnostics.error(span, "a parser extracts headers and the next element of stacks");
-                Value::Null
-            }
+            _ => {}
         }
+        self.diagnostics.error(span, "a parser extracts headers and the next element of stacks");
+        Value::Null
     }
 
     fn transitions(&mut self, of: usize, block: &mut Block) {
@@ -184,21 +187,20 @@ impl Writer<'_> {
         block.key = state.key.iter().map(|(value, _)| self.parameter(value)).collect();
         for case in &state.cases {
             let next = match case.next {
-                Next::State(id) => json!(program.states[id].name),
-                Next::Accept | Next::Reject => Value::Null,
+                Next::State(id) => Some(&*program.states[id].name),
+                Next::Accept | Next::Reject => None,
             };
             block.transitions.push(match &case.pattern {
-                Pattern::Any => json!({"type": "default", "value": null, "mask": null, "next_state": next}),
+                Pattern::Any => transition("default", Value::Null, None, next),
                 Pattern::ValueSet(set) => {
-                    let name = &program.value_sets[*set].name;
-                    json!({"type": "parse_vset", "value": name, "mask": null, "next_state": next})
+                    transition("parse_vset", json!(program.value_sets[*set].name), None, next)
                 }
                 Pattern::Bits(parts) => {
-                    let widths = state.key.iter().map(|(_, width)| *width);
+                    let widths = || state.key.iter().map(|(_, width)| *width);
                     let (values, masks): (Vec<BigInt>, Vec<BigInt>) = parts.iter().cloned().unzip();
-                    let whole = parts.iter().zip(widths.clone()).all(|((_, mask), width)| *mask == ones(width));
-                    let mask = if whole { Value::Null } else { json!(bytes(&masks, widths.clone())) };
-                    json!({"type": "hexstr", "value": bytes(&values, widths), "mask": mask, "next_state": next})
+                    let whole = masks.iter().zip(widths()).all(|(mask, width)| *mask == ones(width));
+                    let mask = (!whole).then(|| bytes(&masks, widths()));
+                    transition("hexstr", json!(bytes(&values, widths())), mask, next)
                 }
             });
             if matches!(case.pattern, Pattern::Any) {
@@ -213,17 +215,16 @@ impl Writer<'_> {
         let error = self.program.errors.iter().position(|name| &**name == "NoMatch").unwrap_or(0);
         let verify = Operation::Verify(Expr::Bool(false), Expr::Number(error.into()));
         let operations = vec![self.operation(&verify, Span::default())];
-        let transitions = vec![json!({"type": "default", "value": null, "mask": null, "next_state": null})];
+        let transitions = vec![transition("default", Value::Null, None, None)];
         Block { name: "noMatch".to_owned(), operations, transitions, ..Block::default() }
     }
 
-    fn block(&self, id: usize, block: &Block) -> Value {
-        let mut value = json!({
-            "name": block.name, "id": id, "parser_ops": block.operations, "transition_key": block.key,
+    fn block(&self, block: Block) -> Value {
+        let value = json!({
+            "name": block.name, "parser_ops": block.operations, "transition_key": block.key,
             "transitions": block.transitions,
         });
-        self.place(&mut value, block.span);
-        value
+        self.placed(value, block.span)
     }
 }
 
@@ -232,20 +233,17 @@ fn needs_no_match(state: &State) -> bool {
 }
 
 fn leaves(statements: &[Statement]) -> bool {
-    statements.iter().any(|statement| match &statement.kind {
-        StatementKind::Leave(_) => true,
-        StatementKind::If(_, then, otherwise) => leaves(then) || leaves(otherwise),
-        StatementKind::Labelled(_, inner) => leaves(inner),
-        _ => false,
-    })
+    let mut found = false;
+    each_kind(statements, &mut |kind| found |= matches!(kind, StatementKind::Leave(_)));
+    found
 }
 
 fn always(next: &str) -> Value {
-    json!({"type": "default", "value": null, "mask": null, "next_state": next})
+    transition("default", Value::Null, None, Some(next))
 }
 
-fn ones(width: u32) -> BigInt {
-    (BigInt::from(1) << width) - 1
+fn transition(kind: &str, value: Value, mask: Option<String>, next: Option<&str>) -> Value {
+    json!({"type": kind, "value": value, "mask": mask, "next_state": next})
 }
 
 /// The parts of a key one after the other, each of whole bytes.

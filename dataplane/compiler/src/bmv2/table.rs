@@ -3,11 +3,11 @@
 use num_bigint::BigInt;
 use serde_json::{json, Value};
 
-use super::{hex, Writer};
+use super::{hex, ones, Writer};
 use crate::lower::ir::{ActionCall, Entry, Expr, HeaderRef, Key, Match, Table};
 
 impl Writer<'_> {
-    pub fn table(&mut self, id: usize, number: usize, following: Value, base: Option<String>) -> Value {
+    pub fn table(&mut self, id: usize, following: Value, base: Option<String>) -> Value {
         let program = self.program;
         let table = &program.tables[id];
         let keys: Vec<&Key> = table.keys.iter().filter(|key| &*key.kind != "selector").collect();
@@ -24,10 +24,10 @@ impl Writer<'_> {
         let meter = table.meter.filter(|&meter| program.arrays[meter].result.is_some());
         let meter = meter.map(|meter| &*program.arrays[meter].name);
         let mut value = json!({
-            "name": table.name, "id": number, "key": key, "match_type": match_type, "type": "simple",
-            "max_size": table.size, "with_counters": table.counter.is_some(), "support_timeout": table.idle_timeout,
-            "direct_meters": meter, "action_ids": ids, "actions": names, "base_default_next": base,
-            "next_tables": following,
+            "name": table.name, "key": key, "match_type": match_type, "type": "simple",
+            "max_size": table.size, "with_counters": table.counter.is_some(),
+            "support_timeout": table.idle_timeout, "direct_meters": meter, "action_ids": ids, "actions": names,
+            "base_default_next": base, "next_tables": following,
         });
         if let Some(profile) = table.profile {
             let profile = &program.profiles[profile];
@@ -44,8 +44,7 @@ impl Writer<'_> {
                 entries.iter().enumerate().map(|(place, entry)| self.entry(table, place, entry)).collect();
             value["entries"] = made.into();
         }
-        self.place(&mut value, table.span);
-        value
+        self.node(value, table.span)
     }
 
     fn key(&mut self, key: &Key) -> Value {
@@ -69,10 +68,8 @@ impl Writer<'_> {
         let made: Vec<Value> = keys.map(|(key, one)| match_of(key, one)).collect();
         // The first entry wins; BMv2's least priority does.
         let priority = entry.annotated_priority.unwrap_or(place as u64 + 1);
-        let mut value =
-            json!({"match_key": made, "action_entry": self.call(&entry.call), "priority": priority});
-        self.place(&mut value, entry.span);
-        value
+        let value = json!({"match_key": made, "action_entry": self.call(&entry.call), "priority": priority});
+        self.placed(value, entry.span)
     }
 
     pub fn profile(&mut self, id: usize) -> Value {
@@ -80,33 +77,43 @@ impl Writer<'_> {
         let mut value = json!({"name": profile.name, "id": id, "max_size": profile.size});
         if let Some((algorithm, input)) = &profile.selector {
             let input: Vec<Value> = input.iter().map(|one| self.parameter(one)).collect();
-            value["selector"] = json!({"algo": &**algorithm, "input": input});
+            value["selector"] = json!({"algo": algorithm, "input": input});
         }
-        self.place(&mut value, profile.span);
-        value
+        self.placed(value, profile.span)
     }
 }
 
 /// A key of an entry, as long as its field.
 fn match_of(key: &Key, one: &Match) -> Value {
     let width = key.of.width().unwrap_or(32);
-    let ones: BigInt = (BigInt::from(1) << width) - 1;
+    let ones = ones(width);
     let text = |number: &BigInt| {
         let bits = if *number < BigInt::from(0) { number & &ones } else { number.clone() };
         format!("0x{bits:0>digits$x}", digits = 2 * width.div_ceil(8) as usize)
     };
-    match one {
-        Match::Exact(number) => json!({"match_type": "exact", "key": text(number)}),
-        Match::Ternary(number, mask) => {
-            json!({"match_type": "ternary", "key": text(&(number & mask)), "mask": text(mask)})
+    let none = BigInt::from(0);
+    let (value, mask) = match one {
+        Match::Any => (&none, &none),
+        Match::Value(value) => (value, &ones),
+        Match::Mask(value, mask) => (value, mask),
+        Match::Range(low, high) => (low, high),
+    };
+    match &*key.kind {
+        "ternary" | "optional" => {
+            json!({"match_type": "ternary", "key": text(&(value & mask)), "mask": text(mask)})
         }
-        Match::Prefix(number, length) => {
-            json!({"match_type": "lpm", "key": text(number), "prefix_length": length})
+        "lpm" => {
+            let length = mask.magnitude().count_ones();
+            json!({"match_type": "lpm", "key": text(value), "prefix_length": length})
         }
-        Match::Range(low, high) => json!({"match_type": "range", "start": text(low), "end": text(high)}),
-        Match::Any if &*key.kind == "range" => {
-            json!({"match_type": "range", "start": text(&0.into()), "end": text(&ones)})
+        "range" => {
+            let end = match one {
+                Match::Any => &ones,
+                Match::Value(value) => value,
+                _ => mask,
+            };
+            json!({"match_type": "range", "start": text(value), "end": text(end)})
         }
-        Match::Any => json!({"match_type": &*key.kind, "key": text(&0.into())}),
+        kind => json!({"match_type": kind, "key": text(value)}),
     }
 }

@@ -25,25 +25,16 @@ pub enum Value {
 }
 
 impl Value {
-    #[must_use]
     pub fn number(&self) -> Option<&BigInt> {
         match self {
             Value::Number(number) => Some(number),
             _ => None,
         }
     }
-
-    #[must_use]
-    pub fn truth(&self) -> Option<bool> {
-        match self {
-            Value::Bool(truth) => Some(*truth),
-            _ => None,
-        }
-    }
 }
 
-/// The number as one of a type: without the bits that it does not have. As it is for types without a width.
-#[must_use]
+/// The number as one of a type (sections 8.6 and 8.7): without the bits that it does not have. As it is for
+/// types without a width.
 pub fn wrap(number: &BigInt, of: &Type) -> BigInt {
     let Type::Bits { width, signed } = of.underlying() else { return number.clone() };
     if *width == 0 {
@@ -59,7 +50,6 @@ pub fn wrap(number: &BigInt, of: &Type) -> BigInt {
 }
 
 /// Whether a number is a value of a type.
-#[must_use]
 pub fn fits(number: &BigInt, of: &Type) -> bool {
     wrap(number, of) == *number
 }
@@ -76,7 +66,6 @@ pub enum NoResult {
 }
 
 impl NoResult {
-    #[must_use]
     pub fn message(self) -> &'static str {
         match self {
             NoResult::DivisionByZero => "division by zero",
@@ -88,7 +77,7 @@ impl NoResult {
     }
 }
 
-/// The result of an operator of one side; `of` is the type of the result.
+/// The result of an operator of one side (sections 8.5 to 8.8); `of` is the type of the result.
 pub fn unary(operator: Unary, value: &Value, of: &Type) -> Result<Value, NoResult> {
     Ok(match (operator, value) {
         (Unary::Not, Value::Bool(truth)) => Value::Bool(!truth),
@@ -99,7 +88,8 @@ pub fn unary(operator: Unary, value: &Value, of: &Type) -> Result<Value, NoResul
     })
 }
 
-/// The result of an operator of two sides; `left_type` and `right_type` are the types of the sides.
+/// The result of an operator of two sides (sections 8.2 to 8.9); `left_type` and `right_type` are the types
+/// of the sides.
 pub fn binary(
     operator: Binary, (left, left_type): (&Value, &Type), (right, right_type): (&Value, &Type),
 ) -> Result<Value, NoResult> {
@@ -109,6 +99,9 @@ pub fn binary(
         (Binary::NotEqual, left, right) => return truth(left != right),
         (Binary::And, Value::Bool(left), Value::Bool(right)) => return truth(*left && *right),
         (Binary::Or, Value::Bool(left), Value::Bool(right)) => return truth(*left || *right),
+        (Binary::Concatenate, Value::String(left), Value::String(right)) => {
+            return Ok(Value::String(format!("{left}{right}").into()));
+        }
         _ => {}
     }
     let (Value::Number(left), Value::Number(right)) = (left, right) else { return Err(NoResult::Types) };
@@ -139,6 +132,7 @@ pub fn binary(
     Ok(Value::Number(wrap(&number, &of)))
 }
 
+/// `/` and `%` (section 8.8).
 fn divide(operator: Binary, left: &BigInt, right: &BigInt) -> Result<Value, NoResult> {
     if right.sign() == Sign::NoSign {
         return Err(NoResult::DivisionByZero);
@@ -149,6 +143,7 @@ fn divide(operator: Binary, left: &BigInt, right: &BigInt) -> Result<Value, NoRe
     Ok(Value::Number(if operator == Binary::Divide { left / right } else { left % right }))
 }
 
+/// `<<` and `>>` (section 8.9.2).
 fn shift(operator: Binary, left: &BigInt, right: &BigInt, of: &Type) -> Result<BigInt, NoResult> {
     if right.sign() == Sign::Minus {
         return Err(NoResult::NegativeShift);
@@ -168,22 +163,20 @@ fn unsigned(of: &Type) -> Type {
     Type::bits(of.width().unwrap_or(0))
 }
 
-/// The type of `left ++ right`: as wide as both, signed if the left is.
-#[must_use]
+/// The type of `left ++ right` (section 8.9.1): as wide as both, signed if the left is.
 pub fn concatenated(left: &Type, right: &Type) -> Type {
     let signed = matches!(left.underlying(), Type::Bits { signed: true, .. });
     let width = left.width().unwrap_or(0).saturating_add(right.width().unwrap_or(0));
     Type::Bits { width, signed }
 }
 
-/// The number, or the nearest that the type has.
+/// The number, or the nearest that the type has (section 8.6).
 fn saturate(number: BigInt, of: &Type) -> BigInt {
     let (low, high) = range(of);
     number.clamp(low, high)
 }
 
-/// The least and the greatest number of a type with a width.
-#[must_use]
+/// The least and the greatest number of a type with a width (section 7.1.6).
 pub fn range(of: &Type) -> (BigInt, BigInt) {
     match of.underlying() {
         Type::Bits { width: 0, .. } => (BigInt::from(0), BigInt::from(0)),

@@ -1,14 +1,16 @@
-//! Declarations: each name enters its block with what it is.
+//! Declarations: each name enters its block with what it is (P4_16 specification, sections 6.6.1, 10, 11,
+//! 13.2 and 14).
 
 use std::rc::Rc;
 
-use super::constant::Value;
-use super::scope::{Entity, Found, Function, Signature, Variable};
-use super::signature::Takes;
+use super::expression::Typed;
+use super::scope::{Entity, Found, Function, Parameter, Signature, Takes};
 use super::types::{ObjectId, Type, TypeParameter};
 use super::{Checker, Method, Object, ObjectKind, Place};
 use crate::source::{Name, Span};
-use crate::syntax::tree::{self, Block, Declaration, DeclarationKind, Direction, Head, Ident, Member};
+use crate::syntax::tree::{
+    self, annotated, Applicable, Declaration, DeclarationKind, Direction, Ident, Member, Statement,
+};
 
 impl<'t> Checker<'t, '_> {
     pub fn declaration(&mut self, declaration: &'t Declaration) {
@@ -20,41 +22,33 @@ impl<'t> Checker<'t, '_> {
             DeclarationKind::Variable { of, value } => self.variable(ident, of, value.as_ref()),
             DeclarationKind::Instance { .. } => self.instance(declaration),
             DeclarationKind::Function { signature, body } => {
-                self.function(declaration, signature, body.as_ref())
+                self.function(declaration, signature, body.as_deref())
             }
             DeclarationKind::Extern { type_parameters, methods } => {
                 self.extern_object(declaration, type_parameters, methods);
             }
             DeclarationKind::Action { parameters, body } => self.action(declaration, parameters, body),
-            DeclarationKind::Parser { .. } | DeclarationKind::Control { .. } => self.applicable(declaration),
-            DeclarationKind::ParserType(head) => self.bodiless(declaration, ObjectKind::ParserType, head),
-            DeclarationKind::ControlType(head) => self.bodiless(declaration, ObjectKind::ControlType, head),
-            DeclarationKind::Package(head) => self.bodiless(declaration, ObjectKind::Package, head),
+            DeclarationKind::Applicable(kind, one) => self.applicable(declaration, *kind, one),
             DeclarationKind::Composite { shape, type_parameters, fields } => {
                 self.composite(ident, *shape, type_parameters, fields);
             }
             DeclarationKind::Enum { of, members } => self.enumeration(ident, of.as_ref(), members),
-            DeclarationKind::Error { members } => {
-                let known = std::mem::take(&mut self.facts.errors);
-                self.facts.errors = self.members(known, members, "error");
+            DeclarationKind::Members(members) if &*ident.name == "error" => {
+                self.members(members, "error", |checker| &mut checker.facts.errors);
             }
-            DeclarationKind::MatchKind { members } => {
-                let known = std::mem::take(&mut self.match_kinds);
-                self.match_kinds = self.members(known, members, "match kind");
+            DeclarationKind::Members(members) => {
+                self.members(members, "match kind", |checker| &mut checker.match_kinds);
             }
             DeclarationKind::Typedef(of) => self.typedef(ident, of),
             DeclarationKind::NewType(of) => self.new_type(ident, of),
+            // Section 13.11.
             DeclarationKind::ValueSet { of: written, size } => {
                 let of = self.type_reference(written);
                 if matches!(of, Type::Integer | Type::String | Type::Object(..) | Type::Void) {
-                    self.error(
-                        written.span,
-                        format!("a value set has no values of type {}", self.spell(&of)),
-                    );
+                    error!(self, written.span, "a value set has no values of type {of}");
                 }
                 self.size(size, "the size of a value set");
-                let variable = Variable::new(Type::Set(Rc::new(of)), false);
-                self.declare(&ident.name, Entity::Value(variable), ident.span);
+                self.declare(ident, Entity::Value(Typed::of(Type::Set(Rc::new(of)))));
             }
             DeclarationKind::Table(table) => self.table(declaration, table),
         }
@@ -77,64 +71,51 @@ impl<'t> Checker<'t, '_> {
         self.error(ident.span, message);
     }
 
-    /// Adds the members of an `error` or `match_kind` declaration to those that are known.
-    fn members(&mut self, mut known: Vec<Name>, members: &'t [Member], what: &str) -> Vec<Name> {
+    /// Adds the members of an `error` or `match_kind` declaration to those known (sections 7.1.2, 7.1.3).
+    fn members(&mut self, members: &'t [Member], what: &str, known: fn(&mut Self) -> &mut Vec<Name>) {
         for ident in members.iter().map(|member| &member.ident) {
-            if known.contains(&ident.name) {
+            if known(self).contains(&ident.name) {
                 self.twice(ident, what);
             }
-            known.push(ident.name.clone());
+            known(self).push(ident.name.clone());
         }
-        known
     }
 
     pub fn twice(&mut self, ident: &Ident, what: &str) {
-        self.error(ident.span, format!("the {what} `{}` is declared twice", ident.name));
+        error!(self, ident.span, "the {what} `{ident}` is declared twice");
     }
 
+    /// `const` (section 11.1).
     fn constant_declaration(
         &mut self, ident: &'t Ident, written: &'t tree::Type, value: &'t tree::Expression,
     ) {
         let of = self.complete_type(written);
         let typed = self.value_of(value, &of);
-        if matches!(of, Type::Object(..)) {
-            self.error(ident.span, format!("`{}` is an object, and no constant", ident.name))
-                .help(format!("`Type(...) {};` makes an instance", ident.name));
-        } else if typed.value.is_none() && !typed.is_constant && !typed.of.is_wrong() {
-            let message = format!("the value of constant `{}` is not known to the compiler", ident.name);
-            self.error(value.span, message);
+        if of.is_object() {
+            error!(self, ident.span, "`{ident}` is an object, and no constant")
+                .help(format!("`Type(...) {ident};` makes an instance"));
+        } else if typed.value.is_none() && typed.varies() {
+            error!(self, value.span, "the value of constant `{ident}` is not known to the compiler");
         } else if written.has_any() {
             self.error(written.span, "the type of a constant has no `_`");
         }
-        if &*ident.name == "__v1model_version" {
-            let version =
-                typed.value.as_ref().and_then(Value::number).and_then(|one| u32::try_from(one).ok());
-            if !version.is_some_and(|version| (20_180_101..=20_200_408).contains(&version)) {
-                self.error(value.span, "v1model has the versions 20180101 to 20200408");
-            }
+        let version = typed.number().and_then(|one| u32::try_from(one).ok());
+        let is_version = version.is_some_and(|version| (20_180_101..=20_200_408).contains(&version));
+        if &*ident.name == "__v1model_version" && !is_version {
+            self.error(value.span, "v1model has the versions 20180101 to 20200408");
         }
-        let variable = Variable { value: typed.value, is_constant: true, ..Variable::new(of, false) };
-        self.declare(&ident.name, Entity::Value(variable), ident.span);
+        self.declare(ident, Entity::Value(Typed::new(of, typed.value, true)));
     }
 
+    /// A variable (section 11.2).
     fn variable(&mut self, ident: &'t Ident, written: &'t tree::Type, value: Option<&'t tree::Expression>) {
         let of = self.type_reference(written);
-        let unfit = matches!(
-            self.inference.shallow(&of),
-            Type::Void
-                | Type::String
-                | Type::Integer
-                | Type::MatchKind
-                | Type::Set(_)
-                | Type::List(_)
-                | Type::Object(..)
-        );
+        let unfit = matches!(of.known(), Type::Void | Type::String | Type::Integer | Type::MatchKind)
+            || matches!(of.known(), Type::Set(_) | Type::List(_) | Type::Object(..));
         if unfit {
-            let kind = self.spell(&of);
-            let error =
-                self.error(written.span, format!("`{}` cannot be a variable of type {kind}", ident.name));
+            let error = error!(self, written.span, "`{ident}` cannot be a variable of type {of}");
             match of {
-                Type::Object(..) => error.help(format!("`{kind}(...) {};` makes an instance", ident.name)),
+                Type::Object(..) => error.help(format!("`{of}(...) {ident};` makes an instance")),
                 Type::Integer => error.help("a variable needs a width: `bit<32>`"),
                 _ => error,
             };
@@ -142,14 +123,11 @@ impl<'t> Checker<'t, '_> {
         if let Some(value) = value {
             self.value_of(value, &of);
             if self.place == Place::Control && value.base() == Some(&*ident.name) {
-                self.error(
-                    ident.span,
-                    format!("`{}` begins with the value of another `{}`", ident.name, ident.name),
-                )
-                .help("two names tell them apart");
+                error!(self, ident.span, "`{ident}` begins with the value of another `{ident}`")
+                    .help("two names tell them apart");
             }
         }
-        self.declare_local(ident, Entity::Value(Variable::new(of, true)));
+        self.declare_local(ident, Entity::Value(Typed::variable(of)));
     }
 
     /// Adds a name, and warns if it hides one that was meant perhaps.
@@ -157,72 +135,66 @@ impl<'t> Checker<'t, '_> {
         if let Some(hidden) = self.scopes.hidden(&ident.name) {
             if matches!(hidden.entity, Entity::Value(_)) {
                 let place = hidden.span;
-                let message = format!("`{}` hides another name", ident.name);
-                self.warning(ident.span, message).note(place, "the other one");
+                self.warning(ident.span, format!("`{ident}` hides another name"))
+                    .note(place, "the other one");
             }
         }
-        self.declare(&ident.name, entity, ident.span);
+        self.declare(ident, entity);
     }
 
+    /// Declares type parameters (section 7.2.11).
     pub fn type_parameters(&mut self, idents: &'t [Ident]) -> Vec<TypeParameter> {
         let mut parameters = Vec::new();
         for ident in idents {
             self.parameters += 1;
             let parameter = TypeParameter { id: self.parameters, name: ident.name.clone() };
-            self.declare(&ident.name, Entity::Type(Type::Parameter(parameter.clone())), ident.span);
+            self.declare(ident, Entity::Type(Type::Parameter(parameter.clone())));
             parameters.push(parameter);
         }
         parameters
     }
 
+    /// A function, or an extern one (sections 7.2.10.1 and 10).
     fn function(
-        &mut self, declaration: &'t Declaration, written: &'t tree::Signature, body: Option<&'t Block>,
+        &mut self, declaration: &'t Declaration, written: &'t tree::Signature, body: Option<&'t [Statement]>,
     ) {
-        self.scopes.enter();
-        let type_parameters = self.type_parameters(&written.head.type_parameters);
-        let takes = if body.is_some() { Takes::Code } else { Takes::Extern };
-        let mut signature = self.signature(type_parameters, &written.head.parameters, takes);
-        signature.returns = self.returns(written);
-        if let Some(body) = body {
-            self.declare_parameters(&written.head.parameters, &signature, true);
+        let signature = self.scoped(|checker| {
+            let takes = if body.is_some() { Takes::Code } else { Takes::Extern };
+            let signature = checker.whole_signature(written, takes);
+            let Some(body) = body else { return signature };
+            checker.declare_parameters(&written.head.parameters, &signature, true);
             let place = Place::Function(signature.returns.clone());
-            let ends = self.placed(place, |checker| checker.block(body));
+            let ends = checker.placed(place, |checker| checker.block(body));
             if !ends && !matches!(signature.returns, Type::Void | Type::Wrong) {
-                let name = &declaration.ident.name;
-                let message = format!("function `{name}` does not always return a value");
-                self.error(declaration.ident.span, message);
+                let ident = &declaration.ident;
+                error!(checker, ident.span, "function `{ident}` does not always return a value");
             }
-        }
-        self.scopes.leave();
+            signature
+        });
         self.add_function(Rc::new(Function { declaration, signature }));
     }
 
-    /// Adds a function to those of its name.
+    /// Adds a function to those of its name (section 7.2.10.1).
     fn add_function(&mut self, function: Rc<Function<'t>>) {
         let ident = &function.declaration.ident;
-        let mut all = Vec::new();
-        let mut span = ident.span;
-        if let Some((Entity::Functions(others), first)) =
-            self.scopes.find(&ident.name, true).map(|found| (&found.entity, found.span))
-        {
-            all = others.clone();
-            span = first;
-        }
+        let (mut all, span) = match self.scopes.find(&ident.name, true) {
+            Some(Found { entity: Entity::Functions(others), span }) => (others.clone(), *span),
+            _ => (Vec::new(), ident.span),
+        };
         if let Some(other) = all.iter().find(|other| same_names(&other.signature, &function.signature)) {
-            let first = other.declaration.ident.span;
-            self.error(ident.span, format!("the function `{}` is declared twice", ident.name))
-                .note(first, "its first declaration");
+            error!(self, ident.span, "the function `{ident}` is declared twice")
+                .note(other.declaration.ident.span, "its first declaration");
             return;
         }
-        let is_first = all.is_empty();
         all.push(function.clone());
-        if is_first {
-            self.declare(&ident.name, Entity::Functions(all), span);
+        if all.len() == 1 {
+            self.declare(ident, Entity::Functions(all));
         } else {
             self.scopes.declare(&ident.name, Found { entity: Entity::Functions(all), span });
         }
     }
 
+    /// `extern name { ... }` (section 7.2.10.2).
     fn extern_object(
         &mut self, declaration: &'t Declaration, type_parameters: &'t [Ident], methods: &'t [tree::Method],
     ) {
@@ -232,16 +204,12 @@ impl<'t> Checker<'t, '_> {
         let mut found: Vec<Method> = Vec::new();
         for method in methods {
             self.annotations(&method.annotations);
-            self.scopes.enter();
-            let own = self.type_parameters(&method.signature.head.type_parameters);
-            let mut signature = self.signature(own, &method.signature.head.parameters, Takes::Extern);
-            signature.returns = self.returns(&method.signature);
-            self.scopes.leave();
+            let signature = self.scoped(|checker| checker.whole_signature(&method.signature, Takes::Extern));
             let ident = &method.ident;
             match &method.signature.returns {
                 None => constructors.push(signature),
                 Some(returns) if ident.name == declaration.ident.name => {
-                    self.error(ident.span, format!("the constructor `{}` returns nothing", ident.name))
+                    error!(self, ident.span, "the constructor `{ident}` returns nothing")
                         .note(returns.span, "no type belongs here");
                 }
                 Some(returns) => {
@@ -253,14 +221,9 @@ impl<'t> Checker<'t, '_> {
                     if found.iter().any(same) {
                         self.twice(ident, "method");
                     }
-                    let optional = method.annotations.iter().any(|note| &*note.name.name == "optional");
                     let (name, is_abstract) = (ident.name.clone(), method.is_abstract);
-                    found.push(Method {
-                        name,
-                        signature,
-                        is_abstract,
-                        is_required: is_abstract && !optional,
-                    });
+                    let is_required = is_abstract && annotated(&method.annotations, "optional").is_none();
+                    found.push(Method { name, signature, is_abstract, is_required });
                 }
             }
         }
@@ -271,104 +234,93 @@ impl<'t> Checker<'t, '_> {
     fn add_object(
         &mut self, declaration: &'t Declaration, kind: ObjectKind, type_parameters: Vec<TypeParameter>,
         constructors: Vec<Signature>, methods: Vec<Method>,
-    ) -> ObjectId {
+    ) {
         let id = ObjectId(self.facts.objects.len() as u32);
         self.facts.objects.push(Object { declaration, kind, type_parameters, constructors, methods });
-        self.declare(&declaration.ident.name, Entity::Object(id), declaration.ident.span);
-        id
+        self.declare(&declaration.ident, Entity::Object(id));
     }
 
-    /// A type of parsers or controls, or a package.
-    fn bodiless(&mut self, declaration: &'t Declaration, kind: ObjectKind, head: &'t Head) {
-        self.scopes.enter();
-        let parameters = self.type_parameters(&head.type_parameters);
-        let is_package = kind == ObjectKind::Package;
-        let takes = if is_package { Takes::Package } else { Takes::Extern };
-        let signature = self.signature(Vec::new(), &head.parameters, takes);
-        self.scopes.leave();
-        if is_package {
-            self.add_object(declaration, kind, parameters, vec![signature], Vec::new());
-        } else {
-            self.add_object(declaration, kind, parameters, Vec::new(), vec![Method::apply(signature)]);
-        }
-    }
-
-    /// A parser or control with its body.
-    fn applicable(&mut self, declaration: &'t Declaration) {
-        let (head, constructor, kind, place) = match &declaration.kind {
-            DeclarationKind::Parser { head, constructor, .. } => {
-                (head, constructor, ObjectKind::Parser, Place::Parser)
-            }
-            DeclarationKind::Control { head, constructor, .. } => {
-                (head, constructor, ObjectKind::Control, Place::Control)
-            }
-            _ => return,
-        };
+    /// A parser or control, the type of some, or a package (sections 7.2.12, 7.2.13, 13.2 and 14).
+    fn applicable(&mut self, declaration: &'t Declaration, kind: ObjectKind, written: &'t Applicable) {
+        let Applicable { head, constructor, .. } = written;
         self.scopes.enter();
         let type_parameters = self.type_parameters(&head.type_parameters);
         let made = self.signature(Vec::new(), constructor, Takes::Constructor);
         if let Some(directed) = made.parameters.iter().find(|one| one.direction != Direction::None) {
             self.error(directed.span, "the parameters of a constructor have no direction");
         }
-        let signature = self.signature(Vec::new(), &head.parameters, Takes::Extern);
-        self.declare_parameters(constructor, &made, true);
-        self.declare_parameters(&head.parameters, &signature, false);
-        self.scoped(|checker| {
-            checker.placed(place, |checker| match &declaration.kind {
-                DeclarationKind::Parser { locals, states, .. } => {
-                    checker.parser_body(declaration, locals, states);
-                }
-                DeclarationKind::Control { locals, apply, .. } => {
-                    checker.locals(declaration, locals);
-                    checker.block(apply);
-                    checker.unused(&declaration.ident, &head.parameters, locals, apply);
-                    checker.validity(apply);
-                }
-                _ => {}
-            });
-        });
+        let takes = if kind == ObjectKind::Package { Takes::Package } else { Takes::Extern };
+        let signature = self.signature(Vec::new(), &head.parameters, takes);
+        if matches!(kind, ObjectKind::Parser | ObjectKind::Control) {
+            self.declare_parameters(constructor, &made, true);
+            self.declare_parameters(&head.parameters, &signature, false);
+            self.scoped(|checker| checker.body(declaration, kind, written));
+        }
         self.scopes.leave();
-        let apply = vec![Method::apply(signature)];
-        self.add_object(declaration, kind, type_parameters, vec![made], apply);
+        let apply =
+            |signature| Method { name: "apply".into(), signature, is_abstract: false, is_required: false };
+        let (constructors, methods) = match kind {
+            ObjectKind::Package => (vec![signature], Vec::new()),
+            ObjectKind::ParserType | ObjectKind::ControlType => (Vec::new(), vec![apply(signature)]),
+            _ => (vec![made], vec![apply(signature)]),
+        };
+        self.add_object(declaration, kind, type_parameters, constructors, methods);
     }
 
-    /// The declarations of a parser or control, none of which has the name of a parameter.
-    pub fn locals(&mut self, around: &'t Declaration, locals: &'t [Declaration]) {
-        self.control_names(around, locals);
+    fn body(&mut self, declaration: &'t Declaration, kind: ObjectKind, written: &'t Applicable) {
+        let Applicable { head, locals, states, apply, .. } = written;
+        let place = if kind == ObjectKind::Parser { Place::Parser } else { Place::Control };
+        self.placed(place, |checker| {
+            checker.locals(declaration, locals);
+            if kind == ObjectKind::Parser {
+                return checker.states(&declaration.ident, states);
+            }
+            checker.block(apply);
+            checker.unused(&declaration.ident, &head.parameters, locals, apply);
+            checker.validity(apply);
+        });
+    }
+
+    /// The declarations of a parser or control, none of which has the name of a parameter (sections 13.2 and
+    /// 14).
+    fn locals(&mut self, around: &'t Declaration, locals: &'t [Declaration]) {
+        for local in locals {
+            self.control_name(Some(around), local);
+        }
         for local in locals {
             self.declaration(local);
         }
     }
 
-    fn action(&mut self, declaration: &'t Declaration, written: &'t [tree::Parameter], body: &'t Block) {
+    /// An action (section 14.1).
+    fn action(
+        &mut self, declaration: &'t Declaration, written: &'t [tree::Parameter], body: &'t [Statement],
+    ) {
         self.scopes.enter();
         let signature = self.signature(Vec::new(), written, Takes::Code);
         let mut first: Option<Span> = None;
-        for parameter in &signature.parameters {
-            match (parameter.direction, first) {
-                (Direction::None, _) => first = Some(parameter.span),
+        for Parameter { direction, of, span, .. } in &signature.parameters {
+            match (direction, first) {
+                (Direction::None, _) => first = Some(*span),
                 (_, Some(first)) => {
                     let message = "parameters with a direction come before those of the control plane";
-                    self.error(parameter.span, message).note(first, "a parameter of the control plane");
+                    self.error(*span, message).note(first, "a parameter of the control plane");
                 }
                 _ => {}
             }
-            if matches!(parameter.of, Type::Integer | Type::String | Type::Object(..)) {
-                self.error(
-                    parameter.span,
-                    format!("an action has no parameters of type {}", self.spell(&parameter.of)),
-                );
+            if matches!(of, Type::Integer | Type::String | Type::Object(..)) {
+                error!(self, *span, "an action has no parameters of type {of}");
             }
         }
         self.declare_parameters(written, &signature, false);
         self.placed(Place::Action, |checker| checker.block(body));
         self.scopes.leave();
-        let function = Rc::new(Function { declaration, signature });
-        self.declare(&declaration.ident.name, Entity::Action(function), declaration.ident.span);
+        self.declare(&declaration.ident, Entity::Action(Rc::new(Function { declaration, signature })));
     }
 }
 
-/// Whether calls cannot tell two signatures apart: by the number of their parameters and the names.
+/// Whether calls cannot tell two signatures apart (section 6.9): by the number of their parameters and the
+/// names.
 fn same_names(one: &Signature, other: &Signature) -> bool {
     one.parameters.len() == other.parameters.len()
         && one.parameters.iter().zip(&other.parameters).all(|(one, other)| one.name == other.name)

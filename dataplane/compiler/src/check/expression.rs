@@ -1,22 +1,23 @@
-//! Expressions: their types, and their values where the compiler knows them.
+//! Expressions: their types, and their values where the compiler knows them (P4_16 specification, section 8).
 
 use super::call::Site;
 use super::constant::{fits, wrap, Value};
-use super::scope::{Entity, Found, Variable};
+use super::scope::{Entity, Found};
 use super::type_reference::file_of;
 use super::types::Type;
 use super::Checker;
 use crate::source::Span;
 use crate::syntax::tree::{Expression, ExpressionKind, Number, Path};
 
-/// Facts about an expression.
+/// Facts about an expression, or about the name of a value.
 #[derive(Clone, Debug)]
 pub struct Typed {
     pub of: Type,
-    /// Whether it can be assigned to.
+    /// Whether it can be assigned to (section 6.7).
     pub writable: bool,
     pub value: Option<Value>,
-    /// Known before the program runs, if not yet here: it may depend on parameters of a constructor.
+    /// Known before the program runs, if not yet here: it may depend on parameters of a constructor (section
+    /// 18.1).
     pub is_constant: bool,
 }
 
@@ -27,7 +28,12 @@ impl Typed {
 
     /// A value that is known when the program runs.
     pub fn of(of: Type) -> Self {
-        Self { of, writable: false, value: None, is_constant: false }
+        Self::new(of, None, false)
+    }
+
+    /// A value that changes when the program runs.
+    pub fn variable(of: Type) -> Self {
+        Self { writable: true, ..Self::of(of) }
     }
 
     /// A value that cannot be assigned to.
@@ -38,28 +44,28 @@ impl Typed {
     pub fn known(of: Type, value: Value) -> Self {
         Self::new(of, Some(value), true)
     }
+
+    /// Whether the value depends on what runs: there is no message about it yet.
+    pub fn varies(&self) -> bool {
+        !self.is_constant && !self.of.is_wrong()
+    }
+
+    /// The value if it is a number that the compiler knows.
+    pub fn number(&self) -> Option<&num_bigint::BigInt> {
+        self.value.as_ref().and_then(Value::number)
+    }
 }
 
 impl<'t> Checker<'t, '_> {
-    /// The type of an expression; `want` is the one that fits its place, for literals that have none of their own.
+    /// The type of an expression; `want` is the one that fits its place, for literals that have none of their
+    /// own.
     pub fn expression(&mut self, expression: &'t Expression, want: Option<&Type>) -> Typed {
         let typed = self.read(expression, want);
-        self.note(expression, &typed);
-        typed
-    }
-
-    /// Facts about an expression, and its type as far as that was inferred.
-    pub fn typed(&mut self, expression: &'t Expression, want: Option<&Type>) -> (Typed, Type) {
-        let typed = self.expression(expression, want);
-        let of = self.inference.shallow(&typed.of);
-        (typed, of)
-    }
-
-    fn note(&mut self, expression: &Expression, typed: &Typed) {
         self.facts.types.insert(expression.id, typed.of.clone());
         if let Some(value) = &typed.value {
             self.facts.values.insert(expression.id, value.clone());
         }
+        Typed { of: typed.of.known().clone(), ..typed }
     }
 
     fn read(&mut self, expression: &'t Expression, want: Option<&Type>) -> Typed {
@@ -69,19 +75,14 @@ impl<'t> Checker<'t, '_> {
             ExpressionKind::Number(number) => self.number(number, span),
             ExpressionKind::String(text) => Typed::known(Type::String, Value::String(text.clone())),
             ExpressionKind::Name(path) => self.name(path),
+            ExpressionKind::This if self.in_initializer => Typed::wrong(),
             ExpressionKind::This => {
-                if !self.in_initializer {
-                    self.error(span, "`this` is for the methods that an instance has in braces");
-                }
-                Typed::wrong()
+                self.wrong(span, "`this` is for the methods that an instance has in braces")
             }
-            ExpressionKind::Type(of) => {
-                let kind = self.type_reference(of);
-                if !kind.is_wrong() {
-                    self.error(span, format!("`{}` is a type, and a value belongs here", self.spell(&kind)));
-                }
-                Typed::wrong()
-            }
+            ExpressionKind::Type(of) => match self.type_reference(of) {
+                Type::Wrong => Typed::wrong(),
+                kind => fail!(self, span, "`{kind}` is a type, and a value belongs here"),
+            },
             ExpressionKind::Member(of, member) => self.member(of, member),
             ExpressionKind::Index(of, index) => self.index(of, index),
             ExpressionKind::Slice { value, high, low } => self.slice(value, high, low, span),
@@ -99,7 +100,7 @@ impl<'t> Checker<'t, '_> {
                 self.cast(&of, value, span)
             }
             ExpressionKind::Call { callee, types, arguments } => {
-                self.call(Site { id: expression.id, span }, callee, types, arguments, want)
+                self.call(Site { id: expression.id, span, types, arguments, want }, callee)
             }
             ExpressionKind::List { items, defaults } => self.list(items, *defaults, want, span),
             ExpressionKind::Record { fields, defaults } => self.record(fields, *defaults, want, span),
@@ -112,48 +113,47 @@ impl<'t> Checker<'t, '_> {
         }
     }
 
+    /// A number as it is written (section 6.4.3.2).
     fn number(&mut self, number: &Number, span: Span) -> Typed {
-        let Some((width, signed)) = number.width else {
-            return Typed::known(Type::Integer, Value::Number(number.value.clone()));
-        };
-        let of = Type::Bits { width, signed };
-        if !fits(&number.value, &of) {
-            let kind = self.spell(&of);
-            self.warning(span, format!("{} does not fit into {kind}: its upper bits are lost", number.value));
+        match number.width {
+            None => Typed::known(Type::Integer, Value::Number(number.value.clone())),
+            Some((width, signed)) => self.of_width(&number.value, Type::Bits { width, signed }, span),
         }
-        let value = Value::Number(wrap(&number.value, &of));
+    }
+
+    /// A number of a type; warns of bits that the type does not have (section 8.11.2).
+    fn of_width(&mut self, number: &num_bigint::BigInt, of: Type, span: Span) -> Typed {
+        if !fits(number, &of) {
+            self.warning(span, format!("{number} does not fit into {of}: its upper bits are lost"));
+        }
+        let value = Value::Number(wrap(number, &of));
         Typed::known(of, value)
     }
 
+    /// A name that stands for a value (section 6.9).
     fn name(&mut self, path: &Path) -> Typed {
-        let name = &path.ident.name;
-        let span = path.ident.span;
-        let Some(found) = self.scopes.find(name, path.absolute).cloned() else {
+        let (name, span) = (&path.ident.name, path.ident.span);
+        let Some(found) = self.find(path).cloned() else {
             if self.match_kinds.contains(name) {
                 return Typed::known(Type::MatchKind, Value::Member(name.clone()));
             }
             return self.no_name(path);
         };
         match found.entity {
-            Entity::Value(Variable { of, writable, value, is_constant }) => {
-                Typed { of, writable, value, is_constant }
-            }
+            Entity::Value(typed) => typed,
             Entity::Action(_) => Typed::of(Type::Action),
             Entity::Table(_) => Typed::of(Type::Table),
-            Entity::Functions(_) => {
-                self.wrong(span, format!("`{name}` is a function: its arguments are missing"))
-            }
-            Entity::State => self.wrong(span, format!("`{name}` is a state, not a value")),
-            Entity::Type(_) | Entity::Generic(_) | Entity::Object(_) => {
-                self.error(span, format!("`{name}` is a type, and a value belongs here"))
-                    .declared(name, found.span);
+            Entity::Functions(_) => fail!(self, span, "`{name}` is a function: its arguments are missing"),
+            Entity::State => fail!(self, span, "`{name}` is a state, not a value"),
+            Entity::Type(_) | Entity::Generic(..) | Entity::Object(_) => {
+                error!(self, span, "`{name}` is a type, and a value belongs here").declared(name, found.span);
                 Typed::wrong()
             }
         }
     }
 
     /// Tells of a mistake, for which an expression has no type.
-    pub fn wrong(&mut self, span: Span, message: impl Into<String>) -> Typed {
+    pub fn wrong(&mut self, span: Span, message: &str) -> Typed {
         self.error(span, message);
         Typed::wrong()
     }
@@ -161,14 +161,15 @@ impl<'t> Checker<'t, '_> {
     /// Tells that a name is not declared.
     pub fn no_name(&mut self, path: &Path) -> Typed {
         let name = &path.ident.name;
-        let near = self.similar(name, |entity| !matches!(entity, Entity::Type(_) | Entity::Generic(_)));
+        let near = self.similar(name, |entity| !matches!(entity, Entity::Type(_) | Entity::Generic(..)));
         // `ipv4` instead of `hdr.ipv4`.
         let parts = |found: &Found<'t>| match &found.entity {
-            Entity::Value(Variable { of: Type::Composite(of), .. }) => of.field(name).is_some(),
+            Entity::Value(Typed { of: Type::Composite(of), .. }) => of.field(name).is_some(),
             _ => false,
         };
-        let whole = self.scopes.iter().find(|(_, found)| parts(found)).map(|(one, _)| one.clone());
-        let error = self.error(path.ident.span, format!("`{name}` is not declared"));
+        let wholes = self.scopes.iter().filter(|(_, found)| parts(found));
+        let whole = wholes.max_by_key(|(_, found)| found.span).map(|(one, _)| one.clone());
+        let error = error!(self, path.ident.span, "`{name}` is not declared");
         match (file_of(name), whole) {
             (Some(file), _) => error.help(format!("`#include <{file}>`")),
             (None, Some(whole)) => error.help(format!("`{whole}.{name}` may be meant")),
@@ -183,25 +184,29 @@ impl<'t> Checker<'t, '_> {
         self.coerce(expression, typed, want)
     }
 
-    /// Converts without a cast where P4 does (specification, section 8.12.2), and else tells that the types differ.
-    pub fn coerce(&mut self, expression: &'t Expression, typed: Typed, want: &Type) -> Typed {
-        let of = self.inference.shallow(&typed.of);
-        let want = self.inference.shallow(want);
-        if of == Type::Integer && matches!(want, Type::Bits { .. }) {
-            return self.give_width(expression, typed, &want);
+    /// As [`Self::value_of`], for a value that must be known before the program runs (section 18.1).
+    pub fn constant_of(&mut self, expression: &'t Expression, want: &Type, message: &str) -> Typed {
+        let typed = self.value_of(expression, want);
+        if typed.varies() {
+            self.error(expression.span, message);
         }
-        if want == Type::Integer && matches!(of, Type::Bits { .. }) && typed.value.is_some() {
+        typed
+    }
+
+    /// Converts without a cast where P4 does (section 8.11.2), and else tells that the types differ.
+    pub fn coerce(&mut self, expression: &'t Expression, typed: Typed, want: &Type) -> Typed {
+        let (of, want) = (typed.of.known().clone(), want.known().clone());
+        let base = if let Type::New(new) = &want { &new.of } else { &want };
+        if of == Type::Integer && want.underlying().is_bits() && base.enum_values().is_none() {
+            return self.give_width(expression, &typed, want);
+        }
+        if want == Type::Integer && of.is_bits() && typed.value.is_some() {
             return Typed { of: want, ..typed };
         }
-        if self.inference.unify(&of, &want) {
+        if of.unify(&want) {
             return typed;
         }
-        let converts = match (&of, &want) {
-            (Type::Enum(one), Type::Bits { .. }) => one.of.as_ref().is_some_and(|inner| *inner == want),
-            (Type::Enum(one), Type::New(_)) => one.of.as_ref().is_some_and(|inner| *inner == want),
-            _ => false,
-        };
-        if converts {
+        if matches!(want, Type::Bits { .. } | Type::New(_)) && of.enum_values() == Some(&want) {
             self.facts.conversions.insert(expression.id, want.clone());
             return Typed { of: want, writable: false, ..typed };
         }
@@ -209,51 +214,38 @@ impl<'t> Checker<'t, '_> {
         Typed::wrong()
     }
 
-    /// Makes a number without a width one with the width that its place has.
-    fn give_width(&mut self, expression: &'t Expression, typed: Typed, want: &Type) -> Typed {
-        let value = match &typed.value {
-            Some(Value::Number(number)) => {
-                if !fits(number, want) {
-                    let kind = self.spell(want);
-                    self.warning(
-                        expression.span,
-                        format!("{number} does not fit into {kind}: its upper bits are lost"),
-                    );
-                }
-                Some(Value::Number(wrap(number, want)))
-            }
-            _ => None,
-        };
+    /// Makes a number without a width one with the width that its place has (section 8.11.2).
+    fn give_width(&mut self, expression: &'t Expression, typed: &Typed, want: Type) -> Typed {
         self.facts.conversions.insert(expression.id, want.clone());
-        if let Some(value) = &value {
-            self.facts.values.insert(expression.id, value.clone());
+        let Some(number) = typed.number() else { return Typed::new(want, None, typed.is_constant) };
+        let given = self.of_width(number, want, expression.span);
+        self.facts.values.extend(given.value.clone().map(|value| (expression.id, value)));
+        Typed { is_constant: typed.is_constant, ..given }
+    }
+
+    /// As [`Type::unify`], with a message if the types are not one.
+    pub fn same_type(&mut self, span: Span, found: &Type, want: &Type) {
+        if !found.unify(want) {
+            self.mismatch(span, found, want);
         }
-        Typed::new(want.clone(), value, typed.is_constant)
     }
 
     pub fn mismatch(&mut self, span: Span, found: &Type, want: &Type) {
-        let (of, wants) = (self.spell(found), self.spell(want));
-        let (found, want) = (self.inference.shallow(found), self.inference.shallow(want));
-        let error = self.error(span, format!("expected {wants}, found {of}"));
-        let number = |of: &Type| matches!(of.underlying(), Type::Bits { .. } | Type::Integer);
-        if number(&found) && number(&want) {
-            error.help(format!("a cast converts: `({wants}) ...`"));
-        } else if matches!(want, Type::Bool) && number(&found) {
+        let error = error!(self, span, "expected {want}, found {found}");
+        if found.underlying().is_number() && want.underlying().is_number() {
+            error.help(format!("a cast converts: `({want}) ...`"));
+        } else if *want.known() == Type::Bool && found.underlying().is_number() {
             error.help("a number is compared: `x == 1`");
         }
     }
 
-    /// The type and value of an expression that must be known before the program runs.
+    /// The type and value of an expression that must be known before the program runs (section 18.1).
     pub fn constant(&mut self, expression: &'t Expression, what: &str) -> Option<(Type, Value)> {
         let typed = self.expression(expression, None);
-        match typed.value {
-            Some(value) => Some((typed.of, value)),
-            // A parameter of a constructor: the value is checked where an object is made.
-            None if typed.is_constant || typed.of.is_wrong() => None,
-            None => {
-                self.error(expression.span, format!("{what} is a constant, and this is not known before"));
-                None
-            }
+        // A parameter of a constructor has no value here: it is checked where an object is made.
+        if typed.value.is_none() && typed.varies() {
+            error!(self, expression.span, "{what} is a constant, and this is not known before");
         }
+        typed.value.map(|value| (typed.of, value))
     }
 }

@@ -1,73 +1,86 @@
-//! Types that are not known yet (P4_16 specification, section 8.22).
+//! Types that are not known yet, and types in the place of type parameters (P4_16 specification, sections
+//! 7.2.11, 7.2.14 and 8.20).
+
+use std::cell::OnceCell;
+use std::hash::{Hash, Hasher};
+use std::rc::Rc;
 
 use super::types::{Type, TypeParameter};
 
-/// The types of variables, as far as they are known.
-#[derive(Default)]
-pub struct Inference(Vec<Option<Type>>);
+/// The type that a variable stands for, once something said it. Two variables are equal if they are the same
+/// one.
+#[derive(Clone, Debug, Default)]
+pub struct Hole(Rc<OnceCell<Type>>);
 
-impl Inference {
-    pub fn fresh(&mut self) -> Type {
-        self.0.push(None);
-        Type::Variable(self.0.len() as u32 - 1)
+impl PartialEq for Hole {
+    fn eq(&self, other: &Self) -> bool {
+        Rc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Hole {}
+
+impl Hash for Hole {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        Rc::as_ptr(&self.0).hash(state);
+    }
+}
+
+impl Type {
+    /// A type to be inferred (section 7.2.14).
+    pub fn fresh() -> Type {
+        Type::Variable(Hole::default())
+    }
+
+    /// The type that a variable stands for; other types are themselves.
+    pub fn known(&self) -> &Type {
+        match self {
+            Type::Variable(hole) => hole.0.get().map_or(self, Type::known),
+            _ => self,
+        }
+    }
+
+    /// Whether nothing says so far what the type is.
+    pub fn is_open(&self) -> bool {
+        matches!(self.known(), Type::Variable(_))
     }
 
     /// The type with all that is known of it.
-    #[must_use]
-    pub fn resolve(&self, of: &Type) -> Type {
-        of.replace(&|one| match one {
-            Type::Variable(number) => self.0[*number as usize].as_ref().map(|known| self.resolve(known)),
+    pub fn resolve(&self) -> Type {
+        self.replace(&|one| match one {
+            Type::Variable(hole) => hole.0.get().map(Type::resolve),
             _ => None,
         })
     }
 
-    /// The type that a variable stands for; other types are themselves.
-    #[must_use]
-    pub fn shallow(&self, of: &Type) -> Type {
-        let mut of = of.clone();
-        while let Type::Variable(number) = of {
-            match &self.0[number as usize] {
-                Some(known) => of = known.clone(),
-                None => break,
-            }
-        }
-        of
-    }
-
-    /// Makes two types one; `false` if they are not, whatever the variables in them stand for.
-    pub fn unify(&mut self, one: &Type, other: &Type) -> bool {
-        let (one, other) = (self.shallow(one), self.shallow(other));
-        match (&one, &other) {
+    /// Makes two types one (section 8.20); `false` if they are not, whatever the variables in them stand for.
+    pub fn unify(&self, other: &Type) -> bool {
+        let all = |one: &[Type], other: &[Type]| {
+            one.len() == other.len() && one.iter().zip(other).all(|(one, other)| one.unify(other))
+        };
+        match (self.known(), other.known()) {
             (Type::Wrong, _) | (_, Type::Wrong) => true,
-            (Type::Variable(a), Type::Variable(b)) if a == b => true,
-            (Type::Variable(number), of) | (of, Type::Variable(number)) => {
-                let inside = self.resolve(of);
-                if inside.contains(&|part| *part == Type::Variable(*number)) {
-                    return false;
-                }
-                self.0[*number as usize] = Some(of.clone());
-                true
+            (Type::Variable(one), Type::Variable(other)) if one == other => true,
+            (open @ Type::Variable(hole), of) | (of, open @ Type::Variable(hole)) => {
+                !of.resolve().contains(&|part| part == open) && hole.0.set(of.clone()).is_ok()
             }
-            (Type::Composite(a), Type::Composite(b)) => {
-                a.name == b.name && self.unify_all(&a.arguments, &b.arguments)
+            (Type::Composite(one), Type::Composite(other)) => {
+                one.name == other.name && all(&one.arguments, &other.arguments)
             }
-            (Type::Array(a, size), Type::Array(b, other_size)) => size == other_size && self.unify(a, b),
-            (Type::Tuple(a), Type::Tuple(b)) => self.unify_all(a, b),
-            (Type::List(a), Type::List(b)) | (Type::Set(a), Type::Set(b)) => self.unify(a, b),
-            (Type::Object(a, a_arguments), Type::Object(b, b_arguments)) => {
-                a == b && self.unify_all(a_arguments, b_arguments)
+            (Type::Array(one, size), Type::Array(other, other_size)) => {
+                size == other_size && one.unify(other)
+            }
+            (Type::Tuple(one), Type::Tuple(other)) => all(one, other),
+            (Type::List(one), Type::List(other)) | (Type::Set(one), Type::Set(other)) => one.unify(other),
+            (Type::Object(one, types, _), Type::Object(other, other_types, _)) => {
+                one == other && all(types, other_types)
             }
             (one, other) => one == other,
         }
     }
-
-    fn unify_all(&mut self, one: &[Type], other: &[Type]) -> bool {
-        one.len() == other.len() && one.iter().zip(other).all(|(one, other)| self.unify(one, other))
-    }
 }
 
-/// The type with `arguments` in the place of `parameters`.
-#[must_use]
+/// The type with `arguments` in the place of `parameters` (section 7.2.11).
 pub fn specialise(of: &Type, parameters: &[TypeParameter], arguments: &[Type]) -> Type {
     if parameters.is_empty() {
         return of.clone();

@@ -1,52 +1,62 @@
-//! Members: names behind a dot (P4_16 specification, sections 8.18 to 8.20).
+//! Members and methods: names behind a dot (P4_16 specification, sections 8.2, 8.3 and 8.16 to 8.22).
 
+use super::call::{count, Callee, Site};
 use super::constant::Value;
 use super::expression::Typed;
-use super::types::Type;
-use super::{Checker, Place};
-use crate::source::{nearest, Span};
-use crate::syntax::tree::{Expression, ExpressionKind, Ident};
+use super::scope::Entity;
+use super::types::{ObjectId, Shape, Type};
+use super::{Call, Checker, ObjectKind, Place, Target};
+use crate::source::{near, nearest};
+use crate::syntax::tree::{self, Expression, ExpressionKind, Ident};
+
+type Builtin = (&'static str, fn(&Type) -> bool, usize, Type, bool);
+
+/// The methods of headers, unions and stacks (sections 8.17 to 8.19): name, types that have it, number of
+/// arguments, result, and whether the method changes its header or stack.
+const BUILTINS: [Builtin; 5] = [
+    ("isValid", |of| of.is_header() || of.is_union(), 0, Type::Bool, false),
+    ("setValid", Type::is_header, 0, Type::Void, true),
+    ("setInvalid", Type::is_header, 0, Type::Void, true),
+    ("push_front", Type::is_stack, 1, Type::Void, true),
+    ("pop_front", Type::is_stack, 1, Type::Void, true),
+];
 
 impl<'t> Checker<'t, '_> {
+    /// A member of a value (sections 8.16 to 8.18).
     pub fn member(&mut self, of: &'t Expression, member: &'t Ident) -> Typed {
         if let ExpressionKind::Type(written) = &of.kind {
             let kind = self.type_reference(written);
             return self.member_of_type(&kind, member);
         }
-        let (typed, kind) = self.typed(of, None);
-        match &kind {
-            Type::Wrong => Typed::wrong(),
-            Type::Composite(composite) => match composite.field(&member.name) {
-                Some(field) => Typed {
-                    of: field.of.clone(),
-                    writable: typed.writable,
-                    value: field_of(typed.value.as_ref(), &member.name),
-                    is_constant: typed.is_constant,
-                },
-                None => self.no_field(member, &kind),
-            },
-            Type::Array(element, _) if element.is_header() || element.is_union() => {
-                self.member_of_stack(&typed, (**element).clone(), member, &kind)
+        let typed = self.expression(of, None);
+        let name = &member.name;
+        let found = match &typed.of {
+            Type::Wrong => Some(Type::Wrong),
+            Type::Composite(composite) => composite.field(name).map(|field| field.of.clone()),
+            Type::Record(fields) => fields.iter().find(|(one, _)| one == name).map(|(_, of)| of.clone()),
+            Type::Array(element, size) if typed.of.is_stack() => {
+                return self.member_of_stack(&typed, (element, *size), member);
             }
-            Type::Applied => match &*member.name {
-                "hit" | "miss" => Typed::of(Type::Bool),
-                "action_run" => Typed::of(Type::ActionRun),
-                _ => self.no_field(member, &kind),
-            },
-            Type::Record(fields) => match fields.iter().find(|(name, _)| *name == member.name) {
-                Some((_, of)) => Typed {
-                    value: field_of(typed.value.as_ref(), &member.name),
-                    is_constant: typed.is_constant,
-                    ..Typed::of(of.clone())
-                },
-                None => self.no_field(member, &kind),
-            },
-            _ => self.no_field(member, &kind),
+            // The result of `table.apply()` (section 14.2.2).
+            Type::Applied if matches!(&**name, "hit" | "miss") => Some(Type::Bool),
+            Type::Applied if &**name == "action_run" => Some(Type::ActionRun),
+            _ => None,
+        };
+        let Some(of) = found else { return self.no_field(member, &typed.of) };
+        if of.is_wrong() {
+            return Typed::wrong();
         }
+        let value = match typed.value {
+            Some(Value::Record(fields)) => {
+                fields.into_iter().find(|(one, _)| one == name).map(|(_, value)| value)
+            }
+            _ => None,
+        };
+        Typed { of, value, ..typed }
     }
 
+    /// Members of `error` and of enums (sections 8.2 and 8.3).
     fn member_of_type(&mut self, of: &Type, member: &Ident) -> Typed {
-        let nowhere = |name| (name, Span::default());
         let name = &member.name;
         match of {
             Type::Wrong => {}
@@ -54,8 +64,8 @@ impl<'t> Checker<'t, '_> {
                 return Typed::known(Type::Error, Value::Member(name.clone()));
             }
             Type::Error => {
-                let near = nearest(name, self.facts.errors.iter().map(nowhere));
-                self.error(member.span, format!("`error` has no member `{name}`")).meant(near);
+                let near = near(name, &self.facts.errors);
+                error!(self, member.span, "`error` has no member `{name}`").meant(near);
             }
             Type::Enum(one) => match one.members.iter().find(|(other, _)| other == name) {
                 Some((_, Some(value))) => return Typed::known(of.clone(), value.clone()),
@@ -64,71 +74,239 @@ impl<'t> Checker<'t, '_> {
                 }
                 Some(_) => {}
                 None => {
-                    let near = nearest(name, one.members.iter().map(|(name, _)| nowhere(name)));
-                    self.error(member.span, format!("enum `{}` has no member `{name}`", one.name))
+                    let near = near(name, one.members.iter().map(|(name, _)| name));
+                    error!(self, member.span, "enum `{}` has no member `{name}`", one.name)
                         .declared(&one.name, one.span)
                         .meant(near);
                 }
             },
             _ => {
-                self.error(member.span, format!("the type {} has no member `{name}`", self.spell(of)));
+                error!(self, member.span, "the type {of} has no member `{name}`");
             }
         }
         Typed::wrong()
     }
 
-    fn member_of_stack(&mut self, typed: &Typed, element: Type, member: &Ident, of: &Type) -> Typed {
-        let name = &*member.name;
-        let element = Typed { writable: typed.writable, ..Typed::of(element) };
-        match (name, of) {
-            ("next" | "last" | "lastIndex", _) if self.place != Place::Parser => {
-                self.wrong(member.span, format!("`{name}` of a stack is for parsers"))
+    /// Members of header stacks (section 8.18).
+    fn member_of_stack(&mut self, typed: &Typed, (element, size): (&Type, u32), member: &Ident) -> Typed {
+        match &*member.name {
+            "next" | "last" | "lastIndex" if self.place != Place::Parser => {
+                fail!(self, member.span, "`{member}` of a stack is for parsers")
             }
-            ("next" | "last", _) => element,
-            ("lastIndex", _) => Typed::of(Type::bits(32)),
-            ("size", Type::Array(_, size)) => Typed::known(Type::bits(32), Value::Number((*size).into())),
-            _ => self.no_field(member, of),
+            "next" | "last" => Typed { writable: typed.writable, ..Typed::of(element.clone()) },
+            "lastIndex" => Typed::of(Type::bits(32)),
+            "size" => Typed::known(Type::bits(32), Value::Number(size.into())),
+            _ => self.no_field(member, &typed.of),
         }
     }
 
     /// Tells that there is no such member.
     pub fn no_field(&mut self, member: &Ident, of: &Type) -> Typed {
-        let kind = self.spell(of);
-        let mut message = format!("{kind} has no field `{}`", member.name);
-        let mut declared = None;
-        let mut near = None;
-        match of {
-            Type::Composite(composite) => {
-                declared = Some(composite.span);
-                let names = composite.fields.iter().map(|field| (&field.name, field.span));
-                near = nearest(&member.name, names);
-            }
+        let error = match of {
             Type::Array(..) => {
-                message = format!("the stack {kind} has no `{}`: its elements are `[0]`...", member.name)
+                error!(self, member.span, "the stack {of} has no `{member}`: its elements are `[0]`...")
             }
             Type::Table | Type::Action | Type::Object(..) => {
-                message = format!("{kind} has no member `{}` that is a value", member.name);
+                error!(self, member.span, "{of} has no member `{member}` that is a value")
+            }
+            _ => error!(self, member.span, "{of} has no field `{member}`"),
+        };
+        if let Type::Composite(composite) = of {
+            error.note(composite.span, "the type");
+        }
+        if matches!(&*member.name, "isValid" | "setValid" | "setInvalid" | "apply") {
+            error.help(format!("a method is called: `.{member}()`"));
+        }
+        if let Type::Composite(composite) = of {
+            let names = composite.fields.iter().map(|field| (&field.name, field.span));
+            error.meant(nearest(&member.name, names));
+        }
+        Typed::wrong()
+    }
+
+    /// Arguments of a packet's `extract`, `lookahead` and `emit` (sections 13.8 and 16.1).
+    pub fn packet_method(&mut self, call: Site<'t, '_>, name: &str, returns: &Type) {
+        let of = call.arguments.first().and_then(|one| self.facts.types.get(&one.value.id));
+        let of = of.map_or(Type::Wrong, Type::resolve);
+        let span = call.arguments.first().map_or(call.span, |one| one.value.span);
+        let has_varbit = |of: &Type| of.contains(&|part| matches!(part, Type::Varbit(_)));
+        let is_unknown = matches!(of, Type::Wrong | Type::Parameter(_) | Type::Variable(_));
+        match (name, call.arguments.len()) {
+            ("emit", 1) if matches!(of, Type::Bits { .. } | Type::Bool | Type::Enum(_) | Type::Error) => {
+                error!(self, span, "`emit` writes headers, and this is {of}");
+            }
+            ("extract", 1..) if matches!(of, Type::Array(..)) => {
+                self.error(span, "`extract` fills one header, and this is a stack")
+                    .help("its next one: `.next`");
+            }
+            ("extract", 1..) if !of.is_header() && !is_unknown => {
+                error!(self, span, "`extract` fills a header, and this is {of}");
+            }
+            ("extract", 1) if has_varbit(&of) => {
+                self.error(span, "the length of its varbit field is missing: `extract(header, bits)`");
+            }
+            ("extract", 2) if of.is_header() && !has_varbit(&of) => {
+                self.error(span, "this header has no varbit field, and so takes no length");
+            }
+            ("lookahead", _) => {
+                let of = returns.resolve();
+                let is_unknown = of.contains(&|part| matches!(part, Type::Parameter(_) | Type::Wrong));
+                if (of.width().is_none() || has_varbit(&of)) && !is_unknown {
+                    error!(self, call.span, "`lookahead` reads a known number of bits, and {of} has none");
+                }
             }
             _ => {}
         }
-        let is_method = matches!(&*member.name, "isValid" | "setValid" | "setInvalid" | "apply");
-        let error = self.error(member.span, message);
-        if let Some(span) = declared {
-            error.note(span, "the type");
+    }
+
+    /// A method of a value or of a type (section 8.20).
+    pub fn method_call(&mut self, call: Site<'t, '_>, of: &'t Expression, member: &'t Ident) -> Typed {
+        if let ExpressionKind::Type(written) = &of.kind {
+            let kind = self.type_reference(written);
+            return self.method_of_type(call, &kind, written, member);
         }
-        if is_method {
-            error.help(format!("a method is called: `.{}()`", member.name));
+        let typed = self.expression(of, None);
+        match &typed.of {
+            Type::Wrong => self.arguments_alone(call.arguments),
+            Type::Table if &*member.name == "apply" => self.apply_table(call, of),
+            Type::Object(id, own, _) => self.method(call, (*id, own), member),
+            Type::Composite(_) | Type::Array(..) | Type::Tuple(_) => self.builtin(call, &typed, member),
+            Type::Enum(_) | Type::New(_) | Type::Error => self.builtin(call, &typed, member),
+            Type::Bits { .. } | Type::Bool | Type::Varbit(_) => self.builtin(call, &typed, member),
+            kind => {
+                error!(self, member.span, "{kind} has no method `{member}`");
+                self.arguments_alone(call.arguments)
+            }
         }
-        error.meant(near);
-        Typed::wrong()
+    }
+
+    /// `table.apply()` (section 14.2.2).
+    fn apply_table(&mut self, call: Site<'t, '_>, of: &'t Expression) -> Typed {
+        if !call.arguments.is_empty() {
+            self.error(call.span, "`apply` of a table takes no arguments");
+        }
+        let place = match self.place {
+            Place::Control => None,
+            Place::Action => Some("an action"),
+            Place::Function(_) => Some("a function"),
+            _ => Some("a parser"),
+        };
+        if let Some(place) = place {
+            error!(self, call.span, "tables are applied by controls, not by {place}")
+                .help("`apply { ... }` of the control");
+        }
+        if let ExpressionKind::Name(path) = &of.kind {
+            if let Some(Entity::Table(table)) = self.find(path).map(|found| &found.entity) {
+                self.facts.calls.insert(call.id, Call::of(Target::Table(table)));
+            }
+        }
+        Typed::of(Type::Applied)
+    }
+
+    /// A method of an extern, or `apply` of a parser or control (sections 8.22, 13.10 and 14.4).
+    fn method(&mut self, call: Site<'t, '_>, (id, own): (ObjectId, &[Type]), member: &'t Ident) -> Typed {
+        let object = self.object(id);
+        let (kind, declared) = (object.kind, &object.declaration.ident);
+        let callee = |place: usize| {
+            let signature = object.methods[place].signature.specialised(&object.type_parameters, own);
+            let ident = Ident { name: member.name.clone(), span: declared.span };
+            Callee { ident, target: Target::Method(id, place), signature }
+        };
+        let places = (0..object.methods.len()).filter(|&place| object.methods[place].name == member.name);
+        let candidates: Vec<Callee<'t>> = places.map(callee).collect();
+        if candidates.is_empty() {
+            let near = near(&member.name, object.methods.iter().map(|method| &method.name));
+            error!(self, member.span, "`{declared}` has no method `{member}`")
+                .declared(&declared.name, declared.span)
+                .meant(near);
+            return self.arguments_alone(call.arguments);
+        }
+        match kind {
+            ObjectKind::Control | ObjectKind::ControlType if self.place != Place::Control => {
+                self.error(call.span, "controls are applied by controls");
+            }
+            ObjectKind::Parser | ObjectKind::ParserType if self.place != Place::Parser => {
+                self.error(call.span, "parsers are applied by parsers");
+            }
+            _ => {}
+        }
+        self.overloaded(call, candidates)
+    }
+
+    /// `Type.apply(...)` (section 15.1): an instance that is used once; and the sizes of a type (section 9).
+    fn method_of_type(
+        &mut self, call: Site<'t, '_>, of: &Type, written: &'t tree::Type, member: &'t Ident,
+    ) -> Typed {
+        if let Some(size) = size_of(of, &member.name) {
+            self.facts.calls.insert(call.id, Call::of(Target::Builtin(member.name.clone())));
+            return Typed::known(Type::Integer, Value::Number(size.into()));
+        }
+        match of {
+            Type::Object(id, own, name)
+                if matches!(self.object(*id).kind, ObjectKind::Control | ObjectKind::Parser) =>
+            {
+                let mut made = self.object(*id).constructors.iter();
+                if made.any(|made| made.parameters.iter().any(|one| !one.optional)) {
+                    error!(self, written.span, "`{name}` needs the arguments of its constructor");
+                }
+                self.method(Site { types: &[], want: None, ..call }, (*id, own), member)
+            }
+            Type::Wrong => self.arguments_alone(call.arguments),
+            other => {
+                error!(self, member.span, "the type {other} has no `{member}`");
+                self.arguments_alone(call.arguments)
+            }
+        }
+    }
+
+    /// The methods of headers, unions and stacks (sections 8.17 to 8.19), and sizes (section 9).
+    fn builtin(&mut self, call: Site<'t, '_>, typed: &Typed, member: &'t Ident) -> Typed {
+        let (of, arguments) = (&typed.of, call.arguments);
+        self.facts.calls.insert(call.id, Call::of(Target::Builtin(member.name.clone())));
+        if let Some(size) = size_of(of, &member.name).filter(|_| arguments.is_empty()) {
+            return Typed::known(Type::Integer, Value::Number(size.into()));
+        }
+        let own = BUILTINS.into_iter().find(|(name, fits, ..)| *name == &*member.name && fits(of));
+        let Some((_, _, takes, returns, writes)) = own else {
+            self.no_method(of, member);
+            return self.arguments_alone(arguments);
+        };
+        if arguments.len() != takes {
+            let (wants, has) = (count(takes, "argument"), arguments.len());
+            error!(self, call.span, "`{member}` takes {wants}, and {has} are given");
+            return Typed::of(returns);
+        }
+        for argument in arguments {
+            self.size(&argument.value, "the number of elements");
+        }
+        if writes && !typed.writable {
+            error!(self, call.span, "`{member}` changes a header that may only be read here");
+        }
+        Typed::of(returns)
+    }
+
+    fn no_method(&mut self, of: &Type, member: &Ident) {
+        let error = error!(self, member.span, "{of} has no method `{member}`");
+        match of {
+            Type::Composite(composite) if composite.shape == Shape::Struct => {
+                error.note(composite.span, "a struct: only headers are valid or not");
+            }
+            _ => {
+                error.meant(near(&member.name, BUILTINS.map(|(name, ..)| name)));
+            }
+        }
     }
 }
 
-fn field_of(value: Option<&Value>, name: &str) -> Option<Value> {
-    match value {
-        Some(Value::Record(fields)) => {
-            fields.iter().find(|(field, _)| &**field == name).map(|(_, value)| value.clone())
-        }
-        _ => None,
-    }
+/// `minSizeInBits()` and its like (section 9).
+fn size_of(of: &Type, name: &str) -> Option<u32> {
+    let (least, bytes) = match name {
+        "minSizeInBits" => (true, false),
+        "minSizeInBytes" => (true, true),
+        "maxSizeInBits" => (false, false),
+        "maxSizeInBytes" => (false, true),
+        _ => return None,
+    };
+    let bits = of.measured(least)?;
+    Some(if bytes { bits.div_ceil(8) } else { bits })
 }

@@ -1,7 +1,24 @@
-//! From names to what they mean: each name its declaration, each expression its type, each constant its value.
+//! From names to what they mean: each name its declaration, each expression its type, each constant its
+//! value.
 //!
-//! The checker goes through the program once, in order: P4 declares before it uses. What it finds out is in [`Facts`];
-//! the program stays as it is written.
+//! The checker goes through the program once, in order: P4 declares before it uses. What it finds out is in
+//! [`Facts`]; the program stays as it is written.
+
+/// An error at a place; its text is formatted.
+macro_rules! error {
+    ($checker:expr, $span:expr, $($message:tt)+) => {{
+        let (span, message) = ($span, format!($($message)+));
+        $checker.diagnostics.error(span, message)
+    }};
+}
+
+/// Ends the reading of an expression with an error: it has no type.
+macro_rules! fail {
+    ($checker:expr, $span:expr, $($message:tt)+) => {{
+        error!($checker, $span, $($message)+);
+        return Typed::wrong();
+    }};
+}
 
 mod annotation;
 mod call;
@@ -12,27 +29,23 @@ pub mod infer;
 mod instance;
 pub mod literal;
 mod member;
-mod method;
 pub mod operator;
 mod parser;
 pub mod scope;
-mod signature;
 mod statement;
 pub mod table;
-mod type_declaration;
 mod type_reference;
 pub mod types;
-mod unused;
-mod validity;
+mod warning;
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::source::{nearest, Blocks, Name, Span};
-use crate::syntax::tree::{Declaration, NodeId};
+pub use crate::syntax::tree::ObjectKind;
+use crate::syntax::tree::{Declaration, DeclarationKind, Ident, NodeId, Path};
 use constant::Value;
-use infer::Inference;
 use scope::{Entity, Found, Function, Signature};
 use types::{ObjectId, Type, TypeParameter};
 
@@ -49,16 +62,6 @@ pub struct Facts<'t> {
     pub calls: HashMap<NodeId, Call<'t>>,
     /// Members of `error`, in order.
     pub errors: Vec<Name>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ObjectKind {
-    Extern,
-    Parser,
-    Control,
-    ParserType,
-    ControlType,
-    Package,
 }
 
 /// An extern, parser, control or package.
@@ -79,13 +82,6 @@ pub struct Method {
     pub is_required: bool,
 }
 
-impl Method {
-    /// The method of parsers and controls.
-    fn apply(signature: Signature) -> Self {
-        Self { name: "apply".into(), signature, is_abstract: false, is_required: false }
-    }
-}
-
 /// The called declaration, and the kind of the call.
 #[derive(Clone)]
 pub struct Call<'t> {
@@ -94,6 +90,13 @@ pub struct Call<'t> {
     pub types: Vec<Type>,
     /// For each parameter the argument that belongs to it; `None` if it is left out.
     pub arguments: Vec<Option<usize>>,
+}
+
+impl<'t> Call<'t> {
+    /// A call without parameters.
+    fn of(target: Target<'t>) -> Self {
+        Self { target, types: Vec::new(), arguments: Vec::new() }
+    }
 }
 
 #[derive(Clone)]
@@ -124,7 +127,6 @@ pub fn check<'t>(program: &'t [Declaration], diagnostics: &mut Diagnostics) -> F
     let mut checker = Checker {
         diagnostics,
         scopes: Blocks::default(),
-        inference: Inference::default(),
         facts: Facts::default(),
         match_kinds: Vec::new(),
         parameters: 0,
@@ -133,18 +135,22 @@ pub fn check<'t>(program: &'t [Declaration], diagnostics: &mut Diagnostics) -> F
         in_initializer: false,
         unknown: HashSet::new(),
         control_names: HashMap::new(),
+        extracted: warning::Extracted::default(),
+        doubtful: HashSet::new(),
     };
+    // Controls may stand before the parser.
+    for declaration in program {
+        if let DeclarationKind::Applicable(_, one) = &declaration.kind {
+            checker.extracted.note(&one.states);
+        }
+    }
     for declaration in program {
         checker.declaration(declaration);
     }
-    let Checker { mut facts, inference, .. } = checker;
-    for of in facts.types.values_mut().chain(facts.conversions.values_mut()) {
-        *of = inference.resolve(of);
-    }
-    for call in facts.calls.values_mut() {
-        for of in &mut call.types {
-            *of = inference.resolve(of);
-        }
+    let mut facts = checker.facts;
+    let called = facts.calls.values_mut().flat_map(|call| &mut call.types);
+    for of in facts.types.values_mut().chain(facts.conversions.values_mut()).chain(called) {
+        *of = of.resolve();
     }
     facts
 }
@@ -152,7 +158,6 @@ pub fn check<'t>(program: &'t [Declaration], diagnostics: &mut Diagnostics) -> F
 pub struct Checker<'t, 'd> {
     diagnostics: &'d mut Diagnostics,
     scopes: Blocks<Found<'t>>,
-    inference: Inference,
     facts: Facts<'t>,
     match_kinds: Vec<Name>,
     /// Type parameters so far: each has a number.
@@ -166,6 +171,9 @@ pub struct Checker<'t, 'd> {
     in_initializer: bool,
     /// The names of tables and actions that begin outside of all blocks.
     control_names: HashMap<(String, bool), Span>,
+    extracted: warning::Extracted,
+    /// Headers of which a warning tells that they may be invalid in the control: one for each is enough.
+    doubtful: HashSet<String>,
 }
 
 impl<'t> Checker<'t, '_> {
@@ -194,11 +202,16 @@ impl<'t> Checker<'t, '_> {
     }
 
     /// Adds a name to the innermost block.
-    fn declare(&mut self, name: &Name, entity: Entity<'t>, span: Span) {
-        if let Some(earlier) = self.scopes.declare(name, Found { entity, span }) {
-            self.error(span, format!("`{name}` is declared twice"))
+    fn declare(&mut self, ident: &Ident, entity: Entity<'t>) {
+        if let Some(earlier) = self.scopes.declare(&ident.name, Found { entity, span: ident.span }) {
+            error!(self, ident.span, "`{ident}` is declared twice")
                 .note(earlier.span, "its first declaration");
         }
+    }
+
+    /// The meaning of a name that is used (section 6.9).
+    fn find(&self, path: &Path) -> Option<&Found<'t>> {
+        self.scopes.find(&path.ident.name, path.absolute)
     }
 
     /// A name like the one that is not there, and fit for its use.
@@ -216,20 +229,11 @@ impl<'t> Checker<'t, '_> {
         &self.facts.objects[id.0 as usize]
     }
 
-    /// The type as messages name it.
-    fn spell(&self, of: &Type) -> String {
-        let of = self.inference.resolve(of);
-        match &of {
-            Type::Object(id, arguments) => {
-                let name = &self.object(*id).declaration.ident.name;
-                let arguments: Vec<String> = arguments.iter().map(|one| self.spell(one)).collect();
-                if arguments.is_empty() {
-                    name.to_string()
-                } else {
-                    format!("{name}<{}>", arguments.join(", "))
-                }
-            }
-            _ => of.to_string(),
+    /// The kind of the object that a type is of.
+    fn kind_of(&self, of: &Type) -> Option<ObjectKind> {
+        match of.known() {
+            Type::Object(id, ..) => Some(self.object(*id).kind),
+            _ => None,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Operators, casts, indices and slices (P4_16 specification, sections 8.5 to 8.12).
+//! Operators, casts, indices and slices (P4_16 specification, sections 8.5 to 8.12 and 8.18).
 
 use num_bigint::BigInt;
 
@@ -10,186 +10,160 @@ use crate::source::Span;
 use crate::syntax::tree::{Binary, Expression, Unary};
 
 impl<'t> Checker<'t, '_> {
+    /// Operators of one side (sections 8.5 to 8.8).
     pub fn unary(&mut self, operator: Unary, operand: &'t Expression, span: Span) -> Typed {
         let typed = self.expression(operand, None);
         let typed = self.enum_number(operand, typed);
-        let of = self.inference.shallow(&typed.of);
-        let fits = match (operator, &of) {
-            (_, Type::Wrong) => return Typed::wrong(),
-            (Unary::Not, of) => *of == Type::Bool,
-            (Unary::Complement, of) => matches!(of, Type::Bits { .. }),
-            (_, of) => matches!(of, Type::Bits { .. } | Type::Integer),
+        let of = typed.of.known();
+        let (fits, takes) = match operator {
+            Unary::Not => (*of == Type::Bool, "`!` is for bool"),
+            Unary::Complement => (of.is_bits(), "`~` is for numbers with a width"),
+            Unary::Minus | Unary::Plus => (of.is_number(), "`-` and `+` are for numbers"),
         };
-        if !fits {
-            let kind = self.spell(&of);
-            let name = match operator {
-                Unary::Not => "`!` is for bool",
-                Unary::Complement => "`~` is for numbers with a width",
-                Unary::Minus | Unary::Plus => "`-` and `+` are for numbers",
-            };
-            return self.wrong(span, format!("{name}, not for {kind}"));
+        if of.is_wrong() {
+            return Typed::wrong();
+        } else if !fits {
+            fail!(self, span, "{takes}, not for {of}");
         }
-        let value = typed.value.as_ref().and_then(|value| constant::unary(operator, value, &of).ok());
-        Typed::new(of, value, typed.is_constant)
+        let value = typed.value.as_ref().and_then(|value| constant::unary(operator, value, of).ok());
+        Typed::new(of.clone(), value, typed.is_constant)
     }
 
-    /// `left operator right`; the left side was read already.
+    /// `left operator right` (sections 8.2 to 8.9); the left side was read already.
     pub fn operation(
-        &mut self, operator: Binary, span: Span, (left, left_typed): (&'t Expression, Typed),
+        &mut self, operator: Binary, span: Span, (left, mut one): (&'t Expression, Typed),
         right: &'t Expression,
     ) -> Typed {
-        let left_type = self.inference.shallow(&left_typed.of);
-        let want = match operator {
-            Binary::ShiftLeft | Binary::ShiftRight | Binary::Concatenate => None,
-            _ => Some(&left_type),
-        };
-        let right_typed = self.expression(right, want);
-        let compares = matches!(operator, Binary::Equal | Binary::NotEqual);
-        let (left_typed, right_typed) = if compares {
-            (left_typed, right_typed)
-        } else {
-            (self.enum_number(left, left_typed), self.enum_number(right, right_typed))
-        };
-        let left_type = self.inference.shallow(&left_typed.of);
-        let right_type = self.inference.shallow(&right_typed.of);
-        if left_type.is_wrong() || right_type.is_wrong() {
+        let alike = !matches!(operator, Binary::ShiftLeft | Binary::ShiftRight | Binary::Concatenate);
+        let mut other = self.expression(right, alike.then_some(one.of.known()));
+        if !matches!(operator, Binary::Equal | Binary::NotEqual) {
+            (one, other) = (self.enum_number(left, one), self.enum_number(right, other));
+        }
+        if one.of.is_wrong() || other.of.is_wrong() {
             return Typed::wrong();
         }
-        let (left_typed, right_typed) = match operator {
-            Binary::ShiftLeft | Binary::ShiftRight | Binary::Concatenate => (left_typed, right_typed),
-            _ => self.same_width((left, left_typed), (right, right_typed)),
-        };
-        let of = self.result(operator, span, &left_typed, &right_typed);
+        if alike {
+            (one, other) = self.same_width((left, one), (right, other));
+        }
+        let of = self.result(operator, span, &one, &other);
         if of.is_wrong() {
             return Typed::wrong();
         }
-        let value = match (&left_typed.value, &right_typed.value) {
-            (Some(a), Some(b)) => match binary(operator, (a, &left_typed.of), (b, &right_typed.of)) {
+        let is_constant = one.is_constant && other.is_constant;
+        let value = match (&one.value, &other.value) {
+            (Some(a), Some(b)) => match binary(operator, (a, &one.of), (b, &other.of)) {
                 Ok(value) => Some(value),
                 Err(constant::NoResult::Types) => None,
-                Err(reason) => {
-                    return self.wrong(span, reason.message());
-                }
+                Err(reason) => return self.wrong(span, reason.message()),
             },
-            (_, by) if matches!(operator, Binary::Divide | Binary::Modulo) => {
-                let by = by.as_ref().and_then(Value::number).cloned();
-                let constant = left_typed.is_constant && right_typed.is_constant;
-                if by.as_ref().is_some_and(|by| *by == BigInt::from(0)) {
+            _ if matches!(operator, Binary::Divide | Binary::Modulo) => {
+                let by = other.number();
+                let is_power = by.is_some_and(|by| by.magnitude().count_ones() == 1);
+                if by.is_some_and(|by| *by == BigInt::from(0)) {
                     self.error(right.span, "division by zero");
-                } else if self.is_v1model()
-                    && !constant
-                    && left_typed.value.is_none()
-                    && !by.is_some_and(|by| by.magnitude().count_ones() == 1)
-                {
-                    let message = "the target divides constants only, or by a power of 2";
-                    self.error(span, message).help("`x >> 3` divides by 8");
+                } else if self.is_v1model() && !is_constant && one.value.is_none() && !is_power {
+                    self.error(span, "the target divides constants only, or by a power of 2")
+                        .help("`x >> 3` divides by 8");
                 }
                 None
             }
             _ => None,
         };
-        Typed::new(of, value, left_typed.is_constant && right_typed.is_constant)
+        Typed::new(of, value, is_constant)
     }
 
-    /// The value of an enum with a type as a number.
+    /// The value of an enum with a type as a number (section 8.3).
     fn enum_number(&mut self, value: &'t Expression, typed: Typed) -> Typed {
-        match self.inference.shallow(&typed.of) {
-            Type::Enum(one) if one.of.is_some() => {
-                self.coerce(value, typed, one.of.as_ref().unwrap_or(&Type::Wrong))
-            }
-            _ => typed,
+        match typed.of.enum_values().cloned() {
+            Some(of) => self.coerce(value, typed, &of),
+            None => typed,
         }
     }
 
-    /// Gives a number without a width the width of the other side.
+    /// Gives a number without a width the width of the other side (section 8.11.2).
     fn same_width(
         &mut self, left: (&'t Expression, Typed), right: (&'t Expression, Typed),
     ) -> (Typed, Typed) {
-        let (of, other) = (self.inference.shallow(&left.1.of), self.inference.shallow(&right.1.of));
-        let has_width = |of: &Type| matches!(of, Type::Bits { .. });
-        match (&of, &other) {
-            (Type::Integer, other) if has_width(other) => (self.coerce(left.0, left.1, other), right.1),
-            (of, Type::Integer) if has_width(of) => {
-                let typed = self.coerce(right.0, right.1, of);
-                (left.1, typed)
-            }
+        let (of, other) = (left.1.of.known().clone(), right.1.of.known().clone());
+        if of == Type::Integer && other.is_bits() {
+            (self.coerce(left.0, left.1, &other), right.1)
+        } else if of.is_bits() && other == Type::Integer {
+            let typed = self.coerce(right.0, right.1, &of);
+            (left.1, typed)
+        } else if of != other && of.enum_values().is_some() {
             // The values of an enum with a type are numbers beside other types.
-            (Type::Enum(one), other) if one.of.is_some() && of != *other => {
-                let converted = self.enum_number(left.0, left.1);
-                self.same_width((left.0, converted), right)
-            }
-            (of, Type::Enum(one)) if one.of.is_some() && *of != other => {
-                let converted = self.enum_number(right.0, right.1);
-                self.same_width(left, (right.0, converted))
-            }
-            _ => (left.1, right.1),
+            let converted = self.enum_number(left.0, left.1);
+            self.same_width((left.0, converted), right)
+        } else if of != other && other.enum_values().is_some() {
+            let converted = self.enum_number(right.0, right.1);
+            self.same_width(left, (right.0, converted))
+        } else {
+            (left.1, right.1)
         }
     }
 
-    /// The type of the result; [`Type::Wrong`] with a message if the operator does not take the sides.
+    /// The type of the result (sections 8.2 to 8.9); [`Type::Wrong`] with a message if the operator does not
+    /// take the sides.
     fn result(&mut self, operator: Binary, span: Span, left: &Typed, right: &Typed) -> Type {
-        let (of, other) = (self.inference.shallow(&left.of), self.inference.shallow(&right.of));
-        let number = |of: &Type| matches!(of, Type::Bits { .. } | Type::Integer);
-        let same = self.inference.unify(&of, &other);
-        let bits = |of: &Type| matches!(of.underlying(), Type::Bits { .. });
-        let fits = same && number(&of);
+        let (of, other) = (left.of.known(), right.of.known());
+        let same = of.unify(other);
+        let (of, other) = (of.known(), other.known());
+        let bits = |of: &Type| of.underlying().is_bits();
+        let fits = same && of.is_number();
         let result = match operator {
             Binary::ShiftLeft | Binary::ShiftRight => return self.shift(operator, span, left, right),
-            Binary::And | Binary::Or => (of == Type::Bool && other == Type::Bool).then_some(Type::Bool),
+            Binary::And | Binary::Or => (*of == Type::Bool && *other == Type::Bool).then_some(Type::Bool),
             Binary::Equal | Binary::NotEqual => {
-                ((same || record_like(&of, &other)) && !incomparable(&of)).then_some(Type::Bool)
+                ((same || record_like(of, other)) && !incomparable(of)).then_some(Type::Bool)
             }
             Binary::Less | Binary::LessOrEqual | Binary::Greater | Binary::GreaterOrEqual => {
                 fits.then_some(Type::Bool)
             }
-            Binary::Concatenate if of == Type::String && same => Some(Type::String),
-            Binary::Concatenate => (bits(&of) && bits(&other)).then(|| concatenated(&of, &other)),
-            Binary::AddSaturating | Binary::SubtractSaturating if of == Type::Integer => None,
+            Binary::Concatenate if *of == Type::String && same => Some(Type::String),
+            Binary::Concatenate => (bits(of) && bits(other)).then(|| concatenated(of, other)),
+            Binary::AddSaturating | Binary::SubtractSaturating if *of == Type::Integer => None,
             Binary::Divide | Binary::Modulo if matches!(of, Type::Bits { signed: true, .. }) => None,
             _ => fits.then(|| of.clone()),
         };
-        result.unwrap_or_else(|| self.sides(operator, span, &of, &other))
+        result.unwrap_or_else(|| self.sides(operator, span, of, other))
     }
 
+    /// The type of a shift (section 8.9.2).
     fn shift(&mut self, operator: Binary, span: Span, left: &Typed, right: &Typed) -> Type {
-        let (of, by) = (self.inference.shallow(&left.of), self.inference.shallow(&right.of));
-        let counts = if let Type::Enum(_) = by { by.underlying() } else { &by };
-        let fits = matches!(of, Type::Bits { .. } | Type::Integer)
-            && matches!(counts, Type::Bits { signed: false, .. } | Type::Integer);
-        if !fits {
-            return self.sides(operator, span, &of, &by);
+        let (of, by) = (left.of.known(), right.of.known());
+        let counts = by.enum_values().map_or(by, Type::underlying);
+        if !of.is_number() || !matches!(counts, Type::Bits { signed: false, .. } | Type::Integer) {
+            return self.sides(operator, span, of, by);
         }
-        if of == Type::Integer && !right.is_constant {
-            self.error(span, "a number without a width is shifted by a constant only");
-            return Type::Wrong;
-        }
-        match (&right.value, of.width()) {
-            (Some(Value::Number(by)), Some(width)) if *by >= BigInt::from(width) => {
+        let message = match (right.number(), of.width()) {
+            _ if *of == Type::Integer && !right.is_constant => {
+                "a number without a width is shifted by a constant only"
+            }
+            (Some(by), Some(width)) if *by >= BigInt::from(width) => {
                 self.warning(span, format!("a number of {width} bits is shifted by {by}"));
+                return of.clone();
             }
-            (Some(Value::Number(by)), _) if *by < BigInt::from(0) => {
-                self.error(span, constant::NoResult::NegativeShift.message());
-                return Type::Wrong;
-            }
-            _ => {}
-        }
-        of
+            (Some(by), _) if *by < BigInt::from(0) => constant::NoResult::NegativeShift.message(),
+            _ => return of.clone(),
+        };
+        self.error(span, message);
+        Type::Wrong
     }
 
     fn sides(&mut self, operator: Binary, span: Span, of: &Type, other: &Type) -> Type {
-        let (left, right) = (self.spell(of), self.spell(other));
         let name = symbol(operator);
-        let error = self.error(span, format!("`{name}` does not take {left} and {right}"));
+        let error = error!(self, span, "`{name}` does not take {of} and {other}");
         if *of == Type::Bool && matches!(operator, Binary::BitAnd | Binary::BitOr) {
             error.help(format!("`{name}{name}` combines conditions"));
         } else if of.is_header() && *other == Type::Integer {
             error.help("`.isValid()` says whether the header is there");
-        } else if let (Type::Bits { .. }, Type::Bits { .. }) = (of, other) {
-            error.help(format!("both sides need one type: `({left}) ...`"));
+        } else if of.is_bits() && other.is_bits() {
+            error.help(format!("both sides need one type: `({of}) ...`"));
         }
         Type::Wrong
     }
 
+    /// `condition ? then : otherwise` (section 8.5.1).
     pub fn choice(
         &mut self, condition: &'t Expression, then: &'t Expression, otherwise: &'t Expression,
         want: Option<&Type>,
@@ -198,11 +172,11 @@ impl<'t> Checker<'t, '_> {
         let first = self.expression(then, want);
         let second = self.expression(otherwise, want);
         let (first, second) = self.same_width((then, first), (otherwise, second));
-        if !self.inference.unify(&first.of, &second.of) {
+        if !first.of.unify(&second.of) {
             self.mismatch(otherwise.span, &second.of, &first.of);
             return Typed::wrong();
         }
-        let of = self.inference.shallow(&first.of);
+        let of = first.of.known().clone();
         let is_constant = truth.is_constant && first.is_constant && second.is_constant;
         if of == Type::Integer && !is_constant {
             return self.wrong(then.span.to(otherwise.span), "the values of `? :` need a width");
@@ -215,160 +189,125 @@ impl<'t> Checker<'t, '_> {
         Typed::new(of, value, is_constant)
     }
 
-    /// `(type) value` (specification, section 8.12.1).
+    /// `(type) value` (section 8.11.1).
     pub fn cast(&mut self, to: &Type, value: &'t Expression, span: Span) -> Typed {
-        let (typed, from) = self.typed(value, Some(to));
-        let to = self.inference.shallow(to);
-        if from.is_wrong() || to.is_wrong() {
-            return Typed { of: to, ..Typed::wrong() };
+        let typed = self.expression(value, Some(to));
+        let to = to.known();
+        if typed.of.is_wrong() || to.is_wrong() {
+            return Typed { of: to.clone(), ..Typed::wrong() };
         }
-        if !self.casts(&from, &to, &typed) {
-            let (from, to) = (self.spell(&from), self.spell(&to));
-            return self.wrong(span, format!("{from} cannot be cast to {to}"));
+        if !casts(typed.of.known(), to, &typed) {
+            fail!(self, span, "{} cannot be cast to {to}", typed.of);
         }
-        let value = match (&typed.value, to.underlying()) {
-            (Some(Value::Number(number)), Type::Bool) => Some(Value::Bool(*number != BigInt::from(0))),
-            (Some(Value::Bool(truth)), Type::Bits { .. }) => {
-                Some(Value::Number(BigInt::from(i32::from(*truth))))
-            }
-            (Some(Value::Number(number)), _) => Some(Value::Number(wrap(number, &to))),
-            (value, _) => value.clone(),
+        let value = match (typed.value, to.underlying()) {
+            (Some(Value::Number(number)), Type::Bool) => Some(Value::Bool(number != BigInt::from(0))),
+            (Some(Value::Bool(truth)), Type::Bits { .. }) => Some(Value::Number(i32::from(truth).into())),
+            (Some(Value::Number(number)), _) => Some(Value::Number(wrap(&number, to))),
+            (value, _) => value,
         };
-        Typed::new(to, value, typed.is_constant)
+        Typed::new(to.clone(), value, typed.is_constant)
     }
 
-    fn casts(&mut self, from: &Type, to: &Type, typed: &Typed) -> bool {
-        if self.inference.unify(from, to) {
-            return true;
-        }
-        match (from, to) {
-            (Type::Bits { width: 1, signed: false }, Type::Bool)
-            | (Type::Bool, Type::Bits { width: 1, signed: false }) => true,
-            (Type::Integer, Type::Bool) => {
-                typed.value.as_ref().and_then(Value::number).is_some_and(|one| one.bits() <= 1)
-            }
-            (Type::Integer, Type::Bits { .. }) | (Type::Bits { .. }, Type::Integer) => true,
-            (Type::Bits { width, signed }, Type::Bits { width: wide, signed: other }) => {
-                width == wide || signed == other
-            }
-            (Type::New(one), Type::New(other)) => one.of == *to || *from == other.of || one.of == other.of,
-            (Type::New(one), to) => one.of == *to,
-            (from, Type::New(one)) => *from == one.of || matches!(from, Type::Integer | Type::Enum(_)),
-            (Type::Enum(one), to) if one.of.is_some() => {
-                self.casts(&one.of.clone().unwrap_or(Type::Wrong), to, typed)
-            }
-            (from, Type::Enum(one)) if one.of.is_some() => {
-                self.casts(from, &one.of.clone().unwrap_or(Type::Wrong), typed)
-            }
-            (Type::Tuple(types), Type::Composite(composite)) => {
-                types.len() == composite.fields.len()
-                    && !from.contains(&|part| matches!(part, Type::Object(..)))
-            }
-            (Type::Composite(composite), to)
-                if composite.fields.len() == 1 && composite.fields[0].of == *to =>
-            {
-                true
-            }
-            _ => false,
-        }
-    }
-
-    /// `value[high:low]`
+    /// `value[high:low]` (section 8.6).
     pub fn slice(
         &mut self, value: &'t Expression, high: &'t Expression, low: &'t Expression, span: Span,
     ) -> Typed {
-        let (typed, of) = self.typed(value, None);
+        let typed = self.expression(value, None);
         let bounds = (self.size(high, "a bound of a slice"), self.size(low, "a bound of a slice"));
         let (Some(high), Some(low)) = bounds else { return Typed::wrong() };
-        if of.is_wrong() {
-            return Typed::wrong();
-        }
-        let width = match of.underlying() {
+        let width = match typed.of.underlying() {
+            Type::Wrong => return Typed::wrong(),
             Type::Bits { width, .. } => *width,
-            _ if of == Type::Integer => u32::MAX,
-            _ => {
-                return self.wrong(span, format!("slices are taken of numbers, not of {}", self.spell(&of)));
-            }
+            Type::Integer => u32::MAX,
+            _ => fail!(self, span, "slices are taken of numbers, not of {}", typed.of),
         };
-        if high < low || high >= width {
-            let message = if high < low {
-                format!("a slice begins with its upper bit: [{low}:{high}]")
-            } else {
-                format!("bit {high} is not one of the {width} bits of this value")
-            };
-            return self.wrong(span, message);
+        if high < low {
+            fail!(self, span, "a slice begins with its upper bit: [{low}:{high}]");
+        } else if high >= width {
+            fail!(self, span, "bit {high} is not one of the {width} bits of this value");
         }
-        let result = Type::bits(high - low + 1);
-        let sliced = typed
-            .value
-            .as_ref()
-            .and_then(Value::number)
-            .map(|number| Value::Number(wrap(&(number >> low), &result)));
-        Typed { of: result, writable: typed.writable, value: sliced, is_constant: typed.is_constant }
+        let of = Type::bits(high - low + 1);
+        let value = typed.number().map(|number| Value::Number(wrap(&(number >> low), &of)));
+        Typed { of, value, ..typed }
     }
 
-    /// `value[low+:width]`
+    /// `value[low+:width]`, of the draft after 1.2.5.
     pub fn part(
         &mut self, value: &'t Expression, low: &'t Expression, width: &'t Expression, span: Span,
     ) -> Typed {
         let typed = self.expression(value, None);
         let start = self.expression(low, None);
-        let of = self.inference.shallow(&typed.of);
         let Some(width) = self.size(width, "the width of a slice") else { return Typed::wrong() };
-        let fits = match (of.underlying(), start.value.as_ref().and_then(Value::number)) {
-            (Type::Wrong, _) => return Typed::wrong(),
-            (Type::Bits { width: all, .. }, Some(low)) => low + width <= BigInt::from(*all) && width > 0,
-            (Type::Bits { width: all, .. }, None) => width <= *all && width > 0,
-            _ => false,
-        };
-        if !fits {
-            return self.wrong(span, format!("this value has no such slice of {width} bits"));
+        let low = start.number().cloned().unwrap_or_default();
+        match typed.of.underlying() {
+            Type::Wrong => return Typed::wrong(),
+            Type::Bits { width: all, .. } if low + width <= BigInt::from(*all) && width > 0 => {}
+            _ => fail!(self, span, "this value has no such slice of {width} bits"),
         }
         Typed { writable: typed.writable, ..Typed::of(Type::bits(width)) }
     }
 
-    /// `array[index]`
+    /// `array[index]` (sections 8.12, 8.14 and 8.18).
     pub fn index(&mut self, of: &'t Expression, index: &'t Expression) -> Typed {
-        let (typed, kind) = self.typed(of, None);
-        let (place, place_type) = self.typed(index, None);
-        if kind.is_wrong() || place_type.is_wrong() {
+        let typed = self.expression(of, None);
+        let place = self.expression(index, None);
+        if typed.of.is_wrong() || place.of.is_wrong() {
             return Typed::wrong();
         }
-        if !matches!(place_type.underlying(), Type::Bits { .. } | Type::Integer) {
-            return self.wrong(index.span, format!("an index is a number, not {}", self.spell(&place_type)));
+        if !place.of.underlying().is_number() {
+            fail!(self, index.span, "an index is a number, not {}", place.of);
         }
-        let known = place.value.as_ref().and_then(Value::number);
-        let (element, size) = match &kind {
+        let known = place.number();
+        let known_place = known.and_then(|known| usize::try_from(known).ok());
+        let (element, size) = match &typed.of {
             Type::Array(element, size) => ((**element).clone(), Some(*size)),
             Type::List(element) => ((**element).clone(), None),
-            Type::Tuple(types) => match known.and_then(|known| usize::try_from(known).ok()) {
-                Some(place) if place < types.len() => (types[place].clone(), None),
-                _ => {
-                    let message =
-                        format!("the index of a tuple is a constant from 0 to {}", types.len().max(1) - 1);
-                    return self.wrong(index.span, message);
+            Type::Tuple(types) => match known_place.and_then(|place| types.get(place)) {
+                Some(element) => (element.clone(), None),
+                None => {
+                    let last = types.len().max(1) - 1;
+                    fail!(self, index.span, "the index of a tuple is a constant from 0 to {last}")
                 }
             },
-            other => {
-                return self.wrong(of.span, format!("{} has no elements", self.spell(other)));
-            }
+            other => fail!(self, of.span, "{other} has no elements"),
         };
         if let (Some(known), Some(size)) = (known, size) {
             if *known < BigInt::from(0) || *known >= BigInt::from(size) {
-                return self
-                    .wrong(index.span, format!("the index {known} is not one of 0 to {}", size.max(1) - 1));
+                fail!(self, index.span, "the index {known} is not one of 0 to {}", size.max(1) - 1);
             }
         }
-        let value = match (&typed.value, known.and_then(|known| usize::try_from(known).ok())) {
+        let value = match (&typed.value, known_place) {
             (Some(Value::List(items)), Some(place)) => items.get(place).cloned(),
             _ => None,
         };
-        Typed {
-            of: element,
-            writable: typed.writable,
-            value,
-            is_constant: typed.is_constant && place.is_constant,
+        Typed { of: element, value, is_constant: typed.is_constant && place.is_constant, ..typed }
+    }
+}
+
+/// Whether `(to) value` converts (section 8.11.1).
+fn casts(from: &Type, to: &Type, typed: &Typed) -> bool {
+    if from.unify(to) {
+        return true;
+    }
+    match (from, to) {
+        (Type::Bits { width: 1, signed: false }, Type::Bool)
+        | (Type::Bool, Type::Bits { width: 1, signed: false })
+        | (Type::Integer, Type::Bits { .. })
+        | (Type::Bits { .. }, Type::Integer) => true,
+        (Type::Integer, Type::Bool) => typed.number().is_some_and(|one| one.bits() <= 1),
+        (Type::Bits { width, signed }, Type::Bits { width: wide, signed: other }) => {
+            width == wide || signed == other
         }
+        (Type::New(one), Type::New(other)) => one.of == *to || *from == other.of || one.of == other.of,
+        (Type::New(one), to) => one.of == *to,
+        (from, Type::New(one)) => *from == one.of || matches!(from, Type::Integer | Type::Enum(_)),
+        (Type::Enum(one), to) if one.of.is_some() => one.of.as_ref().is_some_and(|of| casts(of, to, typed)),
+        (from, Type::Enum(one)) => one.of.as_ref().is_some_and(|of| casts(from, of, typed)),
+        (Type::Tuple(types), Type::Composite(composite)) => {
+            types.len() == composite.fields.len() && !from.contains(&Type::is_object)
+        }
+        (Type::Composite(composite), to) => composite.fields.len() == 1 && composite.fields[0].of == *to,
+        _ => false,
     }
 }
 
@@ -381,24 +320,16 @@ fn record_like(of: &Type, other: &Type) -> bool {
     )
 }
 
+/// Whether values of a type are not compared by `==`.
 fn incomparable(of: &Type) -> bool {
     of.contains(&|part| {
-        matches!(
-            part,
-            Type::Object(..)
-                | Type::Table
-                | Type::Action
-                | Type::Applied
-                | Type::ActionRun
-                | Type::Void
-                | Type::Parameter(_)
-        )
+        matches!(part, Type::Object(..) | Type::Table | Type::Action | Type::Applied | Type::ActionRun)
+            || matches!(part, Type::Void | Type::Parameter(_))
     })
 }
 
 /// The operator as it is written.
-#[must_use]
 pub fn symbol(operator: Binary) -> &'static str {
-    let all = crate::syntax::OPERATORS.iter().flat_map(|level| level.iter());
-    all.filter(|(_, one)| *one == operator).map(|(text, _)| *text).next().unwrap_or_default()
+    let mut all = crate::syntax::OPERATORS.iter();
+    all.find(|(_, one, _)| *one == operator).map(|(text, ..)| *text).unwrap_or_default()
 }

@@ -6,49 +6,41 @@ use super::constant::Value;
 use super::scope::Entity;
 use super::types::Type;
 use super::Checker;
-use crate::source::{nearest, Name, Span};
-use crate::syntax::tree::{Declaration, Expression, ExpressionKind, Ident, SelectCase, State, Transition};
+use crate::source::{near, nearest, Name, Span};
+use crate::syntax::tree::{Expression, ExpressionKind, Ident, SelectCase, State, Transition};
 
 impl<'t> Checker<'t, '_> {
-    pub fn parser_body(
-        &mut self, declaration: &'t Declaration, locals: &'t [Declaration], states: &'t [State],
-    ) {
-        self.locals(declaration, locals);
+    /// The states of a parser (sections 13.2 and 13.4).
+    pub fn states(&mut self, parser: &'t Ident, states: &'t [State]) {
         let mut names: HashMap<Name, Span> = HashMap::new();
         for ident in states.iter().map(|state| &state.ident) {
-            let name = &ident.name;
-            if matches!(&**name, "accept" | "reject") {
-                self.error(ident.span, format!("`{name}` is the name of a state that every parser has"));
+            if matches!(&*ident.name, "accept" | "reject") {
+                error!(self, ident.span, "`{ident}` is the name of a state that every parser has");
             }
-            if let Some(first) = names.insert(name.clone(), ident.span) {
-                self.error(ident.span, format!("the state `{name}` is declared twice"))
+            if let Some(first) = names.insert(ident.name.clone(), ident.span) {
+                error!(self, ident.span, "the state `{ident}` is declared twice")
                     .note(first, "its first declaration");
             }
-            if self.scopes.find(name, false).is_none() {
-                self.declare(name, Entity::State, ident.span);
+            if self.scopes.find(&ident.name, false).is_none() {
+                self.declare(ident, Entity::State);
             }
         }
         for state in states {
-            self.state(state, &names);
+            self.scoped(|checker| checker.state(state, &names));
         }
         if names.contains_key("start") {
-            self.reached(&declaration.ident, states);
+            self.reached(parser, states);
         } else {
-            let message = format!("parser `{}` has no state `start`", declaration.ident.name);
-            self.error(declaration.ident.span, message);
+            error!(self, parser.span, "parser `{parser}` has no state `start`");
         }
     }
 
+    /// The body of a state (sections 13.4 and 13.5).
     fn state(&mut self, state: &'t State, names: &HashMap<Name, Span>) {
-        self.scoped(|checker| checker.state_body(state, names));
-    }
-
-    fn state_body(&mut self, state: &'t State, names: &HashMap<Name, Span>) {
         self.statements(&state.statements);
         match &state.transition {
             Transition::Missing => {
-                let message =
-                    format!("state `{}` has no transition, and so rejects the packet", state.ident.name);
+                let message = format!("state `{}` has no transition, and so rejects the packet", state.ident);
                 self.warning(state.ident.span, message).help("`transition accept;`");
             }
             Transition::To(target) => self.target(target, names),
@@ -56,16 +48,17 @@ impl<'t> Checker<'t, '_> {
         }
     }
 
+    /// The state to which a transition leads (section 13.5).
     fn target(&mut self, target: &Ident, names: &HashMap<Name, Span>) {
         if names.contains_key(&target.name) || matches!(&*target.name, "accept" | "reject") {
             return;
         }
-        let builtin = ["accept", "reject"].map(Name::from);
-        let all = names.iter().map(|(name, span)| (name, *span));
-        let near = nearest(&target.name, all.chain(builtin.iter().map(|name| (name, Span::default()))));
-        self.error(target.span, format!("there is no state `{}`", target.name)).meant(near);
+        let declared = nearest(&target.name, names.iter().map(|(name, span)| (name, *span)));
+        let near = declared.or_else(|| near(&target.name, ["accept", "reject"]));
+        error!(self, target.span, "there is no state `{target}`").meant(near);
     }
 
+    /// `select` (section 13.6).
     fn select(
         &mut self, span: Span, on: &'t [Expression], cases: &'t [SelectCase], names: &HashMap<Name, Span>,
     ) {
@@ -94,26 +87,23 @@ impl<'t> Checker<'t, '_> {
         self.diagnostics.explain(before, Span { end: span.start + 6, ..span }, "what is selected by");
     }
 
-    /// The type of a value to select by.
+    /// The type of a value to select by (section 13.6).
     fn selected(&mut self, value: &'t Expression) -> Type {
-        let (_typed, of) = self.typed(value, None);
+        let of = self.expression(value, None).of;
         match of {
             Type::Integer => {
                 self.error(value.span, "a number to select by needs a width");
+                of
             }
             Type::Varbit(_) | Type::Composite(_) | Type::Array(..) | Type::String | Type::Object(..) => {
-                self.error(
-                    value.span,
-                    format!("`select` does not compare values of type {}", self.spell(&of)),
-                );
-                return Type::Wrong;
+                error!(self, value.span, "`select` does not compare values of type {of}");
+                Type::Wrong
             }
-            _ => {}
+            _ => of,
         }
-        of
     }
 
-    /// The keys of a case or of an entry: one for each value, or one for all.
+    /// The keys of a case or of an entry (section 8.15): one for each value, or one for all.
     pub fn key_set(&mut self, keys: &'t [Expression], types: &[Type], span: Span) {
         if let ([Expression { kind: ExpressionKind::List { items, .. }, .. }], [one]) = (keys, types) {
             // One key in braces.
@@ -126,14 +116,11 @@ impl<'t> Checker<'t, '_> {
                 return;
             }
             if types.len() > 1 {
-                let all = Type::Tuple(types.iter().cloned().collect());
-                self.key(one, &all);
-                return;
+                return self.key(one, &Type::Tuple(types.into()));
             }
         }
         if keys.len() != types.len() {
-            let (wants, has) = (types.len(), keys.len());
-            self.error(span, format!("{wants} values are compared, and {has} keys are given"));
+            error!(self, span, "{} values are compared, and {} keys are given", types.len(), keys.len());
             return;
         }
         for (key, of) in keys.iter().zip(types) {
@@ -141,94 +128,76 @@ impl<'t> Checker<'t, '_> {
         }
     }
 
+    /// A key of a case or an entry (section 8.15).
     fn key(&mut self, key: &'t Expression, of: &Type) {
-        let of = self.inference.shallow(of);
-        match &key.kind {
-            ExpressionKind::Any | ExpressionKind::Default => {}
-            ExpressionKind::Mask(value, mask) => {
-                self.numbers(key.span, "a mask", &of);
-                self.bound(value, &of);
+        let of = of.known();
+        match (&key.kind, of) {
+            (ExpressionKind::Any | ExpressionKind::Default, _) => {}
+            (ExpressionKind::Mask(value, mask), _) => {
+                self.numbers(key.span, "a mask", of);
+                self.bound(value, of);
                 // A mask of an enum's values is of the type of the values.
-                let of = if let Type::Enum(_) = of { of.underlying().clone() } else { of };
-                self.bound(mask, &of);
+                self.bound(mask, of.enum_values().map_or(of, Type::underlying));
             }
-            ExpressionKind::Range(low, high) => {
-                self.numbers(key.span, "a range", &of);
-                self.bound(low, &of);
-                self.bound(high, &of);
+            (ExpressionKind::Range(low, high), _) => {
+                self.numbers(key.span, "a range", of);
+                self.bound(low, of);
+                self.bound(high, of);
             }
-            ExpressionKind::List { items, .. } if matches!(of, Type::Tuple(_)) => {
-                let Type::Tuple(types) = &of else { return };
-                self.key_set(items, types, key.span);
-            }
+            (ExpressionKind::List { items, .. }, Type::Tuple(types)) => self.key_set(items, types, key.span),
             _ => {
-                let typed = self.expression(key, Some(&of));
+                let typed = self.expression(key, Some(of));
                 if matches!(key.kind, ExpressionKind::Call { .. }) && !typed.is_constant {
                     self.error(key.span, "a key is a constant, not the result of a call");
-                } else if let Type::Set(inner) = self.inference.shallow(&typed.of) {
-                    self.value_set(key, &inner, &of);
+                } else if let Type::Set(inner) = &typed.of {
+                    self.value_set(key, inner, of);
                 } else {
-                    self.coerce(key, typed, &of);
+                    self.coerce(key, typed, of);
                 }
             }
         }
     }
 
-    /// A side of a mask or range.
+    /// A side of a mask or range (sections 8.15.3 and 8.15.4).
     fn bound(&mut self, value: &'t Expression, of: &Type) {
-        let typed = self.value_of(value, of);
-        if !typed.is_constant && !typed.of.is_wrong() {
-            self.error(value.span, "the sides of a mask or range are constants");
-        }
+        self.constant_of(value, of, "the sides of a mask or range are constants");
     }
 
+    /// Masks and ranges are of numbers (sections 8.15.3 and 8.15.4).
     fn numbers(&mut self, span: Span, what: &str, of: &Type) {
         if !matches!(of.underlying(), Type::Bits { .. } | Type::Integer | Type::Wrong | Type::Parameter(_)) {
-            self.error(span, format!("{what} is for numbers, not for {}", self.spell(of)));
+            error!(self, span, "{what} is for numbers, not for {of}");
         }
     }
 
-    /// A value set compares with its type's values, or with the fields of a struct in turn.
+    /// A value set (section 13.11) compares with its type's values, or with the fields of a struct in turn.
     fn value_set(&mut self, key: &Expression, inner: &Type, of: &Type) {
-        let fields = match (self.inference.shallow(inner), of) {
+        let fields = match (inner.known(), of) {
             (Type::Composite(composite), Type::Tuple(_)) => {
                 Type::Tuple(composite.fields.iter().map(|field| only_field(&field.of)).collect())
             }
             (Type::Composite(composite), _) if composite.fields.len() == 1 => composite.fields[0].of.clone(),
             (Type::Tuple(types), of) if types.len() == 1 && !matches!(of, Type::Tuple(_)) => types[0].clone(),
-            (inner, _) => inner,
+            (inner, _) => inner.clone(),
         };
-        if !self.inference.unify(&fields, of) {
-            self.mismatch(key.span, &fields, of);
-        }
+        self.same_type(key.span, &fields, of);
     }
 
-    /// Tells of a parser that never ends, and warns of states to which no transition leads.
+    /// Tells of a parser that never ends, and warns of states to which no transition leads (section 13.3).
     fn reached(&mut self, parser: &Ident, states: &'t [State]) {
         let (mut reached, mut place) = (vec!["start"], 0);
-        while place < reached.len() {
-            let state = states.iter().find(|state| &*state.ident.name == reached[place]);
+        while let Some(&name) = reached.get(place) {
             place += 1;
-            let targets: Vec<&str> = match state.map(|state| &state.transition) {
-                None => Vec::new(),
-                Some(Transition::Missing) => vec!["reject"],
-                Some(Transition::To(target)) => vec![&target.name],
-                Some(Transition::Select { cases, .. }) => cases
-                    .iter()
-                    .map(|case| &*case.target.name)
-                    .chain(cases.is_empty().then_some("reject"))
-                    .collect(),
-            };
-            let new: Vec<&str> = targets.into_iter().filter(|target| !reached.contains(target)).collect();
+            let Some(state) = states.iter().find(|state| &*state.ident.name == name) else { continue };
+            let targets = state.transition.targets().into_iter();
+            let new: Vec<&str> = targets.filter(|target| !reached.contains(target)).collect();
             reached.extend(new);
         }
         if !reached.contains(&"accept") && !reached.contains(&"reject") {
-            let message = format!("parser `{}` never comes to `accept` or `reject`", parser.name);
-            self.error(parser.span, message);
+            error!(self, parser.span, "parser `{parser}` never comes to `accept` or `reject`");
         }
         for state in states.iter().filter(|state| !reached.contains(&&*state.ident.name)) {
-            let message = format!("no transition leads to state `{}`", state.ident.name);
-            self.warning(state.ident.span, message);
+            self.warning(state.ident.span, format!("no transition leads to state `{}`", state.ident));
         }
     }
 }

@@ -1,12 +1,14 @@
-//! Names and what they are, block by block (P4_16 specification, section 6.9).
+//! Names and what they are, block by block (P4_16 specification, section 6.9); parameters and results of
+//! functions, methods, actions, parsers and controls (section 6.8).
 
 use std::rc::Rc;
 
-use super::constant::Value;
+use super::expression::Typed;
 use super::infer::specialise;
 use super::types::{ObjectId, Type, TypeParameter};
+use super::{Checker, ObjectKind};
 use crate::source::{Name, Span};
-use crate::syntax::tree::{Declaration, Direction};
+use crate::syntax::tree::{self, annotated, Declaration, Direction};
 
 /// The meaning of a name.
 #[derive(Clone)]
@@ -14,40 +16,15 @@ pub enum Entity<'t> {
     /// A type without type parameters, or one of them.
     Type(Type),
     /// A struct, header or union with type parameters.
-    Generic(Rc<GenericType>),
+    Generic(Vec<TypeParameter>, Type),
     /// An extern, parser, control or package.
     Object(ObjectId),
     /// Functions of one name, which differ in their parameters.
     Functions(Vec<Rc<Function<'t>>>),
     Action(Rc<Function<'t>>),
     Table(&'t Declaration),
-    Value(Variable),
+    Value(Typed),
     State,
-}
-
-/// A type with type parameters: `fields` names them.
-pub struct GenericType {
-    pub parameters: Vec<TypeParameter>,
-    pub of: Type,
-}
-
-/// A name of a value.
-#[derive(Clone, Debug)]
-pub struct Variable {
-    pub of: Type,
-    /// Whether it can be assigned to.
-    pub writable: bool,
-    /// Its value if the compiler knows it.
-    pub value: Option<Value>,
-    /// Known before the program runs: constants, and parameters of constructors.
-    pub is_constant: bool,
-}
-
-impl Variable {
-    /// A value that is not known while compiling.
-    pub fn new(of: Type, writable: bool) -> Self {
-        Self { of, writable, value: None, is_constant: false }
-    }
 }
 
 /// The parameters of a function, method, action or constructor.
@@ -59,8 +36,7 @@ pub struct Signature {
 }
 
 impl Signature {
-    /// The signature with types in the place of an object's type parameters.
-    #[must_use]
+    /// The signature with types in the place of an object's type parameters (section 7.2.11).
     pub fn specialised(&self, parameters: &[TypeParameter], types: &[Type]) -> Self {
         let replaced =
             |one: &Parameter| Parameter { of: specialise(&one.of, parameters, types), ..one.clone() };
@@ -93,4 +69,110 @@ pub struct Function<'t> {
 pub struct Found<'t> {
     pub entity: Entity<'t>,
     pub span: Span,
+}
+
+/// The kinds of declarations with parameters, which allow different types of them.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Takes {
+    Package,
+    Extern,
+    Constructor,
+    Code,
+}
+
+impl<'t> Checker<'t, '_> {
+    /// The parameters as others see them (section 6.8). The names are not declared.
+    pub fn signature(
+        &mut self, type_parameters: Vec<TypeParameter>, written: &'t [tree::Parameter], place: Takes,
+    ) -> Signature {
+        let mut parameters: Vec<Parameter> = Vec::new();
+        for one in written {
+            self.annotations(&one.annotations);
+            let of = self.complete_type(&one.of);
+            if parameters.iter().any(|other| other.name == one.ident.name) {
+                self.twice(&one.ident, "parameter");
+            }
+            self.parameter_type(one, &of, place);
+            if let Some(default) = &one.default {
+                let typed = if of.is_object() {
+                    let typed = self.expression(default, Some(&of));
+                    self.object_argument(default, &typed, &of, true);
+                    typed
+                } else {
+                    self.value_of(default, &of)
+                };
+                if matches!(one.direction, Direction::Out | Direction::InOut) {
+                    self.error(default.span, "a parameter that is written has no default value");
+                } else if !typed.is_constant && !typed.of.is_wrong() {
+                    self.error(default.span, "a default value is a constant");
+                }
+            }
+            let optional = annotated(&one.annotations, "optional");
+            if let Some(note) = optional.filter(|_| matches!(place, Takes::Code | Takes::Constructor)) {
+                let message = "parameters of externs and packages may be left out, and no others";
+                self.error(one.ident.span, message).note(note.name.span, "this says so");
+            }
+            parameters.push(Parameter {
+                name: one.ident.name.clone(),
+                direction: one.direction,
+                of,
+                optional: one.default.is_some() || optional.is_some(),
+                span: one.ident.span,
+            });
+        }
+        Signature { type_parameters, parameters, returns: Type::Void }
+    }
+
+    /// Tells of a parameter whose type does not fit its direction, or the place (section 6.8).
+    fn parameter_type(&mut self, one: &'t tree::Parameter, of: &Type, place: Takes) {
+        let span = one.ident.span;
+        let directed = one.direction != Direction::None;
+        match self.kind_of(of) {
+            _ if *of == Type::Void => {
+                self.error(one.of.span, "no parameter is of type void");
+            }
+            None if directed && matches!(of, Type::Integer | Type::String) => {
+                error!(self, span, "a parameter of type {of} has no direction");
+            }
+            Some(_) if directed => {
+                error!(self, span, "`{}` is an object: it has no direction", one.ident);
+            }
+            None | Some(ObjectKind::Extern) => {}
+            Some(ObjectKind::ParserType | ObjectKind::ControlType) if place == Takes::Constructor => {}
+            Some(_) if place == Takes::Package => {}
+            Some(_) => {
+                error!(self, span, "only packages have parameters of type {of}");
+            }
+        }
+    }
+
+    /// Declares parameters as names of the innermost block.
+    pub fn declare_parameters(
+        &mut self, written: &'t [tree::Parameter], signature: &Signature, constant: bool,
+    ) {
+        for (one, parameter) in written.iter().zip(&signature.parameters) {
+            let writable = matches!(parameter.direction, Direction::Out | Direction::InOut);
+            let is_constant = constant && parameter.direction == Direction::None;
+            let typed = Typed { writable, ..Typed::new(parameter.of.clone(), None, is_constant) };
+            self.declare(&one.ident, Entity::Value(typed));
+        }
+    }
+
+    /// The parameters and the result of a function or method, in a scope of their own (section 7.2.10).
+    pub fn whole_signature(&mut self, written: &'t tree::Signature, place: Takes) -> Signature {
+        let type_parameters = self.type_parameters(&written.head.type_parameters);
+        let signature = self.signature(type_parameters, &written.head.parameters, place);
+        Signature { returns: self.returns(written), ..signature }
+    }
+
+    /// The type that a function or method returns (section 10); none for a constructor.
+    fn returns(&mut self, written: &'t tree::Signature) -> Type {
+        let Some(returns) = &written.returns else { return Type::Void };
+        let of = self.complete_type(returns);
+        if returns.has_any() {
+            self.error(returns.span, "the type that is returned has no `_`");
+            return Type::Wrong;
+        }
+        of
+    }
 }

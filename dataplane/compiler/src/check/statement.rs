@@ -1,18 +1,22 @@
 //! Statements (P4_16 specification, section 12).
 
+use std::rc::Rc;
+
 use super::constant::Value;
-use super::scope::{Entity, Variable};
+use super::expression::Typed;
+use super::scope::Entity;
 use super::types::Type;
 use super::{Checker, Place};
 use crate::source::Span;
 use crate::syntax::tree::{
-    Binary, Block, Case, DeclarationKind, Expression, ExpressionKind, Statement, StatementKind,
+    Binary, Case, DeclarationKind, Expression, ExpressionKind, Statement, StatementKind,
 };
 
 impl<'t> Checker<'t, '_> {
-    /// Checks a block; whether it ends the function, action or control around it, whatever happens.
-    pub fn block(&mut self, block: &'t Block) -> bool {
-        self.scoped(|checker| checker.statements(&block.statements))
+    /// Checks a block (section 12.3); whether it ends the function, action or control around it, whatever
+    /// happens.
+    pub fn block(&mut self, block: &'t [Statement]) -> bool {
+        self.scoped(|checker| checker.statements(block))
     }
 
     pub fn statements(&mut self, statements: &'t [Statement]) -> bool {
@@ -28,58 +32,55 @@ impl<'t> Checker<'t, '_> {
         ends
     }
 
+    /// Checks a statement; whether it ends the function, action or control around it.
     fn statement(&mut self, statement: &'t Statement) -> bool {
+        let span = statement.span;
         match &statement.kind {
-            StatementKind::Empty => false,
-            StatementKind::Assign { left, operator, right } => {
-                self.assignment(statement.span, left, *operator, right);
-                false
-            }
+            StatementKind::Empty => {}
+            StatementKind::Assign { left, operator, right } => self.assignment(span, left, *operator, right),
             StatementKind::Call(call) => {
                 self.expression(call, None);
-                false
             }
-            StatementKind::Block(block) => self.block(block),
+            StatementKind::Block(block) => return self.block(block),
+            // Section 12.6.
             StatementKind::If { condition, then, otherwise } => {
                 self.truth(condition);
                 let first = self.alone(then);
                 let second = otherwise.as_ref().is_some_and(|otherwise| self.alone(otherwise));
-                first && second
+                return first && second;
             }
-            StatementKind::Switch { on, cases } => self.switch(statement.span, on, cases),
-            StatementKind::For { start, condition, step, body } => {
-                self.scopes.enter();
-                self.statements(start);
-                self.truth(condition);
-                self.statements(step);
-                self.looped(body);
-                self.scopes.leave();
-                false
-            }
+            StatementKind::Switch { on, cases } => return self.switch(span, on, cases),
+            // Loops are of the draft after 1.2.5.
+            StatementKind::For { start, condition, step, body } => self.scoped(|checker| {
+                checker.statements(start);
+                checker.truth(condition);
+                checker.statements(step);
+                checker.looped(body);
+            }),
             StatementKind::ForIn { of, ident, items, body } => {
                 let of = self.type_reference(of);
                 self.items(items, &of);
-                self.scopes.enter();
-                self.declare_local(ident, Entity::Value(Variable::new(of, true)));
-                self.looped(body);
-                self.scopes.leave();
-                false
+                self.scoped(|checker| {
+                    checker.declare_local(ident, Entity::Value(Typed::variable(of)));
+                    checker.looped(body);
+                });
             }
             StatementKind::Return(value) => {
-                self.returned(statement.span, value.as_ref());
-                true
+                self.returned(span, value.as_ref());
+                return true;
             }
+            // Section 12.5.
             StatementKind::Exit => {
                 if matches!(self.place, Place::Parser | Place::Function(_)) {
-                    self.error(statement.span, "`exit` is for controls and actions");
+                    self.error(span, "`exit` is for controls and actions");
                 }
-                true
+                return true;
             }
             StatementKind::Break | StatementKind::Continue => {
                 if self.loops == 0 {
-                    self.error(statement.span, "`break` and `continue` are for loops");
+                    self.error(span, "`break` and `continue` are for loops");
                 }
-                true
+                return true;
             }
             StatementKind::Declaration(declaration) => {
                 if matches!(declaration.kind, DeclarationKind::Instance { .. }) {
@@ -87,9 +88,9 @@ impl<'t> Checker<'t, '_> {
                     self.error(declaration.span, message);
                 }
                 self.declaration(declaration);
-                false
             }
         }
+        false
     }
 
     /// A statement that is a block of its own: the branch of an `if`.
@@ -103,29 +104,29 @@ impl<'t> Checker<'t, '_> {
         self.loops -= 1;
     }
 
+    /// The condition of an `if` or a loop (section 12.6).
     fn truth(&mut self, condition: &'t Expression) {
-        let (_typed, of) = self.typed(condition, Some(&Type::Bool));
-        if !matches!(of, Type::Bool | Type::Wrong) {
-            let kind = self.spell(&of);
-            let error =
-                self.error(condition.span, format!("a condition is true or false, and this is {kind}"));
-            if matches!(of.underlying(), Type::Bits { .. } | Type::Integer) {
-                error.help("a number is compared: `x != 0`");
-            } else if of == Type::Applied {
-                error.help("`.hit` says whether an entry matched");
-            } else if of.is_header() {
-                error.help("`.isValid()` says whether the header is there");
-            }
+        let of = self.expression(condition, Some(&Type::Bool)).of;
+        if matches!(of, Type::Bool | Type::Wrong) {
+            return;
+        }
+        let error = error!(self, condition.span, "a condition is true or false, and this is {of}");
+        if of.underlying().is_number() {
+            error.help("a number is compared: `x != 0`");
+        } else if of == Type::Applied {
+            error.help("`.hit` says whether an entry matched");
+        } else if of.is_header() {
+            error.help("`.isValid()` says whether the header is there");
         }
     }
 
+    /// `left = right`, or with an operator (section 12.1, and the draft after 1.2.5).
     fn assignment(
         &mut self, span: Span, left: &'t Expression, operator: Option<Binary>, right: &'t Expression,
     ) {
         let target = self.expression(left, None);
         if !target.writable && !target.of.is_wrong() {
-            self.not_writable(left);
-            return;
+            return self.not_writable(left);
         }
         match operator {
             None => {
@@ -133,15 +134,13 @@ impl<'t> Checker<'t, '_> {
             }
             Some(operator) => {
                 let of = self.operation(operator, span, (left, target.clone()), right).of;
-                if !self.inference.unify(&of, &target.of) {
-                    self.mismatch(span, &of, &target.of);
-                }
+                self.same_type(span, &of, &target.of);
             }
         }
     }
 
-    /// Tells that something cannot be assigned to.
-    pub fn not_writable(&mut self, left: &'t Expression) {
+    /// Tells that something cannot be assigned to (section 6.7).
+    fn not_writable(&mut self, left: &'t Expression) {
         let mut base = left;
         while let ExpressionKind::Member(inner, _)
         | ExpressionKind::Index(inner, _)
@@ -158,6 +157,7 @@ impl<'t> Checker<'t, '_> {
         }
     }
 
+    /// `return` (section 12.4).
     fn returned(&mut self, span: Span, value: Option<&'t Expression>) {
         let wants = match &self.place {
             Place::Function(returns) => returns.clone(),
@@ -170,7 +170,7 @@ impl<'t> Checker<'t, '_> {
         match (value, &wants) {
             (None, Type::Void | Type::Wrong) => {}
             (None, _) => {
-                self.error(span, format!("this function returns a value of type {}", self.spell(&wants)));
+                error!(self, span, "this function returns a value of type {wants}");
             }
             (Some(value), Type::Void) => {
                 self.error(value.span, "nothing is returned here");
@@ -186,33 +186,26 @@ impl<'t> Checker<'t, '_> {
         if let ExpressionKind::Range(low, high) = &items.kind {
             self.value_of(low, of);
             self.value_of(high, of);
-            self.facts.types.insert(items.id, Type::Set(std::rc::Rc::new(of.clone())));
+            self.facts.types.insert(items.id, Type::Set(Rc::new(of.clone())));
             return;
         }
-        let wants = Type::List(std::rc::Rc::new(of.clone()));
+        let wants = Type::List(Rc::new(of.clone()));
         let literal = matches!(items.kind, ExpressionKind::List { .. });
-        let typed = self.expression(items, literal.then_some(&wants));
-        let element = match self.inference.shallow(&typed.of) {
-            Type::List(element) | Type::Array(element, _) => (*element).clone(),
-            Type::Wrong => return,
+        match self.expression(items, literal.then_some(&wants)).of {
+            Type::List(element) | Type::Array(element, _) => self.same_type(items.span, &element, of),
+            Type::Wrong => {}
             other => {
-                self.error(
-                    items.span,
-                    format!("`for` goes through lists, arrays and ranges, not {}", self.spell(&other)),
-                );
-                return;
+                error!(self, items.span, "`for` goes through lists, arrays and ranges, not {other}");
             }
-        };
-        if !self.inference.unify(&element, of) {
-            self.mismatch(items.span, &element, of);
         }
     }
 
+    /// `switch` (section 12.7).
     fn switch(&mut self, span: Span, on: &'t Expression, cases: &'t [Case]) -> bool {
         if self.place == Place::Parser {
             self.error(span, "parsers choose with `transition select`, not with `switch`");
         }
-        let (_typed, of) = self.typed(on, None);
+        let of = self.expression(on, None).of;
         if self.place == Place::Action && of == Type::ActionRun {
             self.error(span, "actions do not apply tables");
         }
@@ -242,22 +235,18 @@ impl<'t> Checker<'t, '_> {
         ends && default.is_some()
     }
 
+    /// The label of a case (section 12.7.2).
     fn label(&mut self, on: &'t Expression, of: &Type, label: &'t Expression, seen: &mut Vec<(Value, Span)>) {
         let value = if *of == Type::ActionRun {
             self.action_label(on, label)
         } else if of.is_wrong() {
             None
         } else {
-            let typed = self.value_of(label, of);
-            if typed.value.is_none() && !typed.is_constant && !typed.of.is_wrong() {
-                self.error(label.span, "the label of a case is a constant");
-            }
-            typed.value
+            self.constant_of(label, of, "the label of a case is a constant").value
         };
         let Some(value) = value else { return };
         if let Some((_, first)) = seen.iter().find(|(other, _)| *other == value) {
-            let first = *first;
-            self.error(label.span, "this case is there twice").note(first, "the first one");
+            self.error(label.span, "this case is there twice").note(*first, "the first one");
         }
         seen.push((value, label.span));
     }

@@ -8,98 +8,94 @@ use super::constant::Value;
 use super::scope::{Entity, Function};
 use super::types::Type;
 use super::{Call, Checker, Target};
-use crate::source::{nearest, Name, Span};
+use crate::source::{near, Name, Span};
 use crate::syntax::tree::{
-    ActionReference, Argument, Binary, Declaration, DeclarationKind, Direction, Entries, Expression,
-    ExpressionKind, Ident, Key, Path, Property, Table,
+    annotated, ActionReference, Argument, Binary, Declaration, DeclarationKind, Direction, Entries,
+    Expression, ExpressionKind, Ident, Key, NodeId, Path, Property, Table,
 };
 
 /// The actions of a table, each with the place where the table names it.
 type Actions<'t> = Vec<(Rc<Function<'t>>, &'t ActionReference)>;
 
 impl<'t> Checker<'t, '_> {
+    /// A table (section 14.2.1).
     pub fn table(&mut self, declaration: &'t Declaration, table: &'t Table) {
+        let ident = &declaration.ident;
         let keys: Vec<(Type, Name)> = table.keys.iter().map(|key| self.table_key(key)).collect();
         if table.actions_span.is_none() {
-            let message = format!("table `{}` has no property `actions`", declaration.ident.name);
-            self.error(declaration.ident.span, message);
+            error!(self, ident.span, "table `{ident}` has no property `actions`");
         }
         let mut actions: Actions<'t> = Vec::new();
         for reference in &table.actions {
+            self.annotations(&reference.annotations);
             let Some(action) = self.table_action(reference) else { continue };
             if actions.iter().any(|(other, _)| Rc::ptr_eq(other, &action)) {
-                let name = &action.declaration.ident.name;
-                self.error(reference.span, format!("the action `{name}` is in the table twice"));
+                let name = &action.declaration.ident;
+                error!(self, reference.span, "the action `{name}` is in the table twice");
             }
             actions.push((action, reference));
         }
         for property in &table.properties {
             self.property(property, table, &actions);
         }
-        let has_default = table.properties.iter().any(|one| &*one.ident.name == "default_action");
+        let has_default = property(table, "default_action").is_some();
         if !has_default && self.scopes.find("NoAction", true).is_none() {
-            let message = format!(
-                "table `{}` has no default action, and there is no `NoAction`",
-                declaration.ident.name
-            );
-            self.error(declaration.ident.span, message).help("`#include <core.p4>`");
+            error!(self, ident.span, "table `{ident}` has no default action, and there is no `NoAction`")
+                .help("`#include <core.p4>`");
         }
         if let Some(entries) = &table.entries {
-            self.entries(declaration, entries, &keys, table, &actions);
+            self.entries(ident, entries, &keys, table, &actions);
         }
-        self.declare(&declaration.ident.name, Entity::Table(declaration), declaration.ident.span);
+        self.declare(ident, Entity::Table(declaration));
     }
 
+    /// A key of a table (section 14.2.1.1).
     fn table_key(&mut self, key: &'t Key) -> (Type, Name) {
-        let (_typed, of) = self.typed(&key.value, None);
+        let of = self.expression(&key.value, None).of;
         let kind = &key.match_kind;
         if !self.match_kinds.contains(&kind.name) {
-            let near = nearest(&kind.name, self.match_kinds.iter().map(|name| (name, Span::default())));
+            let near = near(&kind.name, &self.match_kinds);
             let all: Vec<String> = self.match_kinds.iter().map(|name| format!("`{name}`")).collect();
-            self.error(kind.span, format!("there is no match kind `{}`", kind.name))
+            error!(self, kind.span, "there is no match kind `{kind}`")
                 .help(format!("there are {}", all.join(", ")))
                 .meant(near);
         }
         self.annotations(&key.annotations);
-        let named = key.annotations.iter().any(|note| &*note.name.name == "name");
-        if !named && !has_name(&key.value) {
+        // Section 18.3.1.3.
+        if annotated(&key.annotations, "name").is_none() && !has_name(&key.value) {
             self.error(key.value.span, "a key that is computed needs a name for the control plane")
                 .help("`@name(\"sum\")` before the `;`");
         }
-        let fits = matches!(
-            of.underlying(),
-            Type::Bits { .. } | Type::Bool | Type::Error | Type::Enum(_) | Type::Wrong | Type::Parameter(_)
-        );
-        if !fits {
-            let spelled = self.spell(&of);
-            let error = self.error(key.value.span, format!("a key is a number, not {spelled}"));
-            if of == Type::Integer {
-                error.help("a constant needs a width: `8w1`");
+        match of.underlying() {
+            Type::Bits { .. } | Type::Bool | Type::Error | Type::Enum(_) => {}
+            Type::Wrong | Type::Parameter(_) => {}
+            underlying => {
+                let error = error!(self, key.value.span, "a key is a number, not {of}");
+                if *underlying == Type::Integer {
+                    error.help("a constant needs a width: `8w1`");
+                }
             }
         }
         (of, kind.name.clone())
     }
 
-    /// The action that a table names, with the arguments that the table gives it.
+    /// The action that a table names (section 14.2.1.2), with the arguments that the table gives it.
     fn table_action(&mut self, reference: &'t ActionReference) -> Option<Rc<Function<'t>>> {
         let action = self.find_action(reference)?;
         let parameters = &action.signature.parameters;
         let own: Vec<_> = parameters.iter().filter(|one| one.direction != Direction::None).collect();
         let arguments = reference.arguments.as_deref().unwrap_or_default();
         if arguments.len() != own.len() && !(arguments.is_empty() && own.is_empty()) {
-            let (name, wants) = (&action.declaration.ident.name, own.len());
-            let message = if arguments.len() < own.len() {
-                format!(
-                    "the parameter `{}` of action `{name}` has a direction: the table gives it a value",
-                    own[arguments.len()].name
-                )
+            let (name, wants, has) = (&action.declaration.ident, own.len(), arguments.len());
+            let message = if has < wants {
+                let which = format!("the parameter `{}` of action `{name}`", own[has].name);
+                format!("{which} has a direction: the table gives it a value")
             } else {
                 format!(
-                    "the table gives `{name}` {} values, and {wants} of its parameters have a direction",
-                    arguments.len()
+                    "the table gives `{name}` {has} values, and {wants} of its parameters have a direction"
                 )
             };
-            self.error(reference.span, message).note(action.declaration.ident.span, "the action");
+            self.error(reference.span, message).note(name.span, "the action");
             return Some(action);
         }
         for (argument, parameter) in arguments.iter().zip(own) {
@@ -108,45 +104,39 @@ impl<'t> Checker<'t, '_> {
                 self.coerce(&argument.value, typed, &parameter.of);
             } else if !typed.writable && !typed.of.is_wrong() {
                 self.error(argument.value.span, "this action writes here: a variable belongs here");
-            } else if !self.inference.unify(&typed.of, &parameter.of) {
-                self.mismatch(argument.value.span, &typed.of, &parameter.of);
+            } else {
+                self.same_type(argument.value.span, &typed.of, &parameter.of);
             }
         }
         Some(action)
     }
 
+    /// The action of a name (section 14.2.1.2).
     fn find_action(&mut self, reference: &'t ActionReference) -> Option<Rc<Function<'t>>> {
         let ident = &reference.path.ident;
-        match self
-            .scopes
-            .find(&ident.name, reference.path.absolute)
-            .map(|found| (found.entity.clone(), found.span))
-        {
-            Some((Entity::Action(action), _)) => Some(action),
+        match self.find(&reference.path).cloned().map(|found| (found.entity, found.span)) {
+            Some((Entity::Action(action), _)) => return Some(action),
             Some((_, declared)) => {
-                self.error(ident.span, format!("`{}` is not an action", ident.name))
-                    .declared(&ident.name, declared);
-                None
+                error!(self, ident.span, "`{ident}` is not an action").declared(&ident.name, declared);
             }
             None => {
                 let near = self.similar(&ident.name, |entity| matches!(entity, Entity::Action(_)));
-                self.error(ident.span, format!("there is no action `{}`", ident.name))
+                error!(self, ident.span, "there is no action `{ident}`")
                     .help("an action is declared above the table that uses it")
                     .meant(near);
-                None
             }
         }
+        None
     }
 
+    /// A property of a table but for its key, actions and entries (section 14.2.1).
     fn property(&mut self, property: &'t Property, table: &'t Table, actions: &Actions<'t>) {
         match &*property.ident.name {
             "default_action" => self.default_action(property, table, actions),
             "size" => {
+                // Section 14.2.1.5.
                 let typed = self.expression(&property.value, Some(&Type::bits(32)));
-                if !matches!(
-                    self.inference.shallow(&typed.of).underlying(),
-                    Type::Integer | Type::Bits { .. } | Type::Wrong
-                ) {
+                if !matches!(typed.of.underlying(), Type::Integer | Type::Bits { .. } | Type::Wrong) {
                     self.error(property.value.span, "the size of a table is a number");
                 } else if !typed.is_constant {
                     self.error(property.value.span, "the size of a table is a constant");
@@ -158,16 +148,17 @@ impl<'t> Checker<'t, '_> {
         }
     }
 
-    /// `default_action = name(arguments);`: one of the table's actions, with the arguments of the table before.
+    /// `default_action = name(arguments);`: one of the table's actions, with the arguments of the table
+    /// before (section 14.2.1.3).
     fn default_action(&mut self, property: &'t Property, table: &'t Table, actions: &Actions<'t>) {
         let value = &property.value;
-        let (path, arguments): (_, &'t [Argument]) = match &value.kind {
-            ExpressionKind::Name(path) => (path, &[]),
-            ExpressionKind::Call { callee, arguments, .. } => match &callee.kind {
-                ExpressionKind::Name(path) => (path, arguments),
-                _ => return self.no_default(value),
-            },
-            _ => return self.no_default(value),
+        let (callee, arguments) = match &value.kind {
+            ExpressionKind::Call { callee, arguments, .. } => (&**callee, &arguments[..]),
+            _ => (value, &[][..]),
+        };
+        let ExpressionKind::Name(path) = &callee.kind else {
+            self.error(value.span, "the default action is one of the table's actions, with its arguments");
+            return;
         };
         if table.actions_span.is_some_and(|actions| property.ident.span.start < actions.start) {
             self.error(property.ident.span, "the default action comes after the table's actions");
@@ -176,13 +167,14 @@ impl<'t> Checker<'t, '_> {
         let bound = reference.arguments.as_deref().unwrap_or_default();
         let all = arguments.len() == action.signature.parameters.len();
         if all && arguments.iter().zip(bound).any(|(one, other)| !one.value.is_like(&other.value)) {
-            let message = format!("the table gives `{}` other arguments among its actions", path.ident.name);
-            self.error(value.span, message).note(reference.span, "the arguments there");
+            error!(self, value.span, "the table gives `{}` other arguments among its actions", path.ident)
+                .note(reference.span, "the arguments there");
         }
         self.complete(value.span, value.id, action, arguments, true);
     }
 
-    /// The action of the table that a default action or an entry names; `mark` keeps it from there.
+    /// The action of the table that a default action or an entry names; `mark` keeps it from there (section
+    /// 20.3.2).
     fn listed<'a>(
         &mut self, path: &'t Path, actions: &'a Actions<'t>, table: &'t Table, mark: &str,
     ) -> Option<&'a (Rc<Function<'t>>, &'t ActionReference)> {
@@ -192,28 +184,24 @@ impl<'t> Checker<'t, '_> {
         let Some((_, reference)) = found else {
             // Of one that the table names and nobody declares there is a message already.
             if !table.actions.iter().any(same) {
-                let names = table.actions.iter().map(|one| (&one.path.ident.name, Span::default()));
-                let near = nearest(name, names);
-                self.error(*span, format!("`{name}` is not one of the table's actions"))
+                let near = near(name, table.actions.iter().map(|one| &one.path.ident.name));
+                error!(self, *span, "`{name}` is not one of the table's actions")
                     .note(table.actions_span.unwrap_or(*span), "the actions of the table")
                     .meant(near);
             }
             return None;
         };
-        if let Some(note) = reference.annotations.iter().find(|note| &*note.name.name == mark) {
-            self.error(*span, format!("`{name}` is `@{mark}`")).note(note.name.span, "this says so");
+        if let Some(note) = annotated(&reference.annotations, mark) {
+            error!(self, *span, "`{name}` is `@{mark}`").note(note.name.span, "this says so");
         }
         found
     }
 
-    fn no_default(&mut self, value: &'t Expression) {
-        self.error(value.span, "the default action is one of the table's actions, with its arguments");
-    }
-
-    /// Checks the arguments of an action in an entry or as default action: those without a direction are constants.
+    /// Checks the arguments of an action in an entry or as default action (sections 14.2.1.3 and 14.2.1.4):
+    /// those without a direction are constants.
     fn complete(
-        &mut self, span: Span, id: crate::syntax::tree::NodeId, action: &Rc<Function<'t>>,
-        arguments: &'t [Argument], with_bound: bool,
+        &mut self, span: Span, id: NodeId, action: &Rc<Function<'t>>, arguments: &'t [Argument],
+        with_bound: bool,
     ) {
         let parameters = &action.signature.parameters;
         let bound = parameters.iter().filter(|one| one.direction != Direction::None).count();
@@ -229,18 +217,16 @@ impl<'t> Checker<'t, '_> {
                 self.expression(value, Some(&parameter.of));
                 continue;
             }
-            let typed = self.value_of(value, &parameter.of);
-            if !typed.is_constant && !typed.of.is_wrong() {
-                self.error(value.span, "the arguments of an entry's action are constants");
-            }
+            self.constant_of(value, &parameter.of, "the arguments of an entry's action are constants");
         }
         let target = Target::Action(action.clone());
         self.facts.calls.insert(id, Call { target, types: Vec::new(), arguments: order });
     }
 
+    /// The entries of a table (section 14.2.1.4).
     fn entries(
-        &mut self, declaration: &'t Declaration, entries: &'t Entries, keys: &[(Type, Name)],
-        table: &'t Table, actions: &Actions<'t>,
+        &mut self, ident: &'t Ident, entries: &'t Entries, keys: &[(Type, Name)], table: &'t Table,
+        actions: &Actions<'t>,
     ) {
         let types: Vec<Type> = keys.iter().map(|(of, _)| of.clone()).collect();
         let prioritised = keys.iter().any(|(_, kind)| matches!(&**kind, "ternary" | "range" | "optional"));
@@ -248,11 +234,11 @@ impl<'t> Checker<'t, '_> {
             self.error(entries.span, "the entries of a table come after its key").note(key, "the key");
         }
         if keys.is_empty() && !entries.list.is_empty() {
-            let message = format!("table `{}` has entries and no key", declaration.ident.name);
-            self.error(declaration.ident.span, message).note(entries.span, "the entries");
+            error!(self, ident.span, "table `{ident}` has entries and no key")
+                .note(entries.span, "the entries");
             return;
         }
-        self.priorities(declaration, entries, table, prioritised);
+        self.priorities(ident, entries, table, prioritised);
         let exact = keys.iter().all(|(_, kind)| &**kind == "exact");
         let mut seen: Vec<(Vec<Value>, Span)> = Vec::new();
         for entry in &entries.list {
@@ -264,8 +250,7 @@ impl<'t> Checker<'t, '_> {
             let values = entry.keys.iter().map(|key| self.facts.values.get(&key.id).cloned());
             if let Some(values) = values.collect::<Option<Vec<Value>>>().filter(|_| exact) {
                 if let Some((_, first)) = seen.iter().find(|(other, _)| *other == values) {
-                    let first = *first;
-                    self.error(entry.span, "this key is in the table twice").note(first, "the first entry");
+                    self.error(entry.span, "this key is in the table twice").note(*first, "the first entry");
                 }
                 seen.push((values, entry.span));
             }
@@ -276,15 +261,12 @@ impl<'t> Checker<'t, '_> {
         }
     }
 
-    /// The priorities of entries: each one that is not written follows from the one before (section 14.2.1.4).
-    fn priorities(
-        &mut self, declaration: &'t Declaration, entries: &'t Entries, table: &'t Table, prioritised: bool,
-    ) {
-        let property = |name: &str| table.properties.iter().find(|one| &*one.ident.name == name);
-        let value = |one: &Property| self.facts.values.get(&one.value.id).cloned();
-        let step = property("priority_delta").and_then(value).and_then(|one| one.number().cloned());
-        let step = step.unwrap_or_else(|| BigInt::from(1));
-        let largest = property("largest_priority_wins").and_then(value) != Some(Value::Bool(false));
+    /// The priorities of entries: each one that is not written follows from the one before (section
+    /// 14.2.1.4.1).
+    fn priorities(&mut self, ident: &'t Ident, entries: &'t Entries, table: &'t Table, prioritised: bool) {
+        let value = |name: &str| self.facts.values.get(&property(table, name)?.value.id);
+        let step = value("priority_delta").and_then(Value::number).cloned().unwrap_or_else(|| 1.into());
+        let largest = value("largest_priority_wins") != Some(&Value::Bool(false));
         let written = entries.list.iter().any(|entry| entry.priority.is_some());
         let mut last: Option<BigInt> = None;
         for entry in &entries.list {
@@ -298,24 +280,22 @@ impl<'t> Checker<'t, '_> {
                 continue;
             };
             if !prioritised {
-                self.error(
-                    priority.span,
-                    "entries have priorities only if a key is ternary, a range or optional",
-                )
-                .note(table.key_span.unwrap_or(entries.span), "the key");
+                let message = "entries have priorities only if a key is ternary, a range or optional";
+                self.error(priority.span, message).note(table.key_span.unwrap_or(entries.span), "the key");
                 return;
             }
             let typed = self.expression(priority, None);
-            last = typed.value.as_ref().and_then(Value::number).cloned();
+            last = typed.number().cloned();
             if last.is_none() && !typed.of.is_wrong() {
                 self.error(priority.span, "a priority is a constant number");
             }
         }
         if last.is_some_and(|last| last < BigInt::from(0)) {
-            self.error(declaration.ident.span, "the priorities of the table's entries fall below 0");
+            self.error(ident.span, "the priorities of the table's entries fall below 0");
         }
     }
 
+    /// Compares the form of a key with the kind of match (section 14.2.1.1).
     fn match_of(&mut self, key: &'t Expression, of: &Type, kind: &str) {
         let message = match (&key.kind, kind) {
             (ExpressionKind::Mask(..), "exact") if self.is_v1model() => {
@@ -327,9 +307,8 @@ impl<'t> Checker<'t, '_> {
             (ExpressionKind::Mask(..), "range" | "optional") => "this kind of key has no mask",
             (ExpressionKind::Any, "exact") => "a key that matches exactly has a value",
             (ExpressionKind::Mask(_, mask), "lpm") => {
-                let known = self.facts.values.get(&mask.id).and_then(Value::number).cloned();
-                match known {
-                    Some(mask) if !is_prefix(&mask, of) => "the mask of a prefix has ones, then zeros",
+                match self.facts.values.get(&mask.id).and_then(Value::number) {
+                    Some(mask) if !is_prefix(mask, of) => "the mask of a prefix has ones, then zeros",
                     _ => return,
                 }
             }
@@ -338,24 +317,17 @@ impl<'t> Checker<'t, '_> {
         self.error(key.span, message);
     }
 
-    /// `case name:` of a switch over `table.apply().action_run`.
+    /// `case name:` of a switch over `table.apply().action_run` (section 12.7.1).
     pub fn action_label(&mut self, on: &'t Expression, label: &'t Expression) -> Option<Value> {
         let ExpressionKind::Name(path) = &label.kind else {
             self.error(label.span, "the label is an action of the table");
             return None;
         };
-        let table =
-            applied(on).and_then(|call| match self.facts.calls.get(&call.id).map(|one| &one.target) {
-                Some(Target::Table(declaration)) => Some(*declaration),
-                _ => None,
-            })?;
+        let Target::Table(table) = self.facts.calls.get(&applied(on)?.id)?.target else { return None };
         let DeclarationKind::Table(parts) = &table.kind else { return None };
         if !parts.actions.iter().any(|one| one.path.ident.name == path.ident.name) {
-            self.error(
-                label.span,
-                format!("`{}` is not an action of table `{}`", path.ident.name, table.ident.name),
-            )
-            .note(parts.actions_span.unwrap_or(table.ident.span), "its actions");
+            error!(self, label.span, "`{}` is not an action of table `{}`", path.ident, table.ident)
+                .note(parts.actions_span.unwrap_or(table.ident.span), "its actions");
             return None;
         }
         self.facts.types.insert(label.id, Type::Action);
@@ -363,8 +335,12 @@ impl<'t> Checker<'t, '_> {
     }
 }
 
+/// The first property of a name.
+fn property<'t>(table: &'t Table, name: &str) -> Option<&'t Property> {
+    table.properties.iter().find(|one| &*one.ident.name == name)
+}
+
 /// The call of `apply` in `table.apply().action_run`.
-#[must_use]
 pub fn applied(on: &Expression) -> Option<&Expression> {
     match &on.kind {
         ExpressionKind::Member(call, member) if &*member.name == "action_run" => Some(call),
@@ -372,7 +348,7 @@ pub fn applied(on: &Expression) -> Option<&Expression> {
     }
 }
 
-/// Whether the control plane can name a key after the expression.
+/// Whether the control plane can name a key after the expression (section 18.3.1.3).
 fn has_name(key: &Expression) -> bool {
     match &key.kind {
         ExpressionKind::Member(of, _)
@@ -381,17 +357,13 @@ fn has_name(key: &Expression) -> bool {
         | ExpressionKind::Part { value: of, .. } => has_name(of),
         ExpressionKind::Binary(Binary::BitAnd, left, right) => has_name(left) && has_name(right),
         ExpressionKind::Call { callee, .. } => has_name(callee),
-        kind => matches!(
-            kind,
-            ExpressionKind::Name(_)
-                | ExpressionKind::Number(_)
-                | ExpressionKind::Bool(_)
-                | ExpressionKind::Type(_)
-                | ExpressionKind::Wrong
-        ),
+        ExpressionKind::Name(_) | ExpressionKind::Type(_) | ExpressionKind::Wrong => true,
+        ExpressionKind::Number(_) | ExpressionKind::Bool(_) => true,
+        _ => false,
     }
 }
 
+/// Whether the mask is one of `lpm` (section 14.2.1.1).
 fn is_prefix(mask: &BigInt, of: &Type) -> bool {
     let Some(width) = of.width() else { return true };
     let ones = (BigInt::from(1) << width) - 1;

@@ -1,4 +1,5 @@
-//! From a type as it is written to the type that it is.
+//! Types as programs write them: where they are used, and where they are declared (P4_16 specification,
+//! section 7).
 
 use std::rc::Rc;
 
@@ -7,11 +8,11 @@ use num_bigint::BigInt;
 use super::constant::Value;
 use super::infer::specialise;
 use super::scope::Entity;
-use super::types::{Shape, Type};
+use super::types::{Composite, Enum, Field, New, Shape, Type, TypeParameter};
 use super::{Checker, ObjectKind};
-use crate::source::Span;
+use crate::source::{Name, Span};
 use crate::syntax::number::WIDEST;
-use crate::syntax::tree::{self, Expression, Path, TypeKind};
+use crate::syntax::tree::{self, Aliased, Expression, Ident, Member, Path, TypeKind};
 
 /// The most fields and elements of a type, those of its fields among them.
 const MOST_PARTS: u32 = 1 << 17;
@@ -21,13 +22,14 @@ impl<'t> Checker<'t, '_> {
     pub fn type_reference(&mut self, written: &'t tree::Type) -> Type {
         let mut of = self.read_type(written);
         if of.parts() > MOST_PARTS {
-            self.error(written.span, format!("values of this type have more than {MOST_PARTS} parts"));
+            error!(self, written.span, "values of this type have more than {MOST_PARTS} parts");
             of = Type::Wrong;
         }
         self.facts.types.insert(written.id, of.clone());
         of
     }
 
+    /// The kind of type (sections 7.1 and 7.2).
     fn read_type(&mut self, written: &'t tree::Type) -> Type {
         match &written.kind {
             TypeKind::Void => Type::Void,
@@ -36,24 +38,23 @@ impl<'t> Checker<'t, '_> {
             TypeKind::String => Type::String,
             TypeKind::MatchKind => Type::MatchKind,
             TypeKind::Integer => Type::Integer,
-            TypeKind::Any => self.inference.fresh(),
+            TypeKind::Any => Type::fresh(),
             TypeKind::Bits { signed, width: written } => {
                 match self.known_size(written, "the width of a type") {
                     Some(0) if *signed => {
                         self.error(written.span, "a number with a sign has one bit at least");
                         Type::Wrong
                     }
-                    Some(width) => Type::Bits { width, signed: *signed },
-                    None => Type::Wrong,
+                    width => width.map_or(Type::Wrong, |width| Type::Bits { width, signed: *signed }),
                 }
             }
             TypeKind::Varbit(width) => {
                 self.known_size(width, "the width of a type").map_or(Type::Wrong, Type::Varbit)
             }
-            TypeKind::Named(path) => self.named(path, &[], written.span),
+            TypeKind::Named(path) => self.named(path, Vec::new(), written.span),
             TypeKind::Specialized(path, arguments) => {
-                let arguments: Vec<Type> = arguments.iter().map(|one| self.type_argument(one)).collect();
-                self.named(path, &arguments, written.span)
+                let arguments = arguments.iter().map(|one| self.type_argument(one)).collect();
+                self.named(path, arguments, written.span)
             }
             TypeKind::Array(of, size) => self.array(of, size),
             TypeKind::Tuple(types) => Type::Tuple(types.iter().map(|one| self.element(one)).collect()),
@@ -63,143 +64,143 @@ impl<'t> Checker<'t, '_> {
 
     /// A number of bits or elements that the compiler must know.
     pub fn size(&mut self, written: &'t Expression, what: &str) -> Option<u32> {
-        let typed = self.constant(written, what)?;
-        let Value::Number(number) = &typed.1 else {
-            let message = format!("{what} is a number, found {}", self.spell(&typed.0));
-            self.error(written.span, message);
+        let (of, value) = self.constant(written, what)?;
+        let Value::Number(number) = value else {
+            error!(self, written.span, "{what} is a number, found {of}");
             return None;
         };
-        let size = u32::try_from(number).ok().filter(|&size| size <= WIDEST);
-        if size.is_none() {
-            let message = if *number < BigInt::from(0) {
-                format!("{what} cannot be negative: it is {number}")
-            } else {
-                format!("{what} is at most {WIDEST}: it is {number}")
-            };
-            self.error(written.span, message);
+        let size = u32::try_from(&number).ok().filter(|&size| size <= WIDEST);
+        if number < BigInt::from(0) {
+            error!(self, written.span, "{what} cannot be negative: it is {number}");
+        } else if size.is_none() {
+            error!(self, written.span, "{what} is at most {WIDEST}: it is {number}");
         }
         size
     }
 
-    /// A size that may not depend on the parameters of a constructor.
+    /// A size that may not depend on the parameters of a constructor (section 18.1).
     fn known_size(&mut self, written: &'t Expression, what: &str) -> Option<u32> {
         let before = self.diagnostics.len();
         let size = self.size(written, what);
         if size.is_none() && self.diagnostics.len() == before {
-            self.error(written.span, format!("{what} is a constant, and this is not known before"));
+            error!(self, written.span, "{what} is a constant, and this is not known before");
         }
         size
     }
 
+    /// A stack of headers, or an array (section 7.2.3).
     fn array(&mut self, of: &'t tree::Type, size: &'t Expression) -> Type {
         let element = self.type_reference(of);
         let Some(size) = self.known_size(size, "the size of an array") else { return Type::Wrong };
-        if element.is_wrong() {
-            return element;
-        }
-        let allowed = element.is_header()
+        let fits = matches!(&element, Type::Wrong | Type::Parameter(_) | Type::Object(..) | Type::Array(..))
+            || element.is_header()
             || element.is_union()
-            || matches!(element, Type::Parameter(_) | Type::Object(..) | Type::Array(..))
             || element.width().is_some();
-        if !allowed {
-            let message = format!("there are no arrays of {}", self.spell(&element));
-            self.error(of.span, message);
+        if !fits {
+            error!(self, of.span, "there are no arrays of {element}");
+        }
+        if !fits || element.is_wrong() {
             return Type::Wrong;
         }
         Type::Array(Rc::new(element), size)
     }
 
-    /// The type of a part of a tuple.
+    /// The type of a part of a tuple (section 7.2.8).
     fn element(&mut self, written: &'t tree::Type) -> Type {
         let of = self.complete_type(written);
         if matches!(of, Type::Object(..) | Type::Void) {
-            self.error(written.span, format!("a tuple has no parts of type {}", self.spell(&of)));
+            error!(self, written.span, "a tuple has no parts of type {of}");
             return Type::Wrong;
         }
         of
     }
 
-    /// A type between `<` and `>`.
+    /// A type between `<` and `>` (section 7.2.11).
     fn type_argument(&mut self, written: &'t tree::Type) -> Type {
         let of = self.complete_type(written);
-        match &of {
-            Type::Object(id, _) if !matches!(self.object(*id).kind, ObjectKind::Extern) => {
-                let kind = self.spell(&of);
-                self.error(written.span, format!("`{kind}` cannot stand for a type parameter"));
+        if self.kind_of(&of).is_some_and(|kind| kind != ObjectKind::Extern) {
+            error!(self, written.span, "`{of}` cannot stand for a type parameter");
+            return Type::Wrong;
+        }
+        of
+    }
+
+    /// A type in a place that does not tell what the type parameters of a generic one are (section 7.2.11).
+    pub fn complete_type(&mut self, written: &'t tree::Type) -> Type {
+        let of = self.type_reference(written);
+        let arguments = match &of {
+            Type::Composite(composite) => &composite.arguments[..],
+            Type::Object(_, arguments, _) => arguments,
+            _ => &[],
+        };
+        match &written.kind {
+            TypeKind::Named(path) if arguments.iter().any(Type::is_open) => {
+                let name = &path.ident;
+                error!(self, written.span, "`{name}` is generic, and its type parameters have no types")
+                    .help(format!("`{name}<bit<32>>`, say"));
                 Type::Wrong
             }
             _ => of,
         }
     }
 
-    /// A type in a place that does not tell what the type parameters of a generic one are.
-    pub fn complete_type(&mut self, written: &'t tree::Type) -> Type {
-        let of = self.type_reference(written);
-        let open =
-            |types: &[Type]| types.iter().any(|one| matches!(self.inference.shallow(one), Type::Variable(_)));
-        let open = match &of {
-            Type::Composite(composite) => open(&composite.arguments),
-            Type::Object(_, arguments) => open(arguments),
-            _ => false,
-        };
-        if let (TypeKind::Named(path), true) = (&written.kind, open) {
-            let name = &path.ident.name;
-            self.error(written.span, format!("`{name}` is generic, and its type parameters have no types"))
-                .help(format!("`{name}<bit<32>>`, say"));
-            return Type::Wrong;
-        }
-        of
-    }
-
-    fn named(&mut self, path: &Path, arguments: &[Type], span: Span) -> Type {
+    /// The type of a name, with types for its type parameters (sections 6.9 and 7.2.11).
+    fn named(&mut self, path: &Path, arguments: Vec<Type>, span: Span) -> Type {
         let name = &path.ident.name;
-        let Some(found) = self.scopes.find(name, path.absolute).cloned() else {
-            return self.no_type(path);
-        };
+        let Some(found) = self.find(path).cloned() else { return self.no_type(path) };
         let parameters = match &found.entity {
             Entity::Type(of) if arguments.is_empty() || of.is_wrong() => return of.clone(),
             Entity::Type(_) => Vec::new(),
-            Entity::Generic(generic) => generic.parameters.clone(),
+            Entity::Generic(parameters, _) => parameters.clone(),
             Entity::Object(id) => self.object(*id).type_parameters.clone(),
             _ => {
-                self.error(path.ident.span, format!("`{name}` is not a type")).declared(name, found.span);
+                error!(self, path.ident.span, "`{name}` is not a type").declared(name, found.span);
                 return Type::Wrong;
             }
         };
-        let arguments = if arguments.is_empty() {
-            // They are inferred, where something is made of the type.
-            parameters.iter().map(|_| self.inference.fresh()).collect()
-        } else if arguments.len() == parameters.len() {
-            arguments.to_vec()
-        } else {
-            let (wants, has) = (parameters.len(), arguments.len());
-            self.error(span, format!("`{name}` has {wants} type parameters, and {has} types are given"))
-                .declared(name, found.span);
-            return Type::Wrong;
-        };
+        let arguments = self.type_arguments((name, found.span), &parameters, arguments, span);
+        let Some(arguments) = arguments else { return Type::Wrong };
         let of = match &found.entity {
-            Entity::Generic(generic) => specialise(&generic.of, &parameters, &arguments),
-            Entity::Object(id) => Type::Object(*id, arguments.clone().into()),
+            Entity::Generic(_, of) => specialise(of, &parameters, &arguments),
+            Entity::Object(id) => Type::Object(*id, arguments.clone().into(), name.clone()),
             _ => return Type::Wrong,
         };
         self.check_arguments(&of, &arguments, span);
         of
     }
 
-    /// Tells of a generic type that is an argument of itself, and of fields that get a type which they cannot have.
+    /// The types for type parameters: the given ones, or else those to be inferred where something is made or
+    /// called.
+    pub fn type_arguments(
+        &mut self, (name, declared): (&Name, Span), parameters: &[TypeParameter], given: Vec<Type>,
+        span: Span,
+    ) -> Option<Vec<Type>> {
+        let (wants, has) = (parameters.len(), given.len());
+        if has == 0 {
+            return Some(parameters.iter().map(|_| Type::fresh()).collect());
+        }
+        if has != wants {
+            error!(self, span, "`{name}` has {wants} type parameters, and {has} types are given")
+                .declared(name, declared);
+        }
+        (has == wants).then_some(given)
+    }
+
+    /// Tells of a generic type that is an argument of itself, and of fields that get a type which they cannot
+    /// have (section 7.2.8).
     fn check_arguments(&mut self, of: &Type, arguments: &[Type], span: Span) {
         let same = |part: &Type| match (part, of) {
             (Type::Composite(one), Type::Composite(other)) => one.name == other.name,
-            (Type::Object(one, _), Type::Object(other, _)) => one == other,
+            (Type::Object(one, ..), Type::Object(other, ..)) => one == other,
             _ => false,
         };
         if arguments.iter().any(|one| one.contains(&same)) {
-            self.error(span, format!("{} has itself between `<` and `>`", self.spell(of)));
+            error!(self, span, "{of} has itself between `<` and `>`");
         } else if let Type::Composite(composite) = of {
             for field in &composite.fields {
-                let field_type = self.inference.resolve(&field.of);
-                if !field_type.contains(&|part| matches!(part, Type::Variable(_))) {
-                    self.check_field(composite.shape, &field_type, span);
+                let of = field.of.resolve();
+                if !of.contains(&Type::is_open) {
+                    self.check_field(composite.shape, &of, span);
                 }
             }
         }
@@ -208,14 +209,14 @@ impl<'t> Checker<'t, '_> {
     fn no_type(&mut self, path: &Path) -> Type {
         let name = &path.ident.name;
         let near = self.similar(name, |entity| {
-            matches!(entity, Entity::Type(_) | Entity::Generic(_) | Entity::Object(_))
+            matches!(entity, Entity::Type(_) | Entity::Generic(..) | Entity::Object(_))
         });
         if !self.unknown.insert(name.clone()) {
             return Type::Wrong;
         }
         let c =
             "uint uint8_t uint16_t uint32_t uint64_t uint64 uint32 uint16 uint8 char float double long short";
-        let error = self.error(path.ident.span, format!("there is no type `{name}`"));
+        let error = error!(self, path.ident.span, "there is no type `{name}`");
         if c.split(' ').any(|one| one == &**name) {
             error.help("P4 writes the width of a number: `bit<32>`");
         } else if let Some(file) = file_of(name) {
@@ -226,36 +227,121 @@ impl<'t> Checker<'t, '_> {
         Type::Wrong
     }
 
-    /// Tells of a type that a field cannot have.
+    /// Tells of a type that a field cannot have (section 7.2.8).
     pub fn check_field(&mut self, shape: Shape, of: &Type, span: Span) {
-        let of = self.inference.resolve(of);
-        let fits = match (&of, shape) {
+        let fits = match (of.known(), shape) {
             (Type::Wrong | Type::Parameter(_), _) => true,
+            (Type::New(new), _) => return self.check_field(shape, &new.of, span),
+            (of, Shape::Union) => of.is_header(),
             (Type::Bits { .. } | Type::Bool | Type::Varbit(_), Shape::Header) => true,
             (Type::Enum(one), Shape::Header) => one.of.is_some(),
-            (Type::New(new), _) => return self.check_field(shape, &new.of, span),
             (Type::Composite(inner), Shape::Header) => {
                 inner.shape == Shape::Struct && inner.fields.iter().all(|field| field.of.width().is_some())
             }
             (Type::Array(inner, _), Shape::Header) => {
                 !inner.is_header() && !inner.is_union() && inner.width().is_some()
             }
-            (of, Shape::Union) => of.is_header(),
-            (Type::Varbit(_), Shape::Struct) => true,
+            (_, Shape::Header) => false,
             (Type::Integer | Type::String | Type::Void | Type::Set(_) | Type::MatchKind, _) => false,
-            (Type::Object(..), _) => false,
-            (_, Shape::Struct) => true,
-            _ => false,
+            (of, Shape::Struct) => !of.is_object(),
         };
         if !fits {
-            let what = match shape {
-                Shape::Header => "a header",
-                Shape::Union => "a header union",
-                Shape::Struct => "a struct",
-            };
-            let of = self.spell(&of);
-            self.error(span, format!("{what} has no fields of type {of}"));
+            error!(self, span, "a {} has no fields of type {of}", shape.word());
         }
+    }
+
+    /// A header, header union or struct (sections 7.2.2, 7.2.4 and 7.2.5).
+    pub fn composite(
+        &mut self, ident: &'t Ident, shape: Shape, type_parameters: &'t [Ident], fields: &'t [tree::Field],
+    ) {
+        self.scopes.enter();
+        let parameters = self.type_parameters(type_parameters);
+        let mut found: Vec<Field> = Vec::new();
+        let mut varbit: Option<Span> = None;
+        for field in fields {
+            self.annotations(&field.annotations);
+            let (of, Ident { name, span }) = (self.complete_type(&field.of), field.ident.clone());
+            self.check_field(shape, &of, field.of.span);
+            if shape == Shape::Header && matches!(of.underlying(), Type::Varbit(_)) {
+                if let Some(first) = varbit.replace(span) {
+                    self.error(span, "a header has one varbit field at most").note(first, "the first one");
+                }
+            }
+            if let Some(first) = found.iter().find(|other| other.name == name) {
+                error!(self, span, "the field `{name}` is declared twice")
+                    .note(first.span, "its first declaration");
+            }
+            found.push(Field { name, of, span });
+        }
+        self.scopes.leave();
+        let arguments = parameters.iter().cloned().map(Type::Parameter).collect();
+        let composite = Composite::new(shape, ident.name.clone(), arguments, found, ident.span);
+        let of = Type::Composite(Rc::new(composite));
+        let is_generic = !parameters.is_empty();
+        self.declare(ident, if is_generic { Entity::Generic(parameters, of) } else { Entity::Type(of) });
+    }
+
+    /// An enum, with values if it has a type (section 7.2.1).
+    pub fn enumeration(&mut self, ident: &'t Ident, of: Option<&'t tree::Type>, members: &'t [Member]) {
+        let of = of.map(|written| {
+            let of = self.type_reference(written);
+            if matches!(of, Type::Bits { .. } | Type::Wrong) {
+                return of;
+            }
+            error!(self, written.span, "the values of an enum are `bit` or `int`, not {of}");
+            Type::Wrong
+        });
+        let mut found: Vec<(Name, Option<Value>)> = Vec::new();
+        for member in members {
+            if found.iter().any(|(name, _)| *name == member.ident.name) {
+                self.twice(&member.ident, "member");
+            }
+            let value = match (&of, &member.value) {
+                (Some(of), Some(value)) => self.value_of(value, of).value,
+                (Some(_), None) => {
+                    error!(self, member.ident.span, "`{}` needs a value: the enum has a type", member.ident);
+                    None
+                }
+                (None, Some(value)) => {
+                    self.error(value.span, "members have values only if the enum has a type")
+                        .help(format!("`enum bit<8> {ident} {{ ... }}`"));
+                    None
+                }
+                (None, None) => None,
+            };
+            found.push((member.ident.name.clone(), value));
+        }
+        let one = Enum { name: ident.name.clone(), of, members: found, span: ident.span };
+        self.declare(ident, Entity::Type(Type::Enum(Rc::new(one))));
+    }
+
+    /// `typedef` (section 7.5).
+    pub fn typedef(&mut self, ident: &'t Ident, of: &'t Aliased) {
+        let of = match of {
+            Aliased::Type(written) => self.complete_type(written),
+            Aliased::Declared(declaration) => {
+                self.declaration(declaration);
+                match self.scopes.find(&declaration.ident.name, false).map(|found| &found.entity) {
+                    Some(Entity::Type(of)) => of.clone(),
+                    _ => Type::Wrong,
+                }
+            }
+        };
+        self.declare(ident, Entity::Type(of));
+    }
+
+    /// `type` (section 7.6).
+    pub fn new_type(&mut self, ident: &'t Ident, written: &'t tree::Type) {
+        let of = self.type_reference(written);
+        match of {
+            Type::Bits { .. } | Type::Bool | Type::Error | Type::Enum(_) => {}
+            Type::New(_) | Type::Wrong | Type::Varbit(_) => {}
+            _ => {
+                error!(self, written.span, "`type` makes new types of numbers, not of {of}");
+            }
+        }
+        let of = Type::New(Rc::new(New { name: ident.name.clone(), of }));
+        self.declare(ident, Entity::Type(of));
     }
 }
 

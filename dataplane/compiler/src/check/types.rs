@@ -34,45 +34,41 @@ equal_by!(Composite: name, arguments);
 equal_by!(Enum: name);
 
 /// A type. Two types are equal if their values may be assigned to each other without a cast.
+///
+/// - `Wrong`: there is a message already, and whatever is done with the value is right;
+/// - `Integer`: whole numbers without a width, known to the compiler; `New`: `type`;
+/// - `Array`: a stack of headers, or an array; `Set`: a key of a `select` or an entry;
+/// - `Record`: `{x = 1}` before it is known of which struct;
+/// - `Object`: an extern, parser, control or package, with its type arguments and its name;
+/// - `Applied`: the result of `table.apply()` with its members `hit`, `miss`, and `action_run` of type
+///   `ActionRun`;
+/// - `Parameter`: a type parameter; `Variable`: to be inferred.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Type {
-    /// There is a message already: whatever is done with it is right.
     Wrong,
     Void,
     Bool,
     Error,
     String,
     MatchKind,
-    /// Whole numbers without a width, known to the compiler.
     Integer,
-    Bits {
-        width: u32,
-        signed: bool,
-    },
+    Bits { width: u32, signed: bool },
     Varbit(u32),
     Composite(Rc<Composite>),
     Enum(Rc<Enum>),
-    /// `type`
     New(Rc<New>),
-    /// A stack of headers, or an array.
     Array(Rc<Type>, u32),
     Tuple(Rc<[Type]>),
     List(Rc<Type>),
-    /// A key of a `select` or an entry.
     Set(Rc<Type>),
-    /// `{x = 1}` before it is known of which struct.
     Record(Rc<[(Name, Type)]>),
-    Object(ObjectId, Rc<[Type]>),
+    Object(ObjectId, Rc<[Type]>, Name),
     Action,
     Table,
-    /// The result of `table.apply()`: `hit`, `miss`, `action_run`.
     Applied,
-    /// `action_run`
     ActionRun,
-    /// A type parameter.
     Parameter(TypeParameter),
-    /// To be inferred.
-    Variable(u32),
+    Variable(super::infer::Hole),
 }
 
 #[derive(Clone, Debug)]
@@ -93,7 +89,7 @@ pub struct Composite {
     pub span: Span,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Field {
     pub name: Name,
     pub of: Type,
@@ -101,13 +97,11 @@ pub struct Field {
 }
 
 impl Composite {
-    #[must_use]
     pub fn new(shape: Shape, name: Name, arguments: Vec<Type>, fields: Vec<Field>, span: Span) -> Self {
         let parts = fields.iter().fold(1_u32, |sum, field| sum.saturating_add(field.of.parts()));
         Self { shape, name, arguments, fields, parts, span }
     }
 
-    #[must_use]
     pub fn field(&self, name: &str) -> Option<&Field> {
         self.fields.iter().find(|field| &*field.name == name)
     }
@@ -129,44 +123,65 @@ pub struct New {
 }
 
 impl Type {
-    #[must_use]
     pub fn bits(width: u32) -> Type {
         Type::Bits { width, signed: false }
     }
 
-    #[must_use]
     pub fn is_wrong(&self) -> bool {
-        *self == Type::Wrong
+        *self.known() == Type::Wrong
     }
 
-    #[must_use]
     pub fn is_header(&self) -> bool {
-        matches!(self, Type::Composite(composite) if composite.shape == Shape::Header)
+        matches!(self.known(), Type::Composite(composite) if composite.shape == Shape::Header)
     }
 
-    #[must_use]
     pub fn is_union(&self) -> bool {
-        matches!(self, Type::Composite(composite) if composite.shape == Shape::Union)
+        matches!(self.known(), Type::Composite(composite) if composite.shape == Shape::Union)
+    }
+
+    /// An array of headers or unions.
+    pub fn is_stack(&self) -> bool {
+        matches!(self.known(), Type::Array(element, _) if element.is_header() || element.is_union())
+    }
+
+    /// `bit<8>` and `int<8>`.
+    pub fn is_bits(&self) -> bool {
+        matches!(self.known(), Type::Bits { .. })
+    }
+
+    /// Numbers with a width and without (section 7.4).
+    pub fn is_number(&self) -> bool {
+        matches!(self.known(), Type::Bits { .. } | Type::Integer)
+    }
+
+    /// An extern, parser, control or package.
+    pub fn is_object(&self) -> bool {
+        matches!(self.known(), Type::Object(..))
     }
 
     /// The type whose values it has: `type`s and enums with a type are made of another.
-    #[must_use]
     pub fn underlying(&self) -> &Type {
-        match self {
+        match self.known() {
             Type::New(new) => new.of.underlying(),
-            Type::Enum(one) => one.of.as_ref().map_or(self, Type::underlying),
-            _ => self,
+            known => known.enum_values().map_or(known, Type::underlying),
         }
     }
 
-    /// The bits that a value takes in a packet or a register; the most for a varbit field. `None` if it has no size.
-    #[must_use]
+    /// The type of the values of an enum's members, if they have one.
+    pub fn enum_values(&self) -> Option<&Type> {
+        match self.known() {
+            Type::Enum(one) => one.of.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// The bits that a value takes in a packet or a register; the most for a varbit field. `None` if it has
+    /// no size.
     pub fn width(&self) -> Option<u32> {
         self.measured(false)
     }
 
     /// The most bits that a value takes, or the least ones.
-    #[must_use]
     pub fn measured(&self, least: bool) -> Option<u32> {
         match self.underlying() {
             Type::Bool => Some(1),
@@ -186,8 +201,8 @@ impl Type {
         }
     }
 
-    /// How many values a value of the type is made of: types that name each other grow by a power of two.
-    #[must_use]
+    /// The number of values that a value of the type is made of: types that name each other grow by a power
+    /// of two.
     pub fn parts(&self) -> u32 {
         match self {
             Type::Composite(composite) => composite.parts,
@@ -198,32 +213,21 @@ impl Type {
     }
 
     /// Replaces type parameters and variables for which `find` has a type.
-    #[must_use]
     pub fn replace(&self, find: &dyn Fn(&Type) -> Option<Type>) -> Type {
         let all = |types: &[Type]| types.iter().map(|one| one.replace(find)).collect::<Vec<_>>();
         match self {
             Type::Parameter(_) | Type::Variable(_) => find(self).unwrap_or_else(|| self.clone()),
             Type::Composite(composite) if !composite.arguments.is_empty() => {
-                let field = |field: &Field| Field {
-                    name: field.name.clone(),
-                    of: field.of.replace(find),
-                    span: field.span,
-                };
-                let fields = composite.fields.iter().map(field).collect();
-                let (name, arguments) = (composite.name.clone(), all(&composite.arguments));
-                Type::Composite(Rc::new(Composite::new(
-                    composite.shape,
-                    name,
-                    arguments,
-                    fields,
-                    composite.span,
-                )))
+                let field = |one: &Field| Field { of: one.of.replace(find), ..one.clone() };
+                let (shape, name, span) = (composite.shape, composite.name.clone(), composite.span);
+                let (arguments, fields) = (all(&composite.arguments), composite.fields.iter().map(field));
+                Type::Composite(Rc::new(Composite::new(shape, name, arguments, fields.collect(), span)))
             }
             Type::Array(of, size) => Type::Array(Rc::new(of.replace(find)), *size),
             Type::Tuple(types) => Type::Tuple(all(types).into()),
             Type::List(of) => Type::List(Rc::new(of.replace(find))),
             Type::Set(of) => Type::Set(Rc::new(of.replace(find))),
-            Type::Object(id, arguments) => Type::Object(*id, all(arguments).into()),
+            Type::Object(id, arguments, name) => Type::Object(*id, all(arguments).into(), name.clone()),
             Type::Record(fields) => {
                 Type::Record(fields.iter().map(|(name, of)| (name.clone(), of.replace(find))).collect())
             }
@@ -232,13 +236,12 @@ impl Type {
     }
 
     /// Whether a part of the type is one for which `test` holds.
-    #[must_use]
     pub fn contains(&self, test: &dyn Fn(&Type) -> bool) -> bool {
         test(self)
             || match self {
                 Type::Composite(composite) => composite.fields.iter().any(|field| field.of.contains(test)),
                 Type::Array(of, _) | Type::List(of) | Type::Set(of) => of.contains(test),
-                Type::Tuple(types) | Type::Object(_, types) => types.iter().any(|one| one.contains(test)),
+                Type::Tuple(types) | Type::Object(_, types, _) => types.iter().any(|one| one.contains(test)),
                 Type::Record(fields) => fields.iter().any(|(_, of)| of.contains(test)),
                 Type::New(new) => new.of.contains(test),
                 _ => false,
@@ -250,54 +253,47 @@ fn sum(mut widths: impl Iterator<Item = Option<u32>>) -> Option<u32> {
     widths.try_fold(0_u32, |sum, width| sum.checked_add(width?))
 }
 
-struct Arguments<'a>(&'a [Type]);
-
-impl fmt::Display for Arguments<'_> {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (place, one) in self.0.iter().enumerate() {
-            let before = if place == 0 { "<" } else { ", " };
-            write!(formatter, "{before}{one}")?;
-        }
-        formatter.write_str(if self.0.is_empty() { "" } else { ">" })
+/// `name<a, b>`, or the name alone.
+fn generic(name: &str, arguments: &[Type]) -> String {
+    match arguments {
+        [] => name.to_owned(),
+        _ => format!("{name}<{}>", arguments.iter().map(Type::to_string).collect::<Vec<_>>().join(", ")),
     }
 }
 
+/// The type as messages name it.
 impl fmt::Display for Type {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Type::Wrong => formatter.write_str("an unknown type"),
-            Type::Void => formatter.write_str("void"),
-            Type::Bool => formatter.write_str("bool"),
-            Type::Error => formatter.write_str("error"),
-            Type::String => formatter.write_str("string"),
-            Type::MatchKind => formatter.write_str("match_kind"),
-            Type::Integer => formatter.write_str("int"),
-            Type::Bits { width, signed: false } => write!(formatter, "bit<{width}>"),
-            Type::Bits { width, signed: true } => write!(formatter, "int<{width}>"),
-            Type::Varbit(width) => write!(formatter, "varbit<{width}>"),
-            Type::Composite(composite) => {
-                write!(formatter, "{}{}", composite.name, Arguments(&composite.arguments))
-            }
-            Type::Enum(one) => write!(formatter, "{}", one.name),
-            Type::New(new) => write!(formatter, "{}", new.name),
-            Type::Array(of, size) => write!(formatter, "{of}[{size}]"),
-            Type::Tuple(types) => write!(formatter, "tuple{}", Arguments(types)),
-            Type::List(of) => write!(formatter, "list<{of}>"),
-            Type::Set(of) => write!(formatter, "a set of {of}"),
+        let name = match self.known() {
+            Type::Wrong => "an unknown type",
+            Type::Void => "void",
+            Type::Bool => "bool",
+            Type::Error => "error",
+            Type::String => "string",
+            Type::MatchKind => "match_kind",
+            Type::Integer => "int",
+            Type::Action => "an action",
+            Type::Table => "a table",
+            Type::Applied => "the result of apply()",
+            Type::ActionRun => "action_run",
+            Type::Variable(_) => "_",
+            Type::Enum(one) => &one.name,
+            Type::New(new) => &new.name,
+            Type::Parameter(parameter) => &parameter.name,
+            Type::Bits { width, signed: false } => return write!(formatter, "bit<{width}>"),
+            Type::Bits { width, signed: true } => return write!(formatter, "int<{width}>"),
+            Type::Varbit(width) => return write!(formatter, "varbit<{width}>"),
+            Type::Composite(one) => return formatter.write_str(&generic(&one.name, &one.arguments)),
+            Type::Object(_, arguments, name) => return formatter.write_str(&generic(name, arguments)),
+            Type::Tuple(types) => return formatter.write_str(&generic("tuple", types)),
+            Type::Array(of, size) => return write!(formatter, "{of}[{size}]"),
+            Type::List(of) => return write!(formatter, "list<{of}>"),
+            Type::Set(of) => return write!(formatter, "a set of {of}"),
             Type::Record(fields) => {
-                formatter.write_str("{")?;
-                for (place, (name, of)) in fields.iter().enumerate() {
-                    write!(formatter, "{}{name}: {of}", if place == 0 { "" } else { ", " })?;
-                }
-                formatter.write_str("}")
+                let fields: Vec<String> = fields.iter().map(|(name, of)| format!("{name}: {of}")).collect();
+                return write!(formatter, "{{{}}}", fields.join(", "));
             }
-            Type::Object(_, _) => formatter.write_str("an object"),
-            Type::Action => formatter.write_str("an action"),
-            Type::Table => formatter.write_str("a table"),
-            Type::Applied => formatter.write_str("the result of apply()"),
-            Type::ActionRun => formatter.write_str("action_run"),
-            Type::Parameter(parameter) => write!(formatter, "{}", parameter.name),
-            Type::Variable(_) => formatter.write_str("_"),
-        }
+        };
+        formatter.write_str(name)
     }
 }

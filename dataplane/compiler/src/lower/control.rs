@@ -1,18 +1,16 @@
-//! Controls: each instance has one set of tables and variables, its body is inlined where it is applied.
+//! Controls: each instance has one set of tables and variables, its body is inlined where it is applied
+//! (P4_16 specification, sections 14 and 14.4).
 
 use std::rc::Rc;
 
 use super::environment::{Binding, Environment};
-use super::ir::StatementKind;
 use super::pass::{Callee, Passed};
-use super::statement::Leaves;
 use super::value::{Object, Value};
 use super::{Lowered, Lowering};
 use crate::check::scope::Signature;
-use crate::check::types::Type;
-use crate::check::Call;
-use crate::source::{Name, Span};
-use crate::syntax::tree::{Argument, Declaration, DeclarationKind, Direction};
+use crate::check::{Call, ObjectKind};
+use crate::source::Name;
+use crate::syntax::tree::{Applicable, Argument, Declaration, DeclarationKind, Direction};
 
 /// An instance whose names are made.
 pub struct Instance<'t> {
@@ -22,99 +20,86 @@ pub struct Instance<'t> {
 }
 
 impl<'t> Lowering<'t, '_> {
-    pub fn apply_control(
-        &mut self, span: Span, object: &Object, call: &Call<'t>, signature: &Signature,
-        arguments: &'t [Argument],
+    /// `object.apply(arguments)` of a control or parser.
+    pub fn apply(
+        &mut self, object: &Object, call: &Call<'t>, signature: &Signature, arguments: &'t [Argument],
     ) -> Lowered<Value> {
-        let before = self.types.len();
-        let known = &self.facts.objects[object.id.0 as usize];
-        self.types.extend(known.type_parameters.iter().cloned().zip(object.types.iter().cloned()));
-        let passed = self.pass(call, signature, arguments, Callee::Closed, span)?;
-        let bound = passed.iter().map(|one| (one.name.clone(), one.value.clone())).collect();
-        let result = self.copying(passed, span, |lowering| {
-            lowering.deeper(span, |lowering| lowering.run_control(object, bound, span))
-        });
-        self.types.truncate(before);
-        result.map(|()| Value::Nothing)
+        let known = self.known(object.id);
+        let is_control = known.kind == ObjectKind::Control;
+        self.specialised(&known.type_parameters, &object.types, |lowering| {
+            let callee = if is_control { Callee::Closed } else { Callee::Parser };
+            let passed = lowering.pass(call, signature, arguments, callee)?;
+            let bound = passed.iter().map(|one| (one.name.clone(), one.value.clone())).collect();
+            lowering.copying(passed, |lowering| match is_control {
+                true => lowering.run_control(object, bound),
+                false => lowering.run_subparser(object, bound),
+            })
+        })?;
+        Ok(Value::Nothing)
     }
 
     /// The body of a control with what its parameters stand for.
-    pub fn run_control(&mut self, object: &Object, bound: Vec<(Name, Value)>, span: Span) -> Lowered<()> {
-        let known = &self.facts.objects[object.id.0 as usize];
-        let DeclarationKind::Control { locals, apply, .. } = &known.declaration.kind else {
-            return self.refuse(span, "no control");
+    pub fn run_control(&mut self, object: &Object, bound: Vec<(Name, Value)>) -> Lowered<()> {
+        let known = self.known(object.id);
+        let DeclarationKind::Applicable(_, Applicable { locals, apply, .. }) = &known.declaration.kind else {
+            return self.refuse("no control");
         };
         let signature = &known.methods[0].signature;
-        let path = std::mem::replace(&mut self.path, object.path.clone());
-        let result = self.in_instance(object, signature, bound, span, |lowering, first| {
-            for local in locals {
-                lowering.local(local, first)?;
-            }
-            let label = lowering.label();
-            let ((), statements) =
-                lowering.collect(|lowering| lowering.body(apply, Leaves::to(label, None)))?;
-            lowering.emit(span, StatementKind::Labelled(label, statements));
-            Ok(())
-        });
-        self.path = path;
-        result
+        self.named(&object.path, &object.order, |lowering| {
+            lowering.in_instance(object, signature, bound, |lowering, first| {
+                lowering.locals(locals, first)?;
+                lowering.inlined(apply, None)
+            })
+        })
     }
 
     /// Runs `make` with the names of an instance; its second argument says whether they are new.
     fn in_instance(
-        &mut self, object: &Object, signature: &Signature, bound: Vec<(Name, Value)>, span: Span,
+        &mut self, object: &Object, signature: &Signature, bound: Vec<(Name, Value)>,
         make: impl FnOnce(&mut Self, bool) -> Lowered<()>,
     ) -> Lowered<()> {
+        let is_shared = self.shared.contains(&object.path);
         let (instance, first) = match self.instances.get(&object.path) {
             Some(instance) => (instance.clone(), false),
             None => {
-                let own = if self.shared.contains(&object.path) {
-                    self.own(signature, &bound, span)?
-                } else {
-                    bound.clone()
-                };
+                let own = if is_shared { self.own(signature, &bound)? } else { bound.clone() };
                 let instance = Rc::new(self.new_instance(object, own));
                 self.instances.insert(object.path.clone(), instance.clone());
                 (instance, true)
             }
         };
-        let pairs: Vec<(&Value, &Value)> =
-            instance.bound.iter().zip(&bound).map(|(own, given)| (&own.1, &given.1)).collect();
-        if !self.shared.contains(&object.path) {
-            if pairs.iter().all(|(own, given)| same(own, given)) {
-                return self.within(instance.environment.clone(), |lowering| make(lowering, first));
+        let environment = instance.environment.clone();
+        let pairs = || instance.bound.iter().map(|(_, own)| own).zip(bound.iter().map(|(_, given)| given));
+        if !is_shared {
+            if pairs().all(|(own, given)| same(own, given)) {
+                return self.within(environment, |lowering| make(lowering, first));
             }
             // Told by beginning again.
             self.shared.insert(object.path.clone());
             return Err(super::Told);
         }
-        let types: Vec<Type> =
-            signature.parameters.iter().map(|parameter| self.here(&parameter.of)).collect();
         let mut passed = Vec::new();
-        for ((parameter, of), (own, given)) in signature.parameters.iter().zip(&types).zip(&pairs) {
+        for (parameter, (own, given)) in signature.parameters.iter().zip(pairs()) {
+            let of = self.here(&parameter.of);
             match parameter.direction {
-                Direction::Out => self.clear(own, of, span),
+                Direction::Out => self.clear(own, &of),
                 _ if matches!(own, Value::Object(_)) => {}
-                _ => self.assign(own, given, of, span)?,
+                _ => self.assign(own, given, &of)?,
             }
             let writes = matches!(parameter.direction, Direction::Out | Direction::InOut);
-            let (name, value) = (parameter.name.clone(), (*own).clone());
-            passed.push(Passed { name, value, of: of.clone(), back: writes.then(|| (*given).clone()) });
+            let back = writes.then(|| given.clone());
+            passed.push(Passed { name: parameter.name.clone(), value: own.clone(), of, back });
         }
-        let environment = instance.environment.clone();
-        self.copying(passed, span, |lowering| lowering.within(environment, |lowering| make(lowering, first)))
+        self.copying(passed, |lowering| lowering.within(environment, |lowering| make(lowering, first)))
     }
 
     /// Variables for parameters.
-    fn own(
-        &mut self, signature: &Signature, bound: &[(Name, Value)], span: Span,
-    ) -> Lowered<Vec<(Name, Value)>> {
+    fn own(&mut self, signature: &Signature, bound: &[(Name, Value)]) -> Lowered<Vec<(Name, Value)>> {
         let mut own = Vec::new();
         for (parameter, (name, value)) in signature.parameters.iter().zip(bound) {
-            let of = self.here(&parameter.of);
             let value = match value {
                 Value::Object(_) => value.clone(),
-                _ => self.allocate(name, &of, span)?,
+                _ => self.allocate(name, &self.here(&parameter.of))?,
             };
             own.push((name.clone(), value));
         }
@@ -129,19 +114,31 @@ impl<'t> Lowering<'t, '_> {
         Instance { environment: Environment::inside(&outer), bound }
     }
 
-    /// A declaration of a control or parser: variables get their value each time.
-    pub fn local(&mut self, declaration: &'t Declaration, first: bool) -> Lowered<()> {
+    /// The declarations of a control or parser.
+    pub fn locals(&mut self, locals: &'t [Declaration], first: bool) -> Lowered<()> {
+        for (place, local) in locals.iter().enumerate() {
+            self.order.push(place);
+            self.at(local.span, |lowering| lowering.local(local, first))?;
+            self.order.pop();
+        }
+        // The body comes behind them.
+        self.order.push(locals.len());
+        Ok(())
+    }
+
+    /// A declaration of a control or parser (section 11): variables get their value each time.
+    fn local(&mut self, declaration: &'t Declaration, first: bool) -> Lowered<()> {
         let name = &declaration.ident.name;
         match &declaration.kind {
             DeclarationKind::Variable { of, value } => {
                 let of = self.type_of(of.id);
                 if first {
-                    let place = self.allocate(name, &of, declaration.span)?;
+                    let place = self.allocate(name, &of)?;
                     self.bind(name, place);
                 }
                 if let (Some(value), Some(Binding::Value(place))) = (value, self.environment.find(name)) {
                     let value = self.value(value)?;
-                    self.assign(&place, &value, &of, declaration.span)?;
+                    self.assign(&place, &value, &of)?;
                 }
             }
             _ if !first => {}
@@ -155,11 +152,12 @@ impl<'t> Lowering<'t, '_> {
             }
             DeclarationKind::Action { .. } => {
                 let environment = self.environment.clone();
-                environment.declare(name, Binding::Action(declaration, environment.clone()));
+                let binding = Binding::Action(declaration, environment.clone(), self.order.clone());
+                environment.declare(name, binding);
             }
-            DeclarationKind::Table(_) => {
-                let table = self.table(declaration)?;
-                self.environment.declare(name, Binding::Table(declaration, table));
+            DeclarationKind::Table(written) => {
+                let table = self.table(declaration, written)?;
+                self.environment.declare(name, Binding::Table(written, table));
             }
             DeclarationKind::ValueSet { size, of } => self.value_set(declaration, of, size)?,
             _ => {}
@@ -172,9 +170,8 @@ impl<'t> Lowering<'t, '_> {
 fn same(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Scalar(a), Value::Scalar(b)) => a == b,
-        (Value::Header(a), Value::Header(b)) => a == b,
-        (Value::Union(a), Value::Union(b)) => a == b,
-        (Value::Stack(a), Value::Stack(b)) | (Value::UnionStack(a), Value::UnionStack(b)) => a == b,
+        (Value::Header(a), Value::Header(b)) | (Value::Union(a), Value::Union(b)) => a == b,
+        (Value::Stack(a), Value::Stack(b)) => a == b,
         (Value::Group(a), Value::Group(b)) => {
             a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(&a.1, &b.1))
         }

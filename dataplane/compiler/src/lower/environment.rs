@@ -1,21 +1,23 @@
-//! Meanings of names while the program is lowered.
+//! Meanings of names while the program is lowered (P4_16 specification, section 6.9).
 
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use super::ir::Order;
+use super::pass::Passed;
 use super::value::Value;
 use crate::source::Name;
-use crate::syntax::tree::Declaration;
+use crate::syntax::tree::{Declaration, Table};
 
 #[derive(Clone)]
 pub enum Binding<'t> {
     Value(Value),
     /// A constant or an instance outside of all blocks: made when it is used first.
     Late(&'t Declaration),
-    /// An action with the names that its body sees.
-    Action(&'t Declaration, Rc<Environment<'t>>),
-    Table(&'t Declaration, usize),
+    /// An action with the names that its body sees, and its order.
+    Action(&'t Declaration, Rc<Environment<'t>>, Order),
+    Table(&'t Table, usize),
 }
 
 /// The names of a block, and the block around it.
@@ -32,12 +34,13 @@ impl<'t> Environment<'t> {
     }
 
     pub fn inside(outer: &Rc<Self>) -> Rc<Self> {
-        Rc::new(Self { outer: Some(outer.clone()), open: false, names: RefCell::default() })
+        outer.with(false, &[])
     }
 
-    /// The names of an action in its control.
-    pub fn open(outer: &Rc<Self>) -> Rc<Self> {
-        Rc::new(Self { outer: Some(outer.clone()), open: true, names: RefCell::default() })
+    /// The names of a function, or of an action in its control.
+    pub fn with(self: &Rc<Self>, open: bool, passed: &[Passed]) -> Rc<Self> {
+        let names = passed.iter().map(|one| (one.name.clone(), Binding::Value(one.value.clone())));
+        Rc::new(Self { outer: Some(self.clone()), open, names: RefCell::new(names.collect()) })
     }
 
     pub fn declare(&self, name: &Name, binding: Binding<'t>) {
@@ -46,14 +49,16 @@ impl<'t> Environment<'t> {
 
     /// Gives a name something else to stand for, where it is declared.
     pub fn rebind(&self, name: &Name, binding: Binding<'t>) {
-        let mut environment = Some(self);
-        while let Some(at) = environment {
-            if let Some(old) = at.names.borrow_mut().get_mut(name) {
-                *old = binding;
-                return;
-            }
-            environment = at.outer.as_deref();
+        match (self.names.borrow_mut().get_mut(name), &self.outer) {
+            (Some(old), _) => *old = binding,
+            (None, Some(outer)) => outer.rebind(name, binding),
+            (None, None) => {}
         }
+    }
+
+    /// Whether it is in an action.
+    pub fn is_open(&self) -> bool {
+        self.open || self.outer.as_ref().is_some_and(|outer| outer.is_open())
     }
 
     pub fn find(&self, name: &str) -> Option<Binding<'t>> {
@@ -62,14 +67,9 @@ impl<'t> Environment<'t> {
 
     /// The meaning of a name, and whether an action finds it outside.
     pub fn reach(&self, name: &str) -> Option<(Binding<'t>, bool)> {
-        let (mut environment, mut outside) = (Some(self), false);
-        while let Some(at) = environment {
-            if let Some(binding) = at.names.borrow().get(name) {
-                return Some((binding.clone(), outside));
-            }
-            outside |= at.open;
-            environment = at.outer.as_deref();
+        if let Some(binding) = self.names.borrow().get(name) {
+            return Some((binding.clone(), false));
         }
-        None
+        self.outer.as_ref()?.reach(name).map(|(binding, outside)| (binding, outside || self.open))
     }
 }

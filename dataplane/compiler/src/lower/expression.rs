@@ -1,30 +1,30 @@
-//! Expressions: what is known is computed, the rest becomes code, in the order of its effects
-//! (P4_16 specification, section 8.5).
+//! Expressions: what is known is computed, the rest becomes code, in the order of its effects (P4_16
+//! specification, sections 8 and 8.1).
 
 use num_bigint::BigInt;
 
-use super::assign::{binary, element_of, part_of};
+use super::assign::binary;
 use super::environment::Binding;
-use super::ir::{Expr, HeaderRef, Outcome, Statement, StatementKind, UnionRef};
-use super::value::{index_name, known, Value};
+use super::ir::{Expr, HeaderRef, Outcome, Statement, StatementKind};
+use super::value::{element_of, index_name, known, part_of, parts_of, Value};
 use super::{Lowered, Lowering};
 use crate::check::constant;
 use crate::check::literal::default_of;
 use crate::check::types::Type;
 use crate::check::Target;
-use crate::source::{Name, Span};
+use crate::source::Name;
 use crate::syntax::tree::{Binary, Expression, ExpressionKind, Unary};
 
 impl<'t> Lowering<'t, '_> {
     pub fn value(&mut self, expression: &'t Expression) -> Lowered<Value> {
+        let conversion = self.facts.conversions.get(&expression.id);
         if let Some(value) = self.facts.values.get(&expression.id) {
-            let of =
-                self.facts.conversions.get(&expression.id).or_else(|| self.facts.types.get(&expression.id));
+            let of = conversion.or_else(|| self.facts.types.get(&expression.id));
             return Ok(known(value, of.unwrap_or(&Type::Wrong), &self.facts.errors));
         }
-        let value = self.raw(expression)?;
-        // A number without a width gets the one of its place.
-        match (&value, self.facts.conversions.get(&expression.id)) {
+        let value = self.at(expression.span, |lowering| lowering.raw(expression))?;
+        // A number without a width gets the one of its place (section 8.11.2).
+        match (&value, conversion) {
             (Value::Scalar(Expr::Number(number)), Some(of)) => {
                 Ok(Value::number(constant::wrap(number, &self.here(of))))
             }
@@ -33,202 +33,184 @@ impl<'t> Lowering<'t, '_> {
     }
 
     /// The code of a value that is a number, a truth or a member of an enum.
-    pub fn scalar(&mut self, value: &Value, span: Span) -> Lowered<Expr> {
+    pub fn scalar(&mut self, value: &Value) -> Lowered<Expr> {
         match value {
             Value::Scalar(expr) => Ok(expr.clone()),
             Value::Slice(field, high, low) => Ok(slice(Expr::Field(field.clone()), *high, *low)),
-            _ => self.refuse(span, "a number is expected here"),
+            _ => self.refuse("a number is expected here"),
         }
     }
 
     pub fn expr(&mut self, expression: &'t Expression) -> Lowered<Expr> {
         let value = self.value(expression)?;
-        self.scalar(&value, expression.span)
+        self.at(expression.span, |lowering| lowering.scalar(&value))
     }
 
-    /// The number that an expression is, which must be known.
-    pub fn number(&mut self, expression: &'t Expression, what: &str) -> Lowered<BigInt> {
-        match self.value(expression)? {
-            Value::Scalar(Expr::Number(number)) => Ok(number),
-            Value::Scalar(Expr::Bool(truth)) => Ok(BigInt::from(i32::from(truth))),
-            _ => self.refuse(expression.span, format!("{what} is a constant")),
+    /// The number that an expression is, which must be known (section 18.1).
+    pub fn number(&mut self, expression: &'t Expression, role: &str) -> Lowered<BigInt> {
+        match self.value(expression)?.as_number() {
+            Some(number) => Ok(number),
+            None => self.refuse_at(expression.span, format!("{role} is a constant")),
         }
     }
 
+    /// A known number that is not too large for 32 bits.
+    fn small(&mut self, expression: &'t Expression, role: &str, otherwise: u32) -> Lowered<u32> {
+        Ok(u32::try_from(self.number(expression, role)?).unwrap_or(otherwise))
+    }
+
     fn raw(&mut self, expression: &'t Expression) -> Lowered<Value> {
-        let span = expression.span;
         let of = self.type_of(expression.id);
         match &expression.kind {
-            ExpressionKind::Name(path) => self.name(&path.ident.name, path.absolute, span),
-            ExpressionKind::Member(base, member) => self.member(base, &member.name, span),
-            ExpressionKind::Index(base, index) => self.index(base, index, span),
+            ExpressionKind::Name(path) => match self.reach(&path.ident.name, path.absolute) {
+                Some(value) => value,
+                None => self.refuse(format!("`{}` is not a value here", path.ident.name)),
+            },
+            ExpressionKind::Member(base, member) => self.member(base, &member.name),
+            ExpressionKind::Index(base, index) => self.index(base, index),
             ExpressionKind::Slice { value, high, low } => {
-                let (high, low) = (self.number(high, "a bound")?, self.number(low, "a bound")?);
-                let (high, low) = (u32::try_from(high).unwrap_or(0), u32::try_from(low).unwrap_or(0));
+                let (high, low) = (self.small(high, "a bound", 0)?, self.small(low, "a bound", 0)?);
                 self.sliced(value, high, low)
             }
             ExpressionKind::Part { value, low, width } => {
-                let width = u32::try_from(self.number(width, "a width")?).unwrap_or(1);
+                let width = self.small(width, "a width", 1)?;
                 match self.value(low)? {
                     Value::Scalar(Expr::Number(low)) => {
                         let low = u32::try_from(low).unwrap_or(0);
                         self.sliced(value, low + width - 1, low)
                     }
                     low => {
-                        let low = self.scalar(&low, span)?;
+                        let low = self.scalar(&low)?;
                         let shifted = binary(Binary::ShiftRight, self.expr(value)?, low);
                         Ok(Value::Scalar(Expr::Wrap(Box::new(shifted), width, false)))
                     }
                 }
             }
             ExpressionKind::Unary(operator, operand) => self.unary(*operator, operand, &of),
-            ExpressionKind::Binary(operator, left, right) => self.binary(*operator, left, right, &of, span),
+            ExpressionKind::Binary(operator, left, right) => self.binary(*operator, left, right, &of),
             ExpressionKind::Choice { condition, then, otherwise } => {
-                self.choice(condition, then, otherwise, &of, span)
+                self.choice(condition, then, otherwise, &of)
             }
-            ExpressionKind::Cast(_, value) => self.cast(value, &of, span),
+            ExpressionKind::Cast(_, value) => self.cast(value, &of),
             ExpressionKind::Call { callee, arguments, .. } => self.call(expression, callee, arguments),
-            ExpressionKind::List { items, .. } => self.list(items, &of, span),
+            ExpressionKind::List { items, .. } => self.list(items, &of),
             ExpressionKind::Record { fields, .. } => {
-                let mut parts = Vec::new();
-                for (ident, value) in fields {
-                    parts.push((ident.name.clone(), value));
-                }
-                self.record(parts, &of)
+                self.record(fields.iter().map(|(ident, value)| (ident.name.clone(), value)), &of)
             }
             ExpressionKind::Invalid => Ok(Value::Invalid),
-            ExpressionKind::Default => self.default(&of, span),
-            _ => self.refuse(span, "this expression is not supported here"),
+            ExpressionKind::Default => self.default(&of),
+            _ => self.refuse("this expression is not supported here"),
         }
     }
 
-    pub fn name(&mut self, name: &Name, absolute: bool, span: Span) -> Lowered<Value> {
-        let found = if absolute { self.globals.reach(name) } else { self.environment.reach(name) };
-        match found {
-            Some((Binding::Value(value), outside)) => {
+    /// The value that a name stands for.
+    pub fn reach(&mut self, name: &Name, absolute: bool) -> Option<Lowered<Value>> {
+        match if absolute { &self.globals } else { &self.environment }.reach(name)? {
+            (Binding::Value(value), outside) => {
                 if outside {
                     self.reached.push(value.clone());
                 }
-                Ok(value)
+                Some(Ok(value))
             }
-            Some((Binding::Late(declaration), _)) => self.late(declaration),
-            _ => self.refuse(span, format!("`{name}` is not a value here")),
+            (Binding::Late(declaration), _) => Some(self.late(declaration)),
+            _ => None,
         }
     }
 
-    fn member(&mut self, base: &'t Expression, member: &Name, span: Span) -> Lowered<Value> {
+    /// `base.member` (sections 8.16 to 8.19).
+    fn member(&mut self, base: &'t Expression, member: &Name) -> Lowered<Value> {
         if let Some(Target::Table(_)) = self.facts.calls.get(&base.id).map(|call| &call.target) {
-            return self.outcome(base, member, span);
+            return self.outcome(base, member);
         }
         let of = self.type_of(base.id);
         let value = self.value(base)?;
         match &value {
-            Value::Group(_) => match value.part(member) {
-                Some(part) => Ok(part.clone()),
-                None => self.refuse(span, format!("there is no `{member}` here")),
-            },
-            Value::Header(header) => Ok(self.member_of_header(header, member, &of).0),
+            Value::Header(header) => Ok(self.header_field(header, member, &part_of(&of, member))),
             Value::Union(union) => {
-                let Type::Composite(composite) = of.underlying() else {
-                    return self.refuse(span, "no union");
-                };
-                let place = composite.fields.iter().position(|field| field.name == *member).unwrap_or(0);
+                let place = parts_of(&of).iter().position(|(name, _)| name == member).unwrap_or(0);
                 Ok(Value::Header(self.union_member(union, place)))
             }
             Value::Stack(id) => Ok(match &**member {
-                "next" => Value::Header(HeaderRef::Next(*id)),
-                "last" => Value::Header(HeaderRef::Last(*id)),
+                "next" => self.stack_element(*id, HeaderRef::Next(*id)),
+                "last" => self.stack_element(*id, HeaderRef::Last(*id)),
                 _ => Value::Scalar(Expr::LastIndex(*id)),
             }),
-            Value::UnionStack(id) => Ok(match &**member {
-                "next" => Value::Union(UnionRef::Next(*id)),
-                _ => Value::Union(UnionRef::Last(*id)),
-            }),
-            Value::Invalid => {
-                let place = self.temporary(&of, span)?;
-                match place {
-                    Value::Header(header) => Ok(self.member_of_header(&header, member, &of).0),
-                    _ => self.refuse(span, "this header is invalid"),
-                }
-            }
-            _ => self.refuse(span, format!("there is no `{member}` here")),
+            // A field of `{#}` has any value.
+            Value::Invalid => match self.temporary(&of)? {
+                Value::Header(header) => Ok(self.header_field(&header, member, &part_of(&of, member))),
+                _ => self.refuse("this header is invalid"),
+            },
+            _ => match value.part(member) {
+                Some(part) => Ok(part.clone()),
+                None => self.refuse(format!("there is no `{member}` here")),
+            },
         }
     }
 
-    /// `table.apply().hit` as a value.
-    fn outcome(&mut self, call: &'t Expression, member: &Name, span: Span) -> Lowered<Value> {
-        let Value::Applied(table) = self.value(call)? else { return self.refuse(span, "no table") };
-        let place = self.temporary(&Type::Bool, span)?;
-        let hit = &**member == "hit";
-        let set = |lowering: &mut Self, truth: bool| -> Lowered<Vec<Statement>> {
+    /// `table.apply().hit` as a value (section 14.2.2).
+    fn outcome(&mut self, call: &'t Expression, member: &Name) -> Lowered<Value> {
+        let Value::Applied(table) = self.value(call)? else { return self.refuse("no table") };
+        let place = self.temporary(&Type::Bool)?;
+        let mut set = |truth: bool| {
             let value = Value::Scalar(Expr::Bool(truth));
-            Ok(lowering.collect(|lowering| lowering.assign(&place, &value, &Type::Bool, span))?.1)
+            self.code(|lowering| lowering.assign(&place, &value, &Type::Bool))
         };
-        let (then, otherwise) = (set(self, hit)?, set(self, !hit)?);
-        self.emit(span, StatementKind::Apply { table, then: Outcome::Hit(then, otherwise) });
+        let hit = &**member == "hit";
+        let then = Outcome::Hit(set(hit)?, set(!hit)?);
+        self.emit(StatementKind::Apply { table, then });
         Ok(place)
     }
 
-    fn index(&mut self, base: &'t Expression, index: &'t Expression, span: Span) -> Lowered<Value> {
-        let base_value = self.value(base)?;
-        let of = self.type_of(base.id);
+    /// `base[index]` (section 8.18).
+    fn index(&mut self, base: &'t Expression, index: &'t Expression) -> Lowered<Value> {
+        let value = self.value(base)?;
         let place = self.expr(index)?;
         if let Expr::Number(number) = &place {
-            let size = match &base_value {
-                Value::Stack(id) => self.program.stacks[*id].headers.len(),
-                Value::UnionStack(id) => self.program.union_stacks[*id].unions.len(),
+            let size = match &value {
+                Value::Stack(id) => self.program.stacks[*id].elements.len(),
                 Value::Group(parts) => parts.len(),
                 _ => 0,
             };
             return match usize::try_from(number).ok().filter(|&place| place < size) {
-                Some(place) => Ok(self.element(&base_value, place)),
-                None => {
-                    self.refuse(span, format!("the index {number} is not one of 0 to {}", size.max(1) - 1))
-                }
+                Some(place) => Ok(self.element(&value, place)),
+                None => self.refuse(format!("the index {number} is not one of 0 to {}", size.max(1) - 1)),
             };
         }
-        match base_value {
-            Value::Stack(id) => Ok(Value::Header(HeaderRef::Element(id, Box::new(place)))),
-            Value::UnionStack(id) => Ok(Value::Union(UnionRef::Element(id, Box::new(place)))),
-            Value::Group(parts) => self.chosen(parts, &place, &element_of(&of), span),
-            _ => self.refuse(span, "this has no elements"),
+        match value {
+            Value::Stack(id) => Ok(self.stack_element(id, HeaderRef::Element(id, Box::new(place)))),
+            Value::Group(parts) => self.chosen(&parts, &place, &element_of(&self.type_of(base.id))),
+            _ => self.refuse("this has no elements"),
         }
     }
 
     /// The element of an array by an index that is computed.
-    fn chosen(&mut self, parts: Vec<(Name, Value)>, index: &Expr, of: &Type, span: Span) -> Lowered<Value> {
-        let mut chosen: Option<Expr> = None;
-        for (place, (_, part)) in parts.iter().enumerate().rev() {
-            let value = self.scalar(part, span)?;
-            chosen = Some(match chosen {
-                None => value,
-                Some(rest) => {
-                    let here = binary(Binary::Equal, index.clone(), Expr::Number(place.into()));
-                    Expr::Choice(Box::new(here), Box::new(value), Box::new(rest))
-                }
-            });
+    fn chosen(&mut self, parts: &[(Name, Value)], index: &Expr, of: &Type) -> Lowered<Value> {
+        let Some(((_, last), others)) = parts.split_last() else { return self.default(of) };
+        let mut chosen = self.scalar(last)?;
+        for (place, (_, part)) in others.iter().enumerate().rev() {
+            let here = binary(Binary::Equal, index.clone(), Expr::Number(place.into()));
+            chosen = Expr::Choice(Box::new(here), Box::new(self.scalar(part)?), Box::new(chosen));
         }
-        match chosen {
-            Some(expr) => Ok(Value::Scalar(expr)),
-            None => self.default(of, span),
-        }
+        Ok(Value::Scalar(chosen))
     }
 
+    /// `value[high:low]` (section 8.6).
     fn sliced(&mut self, value: &'t Expression, high: u32, low: u32) -> Lowered<Value> {
         Ok(match self.value(value)? {
             Value::Scalar(Expr::Field(field)) => Value::Slice(field, high, low),
             Value::Slice(field, _, base) => Value::Slice(field, base + high, base + low),
-            other => Value::Scalar(slice(self.scalar(&other, value.span)?, high, low)),
+            other => Value::Scalar(slice(self.at(value.span, |one| one.scalar(&other))?, high, low)),
         })
     }
 
     fn unary(&mut self, operator: Unary, operand: &'t Expression, of: &Type) -> Lowered<Value> {
         let value = self.expr(operand)?;
-        if let Some(result) = folded(&value).and_then(|one| constant::unary(operator, &one, of).ok()) {
+        let folded = Value::Scalar(value.clone()).constant();
+        if let Some(result) = folded.and_then(|one| constant::unary(operator, &one, of).ok()) {
             return Ok(known(&result, of, &[]));
         }
         Ok(Value::Scalar(match operator {
-            Unary::Not => Expr::Not(Box::new(value)),
+            Unary::Not => value.negated(),
             Unary::Complement => wrapped(Expr::Complement(Box::new(value)), of),
             Unary::Minus => wrapped(binary(Binary::Subtract, Expr::Number(0.into()), value), of),
             Unary::Plus => value,
@@ -236,33 +218,23 @@ impl<'t> Lowering<'t, '_> {
     }
 
     fn binary(
-        &mut self, operator: Binary, left: &'t Expression, right: &'t Expression, of: &Type, span: Span,
+        &mut self, operator: Binary, left: &'t Expression, right: &'t Expression, of: &Type,
     ) -> Lowered<Value> {
         if matches!(operator, Binary::And | Binary::Or) {
-            return self.short_circuit(operator, left, right, span);
+            return self.short_circuit(operator, left, right);
         }
         let left_type = self.converted_type(left);
         let mut first = self.value(left)?;
-        let (second, effects) = self.collect(|lowering| lowering.value(right))?;
-        if !effects.is_empty() {
-            // The right side may change what the left one reads.
-            first = self.save(&first, &left_type, span)?;
-            self.out.extend(effects);
+        let second = self.value_after(std::iter::once((&mut first, left_type.clone())), right)?;
+        let is_scalar = |value: &Value| matches!(value, Value::Scalar(_) | Value::Slice(..));
+        if is_scalar(&first) && is_scalar(&second) {
+            return self.arithmetic(operator, left, right, (&first, &second), of);
         }
-        if matches!(operator, Binary::Equal | Binary::NotEqual) {
-            let equal = match (&first, &second) {
-                (Value::Scalar(_) | Value::Slice(..), Value::Scalar(_) | Value::Slice(..)) => {
-                    return self.arithmetic(operator, left, right, (&first, &second), of);
-                }
-                _ => self.equal(&first, &second, &left_type, span)?,
-            };
-            return Ok(Value::Scalar(if operator == Binary::Equal {
-                equal
-            } else {
-                Expr::Not(Box::new(equal))
-            }));
+        match operator {
+            Binary::Equal => Ok(Value::Scalar(self.equal(&first, &second, &left_type)?)),
+            Binary::NotEqual => Ok(Value::Scalar(self.equal(&first, &second, &left_type)?.negated())),
+            _ => self.arithmetic(operator, left, right, (&first, &second), of),
         }
-        self.arithmetic(operator, left, right, (&first, &second), of)
     }
 
     /// The type of an expression after the conversion that its place makes.
@@ -273,25 +245,27 @@ impl<'t> Lowering<'t, '_> {
         }
     }
 
+    /// Operations on numbers (sections 8.6 to 8.9).
     pub fn arithmetic(
         &mut self, operator: Binary, left: &'t Expression, right: &'t Expression,
         (first, second): (&Value, &Value), of: &Type,
     ) -> Lowered<Value> {
-        let (a, b) = (self.scalar(first, left.span)?, self.scalar(second, right.span)?);
         let (left_type, right_type) = (self.converted_type(left), self.converted_type(right));
-        if let (Some(one), Some(two)) = (folded(&a), folded(&b)) {
+        if let (Some(one), Some(two)) = (first.constant(), second.constant()) {
             match constant::binary(operator, (&one, &left_type), (&two, &right_type)) {
                 Ok(result) => return Ok(known(&result, of, &[])),
                 Err(constant::NoResult::Types) => {}
-                Err(reason) => return self.refuse(left.span, reason.message()),
+                Err(reason) => return self.refuse_at(left.span, reason.message()),
             }
         }
+        let a = self.at(left.span, |lowering| lowering.scalar(first))?;
+        let b = self.at(right.span, |lowering| lowering.scalar(second))?;
         Ok(Value::Scalar(match operator {
             Binary::Add | Binary::Subtract | Binary::Multiply | Binary::ShiftLeft => {
                 wrapped(binary(operator, a, b), of)
             }
-            Binary::AddSaturating => clamped(binary(Binary::Add, a, b), of),
-            Binary::SubtractSaturating => clamped(binary(Binary::Subtract, a, b), of),
+            Binary::AddSaturating => bounded(Expr::Clamp, binary(Binary::Add, a, b), of),
+            Binary::SubtractSaturating => bounded(Expr::Clamp, binary(Binary::Subtract, a, b), of),
             Binary::Concatenate => {
                 let width = right_type.width().unwrap_or(0);
                 let high = binary(Binary::ShiftLeft, unsigned(a, &left_type), Expr::Number(width.into()));
@@ -306,9 +280,9 @@ impl<'t> Lowering<'t, '_> {
         }))
     }
 
-    /// The right side of `&&` and `||` has effects only if it counts.
+    /// The right side of `&&` and `||` has effects only if it counts (section 8.5).
     fn short_circuit(
-        &mut self, operator: Binary, left: &'t Expression, right: &'t Expression, span: Span,
+        &mut self, operator: Binary, left: &'t Expression, right: &'t Expression,
     ) -> Lowered<Value> {
         let first = self.expr(left)?;
         let decides = operator == Binary::Or;
@@ -323,22 +297,18 @@ impl<'t> Lowering<'t, '_> {
                 second => binary(operator, first, second),
             }));
         }
-        let place = self.temporary(&Type::Bool, span)?;
-        self.assign(&place, &Value::Scalar(first), &Type::Bool, span)?;
-        let condition = self.scalar(&place, span)?;
-        let ((), mut counted) = self.collect(|lowering| {
-            lowering.out.extend(effects);
-            lowering.assign(&place, &Value::Scalar(second), &Type::Bool, span)
-        })?;
-        let (then, otherwise) =
-            if decides { (Vec::new(), counted) } else { (std::mem::take(&mut counted), Vec::new()) };
-        self.emit(span, StatementKind::If(condition, then, otherwise));
+        let place = self.temporary(&Type::Bool)?;
+        self.assign(&place, &Value::Scalar(first), &Type::Bool)?;
+        let condition = self.scalar(&place)?;
+        let counted = self.assigned(effects, &place, Value::Scalar(second), &Type::Bool)?;
+        let (then, otherwise) = if decides { (Vec::new(), counted) } else { (counted, Vec::new()) };
+        self.emit(StatementKind::If(condition, then, otherwise));
         Ok(place)
     }
 
+    /// `condition ? then : otherwise` (section 8.5.1)
     fn choice(
         &mut self, condition: &'t Expression, then: &'t Expression, otherwise: &'t Expression, of: &Type,
-        span: Span,
     ) -> Lowered<Value> {
         let truth = self.expr(condition)?;
         if let Expr::Bool(truth) = truth {
@@ -346,27 +316,30 @@ impl<'t> Lowering<'t, '_> {
         }
         let (first, first_effects) = self.collect(|lowering| lowering.value(then))?;
         let (second, second_effects) = self.collect(|lowering| lowering.value(otherwise))?;
-        if let (true, true, Value::Scalar(_) | Value::Slice(..)) =
-            (first_effects.is_empty(), second_effects.is_empty(), &first)
-        {
-            let (first, second) = (self.scalar(&first, span)?, self.scalar(&second, span)?);
+        let is_pure = first_effects.is_empty() && second_effects.is_empty();
+        if is_pure && matches!(first, Value::Scalar(_) | Value::Slice(..)) {
+            let (first, second) = (self.scalar(&first)?, self.scalar(&second)?);
             return Ok(Value::Scalar(Expr::Choice(Box::new(truth), Box::new(first), Box::new(second))));
         }
-        let place = self.temporary(of, span)?;
-        let branch =
-            |lowering: &mut Self, effects: Vec<Statement>, value: Value| -> Lowered<Vec<Statement>> {
-                let made = lowering.collect(|lowering| {
-                    lowering.out.extend(effects);
-                    lowering.assign(&place, &value, of, span)
-                })?;
-                Ok(made.1)
-            };
-        let (then, otherwise) = (branch(self, first_effects, first)?, branch(self, second_effects, second)?);
-        self.emit(span, StatementKind::If(truth, then, otherwise));
+        let place = self.temporary(of)?;
+        let then = self.assigned(first_effects, &place, first, of)?;
+        let otherwise = self.assigned(second_effects, &place, second, of)?;
+        self.emit(StatementKind::If(truth, then, otherwise));
         Ok(place)
     }
 
-    fn cast(&mut self, value: &'t Expression, to: &Type, span: Span) -> Lowered<Value> {
+    /// Effects of a value, and its assignment to a place.
+    fn assigned(
+        &mut self, effects: Vec<Statement>, place: &Value, value: Value, of: &Type,
+    ) -> Lowered<Vec<Statement>> {
+        self.code(|lowering| {
+            lowering.out.extend(effects);
+            lowering.assign(place, &value, of)
+        })
+    }
+
+    /// `(type) value` (section 8.11)
+    fn cast(&mut self, value: &'t Expression, to: &Type) -> Lowered<Value> {
         let from = self.converted_type(value);
         let inner = self.value(value)?;
         match (&inner, to.underlying()) {
@@ -375,101 +348,81 @@ impl<'t> Lowering<'t, '_> {
                     .fields
                     .iter()
                     .zip(parts)
-                    .map(|(field, (_, part))| (field.name.clone(), part.clone()));
+                    .map(|(field, part)| (field.name.clone(), part.1.clone()));
                 return Ok(Value::Group(named.collect()));
             }
             (Value::Scalar(_) | Value::Slice(..), _) => {}
-            (Value::Group(parts), _) if parts.len() == 1 && !matches!(to.underlying(), Type::Tuple(_)) => {
+            (Value::Group(parts), of) if parts.len() == 1 && !matches!(of, Type::Tuple(_)) => {
                 return Ok(parts[0].1.clone());
             }
             _ => return Ok(inner),
         }
-        let expr = self.scalar(&inner, span)?;
-        Ok(Value::Scalar(match (from.underlying(), to.underlying()) {
-            (_, Type::Bits { .. } | Type::Bool) if folded(&expr).is_some() => {
-                match (folded(&expr), to.underlying()) {
-                    (Some(constant::Value::Number(number)), Type::Bool) => {
-                        Expr::Bool(number != BigInt::from(0))
-                    }
-                    (Some(constant::Value::Number(number)), of) => Expr::Number(constant::wrap(&number, of)),
-                    (Some(constant::Value::Bool(truth)), Type::Bits { .. }) => {
-                        Expr::Number(i32::from(truth).into())
-                    }
-                    _ => expr,
-                }
+        let expr = self.scalar(&inner)?;
+        Ok(Value::Scalar(match (inner.constant(), from.underlying(), to.underlying()) {
+            (Some(constant::Value::Number(number)), _, Type::Bool) => Expr::Bool(number != BigInt::from(0)),
+            (Some(constant::Value::Number(number)), _, of @ Type::Bits { .. }) => {
+                Expr::Number(constant::wrap(&number, of))
             }
-            (Type::Bool, Type::Bits { .. }) => Expr::FromBool(Box::new(expr)),
-            (Type::Bits { .. }, Type::Bool) => Expr::ToBool(Box::new(expr)),
-            (Type::Bits { width, signed }, Type::Bits { width: wide, signed: other }) => {
-                if width <= wide && signed == other {
-                    expr
-                } else {
-                    wrapped(expr, to)
-                }
+            (Some(constant::Value::Bool(truth)), _, Type::Bits { .. }) => {
+                Expr::Number(i32::from(truth).into())
+            }
+            (_, Type::Bool, Type::Bits { .. }) => Expr::FromBool(Box::new(expr)),
+            (_, Type::Bits { .. }, Type::Bool) => Expr::ToBool(Box::new(expr)),
+            (_, Type::Bits { width, signed }, Type::Bits { width: wide, signed: other })
+                if width > wide || signed != other =>
+            {
+                wrapped(expr, to)
             }
             _ => expr,
         }))
     }
 
-    fn list(&mut self, items: &'t [Expression], of: &Type, span: Span) -> Lowered<Value> {
-        let names: Vec<Name> = match of.underlying() {
-            Type::Composite(composite) => composite.fields.iter().map(|field| field.name.clone()).collect(),
-            Type::Tuple(types) => (0..types.len()).map(index_name).collect(),
-            Type::Array(_, size) => (0..*size as usize).map(index_name).collect(),
-            _ => (0..items.len()).map(index_name).collect(),
+    /// `{a, b}` and `{a, ...}` (sections 8.12, 8.14 and 8.26).
+    fn list(&mut self, items: &'t [Expression], of: &Type) -> Lowered<Value> {
+        let mut names: Vec<Name> = parts_of(of).into_iter().map(|(name, _)| name).collect();
+        if names.is_empty() {
+            names = (0..items.len()).map(index_name).collect();
+        }
+        let Value::Group(mut made) = self.record(names.iter().cloned().zip(items), of)? else {
+            return self.refuse("no list");
         };
-        let parts = names.iter().cloned().zip(items).collect();
-        let Value::Group(mut made) = self.record(parts, of)? else { return self.refuse(span, "no list") };
         for name in names.iter().skip(made.len()) {
-            let value = self.default(&part_of(of, name), span)?;
+            let value = self.default(&part_of(of, name))?;
             made.push((name.clone(), value));
         }
         Ok(Value::Group(made))
     }
 
-    /// The parts of a list or record, in the order of the type. Each is evaluated before the next has effects.
-    fn record(&mut self, items: Vec<(Name, &'t Expression)>, of: &Type) -> Lowered<Value> {
+    /// The parts of a list or record (section 8.13), in the order of the type. Each is evaluated before the
+    /// next has effects.
+    fn record(&mut self, items: impl Iterator<Item = (Name, &'t Expression)>, of: &Type) -> Lowered<Value> {
         let mut parts: Vec<(Name, Value)> = Vec::new();
         for (name, item) in items {
-            let (value, effects) = self.collect(|lowering| lowering.value(item))?;
-            if !effects.is_empty() {
-                for (name, earlier) in &mut parts {
-                    *earlier = self.save(&earlier.clone(), &part_of(of, name), item.span)?;
-                }
-                self.out.extend(effects);
-            }
+            let earlier = parts.iter_mut().map(|(name, value)| (value, part_of(of, name)));
+            let value = self.at(item.span, |lowering| lowering.value_after(earlier, item))?;
             parts.push((name, value));
         }
-        if let Type::Composite(composite) = of.underlying() {
-            let mut ordered = Vec::new();
-            for field in &composite.fields {
-                match parts.iter().find(|(name, _)| *name == field.name) {
-                    Some(part) => ordered.push(part.clone()),
-                    None if parts.len() < composite.fields.len() => {
-                        ordered.push((field.name.clone(), self.default(&field.of, composite.span)?));
-                    }
-                    None => {}
+        let Type::Composite(composite) = of.underlying() else { return Ok(Value::Group(parts)) };
+        let mut ordered = Vec::new();
+        for field in &composite.fields {
+            match parts.iter().find(|(name, _)| *name == field.name) {
+                Some(part) => ordered.push(part.clone()),
+                None if parts.len() < composite.fields.len() => {
+                    let value = self.at(composite.span, |lowering| lowering.default(&field.of))?;
+                    ordered.push((field.name.clone(), value));
                 }
+                None => {}
             }
-            return Ok(Value::Group(ordered));
         }
-        Ok(Value::Group(parts))
+        Ok(Value::Group(ordered))
     }
 
-    fn default(&mut self, of: &Type, span: Span) -> Lowered<Value> {
+    /// `...` (section 7.3)
+    fn default(&mut self, of: &Type) -> Lowered<Value> {
         match default_of(of) {
             Some(value) => Ok(known(&value, of, &self.facts.errors)),
-            None => self.refuse(span, format!("{of} has no default value")),
+            None => self.refuse(format!("{of} has no default value")),
         }
-    }
-}
-
-/// The value of code that is a constant.
-pub fn folded(expr: &Expr) -> Option<constant::Value> {
-    match expr {
-        Expr::Number(number) => Some(constant::Value::Number(number.clone())),
-        Expr::Bool(truth) => Some(constant::Value::Bool(*truth)),
-        _ => None,
     }
 }
 
@@ -479,16 +432,14 @@ fn slice(value: Expr, high: u32, low: u32) -> Expr {
 }
 
 /// The low bits of a result, as many as its type has.
-pub fn wrapped(expr: Expr, of: &Type) -> Expr {
-    match of.underlying() {
-        Type::Bits { width, signed } => Expr::Wrap(Box::new(expr), *width, *signed),
-        _ => expr,
-    }
+fn wrapped(expr: Expr, of: &Type) -> Expr {
+    bounded(Expr::Wrap, expr, of)
 }
 
-fn clamped(expr: Expr, of: &Type) -> Expr {
+/// A result as a number of its type: by its low bits, or as the nearest one.
+fn bounded(bound: fn(Box<Expr>, u32, bool) -> Expr, expr: Expr, of: &Type) -> Expr {
     match of.underlying() {
-        Type::Bits { width, signed } => Expr::Clamp(Box::new(expr), *width, *signed),
+        Type::Bits { width, signed } => bound(Box::new(expr), *width, *signed),
         _ => expr,
     }
 }

@@ -1,220 +1,163 @@
-//! Objects: what instances are, and the package of the architecture.
+//! Objects: what instances are, and the package of the architecture (P4_16 specification, sections 8.21, 11.3
+//! and 18.2).
 
-use num_bigint::BigInt;
-
+use super::annotation::string;
 use super::environment::Binding;
-use super::ir::{Array, ArrayKind, Control, Expr, Gress, Profile, Statement, StatementKind};
-use super::value::{Object, State, Value};
+use super::ir::{add, Array, ArrayKind, Control, Order, Profile, Statement, StatementKind};
+use super::primitive::algorithm;
+use super::value::{dotted, Object, State, Value};
 use super::{Lowered, Lowering, Place};
+use crate::check::infer::specialise;
 use crate::check::types::{ObjectId, Type};
-use crate::check::{Call, Object as Known, ObjectKind, Target};
-use crate::source::{Name, Span};
-use crate::syntax::tree::{Annotation, Argument, Declaration, DeclarationKind, Expression, NodeId};
+use crate::check::{ObjectKind, Target};
+use crate::source::Name;
+use crate::syntax::tree::{Annotation, Argument, Declaration, DeclarationKind, NodeId};
 
-/// The text of `@name("...")` and its like.
-#[must_use]
-pub fn annotated<'a>(annotations: &'a [Annotation], name: &str) -> Option<&'a Annotation> {
-    annotations.iter().find(|one| &*one.name.name == name)
-}
-
-/// The string of an annotation.
-#[must_use]
-pub fn text_of(annotation: &Annotation) -> Option<String> {
-    let words = annotation.body.as_ref()?;
-    let text: String = words.iter().map(|word| word.text.trim_matches('"')).collect();
-    (!words.is_empty()).then_some(text)
-}
+/// The order of the blocks of the package: objects outside of them come before.
+const PARSER: usize = 1;
+const INGRESS: usize = 3;
 
 impl<'t> Lowering<'t, '_> {
-    /// The name that the control plane knows: of the instances around, unless `@name` says another.
+    /// The name that the control plane knows (section 18.3): that of `@name`, or of the instances around.
     pub fn control_name(&self, ident: &Name, annotations: &[Annotation]) -> Vec<Name> {
-        let own = annotated(annotations, "name").and_then(text_of);
+        let own = string(annotations, "name");
         let own = own.as_deref().unwrap_or(ident);
-        if let Some(absolute) = own.strip_prefix('.') {
-            return vec![Name::from(absolute)];
+        match own.strip_prefix('.') {
+            Some(absolute) => vec![Name::from(absolute)],
+            None => [&self.path[..], &[Name::from(own)]].concat(),
         }
-        let mut path = self.path.clone();
-        path.push(Name::from(own));
-        path
     }
 
     /// A constant or instance outside of all blocks, when it is used first.
     pub fn late(&mut self, declaration: &'t Declaration) -> Lowered<Value> {
-        let path = std::mem::take(&mut self.path);
-        let globals = self.globals.clone();
-        let value = self.within(globals, |lowering| match &declaration.kind {
-            DeclarationKind::Constant { value, .. } => lowering.value(value),
-            _ => lowering.instance(declaration),
-        });
-        self.path = path;
-        let value = value?;
+        let value = self.named(&[], &[], |lowering| {
+            lowering.within(lowering.globals.clone(), |lowering| match &declaration.kind {
+                DeclarationKind::Constant { value, .. } => lowering.value(value),
+                _ => lowering.instance(declaration),
+            })
+        })?;
         self.globals.declare(&declaration.ident.name, Binding::Value(value.clone()));
         Ok(value)
     }
 
-    /// `Type(arguments) name;`
+    /// `Type(arguments) name;` (section 11.3)
     pub fn instance(&mut self, declaration: &'t Declaration) -> Lowered<Value> {
-        let DeclarationKind::Instance { of, arguments, .. } = &declaration.kind else {
-            return self.refuse(declaration.span, "no instance");
-        };
-        let Type::Object(id, _) = self.type_of(of.id) else {
-            return self.refuse(declaration.span, "this instance is not supported");
-        };
-        self.construct(of.id, id, arguments, declaration.span, Some(declaration))
+        self.at(declaration.span, |lowering| match (&declaration.kind, lowering.object_type(declaration)) {
+            (DeclarationKind::Instance { of, arguments, .. }, Some(id)) => {
+                lowering.construct(of.id, id, arguments, Some(declaration))
+            }
+            _ => lowering.refuse("this instance is not supported"),
+        })
     }
 
-    /// Makes an object; without a declaration it has the name of its type.
+    /// The type of an instance.
+    fn object_type(&self, declaration: &Declaration) -> Option<ObjectId> {
+        match &declaration.kind {
+            DeclarationKind::Instance { of, .. } => match self.type_of(of.id) {
+                Type::Object(id, ..) => Some(id),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Makes an object (section 8.21); without a declaration it has the name of its type.
     pub fn construct(
-        &mut self, node: NodeId, id: ObjectId, arguments: &'t [Argument], span: Span,
+        &mut self, node: NodeId, id: ObjectId, arguments: &'t [Argument],
         declaration: Option<&'t Declaration>,
     ) -> Lowered<Value> {
-        let facts = self.facts;
-        let known = &facts.objects[id.0 as usize];
-        let (path, annotations) = match declaration {
-            Some(one) => (self.control_name(&one.ident.name, &one.annotations), one.annotations.clone()),
-            None => (self.control_name(&known.declaration.ident.name, &[]), Vec::new()),
-        };
+        let known = self.known(id);
+        let annotations = declaration.map_or(&[][..], |one| &one.annotations);
+        let name = &declaration.unwrap_or(known.declaration).ident.name;
+        let path = self.control_name(name, annotations);
         let types = match self.type_of(node) {
-            Type::Object(_, types) => types.to_vec(),
+            Type::Object(_, types, ..) => types.to_vec(),
             _ => Vec::new(),
         };
-        let given = self.constructor_arguments(node, arguments, span)?;
-        let state = match known.kind {
-            ObjectKind::Extern => self.extern_object(known, &types, &path, &given, annotations, span)?,
-            _ => State::None,
+        let order = match declaration {
+            Some(_) if self.order.is_empty() => vec![0, node.0 as usize],
+            Some(_) => self.order.clone(),
+            None => vec![INGRESS],
         };
-        Ok(Value::Object(Object { id, types, arguments: given, path, state }))
+        let arguments = self.constructor_arguments(node, arguments)?;
+        let mut object = Object { id, types, arguments, path, order, state: State::None };
+        if known.kind == ObjectKind::Extern {
+            object.state = self.extern_object(&known.declaration.ident.name, &object, annotations)?;
+        }
+        Ok(Value::Object(object))
     }
 
     fn constructor_arguments(
-        &mut self, node: NodeId, arguments: &'t [Argument], span: Span,
+        &mut self, node: NodeId, arguments: &'t [Argument],
     ) -> Lowered<Vec<(Name, Value)>> {
-        let facts = self.facts;
-        let Some(call) = facts.calls.get(&node) else { return Ok(Vec::new()) };
-        let Target::Constructor(id, number) = call.target else { return self.refuse(span, "no constructor") };
-        let signature = &facts.objects[id.0 as usize].constructors[number];
+        let Some(call) = self.facts.calls.get(&node) else { return Ok(Vec::new()) };
+        let Target::Constructor(id, number) = call.target else { return self.refuse("no constructor") };
         let mut given = Vec::new();
-        for (parameter, place) in signature.parameters.iter().zip(&call.arguments) {
-            if let Some(place) = place {
-                let value = self.value(&arguments[*place].value)?;
-                given.push((parameter.name.clone(), value));
-            } else if let Some(default) = self.default_argument(call, &parameter.name) {
-                let value = self.value(default)?;
-                given.push((parameter.name.clone(), value));
+        for (parameter, place) in self.known(id).constructors[number].parameters.iter().zip(&call.arguments) {
+            let written = place.map(|place| &arguments[place].value);
+            if let Some(argument) = written.or_else(|| self.default_argument(call, &parameter.name)) {
+                given.push((parameter.name.clone(), self.value(argument)?));
             }
         }
         Ok(given)
     }
 
-    /// The value of a parameter that has no argument.
-    pub fn default_argument(&self, call: &Call<'t>, name: &Name) -> Option<&'t Expression> {
-        let (declaration, constructs) = match &call.target {
-            Target::Function(function) | Target::Action(function) => (function.declaration, false),
-            Target::Method(id, _) => (self.facts.objects[id.0 as usize].declaration, false),
-            Target::Constructor(id, _) => (self.facts.objects[id.0 as usize].declaration, true),
-            Target::Table(_) | Target::Builtin(_) => return None,
-        };
-        let parameters = match &declaration.kind {
-            DeclarationKind::Parser { head, constructor, .. }
-            | DeclarationKind::Control { head, constructor, .. } => {
-                if constructs {
-                    constructor
-                } else {
-                    &head.parameters
-                }
-            }
-            DeclarationKind::Package(head) => &head.parameters,
-            DeclarationKind::Function { signature, .. } => &signature.head.parameters,
-            DeclarationKind::Action { parameters, .. } => parameters,
-            _ => return None,
-        };
-        parameters.iter().find(|one| one.ident.name == *name)?.default.as_ref()
-    }
-
     /// The part of an extern that the target keeps.
-    fn extern_object(
-        &mut self, known: &Known<'t>, types: &[Type], path: &[Name], given: &[(Name, Value)],
-        annotations: Vec<Annotation>, span: Span,
-    ) -> Lowered<State> {
-        let name = super::assign::dotted(path);
-        let number = |wanted: &str| -> u64 {
-            given
-                .iter()
-                .find(|(name, _)| &**name == wanted)
-                .and_then(|(_, value)| match value {
-                    Value::Scalar(Expr::Number(number)) => u64::try_from(number).ok(),
-                    _ => None,
-                })
-                .unwrap_or(0)
+    fn extern_object(&mut self, of: &str, object: &Object, annotations: &[Annotation]) -> Lowered<State> {
+        let argument = |wanted: &str| {
+            object.arguments.iter().find(|(name, _)| &**name == wanted).map(|(_, value)| value)
         };
-        let kind = &*known.declaration.ident.name;
-        let index = types.last().cloned().unwrap_or_else(|| Type::bits(32));
-        let array =
-            |kind: ArrayKind, unit: &str, direct: bool, element: Type, index: Type, size: u64| Array {
-                name: name.clone(),
-                kind,
-                unit: unit.into(),
-                size,
-                direct,
-                table: None,
-                result: None,
-                element,
-                index,
-                annotations: annotations.clone(),
-                span,
-            };
-        let unit = |names: [&'static str; 3]| names[usize::try_from(number("type")).unwrap_or(0).min(2)];
-        let units = ["packets", "bytes", "packets_and_bytes"];
-        let made = match kind {
-            "counter" => array(ArrayKind::Counter, unit(units), false, Type::Void, index, number("size")),
-            "direct_counter" => array(ArrayKind::Counter, unit(units), true, Type::Void, index, 0),
-            "meter" => array(ArrayKind::Meter, unit(units), false, Type::Void, index, number("size")),
-            "direct_meter" => {
-                let element = types.first().cloned().unwrap_or(Type::Wrong);
-                array(ArrayKind::Meter, unit(units), true, element, Type::bits(32), 0)
-            }
+        let number = |wanted: &str| {
+            let number = argument(wanted).and_then(Value::as_number);
+            number.and_then(|number| u64::try_from(number).ok()).unwrap_or(0)
+        };
+        let (name, order, span) = (dotted(&object.path), object.order.clone(), self.span);
+        let annotations = annotations.to_vec();
+        let element = object.types.first().cloned().unwrap_or(Type::Void);
+        let kind = match of {
+            "counter" | "direct_counter" => ArrayKind::Counter,
+            "meter" | "direct_meter" => ArrayKind::Meter,
             "register" => {
-                let element = types.first().cloned().unwrap_or(Type::Wrong);
-                let Some(width) = element.width() else {
-                    return self.refuse(span, format!("a register of {element} is not supported"));
-                };
-                if matches!(element.underlying(), Type::Composite(_) | Type::Tuple(_) | Type::Array(..)) {
-                    return self.refuse(
-                        span,
-                        format!("a register of {element} is not supported: its cells are numbers"),
-                    );
+                if element.width().is_none() {
+                    return self.refuse(format!("a register of {element} is not supported"));
                 }
-                let signed = matches!(element.underlying(), Type::Bits { signed: true, .. });
-                let index = types.get(1).cloned().unwrap_or_else(|| Type::bits(32));
-                array(ArrayKind::Register { width, signed }, "", false, element, index, number("size"))
+                if matches!(element.underlying(), Type::Composite(_) | Type::Tuple(_) | Type::Array(..)) {
+                    let message = format!("a register of {element} is not supported: its cells are numbers");
+                    return self.refuse(message);
+                }
+                ArrayKind::Register
             }
             "action_profile" | "action_selector" => {
-                let algorithm = known_member(given, "algorithm");
-                let selector = (kind == "action_selector")
-                    .then(|| (crate::lower::primitive::algorithm(algorithm), Vec::new()));
-                self.program.profiles.push(Profile {
-                    name,
-                    size: number("size"),
-                    selector,
-                    annotations,
-                    span,
-                });
-                return Ok(State::Profile(self.program.profiles.len() - 1));
+                let selector =
+                    (of == "action_selector").then(|| (algorithm(argument("algorithm")), Vec::new()));
+                let size = number("size");
+                let profile = Profile { name, order, size, selector, annotations, span };
+                return Ok(State::Profile(add(&mut self.program.profiles, profile)));
             }
             "Checksum16" => return Ok(State::Checksum16),
-            _ => return self.refuse(span, format!("v1model has no extern `{kind}`")),
+            _ => return self.refuse(format!("v1model has no extern `{of}`")),
         };
-        self.program.arrays.push(made);
-        Ok(State::Array(self.program.arrays.len() - 1))
+        let array = Array {
+            name,
+            order,
+            kind,
+            unit: ["packets", "bytes", "packets_and_bytes"][number("type").min(2) as usize],
+            size: number("size"),
+            direct: of.starts_with("direct_"),
+            table: None,
+            result: None,
+            element,
+            annotations,
+            span,
+        };
+        Ok(State::Array(add(&mut self.program.arrays, array)))
     }
 
-    /// `V1Switch(...) main;`
+    /// `V1Switch(...) main;` (section 7.2.13)
     pub fn package(&mut self, main: &'t Declaration) -> Lowered<()> {
         let DeclarationKind::Instance { of, arguments, .. } = &main.kind else { return Ok(()) };
-        let Type::Object(id, _) = self.type_of(of.id) else {
-            return self.refuse(main.span, "`main` is no package");
-        };
-        let name = &self.facts.objects[id.0 as usize].declaration.ident.name;
+        let Some(id) = self.object_type(main) else { return self.refuse("`main` is no package") };
+        let name = &self.known(id).declaration.ident.name;
         if &**name != "V1Switch" {
             let message = format!(
                 "`{name}` is a package of another architecture: this compiler makes programs for v1model"
@@ -222,112 +165,97 @@ impl<'t> Lowering<'t, '_> {
             self.diagnostics.error(of.span, message).help("p4c compiles for other architectures");
             return Err(super::Told);
         }
-        let given = self.constructor_arguments(of.id, arguments, main.span)?;
-        let mut objects = Vec::new();
-        for (_, value) in given {
-            match value {
-                Value::Object(object) => objects.push(object),
-                _ => return self.refuse(main.span, "the package is made of parsers and controls"),
+        let given = self.constructor_arguments(of.id, arguments)?;
+        let objects = given.into_iter().filter_map(|(_, value)| match value {
+            Value::Object(object) => Some(object),
+            _ => None,
+        });
+        match <[Object; 6]>::try_from(objects.collect::<Vec<_>>()) {
+            Ok(mut blocks) => {
+                for (place, block) in blocks.iter_mut().enumerate() {
+                    block.order = vec![PARSER + place];
+                }
+                self.architecture(blocks)
             }
+            Err(_) => self.refuse("the package is made of six parsers and controls"),
         }
-        let Ok([parser, verify, ingress, egress, compute, deparser]) = <[Object; 6]>::try_from(objects)
-        else {
-            return self.refuse(main.span, "the package is made of six parsers and controls");
-        };
-        self.architecture(main.span, parser, [verify, ingress, egress, compute, deparser])
     }
 
-    fn architecture(&mut self, span: Span, parser: Object, controls: [Object; 5]) -> Lowered<()> {
+    fn architecture(&mut self, blocks: [Object; 6]) -> Lowered<()> {
+        let [parser, verify, ingress, egress, compute, deparser] = blocks;
         let types = self.parameters_of(&parser);
-        let [_, (_, headers_type), (_, meta_type), (_, standard_type)] = &types[..] else {
-            return self.refuse(span, "a parser of v1model has four parameters");
+        let [(_, packet_in), (_, headers_type), (_, meta_type), (_, standard_type)] = &types[..] else {
+            return self.refuse("a parser of v1model has four parameters");
         };
-        let headers = self.top_headers(headers_type, span)?;
-        let meta_name =
-            self.parameters_of(&controls[1]).get(1).map_or_else(|| "meta".into(), |(name, _)| name.clone());
-        let meta = self.allocate(&meta_name, meta_type, span)?;
-        let standard = match standard_type {
-            Type::Composite(composite) => self.standard_metadata(composite),
-            _ => Value::Nothing,
-        };
-        let packet = |id| {
-            Value::Object(Object {
-                id,
-                types: Vec::new(),
-                arguments: Vec::new(),
-                path: Vec::new(),
-                state: State::Packet,
-            })
-        };
-        let packet_in = match &types[0].1 {
-            Type::Object(id, _) => packet(*id),
-            _ => Value::Nothing,
-        };
+        let Type::Composite(_) = headers_type else { return self.refuse("the headers are a struct") };
+        let headers = Value::Group(self.allocate_parts(headers_type, |part| part.to_string())?);
+        let meta_name = self.parameters_of(&ingress).get(1).map_or("meta".into(), |(name, _)| name.clone());
+        let meta = self.allocate(&meta_name, meta_type)?;
+        let standard = self.standard_metadata(standard_type);
         self.meta = Some((meta.clone(), meta_type.clone()));
-        self.top_parser(&parser, vec![packet_in, headers.clone(), meta.clone(), standard.clone()])?;
-        let [verify, ingress, egress, compute, deparser] = controls;
-        let both = vec![headers.clone(), meta.clone()];
-        let all = vec![headers.clone(), meta, standard];
-        self.top(&verify, both.clone(), Place::Checksum { verify: true })?;
-        self.program.ingress = self.top(&ingress, all.clone(), Place::Control(Gress::Ingress))?;
-        self.program.egress = self.top(&egress, all, Place::Control(Gress::Egress))?;
-        self.top(&compute, both, Place::Checksum { verify: false })?;
-        let packet_out = match self.parameters_of(&deparser).first() {
-            Some((_, Type::Object(id, _))) => packet(*id),
-            _ => Value::Nothing,
-        };
+        let all = vec![headers.clone(), meta.clone(), standard];
+        self.top_parser(&parser, [vec![packet(packet_in)], all.clone()].concat())?;
+        let both = vec![headers.clone(), meta];
+        self.top_checksums(&verify, both.clone(), true)?;
+        self.program.ingress = self.top(&ingress, all.clone(), Place::Control)?;
+        self.program.egress = self.top(&egress, all, Place::Control)?;
+        self.top_checksums(&compute, both, false)?;
+        let packet_out = packet(self.parameters_of(&deparser).first().map_or(&Type::Wrong, |(_, of)| of));
         let deparsed = self.top(&deparser, vec![packet_out, headers], Place::Deparser)?;
         self.program.deparser_span = deparsed.span;
-        if let Some(other) = first_effect(&deparsed.body) {
-            return self.refuse(other.span, "a deparser of this target emits headers, and does nothing else");
+        match first_effect(&deparsed.body) {
+            Some(other) => {
+                self.refuse_at(other.span, "a deparser of this target emits headers, and does nothing else")
+            }
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// Names and types of the parameters of a parser or control.
     pub fn parameters_of(&self, object: &Object) -> Vec<(Name, Type)> {
-        let known = &self.facts.objects[object.id.0 as usize];
+        let known = self.known(object.id);
+        let of = |of: &Type| specialise(of, &known.type_parameters, &object.types);
         let parameters = &known.methods[0].signature.parameters;
-        let of = |of: &Type| crate::check::infer::specialise(of, &known.type_parameters, &object.types);
         parameters.iter().map(|parameter| (parameter.name.clone(), of(&parameter.of))).collect()
     }
 
-    /// The headers have the names of their fields.
-    fn top_headers(&mut self, of: &Type, span: Span) -> Lowered<Value> {
-        let Type::Composite(composite) = of else { return self.refuse(span, "the headers are a struct") };
-        let mut parts = Vec::new();
-        for field in &composite.fields {
-            parts.push((field.name.clone(), self.allocate(&field.name, &field.of, span)?));
+    /// The calls of `verify_checksum` or `update_checksum` become objects of the target; nothing else can
+    /// stay.
+    fn top_checksums(&mut self, object: &Object, values: Vec<Value>, verify: bool) -> Lowered<()> {
+        let made = self.top(object, values, Place::Checksum { verify })?;
+        match first_effect(&made.body) {
+            Some(other) => self.refuse_at(
+                other.span,
+                "this control of the target computes checksums of fields and constants, and does nothing else",
+            ),
+            None => Ok(()),
         }
-        Ok(Value::Group(parts))
     }
 
     /// A control of the architecture.
     fn top(&mut self, object: &Object, values: Vec<Value>, place: Place) -> Lowered<Control> {
-        let declaration = self.facts.objects[object.id.0 as usize].declaration;
+        let declaration = self.known(object.id).declaration;
         self.place = place;
         let bound = self.parameters_of(object).into_iter().map(|(name, _)| name).zip(values).collect();
-        let ((), body) = self.collect(|lowering| lowering.run_control(object, bound, declaration.span))?;
+        let body = self
+            .at(declaration.span, |lowering| lowering.code(|lowering| lowering.run_control(object, bound)))?;
         self.place = Place::Outside;
-        Ok(Control { name: declaration.ident.name.to_string(), span: Some(declaration.ident.span), body })
+        Ok(Control { span: Some(declaration.ident.span), body })
     }
 }
 
-fn known_member(given: &[(Name, Value)], wanted: &str) -> usize {
-    let value = given.iter().find(|(name, _)| &**name == wanted).map(|(_, value)| value);
-    match value {
-        Some(Value::Scalar(Expr::Number(number))) => usize::try_from(number).unwrap_or(0),
-        _ => 0,
-    }
-}
-
-/// A number as the target takes it.
-#[must_use]
-pub fn as_number(value: &Value) -> Option<BigInt> {
-    match value {
-        Value::Scalar(Expr::Number(number)) => Some(number.clone()),
-        Value::Scalar(Expr::Bool(truth)) => Some(i32::from(*truth).into()),
-        _ => None,
+/// `packet_in` or `packet_out`
+fn packet(of: &Type) -> Value {
+    match of {
+        Type::Object(id, ..) => Value::Object(Object {
+            id: *id,
+            types: Vec::new(),
+            arguments: Vec::new(),
+            path: Vec::new(),
+            order: Order::new(),
+            state: State::Packet,
+        }),
+        _ => Value::Nothing,
     }
 }
 

@@ -1,7 +1,7 @@
 //! The program after lowering: one parser, two controls, actions without calls, fields instead of variables.
 //!
-//! Every name is resolved, every function, control and parser inlined. Statements are still nested: the backend makes
-//! its graphs of them.
+//! Every name is resolved, every function, control and parser inlined. Statements are still nested: the
+//! backend makes its graphs of them.
 
 use num_bigint::BigInt;
 
@@ -11,7 +11,6 @@ use crate::syntax::tree::{Annotation, Binary};
 
 pub type HeaderId = usize;
 pub type StackId = usize;
-pub type UnionId = usize;
 
 #[derive(Default)]
 pub struct Program {
@@ -19,7 +18,6 @@ pub struct Program {
     pub headers: Vec<Header>,
     pub stacks: Vec<Stack>,
     pub unions: Vec<Union>,
-    pub union_stacks: Vec<UnionStack>,
     pub errors: Vec<Name>,
     pub states: Vec<State>,
     /// The state in which the parser begins.
@@ -30,6 +28,7 @@ pub struct Program {
     pub deparser: Vec<HeaderId>,
     pub deparser_span: Option<Span>,
     pub actions: Vec<Action>,
+    pub called: Vec<Called>,
     pub tables: Vec<Table>,
     pub arrays: Vec<Array>,
     pub profiles: Vec<Profile>,
@@ -39,9 +38,32 @@ pub struct Program {
     pub checksums: Vec<Checksum>,
 }
 
+impl Program {
+    /// The number of the type of a header.
+    pub fn type_of(&self, header: &HeaderRef) -> usize {
+        self.headers[self.similar(header)].of
+    }
+
+    /// A header or union of the same type.
+    fn similar(&self, of: &HeaderRef) -> usize {
+        match of {
+            HeaderRef::Fixed(id) => *id,
+            HeaderRef::Element(stack, _) | HeaderRef::Next(stack) | HeaderRef::Last(stack) => {
+                self.stacks[*stack].elements[0]
+            }
+            HeaderRef::Member(union, member) => self.unions[self.similar(union)].members[*member].1,
+        }
+    }
+}
+
+/// Adds an object, and gives its number.
+pub fn add<T>(objects: &mut Vec<T>, object: T) -> usize {
+    objects.push(object);
+    objects.len() - 1
+}
+
 #[derive(Default)]
 pub struct Control {
-    pub name: String,
     pub span: Option<Span>,
     pub body: Vec<Statement>,
 }
@@ -63,14 +85,16 @@ pub struct HeaderField {
 
 pub struct Header {
     pub name: String,
+    /// The number of its type.
     pub of: usize,
-    pub metadata: bool,
 }
 
+/// A stack of headers, or of unions.
 pub struct Stack {
     pub name: String,
-    pub of: usize,
-    pub headers: Vec<HeaderId>,
+    pub of_unions: bool,
+    /// The numbers of its headers or unions: there is one at least.
+    pub elements: Vec<usize>,
 }
 
 pub struct Union {
@@ -79,31 +103,17 @@ pub struct Union {
     pub members: Vec<(Name, HeaderId)>,
 }
 
-pub struct UnionStack {
-    pub name: String,
-    pub type_name: String,
-    pub unions: Vec<UnionId>,
-}
-
-/// A header where it is used.
+/// A header or a union where it is used.
 #[derive(Clone, Debug, PartialEq)]
 pub enum HeaderRef {
-    Fixed(HeaderId),
+    Fixed(usize),
     /// An element of a stack, by an index that is computed.
     Element(StackId, Box<Expr>),
     /// The element that is extracted next, in a parser.
     Next(StackId),
     Last(StackId),
-    /// A member of an element of a stack of unions.
-    Member(UnionRef, usize),
-}
-
-#[derive(Clone, Debug, PartialEq)]
-pub enum UnionRef {
-    Fixed(UnionId),
-    Element(usize, Box<Expr>),
-    Next(usize),
-    Last(usize),
+    /// A header of a union in a stack.
+    Member(Box<HeaderRef>, usize),
 }
 
 /// A field where it is used: a header, and the number of the field.
@@ -121,7 +131,7 @@ pub enum Expr {
     /// A parameter of the action, by its number.
     Parameter(usize),
     Valid(HeaderRef),
-    UnionValid(UnionRef),
+    UnionValid(HeaderRef),
     Not(Box<Expr>),
     Complement(Box<Expr>),
     /// `left operator right`, of any size.
@@ -139,18 +149,22 @@ pub enum Expr {
 }
 
 impl Expr {
-    /// Whether `test` holds for it or a part of it.
-    pub fn any(&self, test: &dyn Fn(&Expr) -> bool) -> bool {
-        test(self)
-            || match self {
-                Expr::Not(a) | Expr::Complement(a) | Expr::Wrap(a, ..) | Expr::Clamp(a, ..) => a.any(test),
-                Expr::FromBool(a) | Expr::ToBool(a) => a.any(test),
-                Expr::Binary(_, a, b) => a.any(test) || b.any(test),
-                Expr::Choice(a, b, c) => a.any(test) || b.any(test) || c.any(test),
-                Expr::Field(FieldRef { header: HeaderRef::Element(_, index), .. })
-                | Expr::Valid(HeaderRef::Element(_, index)) => index.any(test),
-                _ => false,
-            }
+    /// Visits the expression and its parts.
+    pub fn visit(&self, visit: &mut dyn FnMut(&Expr)) {
+        visit(self);
+        match self {
+            Expr::Not(a) | Expr::Complement(a) | Expr::Wrap(a, ..) | Expr::Clamp(a, ..) => a.visit(visit),
+            Expr::FromBool(a) | Expr::ToBool(a) => a.visit(visit),
+            Expr::Binary(_, a, b) => [a, b].into_iter().for_each(|part| part.visit(visit)),
+            Expr::Choice(a, b, c) => [a, b, c].into_iter().for_each(|part| part.visit(visit)),
+            Expr::Field(FieldRef { header: HeaderRef::Element(_, index), .. })
+            | Expr::Valid(HeaderRef::Element(_, index)) => index.visit(visit),
+            _ => {}
+        }
+    }
+
+    pub fn negated(self) -> Expr {
+        Expr::Not(Box::new(self))
     }
 }
 
@@ -184,6 +198,26 @@ pub enum StatementKind {
     },
 }
 
+/// Visits statements and those in them.
+pub fn each_kind(statements: &[Statement], visit: &mut dyn FnMut(&StatementKind)) {
+    for Statement { kind, .. } in statements {
+        visit(kind);
+        match kind {
+            StatementKind::If(_, then, otherwise)
+            | StatementKind::Apply { then: Outcome::Hit(then, otherwise), .. } => {
+                each_kind(then, visit);
+                each_kind(otherwise, visit);
+            }
+            StatementKind::Labelled(_, inner) | StatementKind::Again(_, inner) => each_kind(inner, visit),
+            StatementKind::Apply { then: Outcome::Actions(cases, rest), .. } => {
+                cases.iter().for_each(|(_, case)| each_kind(case, visit));
+                each_kind(rest, visit);
+            }
+            _ => {}
+        }
+    }
+}
+
 /// The way on after a table is applied.
 #[derive(Clone, Debug)]
 pub enum Outcome {
@@ -196,35 +230,29 @@ pub enum Outcome {
 #[derive(Clone, Debug)]
 pub enum Operation {
     Assign(FieldRef, Expr),
-    /// A varbit field from another.
-    AssignVarbit(FieldRef, FieldRef),
-    AssignHeader(HeaderRef, HeaderRef),
-    AssignUnion(UnionRef, UnionRef),
-    AssignStack(StackId, StackId),
-    AssignUnionStack(usize, usize),
-    SetValid(HeaderRef),
-    SetInvalid(HeaderRef),
-    Push(StackId, u32),
-    Pop(StackId, u32),
-    Extract(HeaderRef),
-    ExtractVarbit(HeaderRef, Expr),
+    /// Reads a header; a varbit field in it has so many bits.
+    Extract(HeaderRef, Option<Expr>),
     Advance(Expr),
     Verify(Expr, Expr),
-    /// A primitive of the target, by its name.
+    /// A primitive of the target by its name, for operations on headers.
     Primitive(&'static str, Vec<Argument>),
+    /// A primitive of the target by its name, for an extern.
+    Extern(&'static str, Vec<Argument>),
 }
 
 #[derive(Clone, Debug)]
 pub enum Argument {
     Value(Expr),
     Field(FieldRef),
-    Header(HeaderId),
+    Header(HeaderRef),
+    Union(HeaderRef),
+    Stack(StackId),
     /// A counter, meter or register by its number in [`Program::arrays`].
     Array(usize),
     Calculation(usize),
-    /// The id of a field list or digest.
+    /// A count, or the id of a field list or digest.
     Number(u32),
-    Text(Name),
+    Text(String),
     Values(Vec<Expr>),
 }
 
@@ -257,19 +285,30 @@ pub enum Pattern {
 
 pub struct ValueSet {
     pub name: String,
+    pub order: Order,
     pub size: u32,
     pub annotations: Vec<Annotation>,
     pub of: Type,
-    pub span: Span,
+}
+
+/// The place of an object in the program, as p4c orders them: its block of the package, and in each control
+/// around the number of its declaration. Objects of an inlined control are where it is instantiated.
+pub type Order = Vec<usize>;
+
+/// An action that a control calls without a table.
+pub struct Called {
+    pub name: String,
+    pub order: Order,
+    pub annotations: Vec<Annotation>,
 }
 
 pub struct Action {
     pub name: String,
+    /// Empty for an action outside of all controls.
+    pub order: Order,
     pub parameters: Vec<ActionParameter>,
     pub body: Vec<Statement>,
     pub span: Span,
-    /// Made by the compiler: the control plane does not see it.
-    pub hidden: bool,
     pub annotations: Vec<Annotation>,
 }
 
@@ -301,27 +340,30 @@ pub struct ActionCall {
 
 pub struct Entry {
     pub keys: Vec<Match>,
-    /// By the control plane's order (specification, section 14.2.1.4).
+    /// By the control plane's order (section 14.2.1.4).
     pub priority: Option<u64>,
     /// `@priority`, which p4c had before entries had priorities: BMv2's own order.
     pub annotated_priority: Option<u64>,
     pub call: ActionCall,
-    pub constant: bool,
     pub span: Span,
 }
 
+/// A set of values (section 8.15).
 pub enum Match {
-    Exact(BigInt),
-    Ternary(BigInt, BigInt),
-    Prefix(BigInt, u32),
-    Range(BigInt, BigInt),
+    /// `_`
     Any,
+    Value(BigInt),
+    /// `value &&& mask`
+    Mask(BigInt, BigInt),
+    /// `low .. high`
+    Range(BigInt, BigInt),
 }
 
+#[derive(Default)]
 pub struct Table {
     pub name: String,
+    pub order: Order,
     pub span: Span,
-    pub hidden: bool,
     pub annotations: Vec<Annotation>,
     pub keys: Vec<Key>,
     pub actions: Vec<TableAction>,
@@ -334,28 +376,22 @@ pub struct Table {
     pub counter: Option<usize>,
     pub meter: Option<usize>,
     pub idle_timeout: bool,
-    pub control: Gress,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Gress {
-    Ingress,
-    Egress,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ArrayKind {
     Counter,
     Meter,
-    Register { width: u32, signed: bool },
+    Register,
 }
 
 /// Counters, meters, registers.
 pub struct Array {
     pub name: String,
+    pub order: Order,
     pub kind: ArrayKind,
     /// `packets`, `bytes` or `packets_and_bytes` of counters and meters.
-    pub unit: Name,
+    pub unit: &'static str,
     pub size: u64,
     /// The direct ones are a table's.
     pub direct: bool,
@@ -363,7 +399,6 @@ pub struct Array {
     /// The field that gets a direct meter's colour.
     pub result: Option<FieldRef>,
     pub element: Type,
-    pub index: Type,
     pub annotations: Vec<Annotation>,
     pub span: Span,
 }
@@ -371,8 +406,9 @@ pub struct Array {
 /// An action profile, or an action selector with the calculation and fields by which it chooses.
 pub struct Profile {
     pub name: String,
+    pub order: Order,
     pub size: u64,
-    pub selector: Option<(Name, Vec<Expr>)>,
+    pub selector: Option<(&'static str, Vec<Expr>)>,
     pub annotations: Vec<Annotation>,
     pub span: Span,
 }
@@ -385,7 +421,7 @@ pub struct FieldList {
 }
 
 pub struct Calculation {
-    pub algorithm: Name,
+    pub algorithm: &'static str,
     pub input: Vec<(Expr, u32)>,
     pub with_payload: bool,
     pub span: Span,

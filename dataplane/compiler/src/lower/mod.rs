@@ -1,9 +1,11 @@
-//! From a checked program to one without calls, generics and variables: parsers, controls and functions are inlined,
-//! variables become fields, expressions get the order of their effects.
+//! From a checked program to one without calls, generics and variables: parsers, controls and functions are
+//! inlined, variables become fields, expressions get the order of their effects.
 //!
-//! Lowering runs the program as far as it is known: an environment says what each name stands for, and what is not
-//! known yet becomes code.
+//! Lowering runs the program as far as it is known: an environment says what each name stands for, and what
+//! is not known yet becomes code.
 
+mod action;
+pub mod annotation;
 mod assign;
 mod call;
 mod control;
@@ -15,7 +17,7 @@ mod parser;
 mod pass;
 mod primitive;
 mod statement;
-mod storage;
+pub mod storage;
 mod table;
 mod value;
 
@@ -23,33 +25,27 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use crate::check::infer::specialise;
-use crate::check::types::{Type, TypeParameter};
-use crate::check::Facts;
-use crate::diagnostic::Diagnostics;
+use crate::check::types::{ObjectId, Type, TypeParameter};
+use crate::check::{Facts, Object};
+use crate::diagnostic::{Diagnostics, Told};
 use crate::source::{Name, Span};
-use crate::syntax::tree::{Declaration, DeclarationKind, Field, NodeId};
+use crate::syntax::tree::{Declaration, DeclarationKind, Field, NodeId, Path};
 use environment::{Binding, Environment};
-use ir::{Gress, Label, Program, Statement, StatementKind};
+use ir::{Label, Order, Program, Statement, StatementKind};
 use pass::Passed;
 use value::Value;
-
-/// A message about the program was given; nothing comes of this piece.
-#[derive(Clone, Copy, Debug)]
-pub struct Told;
 
 pub type Lowered<T> = Result<T, Told>;
 
 /// The most statements of a program after inlining and unrolling.
 const MOST_STATEMENTS: usize = 1_000_000;
-/// The deepest that controls, functions and actions may call each other.
-const DEEPEST: usize = 64;
 
 /// Lowers the program whose package `main` is made of; `None` with messages if it cannot be.
 pub fn lower<'t>(
     program: &'t [Declaration], facts: &'t Facts<'t>, diagnostics: &mut Diagnostics,
 ) -> Option<Program> {
-    // A control that turns out to be applied with different arguments gets variables for its parameters, and lowering
-    // begins again.
+    // A control that turns out to be applied with different arguments gets variables for its parameters, and
+    // lowering begins again.
     let mut shared = HashSet::new();
     loop {
         let known = shared.len();
@@ -74,13 +70,14 @@ fn attempt<'t>(
         types: Vec::new(),
         out: Vec::new(),
         statements: 0,
-        depth: 0,
+        span: Span::default(),
         labels: 0,
         names: HashSet::new(),
         header_types: HashMap::new(),
         actions: HashMap::new(),
         place: Place::Outside,
         path: Vec::new(),
+        order: Order::new(),
         instances: HashMap::new(),
         shared,
         meta: None,
@@ -97,7 +94,7 @@ fn attempt<'t>(
 enum Place {
     Outside,
     Parser,
-    Control(Gress),
+    Control,
     Action,
     Checksum { verify: bool },
     Deparser,
@@ -114,7 +111,8 @@ struct Lowering<'t, 'd> {
     /// The statements that are being made.
     out: Vec<Statement>,
     statements: usize,
-    depth: usize,
+    /// The place to which statements and messages belong.
+    span: Span,
     labels: Label,
     /// Names of headers, fields and states that are taken.
     names: HashSet<String>,
@@ -124,6 +122,7 @@ struct Lowering<'t, 'd> {
     place: Place,
     /// The names of the instances around.
     path: Vec<Name>,
+    order: Order,
     instances: HashMap<Vec<Name>, Rc<control::Instance<'t>>>,
     /// Controls whose parameters are variables.
     shared: &'d mut HashSet<Vec<Name>>,
@@ -153,7 +152,7 @@ impl<'t> Lowering<'t, '_> {
                 .help("`V1Switch(MyParser(), MyVerify(), MyIngress(), MyEgress(), MyCompute(), MyDeparser()) main;`");
             return Err(Told);
         };
-        self.package(main)
+        self.at(main.span, |lowering| lowering.package(main))
     }
 
     fn global(&mut self, declaration: &'t Declaration) {
@@ -162,7 +161,9 @@ impl<'t> Lowering<'t, '_> {
         }
         let binding = match &declaration.kind {
             DeclarationKind::Constant { .. } | DeclarationKind::Instance { .. } => Binding::Late(declaration),
-            DeclarationKind::Action { .. } => Binding::Action(declaration, self.globals.clone()),
+            DeclarationKind::Action { .. } => {
+                Binding::Action(declaration, self.globals.clone(), Order::new())
+            }
             _ => return,
         };
         self.globals.declare(&declaration.ident.name, binding);
@@ -183,14 +184,22 @@ impl<'t> Lowering<'t, '_> {
         of
     }
 
-    fn emit(&mut self, span: Span, kind: StatementKind) {
+    /// Runs `make`, whose statements and messages belong to a place.
+    fn at<T>(&mut self, span: Span, make: impl FnOnce(&mut Self) -> T) -> T {
+        let before = std::mem::replace(&mut self.span, span);
+        let made = make(self);
+        self.span = before;
+        made
+    }
+
+    fn emit(&mut self, kind: StatementKind) {
         self.statements += 1;
         if self.statements <= MOST_STATEMENTS {
-            self.out.push(Statement { kind, span });
+            self.out.push(Statement { kind, span: self.span });
         }
     }
 
-    /// The statements that `make` makes.
+    /// The statements that `make` makes, beside its result.
     fn collect<T>(&mut self, make: impl FnOnce(&mut Self) -> Lowered<T>) -> Lowered<(T, Vec<Statement>)> {
         let before = std::mem::take(&mut self.out);
         let made = make(self);
@@ -201,6 +210,11 @@ impl<'t> Lowering<'t, '_> {
         Ok((made?, statements))
     }
 
+    /// The statements that `make` makes.
+    fn code(&mut self, make: impl FnOnce(&mut Self) -> Lowered<()>) -> Lowered<Vec<Statement>> {
+        self.collect(make).map(|((), statements)| statements)
+    }
+
     /// Runs `make` with names of its own.
     fn within<T>(&mut self, environment: Rc<Environment<'t>>, make: impl FnOnce(&mut Self) -> T) -> T {
         let before = std::mem::replace(&mut self.environment, environment);
@@ -209,40 +223,52 @@ impl<'t> Lowering<'t, '_> {
         made
     }
 
-    /// Runs `make` in a block of its own.
+    /// Runs `make` in a block of its own (section 12.3).
     fn block<T>(&mut self, make: impl FnOnce(&mut Self) -> T) -> T {
         let inner = Environment::inside(&self.environment);
         self.within(inner, make)
     }
 
-    /// Runs `make` one call deeper.
-    fn deeper<T>(&mut self, span: Span, make: impl FnOnce(&mut Self) -> Lowered<T>) -> Lowered<T> {
-        if self.depth == DEEPEST {
-            return self.refuse(span, format!("calls are nested more than {DEEPEST} deep"));
-        }
-        self.depth += 1;
+    /// Runs `make` where type parameters stand for types.
+    fn specialised<T>(
+        &mut self, parameters: &[TypeParameter], types: &[Type], make: impl FnOnce(&mut Self) -> T,
+    ) -> T {
+        let before = self.types.len();
+        self.types.extend(parameters.iter().cloned().zip(types.iter().cloned()));
         let made = make(self);
-        self.depth -= 1;
+        self.types.truncate(before);
         made
     }
 
-    fn refuse<T>(&mut self, span: Span, message: impl Into<String>) -> Lowered<T> {
+    /// Runs `make` for what is in an object, by whose name and order its own go.
+    fn named<T>(&mut self, path: &[Name], order: &[usize], make: impl FnOnce(&mut Self) -> T) -> T {
+        let path = std::mem::replace(&mut self.path, path.to_vec());
+        let order = std::mem::replace(&mut self.order, order.to_vec());
+        let made = make(self);
+        (self.path, self.order) = (path, order);
+        made
+    }
+
+    fn refuse<T>(&mut self, message: impl Into<String>) -> Lowered<T> {
+        self.refuse_at(self.span, message)
+    }
+
+    fn refuse_at<T>(&mut self, span: Span, message: impl Into<String>) -> Lowered<T> {
         self.diagnostics.error(span, message);
         Err(Told)
     }
 
-    fn bind(&mut self, name: &Name, value: Value) {
-        self.environment.declare(name, Binding::Value(value));
+    fn known(&self, id: ObjectId) -> &'t Object<'t> {
+        &self.facts.objects[id.0 as usize]
     }
 
-    /// A name that no other has: `name`, or `name_1` and so on.
-    fn unique(&mut self, name: &str) -> String {
-        let mut tried = name.to_owned();
-        let mut number = 0;
-        while !self.names.insert(tried.clone()) {
-            number += 1;
-            tried = format!("{name}_{number}");
-        }
-        tried
+    /// The meaning of a name (section 6.9).
+    fn find(&self, path: &Path) -> Option<Binding<'t>> {
+        let environment = if path.absolute { &self.globals } else { &self.environment };
+        environment.find(&path.ident.name)
+    }
+
+    fn bind(&mut self, name: &Name, value: Value) {
+        self.environment.declare(name, Binding::Value(value));
     }
 }

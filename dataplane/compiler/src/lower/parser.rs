@@ -1,114 +1,92 @@
-//! Parsers: states with the values they choose by; parsers that parsers apply become states of their own.
+//! Parsers: states with the values they choose by; parsers that parsers apply become states of their own
+//! (P4_16 specification, section 13).
 
-use num_bigint::BigInt;
+use num_bigint::{BigInt, Sign};
 
-use super::assign::dotted;
-use super::environment::Binding;
-use super::ir::{Case, Expr, Next, Pattern, State, StatementKind, ValueSet};
-use super::pass::Callee;
-use super::table::is_fixed;
-use super::value::{Object, Value};
-use super::{Lowered, Lowering, Place};
-use crate::check::scope::Signature;
-use crate::check::types::{Shape, Type};
-use crate::check::Call;
-use crate::source::{Name, Span};
-use crate::syntax::tree::{
-    self, Argument, Declaration, DeclarationKind, Expression, ExpressionKind, Transition,
+use super::ir::{
+    add, Case, Expr, HeaderRef, Match, Next, Operation, Pattern, State, StatementKind, ValueSet,
 };
+use super::statement::Leaves;
+use super::value::{dotted, Object, Value};
+use super::{Lowered, Lowering, Place};
+use crate::check::types::Type;
+use crate::source::{Name, Span};
+use crate::syntax::tree::{self, Declaration, DeclarationKind, Expression, ExpressionKind, Transition};
 
 impl<'t> Lowering<'t, '_> {
     pub fn top_parser(&mut self, object: &Object, values: Vec<Value>) -> Lowered<()> {
         self.place = Place::Parser;
         let bound = self.parameters_of(object).into_iter().map(|(name, _)| name).zip(values).collect();
-        let span = self.facts.objects[object.id.0 as usize].declaration.span;
-        self.program.first = self.run_parser(object, bound, Next::Accept, span)?;
+        let span = self.known(object.id).declaration.span;
+        self.program.first = self.at(span, |lowering| lowering.run_parser(object, bound, Next::Accept))?;
         self.place = Place::Outside;
         Ok(())
     }
 
-    pub fn apply_parser(
-        &mut self, span: Span, object: &Object, call: &Call<'t>, signature: &Signature,
-        arguments: &'t [Argument],
-    ) -> Lowered<Value> {
-        let before = self.types.len();
-        let known = &self.facts.objects[object.id.0 as usize];
-        self.types.extend(known.type_parameters.iter().cloned().zip(object.types.iter().cloned()));
-        let passed = self.pass(call, signature, arguments, Callee::Parser, span)?;
-        let bound = passed.iter().map(|one| (one.name.clone(), one.value.clone())).collect();
-        // The statements after the call are a state of their own.
-        let accept = self.new_state("after", span);
-        let start =
-            self.deeper(span, |lowering| lowering.run_parser(object, bound, Next::State(accept), span));
-        self.types.truncate(before);
-        self.emit(span, StatementKind::Parse { start: start?, accept });
-        self.copy_back(&passed, span)?;
-        Ok(Value::Nothing)
+    /// A parser that a parser applies (section 13.10): statements after the call are a state of their own.
+    pub fn run_subparser(&mut self, object: &Object, bound: Vec<(Name, Value)>) -> Lowered<()> {
+        let accept = self.new_state("after", self.span);
+        let start = self.run_parser(object, bound, Next::State(accept))?;
+        self.emit(StatementKind::Parse { start, accept });
+        Ok(())
     }
 
     fn new_state(&mut self, name: &str, span: Span) -> usize {
-        let name = self.unique(&format!("state {name}"))["state ".len()..].to_owned();
-        self.program.states.push(State { name, body: Vec::new(), key: Vec::new(), cases: Vec::new(), span });
-        self.program.states.len() - 1
+        let name = self.unique_in("state ", name);
+        let (body, key, cases) = Default::default();
+        add(&mut self.program.states, State { name, body, key, cases, span })
     }
 
-    /// The states of a parser; the number of the first.
-    fn run_parser(
-        &mut self, object: &Object, bound: Vec<(Name, Value)>, accept: Next, span: Span,
-    ) -> Lowered<usize> {
-        let declaration = self.facts.objects[object.id.0 as usize].declaration;
-        let DeclarationKind::Parser { locals, states, .. } = &declaration.kind else {
-            return self.refuse(span, "no parser");
+    /// The states of a parser (section 13.2); the number of the first.
+    fn run_parser(&mut self, object: &Object, bound: Vec<(Name, Value)>, accept: Next) -> Lowered<usize> {
+        let DeclarationKind::Applicable(_, parser) = &self.known(object.id).declaration.kind else {
+            return self.refuse("no parser");
         };
-        let path = std::mem::replace(&mut self.path, object.path.clone());
-        let mut first = 0;
         // Each application has states of its own.
-        let instance = self.new_instance(object, bound);
-        let result = self.within(instance.environment, |lowering| {
-            let ((), begin) = lowering.collect(|lowering| {
-                for local in locals {
-                    lowering.local(local, true)?;
-                }
-                Ok(())
-            })?;
-            let entry = (!begin.is_empty()).then(|| lowering.new_state("begin", span));
-            let numbers: Vec<usize> =
-                states.iter().map(|state| lowering.new_state(&state.ident.name, state.span)).collect();
-            let target = |name: &Name| match &**name {
-                "accept" => accept,
-                "reject" => Next::Reject,
-                _ => states
-                    .iter()
-                    .position(|state| state.ident.name == *name)
-                    .map_or(Next::Reject, |place| Next::State(numbers[place])),
-            };
-            for (state, number) in states.iter().zip(&numbers) {
-                lowering.state(state, *number, &target)?;
-            }
-            let start = match target(&Name::from("start")) {
-                Next::State(start) => start,
-                _ => return lowering.refuse(span, "the parser has no state `start`"),
-            };
-            first = entry.unwrap_or(start);
-            if let Some(entry) = entry {
-                lowering.program.states[entry].body = begin;
-                lowering.program.states[entry].cases =
-                    vec![Case { pattern: Pattern::Any, next: Next::State(start) }];
-            }
-            Ok(())
-        });
-        self.path = path;
-        result.map(|()| first)
+        let environment = self.new_instance(object, bound).environment;
+        self.named(&object.path, &object.order, |lowering| {
+            lowering.within(environment, |lowering| {
+                lowering.parser_states(&parser.locals, &parser.states, accept)
+            })
+        })
     }
 
-    fn state(
-        &mut self, state: &'t tree::State, number: usize, target: &dyn Fn(&Name) -> Next,
-    ) -> Lowered<()> {
+    fn parser_states(
+        &mut self, locals: &'t [Declaration], states: &'t [tree::State], accept: Next,
+    ) -> Lowered<usize> {
+        let begin = self.code(|lowering| lowering.locals(locals, true))?;
+        let entry = (!begin.is_empty()).then(|| self.new_state("begin", self.span));
+        let numbers: Vec<usize> =
+            states.iter().map(|state| self.new_state(&state.ident.name, state.span)).collect();
+        let target = |name: &str| match name {
+            "accept" => accept,
+            "reject" => Next::Reject,
+            _ => states
+                .iter()
+                .position(|state| &*state.ident.name == name)
+                .map_or(Next::Reject, |place| Next::State(numbers[place])),
+        };
+        for (state, number) in states.iter().zip(&numbers) {
+            self.state(state, *number, &target)?;
+        }
+        let Next::State(start) = target("start") else {
+            return self.refuse("the parser has no state `start`");
+        };
+        if let Some(entry) = entry {
+            let cases = vec![Case { pattern: Pattern::Any, next: Next::State(start) }];
+            let state = &mut self.program.states[entry];
+            (state.body, state.cases) = (begin, cases);
+        }
+        Ok(entry.unwrap_or(start))
+    }
+
+    /// A state (section 13.4) with its transition (section 13.5).
+    fn state(&mut self, state: &'t tree::State, number: usize, target: &dyn Fn(&str) -> Next) -> Lowered<()> {
         let mut key = Vec::new();
         let mut cases = Vec::new();
-        let ((), body) = self.collect(|lowering| {
+        let body = self.code(|lowering| {
             lowering.block(|lowering| {
-                lowering.statements(&state.statements, &super::statement::Leaves::to(0, None))?;
+                lowering.statements(&state.statements, &Leaves::default())?;
                 match &state.transition {
                     Transition::Missing => cases.push(Case { pattern: Pattern::Any, next: Next::Reject }),
                     Transition::To(to) => cases.push(Case { pattern: Pattern::Any, next: target(&to.name) }),
@@ -116,9 +94,8 @@ impl<'t> Lowering<'t, '_> {
                         let types = lowering.select_key(on, &mut key)?;
                         for case in written {
                             let next = target(&case.target.name);
-                            for pattern in lowering.patterns(&case.keys, &types, case.span)? {
-                                cases.push(Case { pattern, next });
-                            }
+                            let patterns = lowering.at(case.span, |one| one.patterns(&case.keys, &types))?;
+                            cases.extend(patterns.into_iter().map(|pattern| Case { pattern, next }));
                         }
                     }
                 }
@@ -130,39 +107,33 @@ impl<'t> Lowering<'t, '_> {
         Ok(())
     }
 
-    /// The fields that a `select` compares; other values are computed into fields.
+    /// The fields that a `select` compares (section 13.6); other values are computed into fields.
     fn select_key(&mut self, on: &'t [Expression], key: &mut Vec<(Expr, u32)>) -> Lowered<Vec<Type>> {
         let mut types = Vec::new();
         for one in on {
             let of = self.converted_type(one);
             let value = self.value(one)?;
-            let value = match value {
-                Value::Scalar(expr) if is_fixed(&expr) => expr,
-                Value::Scalar(Expr::ToBool(inner)) if is_fixed(&inner) => *inner,
-                value => {
-                    let place = self.temporary(&of, one.span)?;
-                    self.assign(&place, &value, &of, one.span)?;
-                    match place {
-                        Value::Scalar(Expr::ToBool(inner)) => *inner,
-                        Value::Scalar(place) => place,
-                        _ => return self.refuse(one.span, "a `select` compares numbers"),
-                    }
-                }
-            };
-            key.push((value, of.width().unwrap_or(32)));
+            let field = self.at(one.span, |lowering| lowering.in_field(&value, &of))?;
+            let Some(field) = field else { return self.refuse_at(one.span, "a `select` compares numbers") };
+            key.push((field, of.width().unwrap_or(32)));
             types.push(of);
         }
         Ok(types)
     }
 
+    /// The value as a field that the target can name: a new one unless it is one.
+    pub fn in_field(&mut self, value: &Value, of: &Type) -> Lowered<Option<Expr>> {
+        if let Some(field) = value.fixed() {
+            return Ok(Some(field));
+        }
+        let place = self.temporary(of)?;
+        self.assign(&place, value, of)?;
+        Ok(place.fixed())
+    }
+
     /// The keys of a case; a range is several.
-    fn patterns(&mut self, keys: &'t [Expression], types: &[Type], span: Span) -> Lowered<Vec<Pattern>> {
-        let keys: Vec<&'t Expression> = match keys {
-            [Expression { kind: ExpressionKind::List { items, .. }, .. }] if types.len() > 1 => {
-                items.iter().collect()
-            }
-            _ => keys.iter().collect(),
-        };
+    fn patterns(&mut self, keys: &'t [Expression], types: &[Type]) -> Lowered<Vec<Pattern>> {
+        let keys = each_key(keys, types.len());
         if keys.iter().all(|key| matches!(key.kind, ExpressionKind::Any | ExpressionKind::Default)) {
             return Ok(vec![Pattern::Any]);
         }
@@ -173,65 +144,54 @@ impl<'t> Lowering<'t, '_> {
         }
         let mut all: Vec<Vec<(BigInt, BigInt)>> = vec![Vec::new()];
         for (key, of) in keys.iter().zip(types) {
-            let parts = self.parts(key, of, span)?;
-            all = all
-                .into_iter()
-                .flat_map(|before| {
-                    parts.iter().map(move |part| {
-                        let mut all = before.clone();
-                        all.push(part.clone());
-                        all
-                    })
-                })
-                .collect();
+            let parts = masked(self.key_set(key)?, of.width().unwrap_or(32));
+            let with = |before: &Vec<_>, part: &(BigInt, BigInt)| {
+                let mut longer = before.clone();
+                longer.push(part.clone());
+                longer
+            };
+            all = all.iter().flat_map(|before| parts.iter().map(move |part| with(before, part))).collect();
             if all.len() > 4096 {
-                return self.refuse(span, "the ranges of this case are too many");
+                return self.refuse("the ranges of this case are too many");
             }
         }
         Ok(all.into_iter().map(Pattern::Bits).collect())
     }
 
     fn set_pattern(&mut self, key: &'t Expression) -> Lowered<Vec<Pattern>> {
-        match self.value(key)? {
-            Value::Text(name) => {
-                let set = self.program.value_sets.iter().position(|set| set.name == *name);
-                match set {
-                    Some(set) => Ok(vec![Pattern::ValueSet(set)]),
-                    None => self.refuse(key.span, "there is no such value set"),
-                }
-            }
-            _ => self.refuse(key.span, "this is no value set"),
+        let Value::Text(name) = self.value(key)? else {
+            return self.refuse_at(key.span, "this is no value set");
+        };
+        match self.program.value_sets.iter().position(|set| set.name == *name) {
+            Some(set) => Ok(vec![Pattern::ValueSet(set)]),
+            None => self.refuse_at(key.span, "there is no such value set"),
         }
     }
 
-    /// Values with masks of one key.
-    fn parts(&mut self, key: &'t Expression, of: &Type, span: Span) -> Lowered<Vec<(BigInt, BigInt)>> {
-        let width = of.width().unwrap_or(32);
-        let ones: BigInt = (BigInt::from(1) << width) - 1;
-        let bits = |number: BigInt| if number < BigInt::from(0) { number & &ones } else { number };
+    /// The values that a key of a `select` or an entry stands for (section 8.15).
+    pub fn key_set(&mut self, key: &'t Expression) -> Lowered<Match> {
         Ok(match &key.kind {
-            ExpressionKind::Any | ExpressionKind::Default => vec![(0.into(), 0.into())],
+            ExpressionKind::Any | ExpressionKind::Default => Match::Any,
             ExpressionKind::Mask(value, mask) => {
-                let (value, mask) = (bits(self.number(value, "a key")?), bits(self.number(mask, "a mask")?));
-                vec![(value & &mask, mask)]
+                Match::Mask(self.number(value, "a key")?, self.number(mask, "a mask")?)
             }
             ExpressionKind::Range(low, high) => {
-                let (low, high) = (self.number(low, "a bound")?, self.number(high, "a bound")?);
-                prefixes(low, &high, width)
+                Match::Range(self.number(low, "a bound")?, self.number(high, "a bound")?)
             }
             _ => match self.value(key)? {
-                Value::Group(parts) if parts.len() == 1 => match &parts[0].1 {
-                    Value::Scalar(Expr::Number(number)) => vec![(bits(number.clone()), ones.clone())],
-                    _ => return self.refuse(span, "a key is a constant"),
+                Value::Group(parts) if parts.len() == 1 => match parts[0].1.as_number() {
+                    Some(number) => Match::Value(number),
+                    None => return self.refuse("a key is a constant"),
                 },
-                value => match super::instance::as_number(&value) {
-                    Some(number) => vec![(bits(number), ones.clone())],
-                    None => return self.refuse(key.span, "a key is a constant"),
+                value => match value.as_number() {
+                    Some(number) => Match::Value(number),
+                    None => return self.refuse_at(key.span, "a key is a constant"),
                 },
             },
         })
     }
 
+    /// `value_set<Type>(size) name;` (section 13.11)
     pub fn value_set(
         &mut self, declaration: &'t Declaration, of: &'t tree::Type, size: &'t Expression,
     ) -> Lowered<()> {
@@ -239,62 +199,91 @@ impl<'t> Lowering<'t, '_> {
         let name = dotted(&path);
         let size = u32::try_from(self.number(size, "the size of a value set")?).unwrap_or(0);
         let of = self.type_of(of.id);
-        self.program.value_sets.push(ValueSet {
-            name: name.clone(),
-            size,
-            annotations: declaration.annotations.clone(),
-            of,
-            span: declaration.ident.span,
-        });
-        self.environment.declare(&declaration.ident.name, Binding::Value(Value::Text(Name::from(&*name))));
+        self.bind(&declaration.ident.name, Value::Text(Name::from(&*name)));
+        let (order, annotations) = (self.order.clone(), declaration.annotations.clone());
+        self.program.value_sets.push(ValueSet { name, order, size, annotations, of });
         Ok(())
     }
 
-    /// `packet.lookahead<T>()`: bits as they come, into a place of their own.
-    pub fn lookahead(&mut self, of: &Type, span: Span) -> Lowered<Value> {
-        let place = self.temporary(of, span)?;
-        let mut offset = 0;
-        self.look(&place, of, &mut offset, span)?;
+    /// `packet.lookahead<T>()` (section 13.8.3): bits as they come, into a place of their own.
+    pub fn lookahead(&mut self, of: &Type) -> Lowered<Value> {
+        let place = self.temporary(of)?;
+        self.look(&place, of, &mut 0)?;
         Ok(place)
     }
 
-    fn look(&mut self, place: &Value, of: &Type, offset: &mut u32, span: Span) -> Lowered<()> {
-        match (place, of.underlying()) {
-            (Value::Header(header), Type::Composite(composite)) => {
-                self.operate(span, super::ir::Operation::SetValid(header.clone()));
-                for field in &composite.fields {
-                    let (part, of) =
-                        self.member_of_header(header, &field.name, &Type::Composite(composite.clone()));
-                    self.look(&part, &of, offset, span)?;
+    fn look(&mut self, place: &Value, of: &Type, offset: &mut u32) -> Lowered<()> {
+        match place {
+            Value::Header(_) | Value::Stack(_) | Value::Group(_) => {
+                if let Value::Header(header) = place {
+                    self.set_valid(header, true);
                 }
-            }
-            (Value::Group(parts), Type::Composite(composite)) if composite.shape == Shape::Struct => {
-                for ((_, part), field) in parts.iter().zip(&composite.fields) {
-                    self.look(part, &field.of, offset, span)?;
+                for (part, of) in self.parts(place, of) {
+                    self.look(&part, &of, offset)?;
                 }
+                Ok(())
             }
-            (Value::Group(parts), Type::Tuple(types)) => {
-                for ((_, part), of) in parts.iter().zip(types.iter()) {
-                    self.look(part, of, offset, span)?;
-                }
-            }
-            (Value::Stack(_) | Value::Group(_), Type::Array(element, size)) => {
-                for number in 0..*size as usize {
-                    self.look(&self.element(place, number), element, offset, span)?;
-                }
-            }
-            (Value::Scalar(_), inner) => {
-                let Some(width) = inner.width() else {
-                    return self.refuse(span, "this has no size to look ahead");
+            Value::Scalar(_) => {
+                let Some(width) = of.width() else {
+                    return self.refuse("this has no size to look ahead");
                 };
-                let bits = Expr::Lookahead(*offset, width);
-                let bits = if *inner == Type::Bool { Expr::ToBool(Box::new(bits)) } else { bits };
+                let bits = Value::of(Expr::Lookahead(*offset, width), of);
                 *offset += width;
-                self.assign(place, &Value::Scalar(bits), of, span)?;
+                self.assign(place, &bits, of)
             }
-            _ => return self.refuse(span, "this cannot be looked ahead"),
+            _ => self.refuse("this cannot be looked ahead"),
         }
-        Ok(())
+    }
+
+    /// `packet.extract(header)`, `packet.extract(header, bits)` (sections 13.8.1 and 13.8.2).
+    pub fn extract(&mut self, arguments: &'t [tree::Argument], of: &Type) -> Lowered<Value> {
+        let argument = &arguments[0].value;
+        // `extract<T>(_)` passes a header over.
+        let passes = matches!(argument.kind, ExpressionKind::Any);
+        let value = if passes { self.temporary(of)? } else { self.value(argument)? };
+        let Value::Header(header) = value else { return self.refuse("a header is extracted") };
+        let bits = arguments.get(1).map(|bits| self.expr(&bits.value)).transpose()?;
+        if let HeaderRef::Element(..) = header {
+            // The target extracts no element whose index it computes: the header is copied there.
+            let place = self.settled(&Value::Header(header))?;
+            let copy = self.temporary(of)?;
+            if let Value::Header(header) = &copy {
+                self.operate(Operation::Extract(header.clone(), bits));
+            }
+            self.assign(&place, &copy, of)?;
+        } else {
+            self.operate(Operation::Extract(header, bits));
+        }
+        Ok(Value::Nothing)
+    }
+}
+
+/// The keys of a `select` case or an entry: one for each value, or one list of them all.
+pub fn each_key(keys: &[Expression], count: usize) -> Vec<&Expression> {
+    match keys {
+        [Expression { kind: ExpressionKind::List { items, .. }, .. }] if items.len() == count => {
+            items.iter().collect()
+        }
+        _ => keys.iter().collect(),
+    }
+}
+
+/// The values with masks that a set is made of.
+fn masked(set: Match, width: u32) -> Vec<(BigInt, BigInt)> {
+    let ones: BigInt = (BigInt::from(1) << width) - 1;
+    let bits = |number: BigInt| if number < BigInt::from(0) { number & &ones } else { number };
+    match set {
+        Match::Any => vec![(0.into(), 0.into())],
+        Match::Value(value) => vec![(bits(value), ones.clone())],
+        Match::Mask(value, mask) => {
+            let mask = bits(mask);
+            vec![(bits(value) & &mask, mask)]
+        }
+        // A range over 0 of signed numbers is of two ranges of bits.
+        Match::Range(low, high) if low.sign() == Sign::Minus && high.sign() != Sign::Minus => {
+            [prefixes(low & &ones, &ones, width), prefixes(0.into(), &high, width)].concat()
+        }
+        Match::Range(low, high) => prefixes(bits(low), &bits(high), width),
     }
 }
 

@@ -2,17 +2,21 @@
 //!
 //! A copy that nothing could tell from its original is not made.
 
-use super::assign::field_of;
+use std::rc::Rc;
+
 use super::environment::Environment;
-use super::ir::{Expr, FieldRef, HeaderRef, Operation, UnionRef};
+use super::ir::{Expr, FieldRef, HeaderRef};
 use super::value::Value;
 use super::{Lowered, Lowering};
 use crate::check::infer::specialise;
 use crate::check::scope::Signature;
 use crate::check::types::{Shape, Type};
-use crate::check::Call;
-use crate::source::{Name, Span};
-use crate::syntax::tree::{Argument, Direction, Expression, ExpressionKind};
+use crate::check::{Call, ObjectKind, Target};
+use crate::source::Name;
+use crate::syntax::tree::{Argument, DeclarationKind, Direction, Expression, ExpressionKind};
+
+/// The deepest that controls, functions and actions may call each other.
+const DEEPEST: usize = 64;
 
 /// An argument that was evaluated, for its parameter.
 pub struct Given {
@@ -56,15 +60,14 @@ impl<'t> Lowering<'t, '_> {
     /// Evaluates the arguments, and binds them.
     pub fn pass(
         &mut self, call: &Call<'t>, signature: &Signature, arguments: &'t [Argument], callee: Callee,
-        span: Span,
     ) -> Lowered<Vec<Passed>> {
-        let given = self.given(call, signature, arguments, span)?;
-        self.bind_all(&given, callee, span)
+        let given = self.given(call, signature, arguments)?;
+        self.bind_all(&given, callee)
     }
 
     /// Evaluates the arguments of a call from left to right.
     pub fn given(
-        &mut self, call: &Call<'t>, signature: &Signature, arguments: &'t [Argument], span: Span,
+        &mut self, call: &Call<'t>, signature: &Signature, arguments: &'t [Argument],
     ) -> Lowered<Vec<Given>> {
         let own: Vec<Type> = call.types.iter().map(|one| self.here(one)).collect();
         let mut given = Vec::new();
@@ -73,44 +76,64 @@ impl<'t> Lowering<'t, '_> {
             let argument = argument.filter(|one| !matches!(one.kind, ExpressionKind::Any));
             let argument = argument.or_else(|| self.default_argument(call, &parameter.name));
             let of = self.here(&specialise(&parameter.of, &signature.type_parameters, &own));
-            self.give(&mut given, &parameter.name, parameter.direction, of, argument, span)?;
+            self.give(&mut given, &parameter.name, parameter.direction, of, argument)?;
         }
         Ok(given)
+    }
+
+    /// The value of a parameter that has no argument (section 6.8.2).
+    pub fn default_argument(&self, call: &Call<'t>, name: &Name) -> Option<&'t Expression> {
+        let (declaration, constructs) = match &call.target {
+            Target::Function(function) | Target::Action(function) => (function.declaration, false),
+            Target::Method(id, _) => (self.known(*id).declaration, false),
+            Target::Constructor(id, _) => (self.known(*id).declaration, true),
+            Target::Table(_) | Target::Builtin(_) => return None,
+        };
+        let parameters = match &declaration.kind {
+            DeclarationKind::Applicable(ObjectKind::Package, one) => &one.head.parameters,
+            DeclarationKind::Applicable(_, one) if constructs => &one.constructor,
+            DeclarationKind::Applicable(_, one) => &one.head.parameters,
+            DeclarationKind::Function { signature, .. } => &signature.head.parameters,
+            DeclarationKind::Action { parameters, .. } => parameters,
+            _ => return None,
+        };
+        parameters.iter().find(|one| one.ident.name == *name)?.default.as_ref()
     }
 
     /// Evaluates one argument more.
     pub fn give(
         &mut self, given: &mut Vec<Given>, name: &Name, direction: Direction, of: Type,
-        argument: Option<&'t Expression>, span: Span,
+        argument: Option<&'t Expression>,
     ) -> Lowered<()> {
-        let value = match argument {
-            Some(argument) => {
-                let (value, effects) = self.collect(|lowering| lowering.value(argument))?;
-                if !effects.is_empty() {
-                    // They may change what an earlier argument reads.
-                    for earlier in given.iter_mut().filter(|earlier| !earlier.writes()) {
-                        if let Some(value) = &mut earlier.value {
-                            *value = self.save(&value.clone(), &earlier.of, span)?;
-                        }
-                    }
-                    self.out.extend(effects);
-                }
-                Some(value)
-            }
-            None => None,
-        };
+        let earlier = given.iter_mut().filter(|earlier| !earlier.writes());
+        let earlier = earlier.filter_map(|one| Some((one.value.as_mut()?, one.of.clone())));
+        let value = argument.map(|argument| self.value_after(earlier, argument)).transpose()?;
         given.push(Given { name: name.clone(), direction, of, value });
         Ok(())
     }
 
-    pub fn bind_all(&mut self, given: &[Given], callee: Callee, span: Span) -> Lowered<Vec<Passed>> {
-        given.iter().map(|one| self.bound(one, given, callee, span)).collect()
+    /// A value that is evaluated after others: if it has effects, the others are saved before (section 8.1).
+    pub fn value_after<'v>(
+        &mut self, earlier: impl Iterator<Item = (&'v mut Value, Type)>, expression: &'t Expression,
+    ) -> Lowered<Value> {
+        let (value, effects) = self.collect(|lowering| lowering.value(expression))?;
+        if !effects.is_empty() {
+            for (earlier, of) in earlier {
+                *earlier = self.save(earlier, &of)?;
+            }
+            self.out.extend(effects);
+        }
+        Ok(value)
     }
 
-    fn bound(&mut self, one: &Given, all: &[Given], callee: Callee, span: Span) -> Lowered<Passed> {
+    pub fn bind_all(&mut self, given: &[Given], callee: Callee) -> Lowered<Vec<Passed>> {
+        given.iter().map(|one| self.bound(one, given, callee)).collect()
+    }
+
+    fn bound(&mut self, one: &Given, all: &[Given], callee: Callee) -> Lowered<Passed> {
         let (name, of) = (one.name.clone(), one.of.clone());
         let Some(value) = &one.value else {
-            let value = if one.writes() { self.allocate(&name, &of, span)? } else { Value::Nothing };
+            let value = if one.writes() { self.allocate(&name, &of)? } else { Value::Nothing };
             return Ok(Passed { name, value, of, back: None });
         };
         let written = all.iter().filter(|other| other.writes()).filter_map(|other| other.value.as_ref());
@@ -122,7 +145,7 @@ impl<'t> Lowering<'t, '_> {
             Callee::Open => !value.overlaps(value),
         };
         let direct = match value {
-            Value::Scalar(_) => !one.writes() || field_of(value).is_some(),
+            Value::Scalar(_) => !one.writes() || value.field().is_some(),
             Value::Slice(..) | Value::Invalid => false,
             Value::Header(HeaderRef::Fixed(_)) => true,
             Value::Header(_) | Value::Union(_) => !one.writes(),
@@ -132,69 +155,68 @@ impl<'t> Lowering<'t, '_> {
         };
         if alone && direct {
             if callee == Callee::Parser && one.direction == Direction::Out {
-                self.clear(value, &of, span);
+                self.clear(value, &of);
             }
             return Ok(Passed { name, value: value.clone(), of, back: None });
         }
-        let back = if one.writes() { Some(self.settled(value, span)?) } else { None };
-        let copy = self.allocate(&name, &of, span)?;
+        let back = if one.writes() { Some(self.settled(value)?) } else { None };
+        let copy = self.allocate(&name, &of)?;
         if one.direction == Direction::Out {
-            self.clear(&copy, &of, span);
+            self.clear(&copy, &of);
         } else {
-            self.assign(&copy, value, &of, span)?;
+            self.assign(&copy, value, &of)?;
         }
         Ok(Passed { name, value: copy, of, back })
     }
 
-    /// Headers that are written only begin invalid (specification, section 6.8).
-    pub fn clear(&mut self, value: &Value, of: &Type, span: Span) {
+    /// Headers that are written only begin invalid.
+    pub fn clear(&mut self, value: &Value, of: &Type) {
         match (value, of.underlying()) {
-            (Value::Header(header), _) => self.operate(span, Operation::SetInvalid(header.clone())),
-            (Value::Group(parts), Type::Composite(composite)) if composite.shape == Shape::Struct => {
-                for ((_, part), field) in parts.iter().zip(&composite.fields) {
-                    self.clear(part, &field.of, span);
+            (Value::Header(header), _) => self.set_valid(header, false),
+            (Value::Group(_), Type::Composite(composite)) if composite.shape == Shape::Struct => {
+                for (part, of) in self.parts(value, of) {
+                    self.clear(&part, &of);
                 }
             }
             _ => {}
         }
     }
 
-    pub fn copy_back(&mut self, passed: &[Passed], span: Span) -> Lowered<()> {
+    pub fn copy_back(&mut self, passed: &[Passed]) -> Lowered<()> {
         for one in passed {
             if let Some(back) = &one.back {
-                self.assign(back, &one.value, &one.of, span)?;
+                self.assign(back, &one.value, &one.of)?;
             }
         }
         Ok(())
     }
 
-    /// Runs `make`, then copies results back; an `exit` in it does so as well.
+    /// Runs `make`, the body of a call, then copies results back; an `exit` in it does so as well.
     pub fn copying<T>(
-        &mut self, passed: Vec<Passed>, span: Span, make: impl FnOnce(&mut Self) -> Lowered<T>,
+        &mut self, passed: Vec<Passed>, make: impl FnOnce(&mut Self) -> Lowered<T>,
     ) -> Lowered<T> {
+        if self.pending.len() == DEEPEST {
+            return self.refuse(format!("calls are nested more than {DEEPEST} deep"));
+        }
         self.pending.push(passed);
         let made = make(self);
         let passed = self.pending.pop().unwrap_or_default();
         let made = made?;
-        self.copy_back(&passed, span)?;
+        self.copy_back(&passed)?;
         Ok(made)
     }
 
     /// Runs an action's body: arguments are copied only if it reaches their places by other names, too.
     pub fn open(
-        &mut self, given: &[Given], outer: &std::rc::Rc<Environment<'t>>, span: Span,
-        make: impl Fn(&mut Self) -> Lowered<()>,
+        &mut self, given: &[Given], outer: &Rc<Environment<'t>>, make: impl Fn(&mut Self) -> Lowered<()>,
     ) -> Lowered<()> {
         let (begin, known) = (self.out.len(), self.reached.len());
         for callee in [Callee::Closed, Callee::Open] {
-            let passed = self.bind_all(given, callee, span)?;
-            let environment = Environment::open(outer);
-            for one in &passed {
-                environment.declare(&one.name, super::environment::Binding::Value(one.value.clone()));
-            }
+            let passed = self.bind_all(given, callee)?;
+            let environment = outer.with(true, &passed);
             let direct: Vec<Value> =
                 passed.iter().filter(|one| one.back.is_none()).map(|one| one.value.clone()).collect();
-            self.copying(passed, span, |lowering| lowering.within(environment, &make))?;
+            self.copying(passed, |lowering| lowering.within(environment, &make))?;
             let reaches = |value: &Value| self.reached[known..].iter().any(|other| other.overlaps(value));
             if callee == Callee::Open || !direct.iter().any(reaches) {
                 break;
@@ -204,32 +226,34 @@ impl<'t> Lowering<'t, '_> {
         Ok(())
     }
 
-    /// A place whose index does not change any more.
-    pub fn settled(&mut self, place: &Value, span: Span) -> Lowered<Value> {
-        let mut index = |index: &Expr| -> Lowered<Box<Expr>> {
-            let saved = self.save(&Value::Scalar(index.clone()), &Type::bits(32), span)?;
-            Ok(Box::new(self.scalar(&saved, span)?))
-        };
-        let mut header = |header: &HeaderRef| -> Lowered<HeaderRef> {
-            Ok(match header {
-                HeaderRef::Element(stack, at) => HeaderRef::Element(*stack, index(at)?),
-                HeaderRef::Member(UnionRef::Element(stack, at), member) => {
-                    HeaderRef::Member(UnionRef::Element(*stack, index(at)?), *member)
-                }
-                other => other.clone(),
-            })
-        };
-        let mut field =
-            |field: &FieldRef| Ok(FieldRef { header: header(&field.header)?, field: field.field });
+    /// A place whose index does not change any more (section 6.7).
+    pub fn settled(&mut self, place: &Value) -> Lowered<Value> {
         Ok(match place {
-            Value::Scalar(Expr::Field(one)) => Value::Scalar(Expr::Field(field(one)?)),
+            Value::Scalar(Expr::Field(field)) => Value::Scalar(Expr::Field(self.settled_field(field)?)),
             Value::Scalar(Expr::ToBool(inner)) => match &**inner {
-                Expr::Field(one) => Value::Scalar(Expr::ToBool(Box::new(Expr::Field(field(one)?)))),
+                Expr::Field(field) => Value::of(Expr::Field(self.settled_field(field)?), &Type::Bool),
                 _ => place.clone(),
             },
-            Value::Slice(one, high, low) => Value::Slice(field(one)?, *high, *low),
-            Value::Header(one) => Value::Header(header(one)?),
-            Value::Union(UnionRef::Element(stack, at)) => Value::Union(UnionRef::Element(*stack, index(at)?)),
+            Value::Slice(field, high, low) => Value::Slice(self.settled_field(field)?, *high, *low),
+            Value::Header(header) => Value::Header(self.settled_header(header)?),
+            Value::Union(union) => Value::Union(self.settled_header(union)?),
+            other => other.clone(),
+        })
+    }
+
+    fn settled_field(&mut self, field: &FieldRef) -> Lowered<FieldRef> {
+        Ok(FieldRef { header: self.settled_header(&field.header)?, field: field.field })
+    }
+
+    fn settled_header(&mut self, header: &HeaderRef) -> Lowered<HeaderRef> {
+        Ok(match header {
+            HeaderRef::Element(stack, index) => {
+                let index = self.save(&Value::Scalar((**index).clone()), &Type::bits(32))?;
+                HeaderRef::Element(*stack, Box::new(self.scalar(&index)?))
+            }
+            HeaderRef::Member(union, member) => {
+                HeaderRef::Member(Box::new(self.settled_header(union)?), *member)
+            }
             other => other.clone(),
         })
     }

@@ -1,454 +1,363 @@
-//! The externs of v1model as primitives of the target.
+//! The externs of v1model as primitives of the target (P4_16 specification, section 8.22).
 
-use super::assign::field_of;
-use super::instance::annotated;
-use super::ir::{Argument as Given, Calculation, Checksum, Expr, FieldList, FieldRef, HeaderRef, Operation};
-use super::pass::Callee;
+use super::assign::stored;
+use super::ir::{add, Argument, Calculation, Checksum, Expr, FieldList, FieldRef, HeaderRef, Operation};
+use super::pass::{Callee, Passed};
 use super::storage::STANDARD;
 use super::value::{Object, State, Value};
 use super::{Lowered, Lowering, Place};
-use crate::check::scope::Signature;
 use crate::check::types::Type;
 use crate::check::{Call, Method};
-use crate::source::{Name, Span};
-use crate::syntax::tree::{Argument, Expression, ExpressionKind};
+use crate::syntax::tree::{self, annotated};
 
 /// The names of `HashAlgorithm` as the target calls them, by their number.
-#[must_use]
-pub fn algorithm(number: usize) -> Name {
-    const NAMES: [&str; 8] =
-        ["crc32", "crc32_custom", "crc16", "crc16_custom", "random", "identity", "csum16", "xor16"];
-    Name::from(NAMES.get(number).copied().unwrap_or("crc32"))
+const ALGORITHMS: [&str; 8] =
+    ["crc32", "crc32_custom", "crc16", "crc16_custom", "random", "identity", "csum16", "xor16"];
+
+/// An argument of a primitive, by the number of the extern's argument that it is made of.
+#[derive(Clone, Copy)]
+enum Operand {
+    Value(usize),
+    /// A field that the primitive writes.
+    Field(usize),
+    /// A number, or a truth as a number.
+    Bits(usize),
+    /// The counter, meter or register whose method is called.
+    Object,
+    /// A calculation over data, by an algorithm.
+    Hash(usize, usize),
+    Digest(usize),
+    /// A list of the data's fields.
+    Data(usize),
+    /// A list of the metadata's fields that `@field_list` marks.
+    Preserved(usize),
+    NoFields,
+    Text(usize),
+    /// All numbers of the data, if there are any.
+    Values(usize),
+}
+
+use Operand::{Bits, Data, Digest, Field, Hash, NoFields, Preserved, Text, Values};
+
+/// Functions of v1model: their names, the target's primitives and what these get.
+const FUNCTIONS: &[(&str, &str, &[Operand])] = &[
+    ("assert", "assert", &[Operand::Value(0)]),
+    ("assume", "assume", &[Operand::Value(0)]),
+    ("clone", CLONE, &[Operand::Value(1), NoFields]),
+    ("clone3", CLONE, &[Operand::Value(1), Data(2)]),
+    ("clone_preserving_field_list", CLONE, &[Operand::Value(1), Preserved(2)]),
+    ("digest", "generate_digest", &[Operand::Value(0), Digest(1)]),
+    ("hash", HASH, &[Field(0), Operand::Value(2), Hash(3, 1), Operand::Value(4)]),
+    ("log_msg", "log_msg", &[Text(0), Values(1)]),
+    ("random", "modify_field_rng_uniform", &[Field(0), Operand::Value(1), Operand::Value(2)]),
+    ("recirculate", "recirculate", &[Data(0)]),
+    ("recirculate_preserving_field_list", "recirculate", &[Preserved(0)]),
+    ("resubmit", "resubmit", &[Data(0)]),
+    ("resubmit_preserving_field_list", "resubmit", &[Preserved(0)]),
+    ("truncate", "truncate", &[Operand::Value(0)]),
+];
+
+/// Methods of counters, meters and registers.
+const METHODS: &[(&str, &str, &[Operand])] = &[
+    ("count", "count", &[Operand::Object, Operand::Value(0)]),
+    ("execute_meter", "execute_meter", &[Operand::Object, Operand::Value(0), Field(1)]),
+    ("read", "register_read", &[Field(0), Operand::Object, Operand::Value(1)]),
+    ("write", "register_write", &[Operand::Object, Operand::Value(0), Bits(1)]),
+];
+
+const HASH: &str = "modify_field_with_hash_based_offset";
+/// The primitive of a clone, which starts in the ingress or in the egress.
+const CLONE: &str = "clone_ingress_pkt_to_egress";
+const CLONE_OF_EGRESS: &str = "clone_egress_pkt_to_egress";
+
+/// The target's name of the algorithm that a member of `HashAlgorithm` is.
+pub fn algorithm(value: Option<&Value>) -> &'static str {
+    let number = value.and_then(Value::as_number).and_then(|number| usize::try_from(number).ok());
+    number.and_then(|number| ALGORITHMS.get(number).copied()).unwrap_or(ALGORITHMS[0])
 }
 
 impl<'t> Lowering<'t, '_> {
-    pub fn extern_function(
-        &mut self, call: &'t Expression, name: &Name, found: &Call<'t>, signature: &Signature,
-        arguments: &'t [Argument],
-    ) -> Lowered<Value> {
-        let span = call.span;
-        let passed = self.pass(found, signature, arguments, Callee::Target, span)?;
-        let values: Vec<Value> = passed.iter().map(|one| one.value.clone()).collect();
-        let types: Vec<Type> = passed.iter().map(|one| one.of.clone()).collect();
-        match (&**name, self.place) {
-            ("verify", _) => {
-                let (check, error) = (self.scalar(&values[0], span)?, self.scalar(&values[1], span)?);
-                self.operate(span, Operation::Verify(check, error));
-            }
-            ("mark_to_drop", _) => self.mark_to_drop(values.first(), span)?,
-            ("hash", _) => {
-                let target = self.target(&values[0], span)?;
-                let number = super::instance::as_number(&values[1])
-                    .and_then(|one| usize::try_from(one).ok())
-                    .unwrap_or(0);
-                // The value of a field in an invalid header counts, which a calculation would leave out.
-                let data = self.save(&values[3], &types[3], span)?;
-                let calculation = self.calculation(number, &data, &types[3], false, span)?;
-                let (base, max) = (self.scalar(&values[2], span)?, self.scalar(&values[4], span)?);
-                let given = vec![
-                    Given::Field(target),
-                    Given::Value(base),
-                    Given::Calculation(calculation),
-                    Given::Value(max),
-                ];
-                self.primitive(span, "modify_field_with_hash_based_offset", given);
-            }
-            ("random", _) => {
-                let target = self.target(&values[0], span)?;
-                let (low, high) = (self.scalar(&values[1], span)?, self.scalar(&values[2], span)?);
-                let given = vec![Given::Field(target), Given::Value(low), Given::Value(high)];
-                self.primitive(span, "modify_field_rng_uniform", given);
-            }
-            ("digest", _) => {
-                let receiver = self.scalar(&values[0], span)?;
-                let list = self.digest(&values[1], &types[1], span)?;
-                self.primitive(span, "generate_digest", vec![Given::Value(receiver), Given::Number(list)]);
-            }
-            ("clone" | "clone3" | "clone_preserving_field_list", _) => {
-                let list = match (&**name, values.get(2)) {
-                    ("clone", _) | (_, None) => self.field_list(Vec::new(), &Type::Void, span),
-                    ("clone3", Some(data)) => self.data_list(&data.clone(), &types[2], span)?,
-                    (_, Some(index)) => self.preserved(&index.clone(), span)?,
-                };
-                let egress = super::instance::as_number(&values[0]).is_some_and(|kind| kind == 1.into());
-                let session = self.scalar(&values[1], span)?;
-                let primitive =
-                    if egress { "clone_egress_pkt_to_egress" } else { "clone_ingress_pkt_to_egress" };
-                self.primitive(span, primitive, vec![Given::Value(session), Given::Number(list)]);
-            }
-            ("resubmit" | "recirculate", _) => {
-                let list = self.data_list(&values[0], &types[0], span)?;
-                let primitive = if &**name == "resubmit" { "resubmit" } else { "recirculate" };
-                self.primitive(span, primitive, vec![Given::Number(list)]);
-            }
-            ("resubmit_preserving_field_list" | "recirculate_preserving_field_list", _) => {
-                let list = self.preserved(&values[0], span)?;
-                let primitive = if name.starts_with("resubmit") { "resubmit" } else { "recirculate" };
-                self.primitive(span, primitive, vec![Given::Number(list)]);
-            }
-            ("truncate", _) => {
-                let length = self.scalar(&values[0], span)?;
-                self.primitive(span, "truncate", vec![Given::Value(length)]);
-            }
-            ("assert" | "assume", _) => {
-                let check = self.scalar(&values[0], span)?;
-                let primitive = if &**name == "assert" { "assert" } else { "assume" };
-                self.primitive(span, primitive, vec![Given::Value(check)]);
-            }
-            ("log_msg", _) => {
-                let Value::Text(text) = &values[0] else {
-                    return self.refuse(span, "the message is a string");
-                };
-                let mut listed = Vec::new();
-                if let Some(data) = values.get(1) {
-                    self.leaves(data, &types[1], &mut listed, span)?;
-                }
-                let listed = listed.into_iter().map(|(value, _)| value).collect();
-                self.primitive(span, "log_msg", vec![Given::Text(text.clone()), Given::Values(listed)]);
-            }
-            (
-                "verify_checksum"
-                | "update_checksum"
-                | "verify_checksum_with_payload"
-                | "update_checksum_with_payload",
-                Place::Checksum { verify },
-            ) => {
-                if name.starts_with("verify") != verify {
-                    return self
-                        .refuse(span, format!("`{name}` belongs into the other control of checksums"));
-                }
-                self.checksum(&values, &types, name.ends_with("_with_payload"), verify, span)?;
-            }
-            (
-                "verify_checksum"
-                | "update_checksum"
-                | "verify_checksum_with_payload"
-                | "update_checksum_with_payload",
-                _,
-            ) => {
-                return self.refuse(span, format!("`{name}` belongs into the control of checksums"));
-            }
-            ("static_assert", _) => {
-                return match &values[0] {
-                    Value::Scalar(Expr::Bool(true)) => Ok(Value::Scalar(Expr::Bool(true))),
-                    _ => match values.get(1) {
-                        Some(Value::Text(text)) => self.refuse(span, format!("static_assert failed: {text}")),
-                        _ => self.refuse(span, "static_assert failed"),
-                    },
-                };
-            }
-            _ => return self.refuse(span, format!("this target has no function `{name}`")),
+    /// A function of the architecture.
+    pub fn extern_function(&mut self, name: &str, passed: &[Passed]) -> Lowered<Value> {
+        if let Some((_, primitive, operands)) = FUNCTIONS.iter().find(|(known, ..)| *known == name) {
+            let of_egress = passed[0].value.as_number().is_some_and(|kind| kind == 1.into());
+            let primitive = if *primitive == CLONE && of_egress { CLONE_OF_EGRESS } else { primitive };
+            return self.call_primitive(primitive, operands, passed, None);
         }
-        self.copy_back(&passed, span)?;
+        match name {
+            // Section 13.7.
+            "verify" => {
+                let (check, error) = (self.scalar(&passed[0].value)?, self.scalar(&passed[1].value)?);
+                self.operate(Operation::Verify(check, error));
+            }
+            "mark_to_drop" => self.mark_to_drop(&passed[0].value)?,
+            "verify_checksum"
+            | "update_checksum"
+            | "verify_checksum_with_payload"
+            | "update_checksum_with_payload" => self.checksum(name, passed)?,
+            // Section 19.
+            "static_assert" => match (&passed[0].value, passed.get(1).map(|text| &text.value)) {
+                (holds @ Value::Scalar(Expr::Bool(true)), _) => return Ok(holds.clone()),
+                (_, Some(Value::Text(text))) => return self.refuse(format!("static_assert failed: {text}")),
+                _ => return self.refuse("static_assert failed"),
+            },
+            _ => return self.refuse(format!("this target has no function `{name}`")),
+        }
         Ok(Value::Nothing)
     }
 
-    fn primitive(&mut self, span: Span, name: &'static str, given: Vec<Given>) {
-        self.operate(span, Operation::Primitive(name, given));
+    /// A method of an extern object.
+    pub fn extern_method(
+        &mut self, object: &Object, method: &Method, call: &Call<'t>, arguments: &'t [tree::Argument],
+    ) -> Lowered<Value> {
+        let known = self.known(object.id);
+        self.specialised(&known.type_parameters, &object.types, |lowering| {
+            match (object.state, &*method.name) {
+                (State::Packet, "extract") => lowering.extract(arguments, &lowering.here(&call.types[0])),
+                (State::Packet, "lookahead") => lowering.lookahead(&lowering.here(&call.types[0])),
+                (State::Packet, "emit") => lowering.emit_headers(&arguments[0].value),
+                (state, name) => {
+                    let passed = lowering.pass(call, &method.signature, arguments, Callee::Target)?;
+                    let result = lowering.array_method(state, name, &passed);
+                    lowering.copy_back(&passed)?;
+                    result
+                }
+            }
+        })
+    }
+
+    fn array_method(&mut self, state: State, name: &str, passed: &[Passed]) -> Lowered<Value> {
+        let known = METHODS.iter().find(|(known, ..)| *known == name);
+        match (state, name, passed, known) {
+            // Section 13.8.4.
+            (State::Packet, "advance", [bits], _) => {
+                let bits = self.scalar(&bits.value)?;
+                self.operate(Operation::Advance(bits));
+                Ok(Value::Nothing)
+            }
+            // BMv2 counts for each packet that a table with a direct counter sees.
+            (State::Array(_), "count", [], _) => Ok(Value::Nothing),
+            (State::Array(meter), "read", [colour], _) => {
+                self.program.arrays[meter].result = Some(self.target(&colour.value)?);
+                Ok(Value::Nothing)
+            }
+            (State::Array(array), _, _, Some((_, primitive, operands))) => {
+                self.call_primitive(primitive, operands, passed, Some(array))
+            }
+            _ => self.refuse(format!("this target has no method `{name}`")),
+        }
+    }
+
+    fn call_primitive(
+        &mut self, name: &'static str, operands: &[Operand], passed: &[Passed], array: Option<usize>,
+    ) -> Lowered<Value> {
+        let mut given = Vec::new();
+        for operand in operands {
+            given.push(self.operand(*operand, passed, array)?);
+        }
+        self.operate(Operation::Extern(name, given));
+        Ok(Value::Nothing)
+    }
+
+    fn operand(&mut self, operand: Operand, passed: &[Passed], array: Option<usize>) -> Lowered<Argument> {
+        Ok(match operand {
+            Operand::Value(place) => Argument::Value(self.scalar(&passed[place].value)?),
+            Bits(place) => match (self.scalar(&passed[place].value)?, passed[place].of.underlying()) {
+                (truth, Type::Bool) => Argument::Value(Expr::FromBool(Box::new(truth))),
+                (number, _) => Argument::Value(number),
+            },
+            Field(place) => Argument::Field(self.target(&passed[place].value)?),
+            Operand::Object => Argument::Array(array.unwrap_or_default()),
+            Hash(data, method) => {
+                let method = algorithm(Some(&passed[method].value));
+                let Passed { value, of, .. } = &passed[data];
+                // The value of a field in an invalid header counts, which a calculation would leave out.
+                let data = self.save(value, of)?;
+                Argument::Calculation(self.calculation(method, &data, of, false)?)
+            }
+            Digest(place) => Argument::Number(self.digest(&passed[place])?),
+            Data(place) => match passed.get(place) {
+                Some(Passed { value, of, .. }) => {
+                    let values = self.fields(value, of, true)?;
+                    Argument::Number(self.field_list(values, of))
+                }
+                None => Argument::Number(self.field_list(Vec::new(), &Type::Void)),
+            },
+            Preserved(place) => Argument::Number(self.preserved(&passed[place].value)?),
+            NoFields => Argument::Number(self.field_list(Vec::new(), &Type::Void)),
+            Text(place) => match &passed[place].value {
+                // P4's `\"`, `\\` and `\n` are JSON's.
+                Value::Text(text) => Argument::Text(
+                    serde_json::from_str(&format!("\"{text}\"")).unwrap_or_else(|_| text.to_string()),
+                ),
+                _ => return self.refuse("the message is a string"),
+            },
+            Values(place) => {
+                let mut values = Vec::new();
+                if let Some(data) = passed.get(place) {
+                    self.leaves(&data.value, &data.of, &mut values)?;
+                }
+                Argument::Values(values.into_iter().map(|(value, _)| value).collect())
+            }
+        })
     }
 
     /// The target drops by its own metadata; for a copy of that, what it writes is taken from there.
-    fn mark_to_drop(&mut self, metadata: Option<&Value>, span: Span) -> Lowered<()> {
-        let given = vec![Given::Header(STANDARD)];
+    fn mark_to_drop(&mut self, metadata: &Value) -> Lowered<()> {
         let mut written = Vec::new();
         for (field, kind) in self.program.header_types[STANDARD].fields.iter().enumerate() {
             let place = Value::Scalar(Expr::Field(FieldRef { header: HeaderRef::Fixed(STANDARD), field }));
-            match metadata.and_then(|metadata| metadata.part(&kind.name)) {
-                Some(copy)
-                    if ["egress_spec", "mcast_grp"].contains(&&*kind.name) && !copy.overlaps(&place) =>
-                {
+            let copy = metadata.part(&kind.name);
+            if let ("egress_spec" | "mcast_grp", Some(copy)) = (&*kind.name, copy) {
+                if !copy.overlaps(&place) {
                     written.push((place, copy.clone(), Type::bits(kind.width)));
                 }
-                _ => {}
             }
         }
         let mut saved = Vec::new();
         for (place, _, of) in &written {
-            saved.push(self.save(place, of, span)?);
+            saved.push(self.save(place, of)?);
         }
-        self.primitive(span, "mark_to_drop", given);
+        let given = vec![Argument::Header(HeaderRef::Fixed(STANDARD))];
+        self.operate(Operation::Extern("mark_to_drop", given));
         for ((place, copy, of), saved) in written.iter().zip(&saved) {
-            self.assign(copy, place, of, span)?;
-            self.assign(place, saved, of, span)?;
+            self.assign(copy, place, of)?;
+            self.assign(place, saved, of)?;
         }
         Ok(())
     }
 
-    fn target(&mut self, value: &Value, span: Span) -> Lowered<FieldRef> {
-        match field_of(value) {
+    fn target(&mut self, value: &Value) -> Lowered<FieldRef> {
+        match value.field() {
             Some(field) => Ok(field.clone()),
-            None => self.refuse(span, "a field is written here"),
+            None => self.refuse("a field is written here"),
         }
     }
 
     /// The numbers that a value is made of, with their widths.
-    pub fn leaves(
-        &mut self, value: &Value, of: &Type, found: &mut Vec<(Expr, u32)>, span: Span,
-    ) -> Lowered<()> {
-        match (value, of.underlying()) {
-            (Value::Group(parts), _) => {
-                for (name, part) in parts {
-                    self.leaves(part, &super::assign::part_of(of, name), found, span)?;
-                }
-            }
-            (Value::Header(header), Type::Composite(composite)) => {
-                for field in &composite.fields {
-                    let part = self.header_field(header, &field.name, &field.of);
-                    self.leaves(&part, &field.of, found, span)?;
-                }
-            }
-            (Value::Stack(_), Type::Array(element, size)) => {
-                for place in 0..*size as usize {
-                    self.leaves(&self.element(value, place), element, found, span)?;
-                }
-            }
-            (Value::Scalar(_) | Value::Slice(..), _) => {
-                let expr = self.scalar(value, span)?;
-                let expr = match expr {
-                    Expr::ToBool(inner) => *inner,
-                    other if *of.underlying() == Type::Bool => Expr::FromBool(Box::new(other)),
-                    other => other,
-                };
+    fn leaves(&mut self, value: &Value, of: &Type, found: &mut Vec<(Expr, u32)>) -> Lowered<()> {
+        match value {
+            Value::Scalar(_) | Value::Slice(..) => {
+                let expr = stored(self.scalar(value)?, of);
                 found.push((expr, of.width().unwrap_or(32)));
             }
-            (Value::Nothing, _) => {}
-            _ => return self.refuse(span, "this is not made of numbers"),
+            Value::Group(_) | Value::Header(_) | Value::Stack(_) => {
+                for (part, of) in self.parts(value, of) {
+                    self.leaves(&part, &of, found)?;
+                }
+            }
+            Value::Nothing => {}
+            _ => return self.refuse("this is not made of numbers"),
         }
         Ok(())
     }
 
-    /// The same as fields: what is none is computed before.
-    fn fields(&mut self, value: &Value, of: &Type, span: Span) -> Lowered<Vec<(Expr, u32)>> {
+    /// The same as fields: the others are computed before, constants only where the target takes none.
+    fn fields(&mut self, value: &Value, of: &Type, constants: bool) -> Lowered<Vec<(Expr, u32)>> {
         let mut found = Vec::new();
-        self.leaves(value, of, &mut found, span)?;
+        self.leaves(value, of, &mut found)?;
         for (expr, width) in &mut found {
-            if !super::table::is_fixed(expr) && !matches!(expr, Expr::Number(_)) {
-                let of = Type::bits(*width);
-                let place = self.temporary(&of, span)?;
-                self.assign(&place, &Value::Scalar(expr.clone()), &of, span)?;
-                *expr = self.scalar(&place, span)?;
+            let value = Value::Scalar(expr.clone());
+            if !constants || value.as_number().is_none() {
+                let field = self.in_field(&value, &Type::bits(*width))?;
+                *expr = field.unwrap_or_else(|| expr.clone());
             }
         }
         Ok(found)
     }
 
     fn calculation(
-        &mut self, number: usize, data: &Value, of: &Type, with_payload: bool, span: Span,
+        &mut self, algorithm: &'static str, data: &Value, of: &Type, with_payload: bool,
     ) -> Lowered<usize> {
-        let input = self.fields(data, of, span)?;
-        self.program.calculations.push(Calculation {
-            algorithm: algorithm(number),
-            input,
-            with_payload,
-            span,
-        });
-        Ok(self.program.calculations.len() - 1)
+        let input = self.fields(data, of, true)?;
+        let made = Calculation { algorithm, input, with_payload, span: self.span };
+        Ok(add(&mut self.program.calculations, made))
     }
 
-    fn checksum(
-        &mut self, values: &[Value], types: &[Type], with_payload: bool, verify: bool, span: Span,
-    ) -> Lowered<()> {
-        let condition = self.scalar(&values[0], span)?;
-        let target = match &values[2] {
-            Value::Scalar(_) => self.target(&values[2], span)?,
-            _ => return self.refuse(span, "the checksum is a field"),
+    /// `verify_checksum` and its like: condition, data, checksum, algorithm.
+    fn checksum(&mut self, name: &str, passed: &[Passed]) -> Lowered<()> {
+        let Place::Checksum { verify } = self.place else {
+            return self.refuse(format!("`{name}` belongs into the control of checksums"));
         };
-        let number =
-            super::instance::as_number(&values[3]).and_then(|one| usize::try_from(one).ok()).unwrap_or(0);
-        let calculation = self.calculation(number, &values[1], &types[1], with_payload, span)?;
-        self.program.checksums.push(Checksum { target, calculation, condition, verify, span });
+        if name.starts_with("verify") != verify {
+            return self.refuse(format!("`{name}` belongs into the other control of checksums"));
+        }
+        let [condition, data, checksum, method] = passed else { return self.refuse("no checksum") };
+        let condition = self.scalar(&condition.value)?;
+        if !matches!(checksum.value, Value::Scalar(_)) {
+            return self.refuse("the checksum is a field");
+        }
+        let target = self.target(&checksum.value)?;
+        let with_payload = name.ends_with("_with_payload");
+        let algorithm = algorithm(Some(&method.value));
+        let calculation = self.calculation(algorithm, &data.value, &data.of, with_payload)?;
+        self.program.checksums.push(Checksum { target, calculation, condition, verify, span: self.span });
         Ok(())
     }
 
-    fn digest(&mut self, data: &Value, of: &Type, span: Span) -> Lowered<u32> {
-        let values = self.fields(data, of, span)?;
-        let name = match of {
+    fn digest(&mut self, data: &Passed) -> Lowered<u32> {
+        let values = self.fields(&data.value, &data.of, false)?;
+        let name = match &data.of {
             Type::Composite(composite) => composite.name.to_string(),
             _ => format!("digest_{}", self.program.digests.len()),
         };
-        self.program.digests.push(FieldList { name, values, of: of.clone(), span });
+        self.program.digests.push(FieldList { name, values, of: data.of.clone(), span: self.span });
         Ok(self.program.digests.len() as u32)
     }
 
-    fn field_list(&mut self, values: Vec<(Expr, u32)>, of: &Type, span: Span) -> u32 {
-        if values.is_empty() {
-            return 0;
-        }
+    /// The number of a new list. An empty one has a number, too: BMv2 resubmits and recirculates by numbers
+    /// but 0.
+    fn field_list(&mut self, values: Vec<(Expr, u32)>, of: &Type) -> u32 {
         let number = self.program.field_lists.len() as u32 + 1;
-        self.program.field_lists.push(FieldList {
-            name: format!("fl_{number}"),
-            values,
-            of: of.clone(),
-            span,
-        });
+        let name = format!("fl_{number}");
+        self.program.field_lists.push(FieldList { name, values, of: of.clone(), span: self.span });
         number
     }
 
-    fn data_list(&mut self, data: &Value, of: &Type, span: Span) -> Lowered<u32> {
-        let values = self.fields(data, of, span)?;
-        Ok(self.field_list(values, of, span))
-    }
-
     /// The fields of the metadata that `@field_list(index)` marks.
-    fn preserved(&mut self, index: &Value, span: Span) -> Lowered<u32> {
-        let Some(index) = super::instance::as_number(index) else {
-            return self.refuse(span, "the list is a constant");
-        };
-        let Some((meta, of)) = self.meta.clone() else { return Ok(0) };
+    fn preserved(&mut self, index: &Value) -> Lowered<u32> {
+        let Some(index) = index.as_number() else { return self.refuse("the list is a constant") };
+        let (meta, of) = self.meta.clone().unwrap_or((Value::Nothing, Type::Void));
         let mut values = Vec::new();
-        self.marked(&meta, &of, &index.to_string(), &mut values, span)?;
-        Ok(self.field_list(values, &of, span))
+        self.marked(&meta, &of, &index.to_string(), &mut values)?;
+        Ok(self.field_list(values, &of))
     }
 
-    fn marked(
-        &mut self, value: &Value, of: &Type, index: &str, found: &mut Vec<(Expr, u32)>, span: Span,
-    ) -> Lowered<()> {
-        let (Value::Group(parts), Type::Composite(composite)) = (value, of.underlying()) else {
-            return Ok(());
-        };
+    fn marked(&mut self, value: &Value, of: &Type, index: &str, found: &mut Vec<(Expr, u32)>) -> Lowered<()> {
+        let Type::Composite(composite) = of.underlying() else { return Ok(()) };
         let Some(written) = self.structs.get(&composite.name).copied() else { return Ok(()) };
-        for ((_, part), (field, written)) in parts.iter().zip(composite.fields.iter().zip(written)) {
+        let Value::Group(_) = value else { return Ok(()) };
+        for ((part, of), written) in self.parts(value, of).iter().zip(written) {
             let lists = annotated(&written.annotations, "field_list").and_then(|one| one.body.as_ref());
             if lists.is_some_and(|words| words.iter().any(|word| &*word.text == index)) {
-                self.leaves(part, &field.of, found, span)?;
+                self.leaves(part, of, found)?;
             } else {
-                self.marked(part, &field.of, index, found, span)?;
+                self.marked(part, of, index, found)?;
             }
         }
         Ok(())
     }
 
-    pub fn extern_method(
-        &mut self, call: &'t Expression, object: &Object, method: &Method, found: &Call<'t>,
-        arguments: &'t [Argument],
-    ) -> Lowered<Value> {
-        let span = call.span;
-        let known = &self.facts.objects[object.id.0 as usize];
-        let before = self.types.len();
-        self.types.extend(known.type_parameters.iter().cloned().zip(object.types.iter().cloned()));
-        let result = match (object.state, &*method.name) {
-            (State::Packet, "extract") => {
-                let of = self.here(&found.types[0]);
-                self.extract(arguments, &of, span)
-            }
-            (State::Packet, "lookahead") => {
-                let of = self.here(&found.types[0]);
-                self.lookahead(&of, span)
-            }
-            (State::Packet, "emit") => self.emit_header(&arguments[0], span),
-            _ => {
-                let passed = self.pass(found, &method.signature, arguments, Callee::Target, span)?;
-                let values: Vec<Value> = passed.iter().map(|one| one.value.clone()).collect();
-                let result = self.array_method(object, &method.name, &values, span);
-                self.copy_back(&passed, span)?;
-                result
-            }
-        };
-        self.types.truncate(before);
-        result
-    }
-
-    fn array_method(&mut self, object: &Object, name: &str, values: &[Value], span: Span) -> Lowered<Value> {
-        match (object.state, name) {
-            (State::Packet, "advance") => {
-                let bits = self.scalar(&values[0], span)?;
-                self.operate(span, Operation::Advance(bits));
-            }
-            (State::Array(array), "count") if values.is_empty() => {
-                // BMv2 counts for each packet that a table with a direct counter sees.
-                let _ = array;
-            }
-            (State::Array(array), "count") => {
-                let index = self.scalar(&values[0], span)?;
-                self.primitive(span, "count", vec![Given::Array(array), Given::Value(index)]);
-            }
-            (State::Array(array), "execute_meter") => {
-                let (index, target) = (self.scalar(&values[0], span)?, self.target(&values[1], span)?);
-                self.primitive(
-                    span,
-                    "execute_meter",
-                    vec![Given::Array(array), Given::Value(index), Given::Field(target)],
-                );
-            }
-            (State::Array(array), "read") if values.len() == 1 => {
-                let target = self.target(&values[0], span)?;
-                self.program.arrays[array].result = Some(target);
-            }
-            (State::Array(array), "read") => {
-                let (target, index) = (self.target(&values[0], span)?, self.scalar(&values[1], span)?);
-                self.primitive(
-                    span,
-                    "register_read",
-                    vec![Given::Field(target), Given::Array(array), Given::Value(index)],
-                );
-            }
-            (State::Array(array), "write") => {
-                let (index, value) = (self.scalar(&values[0], span)?, self.scalar(&values[1], span)?);
-                let value = if matches!(self.program.arrays[array].element.underlying(), Type::Bool) {
-                    Expr::FromBool(Box::new(value))
-                } else {
-                    value
-                };
-                self.primitive(
-                    span,
-                    "register_write",
-                    vec![Given::Array(array), Given::Value(index), Given::Value(value)],
-                );
-            }
-            _ => return self.refuse(span, format!("this target has no method `{name}`")),
-        }
-        Ok(Value::Nothing)
-    }
-
-    fn extract(&mut self, arguments: &'t [Argument], of: &Type, span: Span) -> Lowered<Value> {
-        let argument = &arguments[0].value;
-        // `extract<T>(_)` passes a header over.
-        let passes = matches!(argument.kind, ExpressionKind::Any);
-        let value = if passes { self.temporary(of, span)? } else { self.value(argument)? };
-        let Value::Header(header) = value else { return self.refuse(span, "a header is extracted") };
-        match arguments.get(1) {
-            None => self.operate(span, Operation::Extract(header)),
-            Some(bits) => {
-                let bits = self.expr(&bits.value)?;
-                self.operate(span, Operation::ExtractVarbit(header, bits));
-            }
-        }
-        Ok(Value::Nothing)
-    }
-
-    fn emit_header(&mut self, argument: &'t Argument, span: Span) -> Lowered<Value> {
+    /// `packet.emit(headers)` (section 16.1)
+    fn emit_headers(&mut self, argument: &'t tree::Expression) -> Lowered<Value> {
         if self.place != Place::Deparser {
-            return self.refuse(span, "headers are emitted by the deparser");
+            return self.refuse("headers are emitted by the deparser");
         }
-        let value = self.value(&argument.value)?;
-        self.emitted(&value, span)?;
+        let value = self.value(argument)?;
+        self.emitted(&value, &self.type_of(argument.id))?;
         Ok(Value::Nothing)
     }
 
-    fn emitted(&mut self, value: &Value, span: Span) -> Lowered<()> {
+    fn emitted(&mut self, value: &Value, of: &Type) -> Lowered<()> {
         match value {
             Value::Header(HeaderRef::Fixed(header)) => self.program.deparser.push(*header),
-            Value::Stack(stack) => {
-                let headers = self.program.stacks[*stack].headers.clone();
-                self.program.deparser.extend(headers);
-            }
-            Value::Union(super::ir::UnionRef::Fixed(union)) => {
-                let members: Vec<usize> =
-                    self.program.unions[*union].members.iter().map(|(_, id)| *id).collect();
-                self.program.deparser.extend(members);
-            }
-            Value::UnionStack(stack) => {
-                for union in self.program.union_stacks[*stack].unions.clone() {
-                    self.emitted(&Value::Union(super::ir::UnionRef::Fixed(union)), span)?;
-                }
-            }
-            Value::Group(parts) => {
-                for (_, part) in parts {
-                    self.emitted(part, span)?;
+            Value::Stack(_) | Value::Union(HeaderRef::Fixed(_)) | Value::Group(_) => {
+                for (part, of) in self.parts(value, of) {
+                    self.emitted(&part, &of)?;
                 }
             }
             Value::Invalid => {}
-            _ => return self.refuse(span, "headers are emitted, and structs of them"),
+            _ => return self.refuse("headers are emitted, and structs of them"),
         }
         Ok(())
     }

@@ -1,10 +1,9 @@
-//! Statements: nested still, with loops unrolled.
+//! Statements (P4_16 specification, section 12): nested still, with loops unrolled.
 
 use num_bigint::BigInt;
 
-use super::assign::{binary, element_of};
-use super::environment::Binding;
-use super::expression::folded;
+use super::assign::binary;
+use super::environment::{Binding, Environment};
 use super::ir::{Expr, Label, Outcome, Statement as Made, StatementKind as Kind};
 use super::value::Value;
 use super::{Lowered, Lowering, Place};
@@ -12,10 +11,9 @@ use crate::check::constant;
 use crate::check::table::applied;
 use crate::check::types::Type;
 use crate::check::Target;
-use crate::source::{Name, Span};
+use crate::source::Name;
 use crate::syntax::tree::{
-    Binary, Block, Case, Declaration, DeclarationKind, Expression, ExpressionKind, Statement, StatementKind,
-    Unary,
+    Binary, Case, Declaration, DeclarationKind, Expression, ExpressionKind, Statement, StatementKind, Unary,
 };
 
 /// The most rounds of a loop.
@@ -24,7 +22,7 @@ const MOST_ROUNDS: usize = 10_000;
 const UNKNOWN: &str = "the rounds of this loop are not known to the compiler";
 
 /// The targets of `return`, `break` and `continue`.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct Leaves {
     end: Label,
     /// The place of a returned value, and its type.
@@ -33,197 +31,211 @@ pub struct Leaves {
     around: Option<(Label, Label)>,
 }
 
-impl Leaves {
-    pub fn to(end: Label, result: Option<(Value, Type)>) -> Self {
-        Self { end, result, around: None }
-    }
+/// The parts of a `for` statement.
+#[derive(Clone, Copy)]
+struct Loop<'t> {
+    start: &'t [Statement],
+    condition: &'t Expression,
+    step: &'t [Statement],
+    body: &'t Statement,
 }
 
+/// The labels of one block of a `switch`.
+type Group<'t> = (Vec<&'t Expression>, &'t [Statement]);
+
 impl<'t> Lowering<'t, '_> {
-    /// The statements of a body, in a block of its own.
-    pub fn body(&mut self, body: &'t Block, leaves: Leaves) -> Lowered<()> {
-        self.block(|lowering| lowering.statements(&body.statements, &leaves))
+    pub fn label(&mut self) -> Label {
+        self.labels += 1;
+        self.labels
     }
 
-    pub fn statements(&mut self, statements: &'t [Statement], leaves: &Leaves) -> Lowered<()> {
-        for statement in statements {
-            self.statement(statement, leaves)?;
-        }
+    /// The body of a function, action or control where it is called; `return` ends it (section 12.4).
+    pub fn inlined(&mut self, body: &'t [Statement], result: Option<(Value, Type)>) -> Lowered<()> {
+        let end = self.label();
+        let leaves = Leaves { end, result, around: None };
+        let statements = self.code(|lowering| lowering.body(body, &leaves))?;
+        self.emit(Kind::Labelled(end, statements));
         Ok(())
     }
 
+    fn body(&mut self, body: &'t [Statement], leaves: &Leaves) -> Lowered<()> {
+        self.block(|lowering| lowering.statements(body, leaves))
+    }
+
+    pub fn statements(&mut self, statements: &'t [Statement], leaves: &Leaves) -> Lowered<()> {
+        // Nothing behind a jump is reached: p4c has no table in P4Info that is applied there only.
+        let jumps = |one: &Statement| {
+            use StatementKind::{Break, Continue, Exit, Return};
+            matches!(one.kind, Return(_) | Exit | Break | Continue)
+        };
+        let end = statements.iter().position(jumps).map_or(statements.len(), |place| place + 1);
+        statements[..end].iter().try_for_each(|one| self.statement(one, leaves))
+    }
+
+    fn made(&self, kind: Kind) -> Made {
+        Made { kind, span: self.span }
+    }
+
+    /// The statements that a statement becomes, in a block of its own.
+    fn branch(&mut self, statement: &'t Statement, leaves: &Leaves) -> Lowered<Vec<Made>> {
+        self.code(|lowering| lowering.block(|lowering| lowering.statement(statement, leaves)))
+    }
+
     fn statement(&mut self, statement: &'t Statement, leaves: &Leaves) -> Lowered<()> {
-        let span = statement.span;
+        self.at(statement.span, |lowering| lowering.statement_here(statement, leaves))
+    }
+
+    fn statement_here(&mut self, statement: &'t Statement, leaves: &Leaves) -> Lowered<()> {
         match &statement.kind {
             StatementKind::Empty => {}
-            StatementKind::Assign { left, operator, right } => {
-                self.assignment(left, *operator, right, span)?
-            }
+            StatementKind::Assign { left, operator, right } => self.assignment(left, *operator, right)?,
             StatementKind::Call(call) => {
-                let value = self.value(call)?;
-                self.applied(&value, span);
+                if let Value::Applied(table) = self.value(call)? {
+                    self.emit(Kind::Apply { table, then: Outcome::Same });
+                }
             }
-            StatementKind::Block(block) => {
-                self.block(|lowering| lowering.statements(&block.statements, leaves))?
-            }
+            StatementKind::Block(block) => self.body(block, leaves)?,
             StatementKind::If { condition, then, otherwise } => {
-                self.condition(condition, then, otherwise.as_deref(), leaves, span)?;
+                self.condition(condition, then, otherwise.as_deref(), leaves)?;
             }
-            StatementKind::Switch { on, cases } => self.switch(on, cases, leaves, span)?,
+            StatementKind::Switch { on, cases } => self.switch(on, cases, leaves)?,
             StatementKind::For { start, condition, step, body } => {
-                self.block(|lowering| lowering.counted(start, condition, step, body, leaves, span))?;
+                self.counted(Loop { start, condition, step, body }, leaves)?;
             }
             StatementKind::ForIn { of, ident, items, body } => {
                 let of = self.type_of(of.id);
-                self.each(&ident.name, &of, items, body, leaves, span)?;
+                self.each(&ident.name, &of, items, body, leaves)?;
             }
             StatementKind::Return(value) => {
                 if let (Some(value), Some((place, of))) = (value, &leaves.result) {
                     let result = self.value(value)?;
-                    self.assign(place, &result, of, span)?;
+                    self.assign(place, &result, of)?;
                 }
-                self.emit(span, Kind::Leave(leaves.end));
+                self.emit(Kind::Leave(leaves.end));
             }
+            // Section 12.5: all calls around end, and copy their results back.
             StatementKind::Exit => {
                 for passed in self.pending.clone().iter().rev() {
-                    self.copy_back(passed, span)?;
+                    self.copy_back(passed)?;
                 }
-                self.emit(span, Kind::Exit);
+                self.emit(Kind::Exit);
             }
-            StatementKind::Break | StatementKind::Continue => {
-                if let Some((end, next)) = leaves.around {
-                    let to = if matches!(statement.kind, StatementKind::Break) { end } else { next };
-                    self.emit(span, Kind::Leave(to));
-                }
+            StatementKind::Break => self.leave(leaves.around.map(|(end, _)| end)),
+            StatementKind::Continue => self.leave(leaves.around.map(|(_, next)| next)),
+            StatementKind::Declaration(declaration) => {
+                self.at(declaration.span, |lowering| lowering.declared(declaration))?;
             }
-            StatementKind::Declaration(declaration) => self.declared(declaration)?,
         }
         Ok(())
     }
 
-    /// A variable or constant of a block.
-    pub fn declared(&mut self, declaration: &'t Declaration) -> Lowered<()> {
-        let name = &declaration.ident.name;
-        match &declaration.kind {
+    fn leave(&mut self, label: Option<Label>) {
+        if let Some(label) = label {
+            self.emit(Kind::Leave(label));
+        }
+    }
+
+    /// A variable or constant of a block (section 11).
+    fn declared(&mut self, declaration: &'t Declaration) -> Lowered<()> {
+        let value = match &declaration.kind {
             DeclarationKind::Variable { of, value } => {
                 let of = self.type_of(of.id);
-                let place = self.allocate(name, &of, declaration.span)?;
+                let place = self.allocate(&declaration.ident.name, &of)?;
                 match value {
                     Some(value) => {
                         let value = self.value(value)?;
-                        self.assign(&place, &value, &of, declaration.span)?;
+                        self.assign(&place, &value, &of)?;
                     }
                     // A state of a parser may be entered again.
-                    None if self.place == Place::Parser => self.clear(&place, &of, declaration.span),
+                    None if self.place == Place::Parser => self.clear(&place, &of),
                     None => {}
                 }
-                self.bind(name, place);
+                place
             }
-            DeclarationKind::Constant { value, .. } => {
-                let value = self.value(value)?;
-                self.bind(name, value);
-            }
-            _ => return self.refuse(declaration.span, "this declaration is not supported here"),
-        }
+            DeclarationKind::Constant { value, .. } => self.value(value)?,
+            _ => return self.refuse("this declaration is not supported here"),
+        };
+        self.bind(&declaration.ident.name, value);
         Ok(())
     }
 
+    /// The place is known before the right side has effects (section 12.1).
     fn assignment(
-        &mut self, left: &'t Expression, operator: Option<Binary>, right: &'t Expression, span: Span,
+        &mut self, left: &'t Expression, operator: Option<Binary>, right: &'t Expression,
     ) -> Lowered<()> {
-        if let (ExpressionKind::Name(path), true) = (&left.kind, self.is_counter(left)) {
-            return self.count(&path.ident.name, left, operator, right, span);
-        }
         let of = self.type_of(left.id);
-        let place = self.value(left)?;
-        self.assign_to(&place, left, operator, right, &of, span)
-    }
-
-    /// The place is known before the right side has effects (specification, section 12.1).
-    fn assign_to(
-        &mut self, place: &Value, left: &'t Expression, operator: Option<Binary>, right: &'t Expression,
-        of: &Type, span: Span,
-    ) -> Lowered<()> {
-        let (value, effects) = self.collect(|lowering| lowering.value(right))?;
-        let (mut place, mut first) = (place.clone(), place.clone());
+        if let Some(name) = self.counter(left) {
+            return self.count(name, left, operator, right, &of);
+        }
+        let mut place = self.value(left)?;
+        let mut first = place.clone();
+        let (mut value, effects) = self.collect(|lowering| lowering.value(right))?;
         if !effects.is_empty() {
-            place = self.settled(&place, span)?;
-            first = if operator.is_some() { self.save(&place, of, span)? } else { place.clone() };
+            place = self.settled(&place)?;
+            first = if operator.is_some() { self.save(&place, &of)? } else { place.clone() };
             self.out.extend(effects);
         }
-        let value = match operator {
-            None => value,
-            Some(operator) => self.arithmetic(operator, left, right, (&first, &value), of)?,
-        };
-        self.assign(&place, &value, of, span)
+        if let Some(operator) = operator {
+            value = self.arithmetic(operator, left, right, (&first, &value), &of)?;
+        }
+        self.assign(&place, &value, &of)
     }
 
-    fn compound(
-        &mut self, operator: Binary, left: &'t Expression, right: &'t Expression, of: &Type,
-    ) -> Lowered<Value> {
-        let (first, second) = (self.value(left)?, self.value(right)?);
-        self.arithmetic(operator, left, right, (&first, &second), of)
-    }
-
-    /// Whether a name is a loop's variable, whose value is known.
-    fn is_counter(&self, left: &Expression) -> bool {
-        match &left.kind {
-            ExpressionKind::Name(path) => matches!(
-                self.environment.find(&path.ident.name),
-                Some(Binding::Value(Value::Scalar(Expr::Number(_) | Expr::Bool(_))))
-            ),
-            _ => false,
+    /// The name of a loop's variable, whose value is known.
+    fn counter(&self, left: &'t Expression) -> Option<&'t Name> {
+        let ExpressionKind::Name(path) = &left.kind else { return None };
+        match self.environment.find(&path.ident.name) {
+            Some(Binding::Value(value)) if value.constant().is_some() => Some(&path.ident.name),
+            _ => None,
         }
     }
 
     /// Gives a loop's variable its next value.
     fn count(
         &mut self, name: &Name, left: &'t Expression, operator: Option<Binary>, right: &'t Expression,
-        span: Span,
+        of: &Type,
     ) -> Lowered<()> {
-        let of = self.type_of(left.id);
-        let value = match operator {
-            None => self.value(right)?,
-            Some(operator) => self.compound(operator, left, right, &of)?,
-        };
-        let known = matches!(&value, Value::Scalar(expr) if folded(expr).is_some());
-        if !known {
-            return self.refuse(span, UNKNOWN);
+        let mut value = self.value(right)?;
+        if let Some(operator) = operator {
+            let first = self.value(left)?;
+            value = self.arithmetic(operator, left, right, (&first, &value), of)?;
+        }
+        if value.constant().is_none() {
+            return self.refuse(UNKNOWN);
         }
         self.environment.rebind(name, Binding::Value(value));
         Ok(())
     }
 
+    /// `if` (section 12.6)
     fn condition(
         &mut self, condition: &'t Expression, then: &'t Statement, otherwise: Option<&'t Statement>,
-        leaves: &Leaves, span: Span,
+        leaves: &Leaves,
     ) -> Lowered<()> {
         if let Some((call, hit)) = self.hit(condition) {
-            let Value::Applied(table) = self.value(call)? else { return self.refuse(span, "no table") };
+            let Value::Applied(table) = self.value(call)? else { return self.refuse("no table") };
             let (then, otherwise) = self.branches(then, otherwise, leaves)?;
             let (then, otherwise) = if hit { (then, otherwise) } else { (otherwise, then) };
-            self.emit(span, Kind::Apply { table, then: Outcome::Hit(then, otherwise) });
+            self.emit(Kind::Apply { table, then: Outcome::Hit(then, otherwise) });
             return Ok(());
         }
         let truth = self.expr(condition)?;
         if let Expr::Bool(truth) = truth {
             let taken = if truth { Some(then) } else { otherwise };
-            return match taken {
-                Some(taken) => self.block(|lowering| lowering.statement(taken, leaves)),
-                None => Ok(()),
-            };
+            return taken.map_or(Ok(()), |taken| self.block(|one| one.statement(taken, leaves)));
         }
         let (then, otherwise) = self.branches(then, otherwise, leaves)?;
-        self.emit(condition.span, Kind::If(truth, then, otherwise));
+        self.at(condition.span, |lowering| lowering.emit(Kind::If(truth, then, otherwise)));
         Ok(())
     }
 
-    /// `table.apply().hit`, `.miss`, with or without `!`: the call, and whether a hit is true.
+    /// `table.apply().hit`, `.miss`, `!` of them (section 14.2.2): the call, and whether a hit is true.
     fn hit(&self, condition: &'t Expression) -> Option<(&'t Expression, bool)> {
         match &condition.kind {
             ExpressionKind::Member(call, member) => {
                 let is_table = matches!(self.facts.calls.get(&call.id)?.target, Target::Table(_));
-                (is_table && self.in_control()).then(|| (&**call, &*member.name == "hit"))
+                let in_control = self.place == Place::Control;
+                (is_table && in_control).then(|| (&**call, &*member.name == "hit"))
             }
             ExpressionKind::Unary(Unary::Not, inner) => self.hit(inner).map(|(call, hit)| (call, !hit)),
             _ => None,
@@ -233,20 +245,14 @@ impl<'t> Lowering<'t, '_> {
     fn branches(
         &mut self, then: &'t Statement, otherwise: Option<&'t Statement>, leaves: &Leaves,
     ) -> Lowered<(Vec<Made>, Vec<Made>)> {
-        let ((), then) =
-            self.collect(|lowering| lowering.block(|lowering| lowering.statement(then, leaves)))?;
-        let otherwise = match otherwise {
-            Some(one) => {
-                self.collect(|lowering| lowering.block(|lowering| lowering.statement(one, leaves)))?.1
-            }
-            None => Vec::new(),
-        };
-        Ok((then, otherwise))
+        let then = self.branch(then, leaves)?;
+        Ok((then, otherwise.map_or(Ok(Vec::new()), |one| self.branch(one, leaves))?))
     }
 
-    fn switch(&mut self, on: &'t Expression, cases: &'t [Case], leaves: &Leaves, span: Span) -> Lowered<()> {
+    /// `switch` (section 12.7)
+    fn switch(&mut self, on: &'t Expression, cases: &'t [Case], leaves: &Leaves) -> Lowered<()> {
         // A label without a block shares that of the next.
-        let mut groups: Vec<(Vec<&'t Expression>, &'t Block)> = Vec::new();
+        let mut groups: Vec<Group<'t>> = Vec::new();
         let mut labels = Vec::new();
         for case in cases {
             labels.push(&case.label);
@@ -255,113 +261,100 @@ impl<'t> Lowering<'t, '_> {
             }
         }
         match applied(on) {
-            Some(call) => self.switch_on_action(call, groups, leaves, span),
-            None => self.switch_on_value(on, groups, leaves, span),
+            Some(call) => self.switch_on_action(call, groups, leaves),
+            None => self.switch_on_value(on, groups, leaves),
         }
     }
 
+    /// `switch (table.apply().action_run)` (section 12.7.1)
     fn switch_on_action(
-        &mut self, call: &'t Expression, groups: Vec<(Vec<&'t Expression>, &'t Block)>, leaves: &Leaves,
-        span: Span,
+        &mut self, call: &'t Expression, groups: Vec<Group<'t>>, leaves: &Leaves,
     ) -> Lowered<()> {
-        let Value::Applied(table) = self.value(call)? else { return self.refuse(span, "no table") };
+        let Value::Applied(table) = self.value(call)? else { return self.refuse("no table") };
         let (mut by_action, mut rest) = (Vec::new(), Vec::new());
         for (labels, block) in groups {
-            let ((), statements) = self.collect(|lowering| lowering.body(block, leaves.clone()))?;
+            let statements = self.code(|lowering| lowering.body(block, leaves))?;
             for label in labels {
                 match &label.kind {
                     ExpressionKind::Any => rest = statements.clone(),
                     ExpressionKind::Name(path) => {
-                        let action = self.action_of_table(table, &path.ident.name, span)?;
+                        let action = self.action_of_table(table, &path.ident.name)?;
                         by_action.push((action, statements.clone()));
                     }
-                    _ => return self.refuse(label.span, "the label is an action"),
+                    _ => return self.refuse_at(label.span, "the label is an action"),
                 }
             }
         }
-        self.emit(span, Kind::Apply { table, then: Outcome::Actions(by_action, rest) });
+        self.emit(Kind::Apply { table, then: Outcome::Actions(by_action, rest) });
         Ok(())
     }
 
+    /// `switch (value)` (section 12.7.2)
     fn switch_on_value(
-        &mut self, on: &'t Expression, groups: Vec<(Vec<&'t Expression>, &'t Block)>, leaves: &Leaves,
-        span: Span,
+        &mut self, on: &'t Expression, groups: Vec<Group<'t>>, leaves: &Leaves,
     ) -> Lowered<()> {
         let of = self.converted_type(on);
         let value = self.value(on)?;
-        let value = self.save(&value, &of, span)?;
+        let value = self.save(&value, &of)?;
         let mut made: Vec<(Option<Expr>, Vec<Made>)> = Vec::new();
         for (labels, block) in groups {
+            let all = labels.iter().any(|label| matches!(label.kind, ExpressionKind::Any));
             let mut matches: Option<Expr> = None;
-            let mut all = false;
-            for label in labels {
-                if matches!(label.kind, ExpressionKind::Any) {
-                    all = true;
-                    continue;
-                }
+            for label in labels.into_iter().filter(|label| !matches!(label.kind, ExpressionKind::Any)) {
                 let constant = self.value(label)?;
-                let one = self.equal(&value, &constant, &of, span)?;
+                let one = self.equal(&value, &constant, &of)?;
                 matches = Some(match matches {
                     Some(before) => binary(Binary::Or, before, one),
                     None => one,
                 });
             }
-            let ((), statements) = self.collect(|lowering| lowering.body(block, leaves.clone()))?;
-            made.push((if all { None } else { matches }, statements));
+            let statements = self.code(|lowering| lowering.body(block, leaves))?;
+            made.push((matches.filter(|_| !all), statements));
         }
         let mut rest = Vec::new();
         for (matches, statements) in made.into_iter().rev() {
             rest = match matches {
                 None => statements,
-                Some(condition) => vec![Made { kind: Kind::If(condition, statements, rest), span }],
+                Some(condition) => vec![self.made(Kind::If(condition, statements, rest))],
             };
         }
         self.out.extend(rest);
         Ok(())
     }
 
-    fn counted(
-        &mut self, start: &'t [Statement], condition: &'t Expression, step: &'t [Statement],
-        body: &'t Statement, leaves: &Leaves, span: Span,
-    ) -> Lowered<()> {
+    /// `for (start; condition; step) body`: its rounds are unrolled. An action can also jump back.
+    fn counted(&mut self, parts: Loop<'t>, leaves: &Leaves) -> Lowered<()> {
         let (outer, told) = (self.environment.clone(), self.diagnostics.len());
-        let unrolled = self.block(|lowering| lowering.unrolled(start, condition, step, body, leaves, span));
+        let unrolled = self.block(|lowering| lowering.unrolled(parts, leaves));
         if unrolled.is_ok() || self.place != Place::Action || self.diagnostics.len() != told + 1 {
             return unrolled;
         }
-        // An action can jump back.
         self.diagnostics.truncate(told);
-        self.within(super::environment::Environment::inside(&outer), |lowering| {
-            lowering.statements(start, leaves)?;
-            let (end, top) = (lowering.label(), lowering.label());
-            let ((), rounds) = lowering.collect(|lowering| {
-                let truth = lowering.expr(condition)?;
-                lowering.emit(
-                    span,
-                    Kind::If(
-                        Expr::Not(Box::new(truth)),
-                        vec![Made { kind: Kind::Leave(end), span }],
-                        Vec::new(),
-                    ),
-                );
-                lowering.round(body, leaves, end, span)?;
-                lowering.statements(step, leaves)?;
-                lowering.emit(span, Kind::Leave(top));
-                Ok(())
-            })?;
-            lowering.emit(span, Kind::Labelled(end, vec![Made { kind: Kind::Again(top, rounds), span }]));
+        self.within(Environment::inside(&outer), |lowering| lowering.repeated(parts, leaves))
+    }
+
+    fn repeated(&mut self, parts: Loop<'t>, leaves: &Leaves) -> Lowered<()> {
+        self.statements(parts.start, leaves)?;
+        let (end, top) = (self.label(), self.label());
+        let rounds = self.code(|lowering| {
+            let truth = lowering.expr(parts.condition)?;
+            let leave = lowering.made(Kind::Leave(end));
+            lowering.emit(Kind::If(truth.negated(), vec![leave], Vec::new()));
+            lowering.round(parts.body, leaves, end)?;
+            lowering.statements(parts.step, leaves)?;
+            lowering.emit(Kind::Leave(top));
             Ok(())
-        })
+        })?;
+        let again = self.made(Kind::Again(top, rounds));
+        self.emit(Kind::Labelled(end, vec![again]));
+        Ok(())
     }
 
     /// The rounds of a loop one after the other, if they are known.
-    fn unrolled(
-        &mut self, start: &'t [Statement], condition: &'t Expression, step: &'t [Statement],
-        body: &'t Statement, leaves: &Leaves, span: Span,
-    ) -> Lowered<()> {
+    fn unrolled(&mut self, parts: Loop<'t>, leaves: &Leaves) -> Lowered<()> {
         // Variables outside of the loop, which have its values, too.
-        let mut outside: Vec<(Name, Value, Type)> = Vec::new();
-        for statement in start {
+        let mut outside: Vec<(&'t Name, Value, Type)> = Vec::new();
+        for statement in parts.start {
             let (name, value) = match &statement.kind {
                 StatementKind::Declaration(Declaration {
                     ident,
@@ -371,100 +364,94 @@ impl<'t> Lowering<'t, '_> {
                 StatementKind::Assign { left, operator: None, right } => match &left.kind {
                     ExpressionKind::Name(path) => {
                         let place = self.value(left)?;
-                        outside.push((path.ident.name.clone(), place, self.type_of(left.id)));
+                        outside.push((&path.ident.name, place, self.type_of(left.id)));
                         (&path.ident.name, right)
                     }
-                    _ => return self.refuse(statement.span, UNKNOWN),
+                    _ => return self.refuse_at(statement.span, UNKNOWN),
                 },
-                _ => return self.refuse(statement.span, UNKNOWN),
+                _ => return self.refuse_at(statement.span, UNKNOWN),
             };
-            match self.value(value)? {
-                known @ Value::Scalar(Expr::Number(_) | Expr::Bool(_)) => self.bind(name, known),
-                _ => return self.refuse(statement.span, UNKNOWN),
+            let first = self.value(value)?;
+            if first.constant().is_none() {
+                return self.refuse_at(statement.span, UNKNOWN);
             }
+            self.bind(name, first);
         }
         let end = self.label();
-        let ((), rounds) = self.collect(|lowering| {
+        let rounds = self.code(|lowering| {
             for _ in 0..MOST_ROUNDS {
                 for (name, place, of) in &outside {
-                    let value = lowering.name(name, false, span)?;
-                    lowering.assign(place, &value, of, span)?;
+                    if let Some(Binding::Value(value)) = lowering.environment.find(name) {
+                        lowering.assign(place, &value, of)?;
+                    }
                 }
-                match lowering.expr(condition)? {
+                match lowering.expr(parts.condition)? {
                     Expr::Bool(false) => return Ok(()),
                     Expr::Bool(true) => {}
-                    _ => return lowering.refuse(condition.span, UNKNOWN),
+                    _ => return lowering.refuse_at(parts.condition.span, UNKNOWN),
                 }
-                lowering.round(body, leaves, end, span)?;
-                lowering.statements(step, leaves)?;
+                lowering.round(parts.body, leaves, end)?;
+                lowering.statements(parts.step, leaves)?;
             }
-            lowering.refuse(span, format!("this loop has more than {MOST_ROUNDS} rounds"))
+            lowering.refuse(format!("this loop has more than {MOST_ROUNDS} rounds"))
         })?;
-        self.emit(span, Kind::Labelled(end, rounds));
+        self.emit(Kind::Labelled(end, rounds));
         Ok(())
     }
 
     /// The body of a loop once.
-    fn round(&mut self, body: &'t Statement, leaves: &Leaves, end: Label, span: Span) -> Lowered<()> {
+    fn round(&mut self, body: &'t Statement, leaves: &Leaves, end: Label) -> Lowered<()> {
         let next = self.label();
-        let inner = Leaves { around: Some((end, next)), ..leaves.clone() };
-        let ((), statements) =
-            self.collect(|lowering| lowering.block(|lowering| lowering.statement(body, &inner)))?;
-        self.emit(span, Kind::Labelled(next, statements));
+        let statements = self.branch(body, &Leaves { around: Some((end, next)), ..leaves.clone() })?;
+        self.emit(Kind::Labelled(next, statements));
         Ok(())
     }
 
+    /// `for (name in items) body`
     fn each(
         &mut self, name: &Name, of: &Type, items: &'t Expression, body: &'t Statement, leaves: &Leaves,
-        span: Span,
     ) -> Lowered<()> {
-        let values: Vec<Value> = match &items.kind {
-            ExpressionKind::Range(low, high) => {
-                let (low, high) = (self.number(low, "a bound")?, self.number(high, "a bound")?);
-                let mut values = Vec::new();
-                let mut at = low;
-                while at <= high && values.len() <= MOST_ROUNDS {
-                    values.push(Value::number(constant::wrap(&at, of)));
-                    at += BigInt::from(1);
-                }
-                values
-            }
-            _ => match self.value(items)? {
-                Value::Group(parts) => parts.into_iter().map(|(_, part)| part).collect(),
-                stack @ (Value::Stack(_) | Value::UnionStack(_)) => {
-                    let size = match self.type_of(items.id) {
-                        Type::Array(_, size) => size as usize,
-                        _ => 0,
-                    };
-                    (0..size).map(|place| self.element(&stack, place)).collect()
-                }
-                _ => return self.refuse(items.span, "`for` goes through lists, arrays and ranges"),
-            },
-        };
+        let values = self.items(items, of)?;
         if values.len() > MOST_ROUNDS {
-            return self.refuse(span, format!("this loop has more than {MOST_ROUNDS} rounds"));
+            return self.refuse(format!("this loop has more than {MOST_ROUNDS} rounds"));
         }
         let end = self.label();
-        let ((), rounds) = self.collect(|lowering| {
+        let rounds = self.code(|lowering| {
             for value in values {
                 lowering.block(|lowering| {
                     // A variable of its own: the body may write to it.
-                    let known = matches!(&value, Value::Scalar(expr) if folded(expr).is_some());
-                    let value = if known { value } else { lowering.copied(&value, of, span)? };
-                    lowering.bind(name, value);
-                    lowering.round(body, leaves, end, span)
+                    let mut own = value.clone();
+                    if value.constant().is_none() {
+                        own = lowering.temporary(of)?;
+                        lowering.assign(&own, &value, of)?;
+                    }
+                    lowering.bind(name, own);
+                    lowering.round(body, leaves, end)
                 })?;
             }
             Ok(())
         })?;
-        self.emit(span, Kind::Labelled(end, rounds));
+        self.emit(Kind::Labelled(end, rounds));
         Ok(())
     }
 
-    fn copied(&mut self, value: &Value, of: &Type, span: Span) -> Lowered<Value> {
-        let of = if of.is_wrong() { element_of(of) } else { of.clone() };
-        let place = self.temporary(&of, span)?;
-        self.assign(&place, value, &of, span)?;
-        Ok(place)
+    /// The values that a loop goes through.
+    fn items(&mut self, items: &'t Expression, of: &Type) -> Lowered<Vec<Value>> {
+        if let ExpressionKind::Range(low, high) = &items.kind {
+            let (mut at, high) = (self.number(low, "a bound")?, self.number(high, "a bound")?);
+            let mut values = Vec::new();
+            while at <= high && values.len() <= MOST_ROUNDS {
+                values.push(Value::number(constant::wrap(&at, of)));
+                at += BigInt::from(1);
+            }
+            return Ok(values);
+        }
+        match self.value(items)? {
+            value @ (Value::Group(_) | Value::Stack(_)) => {
+                let parts = self.parts(&value, &self.type_of(items.id));
+                Ok(parts.into_iter().map(|(part, _)| part).collect())
+            }
+            _ => self.refuse_at(items.span, "`for` goes through lists, arrays and ranges"),
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use num_bigint::BigInt;
 
-use super::ir::{Expr, FieldRef, HeaderRef, StackId, UnionRef};
+use super::ir::{Expr, FieldRef, HeaderRef, Order, StackId};
 use super::storage::STANDARD;
 use crate::check::constant;
 use crate::check::types::{ObjectId, Type};
@@ -15,9 +15,8 @@ pub enum Value {
     /// Bits of a field: `field[high:low]`.
     Slice(FieldRef, u32, u32),
     Header(HeaderRef),
-    Union(UnionRef),
+    Union(HeaderRef),
     Stack(StackId),
-    UnionStack(usize),
     /// A struct, tuple, list or array: its parts by name.
     Group(Vec<(Name, Value)>),
     /// `{#}`
@@ -38,6 +37,7 @@ pub struct Object {
     pub arguments: Vec<(Name, Value)>,
     /// The name that the control plane knows, piece by piece.
     pub path: Vec<Name>,
+    pub order: Order,
     /// The part that the target keeps.
     pub state: State,
 }
@@ -58,7 +58,11 @@ impl Value {
         Value::Scalar(Expr::Number(number.into()))
     }
 
-    #[must_use]
+    /// The value of a place: truths are numbers there.
+    pub fn of(place: Expr, of: &Type) -> Value {
+        Value::Scalar(if *of.underlying() == Type::Bool { Expr::ToBool(Box::new(place)) } else { place })
+    }
+
     pub fn part(&self, name: &str) -> Option<&Value> {
         match self {
             Value::Group(parts) => parts.iter().find(|(part, _)| &**part == name).map(|(_, value)| value),
@@ -66,8 +70,43 @@ impl Value {
         }
     }
 
+    /// The field that a scalar is, if it is one.
+    pub fn field(&self) -> Option<&FieldRef> {
+        match self {
+            Value::Scalar(Expr::Field(field)) => Some(field),
+            Value::Scalar(Expr::ToBool(inner)) => match &**inner {
+                Expr::Field(field) => Some(field),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// The field that it is, if the target can name it: keys and field lists are made of those.
+    pub fn fixed(&self) -> Option<Expr> {
+        let is_fixed = |field: &&FieldRef| matches!(field.header, HeaderRef::Fixed(_));
+        self.field().filter(is_fixed).map(|field| Expr::Field(field.clone()))
+    }
+
+    /// The number or truth that the compiler knows.
+    pub fn constant(&self) -> Option<constant::Value> {
+        match self {
+            Value::Scalar(Expr::Number(number)) => Some(constant::Value::Number(number.clone())),
+            Value::Scalar(Expr::Bool(truth)) => Some(constant::Value::Bool(*truth)),
+            _ => None,
+        }
+    }
+
+    /// A known number as the target takes it.
+    pub fn as_number(&self) -> Option<BigInt> {
+        match self.constant()? {
+            constant::Value::Number(number) => Some(number),
+            constant::Value::Bool(truth) => Some(i32::from(truth).into()),
+            _ => None,
+        }
+    }
+
     /// Whether two values share a field that a program may write to.
-    #[must_use]
     pub fn overlaps(&self, other: &Value) -> bool {
         let (mut mine, mut others) = (Vec::new(), Vec::new());
         self.places(&mut mine);
@@ -77,14 +116,16 @@ impl Value {
 
     fn places(&self, found: &mut Vec<Touched>) {
         match self {
-            Value::Scalar(expr) => touched(expr, found),
-            Value::Slice(field, ..) => touched(&Expr::Field(field.clone()), found),
+            Value::Scalar(expr) => expr.visit(&mut |part| match part {
+                Expr::Field(field) => found.push(Touched(field.header.clone(), Some(field.field))),
+                Expr::Valid(header) => found.push(Touched(header.clone(), None)),
+                _ => {}
+            }),
+            Value::Slice(field, ..) => found.push(Touched(field.header.clone(), Some(field.field))),
             Value::Header(header) => found.push(Touched(header.clone(), None)),
             Value::Group(parts) => parts.iter().for_each(|(_, part)| part.places(found)),
-            Value::Stack(stack) => found.push(Touched(HeaderRef::Next(*stack), None)),
-            Value::Union(_) | Value::UnionStack(_) => {
-                found.push(Touched(HeaderRef::Member(UnionRef::Fixed(0), 0), None))
-            }
+            // Any stack: these are not told apart.
+            Value::Union(_) | Value::Stack(_) => found.push(Touched(HeaderRef::Next(0), None)),
             _ => {}
         }
     }
@@ -105,25 +146,6 @@ impl Touched {
     }
 }
 
-fn touched(expr: &Expr, found: &mut Vec<Touched>) {
-    match expr {
-        Expr::Field(field) => found.push(Touched(field.header.clone(), Some(field.field))),
-        Expr::Valid(header) => found.push(Touched(header.clone(), None)),
-        Expr::Not(a)
-        | Expr::Complement(a)
-        | Expr::Wrap(a, ..)
-        | Expr::Clamp(a, ..)
-        | Expr::FromBool(a)
-        | Expr::ToBool(a) => touched(a, found),
-        Expr::Binary(_, a, b) => {
-            touched(a, found);
-            touched(b, found);
-        }
-        Expr::Choice(a, b, c) => [a, b, c].into_iter().for_each(|part| touched(part, found)),
-        _ => {}
-    }
-}
-
 /// The code of a value that the compiler knows.
 pub fn known(value: &constant::Value, of: &Type, errors: &[Name]) -> Value {
     match (value, of) {
@@ -139,23 +161,15 @@ pub fn known(value: &constant::Value, of: &Type, errors: &[Name]) -> Value {
         (constant::Value::Member(name), _) => Value::Text(name.clone()),
         (constant::Value::List(items), _) => {
             let part = |(place, item): (usize, &constant::Value)| {
-                let element = match of {
-                    Type::Tuple(types) => types.get(place).cloned(),
-                    Type::Array(element, _) | Type::List(element) => Some((**element).clone()),
-                    _ => None,
-                };
-                (index_name(place), known(item, &element.unwrap_or(Type::Wrong), errors))
+                let name = index_name(place);
+                let of = part_of(of, &name);
+                (name, known(item, &of, errors))
             };
             Value::Group(items.iter().enumerate().map(part).collect())
         }
-        (constant::Value::Record(fields), of) => {
+        (constant::Value::Record(fields), _) => {
             let part = |(name, value): &(Name, constant::Value)| {
-                let of = match of {
-                    Type::Composite(composite) => composite.field(name).map(|field| field.of.clone()),
-                    Type::New(_) => None,
-                    _ => None,
-                };
-                (name.clone(), known(value, &of.unwrap_or(Type::Wrong), errors))
+                (name.clone(), known(value, &part_of(of, name), errors))
             };
             Value::Group(fields.iter().map(part).collect())
         }
@@ -163,8 +177,45 @@ pub fn known(value: &constant::Value, of: &Type, errors: &[Name]) -> Value {
     }
 }
 
+/// The parts of a type by name: fields of headers, unions and structs, elements of tuples and arrays.
+pub fn parts_of(of: &Type) -> Vec<(Name, Type)> {
+    match of.underlying() {
+        Type::Composite(one) => {
+            one.fields.iter().map(|field| (field.name.clone(), field.of.clone())).collect()
+        }
+        Type::Tuple(types) => (0..).map(index_name).zip(types.iter().cloned()).collect(),
+        Type::Array(element, size) => {
+            (0..*size as usize).map(|place| (index_name(place), (**element).clone())).collect()
+        }
+        Type::Record(fields) => fields.to_vec(),
+        _ => Vec::new(),
+    }
+}
+
+/// The type of a part.
+pub fn part_of(of: &Type, name: &str) -> Type {
+    let found = match of.underlying() {
+        Type::Composite(composite) => composite.field(name).map(|field| field.of.clone()),
+        Type::Tuple(types) => name.parse().ok().and_then(|place: usize| types.get(place).cloned()),
+        Type::Record(fields) => fields.iter().find(|(field, _)| &**field == name).map(|(_, of)| of.clone()),
+        _ => return element_of(of),
+    };
+    found.unwrap_or(Type::Wrong)
+}
+
+pub fn element_of(of: &Type) -> Type {
+    match of.underlying() {
+        Type::Array(element, _) | Type::List(element) => (**element).clone(),
+        _ => Type::Wrong,
+    }
+}
+
 /// The name of an element of a tuple or array.
-#[must_use]
 pub fn index_name(place: usize) -> Name {
     Name::from(&*place.to_string())
+}
+
+/// The names of a value's parts: for messages and fields.
+pub fn dotted(path: &[Name]) -> String {
+    path.iter().map(|name| &**name).collect::<Vec<_>>().join(".")
 }

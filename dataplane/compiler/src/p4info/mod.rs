@@ -1,10 +1,10 @@
-//! P4Info: what the control plane knows of a program (P4Runtime specification 1.5, section 6), as protobuf text.
+//! P4Info: what the control plane knows of a program, as protobuf text (P4Runtime specification 1.5, section
+//! 6).
 //!
 //! Names, ids and order are p4c's.
 
 mod annotation;
 mod externs;
-mod order;
 mod symbols;
 mod table;
 mod text;
@@ -12,38 +12,38 @@ mod types;
 
 use std::collections::HashSet;
 
+use crate::check::constant::Value;
 use crate::check::types::Shape;
 use crate::check::Facts;
-use crate::lower::ir::{self, ArrayKind, Gress, Operation, Outcome, Program, Statement, StatementKind};
-use crate::syntax::tree::{Annotation, Declaration, DeclarationKind};
-use annotation::find;
-use order::{Order, Sort};
+use crate::lower::annotation::id;
+use crate::lower::ir::{self, each_kind, ArrayKind, Operation, Program, StatementKind};
+use crate::syntax::tree::{annotated, Annotation, Declaration, DeclarationKind};
+use annotation::{documentation, structured, values, write};
 use symbols::{Kind, Symbols};
 use text::Text;
 use types::{own_name, Types};
 
 /// The P4Info of a program.
 pub fn text<'a>(tree: &'a [Declaration], facts: &'a Facts<'a>, program: &'a Program) -> String {
-    let order = Order::of(tree, facts);
     let mut writer = Writer {
         program,
         symbols: Symbols::default(),
-        types: Types::default(),
-        tables: tables(program, &order),
+        types: Types::new(tree, facts),
+        facts,
+        tables: tables(program),
         actions: Vec::new(),
         text: Text::default(),
     };
-    writer.types.declared = tree.iter().map(|one| (one.ident.name.clone(), one)).collect();
-    writer.actions = writer.used_actions(&order);
+    writer.actions = writer.used_actions();
     let headers: Vec<&Declaration> = tree
         .iter()
         .filter(|one| matches!(one.kind, DeclarationKind::Composite { shape: Shape::Header, .. }))
-        .filter(|one| find(&one.annotations, "controller_header").is_some())
+        .filter(|one| annotated(&one.annotations, "controller_header").is_some())
         .collect();
     writer.collect(&headers);
     let main = tree.iter().find(|one| &*one.ident.name == "main");
     writer.package(main.map_or(&[], |main| &main.annotations));
-    writer.write(&order, &headers, facts);
+    writer.write(&headers);
     // p4c writes it, empty, for each program that has one of these.
     let has_none = writer.actions.iter().all(|action| action.parameters.is_empty())
         && [writer.tables.len(), headers.len(), program.arrays.len(), program.profiles.len()] == [0; 4]
@@ -58,6 +58,7 @@ struct Writer<'a> {
     program: &'a Program,
     symbols: Symbols,
     types: Types<'a>,
+    facts: &'a Facts<'a>,
     /// The tables that are applied, in order.
     tables: Vec<&'a ir::Table>,
     /// The actions of these tables and those that controls call, in order.
@@ -69,8 +70,8 @@ struct Writer<'a> {
 fn calls_externs(program: &Program) -> bool {
     let mut found = !program.checksums.is_empty();
     for control in [&program.ingress, &program.egress] {
-        each(&control.body, &mut |kind| {
-            found |= matches!(kind, StatementKind::Operation(Operation::Primitive(..)))
+        each_kind(&control.body, &mut |kind| {
+            found |= matches!(kind, StatementKind::Operation(Operation::Extern(..)))
         });
     }
     found
@@ -79,60 +80,41 @@ fn calls_externs(program: &Program) -> bool {
 /// An action that the control plane sees.
 #[derive(Clone)]
 struct Used<'a> {
-    name: String,
+    order: &'a [usize],
+    name: &'a str,
     annotations: &'a [Annotation],
     /// None of an action that a control calls.
     parameters: &'a [ir::ActionParameter],
 }
 
 /// The tables that the controls apply.
-fn tables<'a>(program: &'a Program, order: &Order<'_>) -> Vec<&'a ir::Table> {
+fn tables(program: &Program) -> Vec<&ir::Table> {
     let mut applied = HashSet::new();
     for control in [&program.ingress, &program.egress] {
-        each(&control.body, &mut |kind| {
+        each_kind(&control.body, &mut |kind| {
             if let StatementKind::Apply { table, .. } = kind {
                 applied.insert(*table);
             }
         });
     }
-    let mut tables: Vec<&ir::Table> = program
-        .tables
-        .iter()
-        .enumerate()
-        .filter(|(id, _)| applied.contains(id))
-        .map(|(_, table)| table)
-        .collect();
-    tables.sort_by_key(|table| order.place(Sort::Table, &table.name, table.control));
-    tables
+    let is_applied = |(id, table)| applied.contains(&id).then_some(table);
+    in_order(program.tables.iter().enumerate().filter_map(is_applied), |table| &table.order)
 }
 
-/// Visits statements and those in them.
-fn each(statements: &[Statement], visit: &mut dyn FnMut(&StatementKind)) {
-    for Statement { kind, .. } in statements {
-        visit(kind);
-        match kind {
-            StatementKind::If(_, then, otherwise)
-            | StatementKind::Apply { then: Outcome::Hit(then, otherwise), .. } => {
-                each(then, visit);
-                each(otherwise, visit);
-            }
-            StatementKind::Labelled(_, inner) | StatementKind::Again(_, inner) => each(inner, visit),
-            StatementKind::Apply { then: Outcome::Actions(cases, rest), .. } => {
-                cases.iter().for_each(|(_, case)| each(case, visit));
-                each(rest, visit);
-            }
-            _ => {}
-        }
-    }
+/// Objects as the program declares them.
+fn in_order<T>(objects: impl Iterator<Item = T>, order: impl Fn(&T) -> &[usize]) -> Vec<T> {
+    let mut objects: Vec<T> = objects.collect();
+    objects.sort_by(|one, other| order(one).cmp(order(other)));
+    objects
 }
 
 /// The ids of fields, keys and parameters: those that `@id` gives, the others from 1 on.
 fn field_ids<'n>(fields: impl Iterator<Item = &'n [Annotation]> + Clone) -> Vec<u32> {
-    let written: HashSet<u32> = fields.clone().filter_map(annotation::id).collect();
+    let written: HashSet<u32> = fields.clone().filter_map(id).collect();
     let mut next = 1;
     let mut ids = Vec::new();
     for annotations in fields {
-        let own = annotation::id(annotations);
+        let own = id(annotations);
         while own.is_none() && written.contains(&next) {
             next += 1;
         }
@@ -144,123 +126,111 @@ fn field_ids<'n>(fields: impl Iterator<Item = &'n [Annotation]> + Clone) -> Vec<
 
 impl<'a> Writer<'a> {
     /// The actions: in each pipeline first those that are declared outside of it, in the order of their use.
-    fn used_actions(&self, order: &Order<'a>) -> Vec<Used<'a>> {
-        let mut found: Vec<(usize, Used<'a>)> = Vec::new();
-        for table in &self.tables {
-            for action in table.actions.iter().map(|one| &self.program.actions[one.action]) {
-                let used = Used {
-                    name: action.name.clone(),
-                    annotations: &action.annotations,
-                    parameters: &action.parameters,
-                };
-                found.push((order.place(Sort::Action, &action.name, table.control), used));
-            }
-        }
-        let called = order.called.iter().map(|(place, name, annotations)| {
-            (*place, Used { name: name.clone(), annotations, parameters: &[] })
+    fn used_actions(&self) -> Vec<Used<'a>> {
+        let program = self.program;
+        let of_tables = self.tables.iter().flat_map(|table| {
+            table.actions.iter().map(|one| &program.actions[one.action]).map(|action| Used {
+                order: if action.order.is_empty() { &table.order[..1] } else { &action.order },
+                name: &action.name,
+                annotations: &action.annotations,
+                parameters: &action.parameters,
+            })
         });
-        found.extend(called);
-        found.sort_by_key(|(place, _)| *place);
+        let called = program.called.iter().map(|one| Used {
+            order: &one.order,
+            name: &one.name,
+            annotations: &one.annotations,
+            parameters: &[],
+        });
+        let mut used = in_order(of_tables.chain(called), |action| action.order);
         let mut seen = HashSet::new();
-        found.retain(|(_, action)| seen.insert(action.name.clone()));
-        found.into_iter().map(|(_, action)| action).collect()
+        used.retain(|action| seen.insert(action.name));
+        used
     }
 
     /// Gives all objects their ids.
     fn collect(&mut self, headers: &[&Declaration]) {
-        let program = self.program;
-        for table in &self.tables {
-            self.symbols.add(Kind::Table, &table.name, annotation::id(&table.annotations));
-        }
-        for action in &self.actions {
-            self.symbols.add(Kind::Action, &action.name, annotation::id(action.annotations));
-        }
-        for array in &program.arrays {
-            self.symbols.add(kind_of(array), &array.name, annotation::id(&array.annotations));
-        }
-        for profile in &program.profiles {
-            self.symbols.add(Kind::ActionProfile, &profile.name, annotation::id(&profile.annotations));
-        }
-        for set in &program.value_sets {
-            self.symbols.add(Kind::ValueSet, &set.name, annotation::id(&set.annotations));
-        }
-        for digest in &program.digests {
-            self.symbols.add(Kind::Digest, &self.types.digest_name(digest), None);
-        }
+        let Self { program, symbols, types, .. } = self;
+        let mut add = |kind, name: &str, annotations: &[Annotation]| {
+            symbols.add(kind, name, id(annotations));
+        };
+        self.tables.iter().for_each(|table| add(Kind::Table, &table.name, &table.annotations));
+        self.actions.iter().for_each(|action| add(Kind::Action, action.name, action.annotations));
+        program.arrays.iter().for_each(|array| add(kind_of(array), &array.name, &array.annotations));
+        program.profiles.iter().for_each(|one| add(Kind::ActionProfile, &one.name, &one.annotations));
+        program.value_sets.iter().for_each(|set| add(Kind::ValueSet, &set.name, &set.annotations));
+        program.digests.iter().for_each(|digest| add(Kind::Digest, &types.digest_name(digest), &[]));
         for header in headers {
             let name = own_name(&header.ident.name, &header.annotations);
-            self.symbols.add(Kind::ControllerHeader, &name, annotation::id(&header.annotations));
+            add(Kind::ControllerHeader, &name, &header.annotations);
         }
         self.symbols.assign();
     }
 
-    fn write(&mut self, order: &Order<'a>, headers: &[&Declaration], facts: &Facts<'_>) {
+    fn write(&mut self, headers: &[&Declaration]) {
         let program = self.program;
-        for table in self.tables.clone() {
-            if find(&table.annotations, "hidden").is_none() {
-                self.table(table);
-            }
+        let is_hidden = |annotations| annotated(annotations, "hidden").is_some();
+        for table in self.tables.clone().into_iter().filter(|table| !is_hidden(&table.annotations)) {
+            self.table(table);
         }
-        for action in self.actions.clone() {
-            if find(action.annotations, "hidden").is_none() {
-                self.action(&action);
-            }
+        for action in self.actions.clone().iter().filter(|action| !is_hidden(action.annotations)) {
+            self.action(action);
         }
-        let mut profiles: Vec<&ir::Profile> = program.profiles.iter().collect();
-        profiles.sort_by_key(|profile| order.place(Sort::Instance, &profile.name, Gress::Ingress));
-        profiles.into_iter().for_each(|profile| self.profile(profile));
-        let mut arrays: Vec<&ir::Array> = program.arrays.iter().filter(|array| !array.direct).collect();
-        arrays.sort_by_key(|array| order.place(Sort::Instance, &array.name, Gress::Ingress));
-        self.arrays(&arrays);
+        for profile in in_order(program.profiles.iter(), |profile| &profile.order) {
+            self.profile(profile);
+        }
+        let arrays = program.arrays.iter().filter(|array| !array.direct);
+        let arrays = in_order(arrays, |array| &array.order).into_iter();
+        let direct = self.tables.iter().flat_map(|table| table.counter.into_iter().chain(table.meter));
+        let direct: Vec<&ir::Array> = direct.map(|id| &program.arrays[id]).collect();
+        self.arrays(arrays.chain(direct));
         for header in headers {
-            self.controller_header(header, facts);
+            self.controller_header(header);
         }
-        let mut sets: Vec<&ir::ValueSet> = program.value_sets.iter().collect();
-        sets.sort_by_key(|set| order.place(Sort::Instance, &set.name, Gress::Ingress));
-        sets.into_iter().for_each(|set| self.value_set(set));
+        for set in in_order(program.value_sets.iter(), |set| &set.order) {
+            self.value_set(set);
+        }
         self.digests();
     }
 
-    fn open(&mut self, name: &str) {
-        self.text.open(name);
-    }
-
-    /// `preamble` of an object.
-    fn preamble(&mut self, kind: Kind, name: &str, annotations: &[Annotation], skipped: &[&str]) {
+    /// Begins an object with its `preamble`.
+    fn object(&mut self, kind: Kind, name: &str, annotations: &[Annotation], skipped: &[&str]) {
+        self.text.open(kind.field());
         let (id, alias) = (self.symbols.id(kind, name), self.symbols.alias(name).to_owned());
         self.head(id, name, &alias, annotations, skipped);
     }
 
+    /// `preamble` (P4Runtime specification, section 6.1.2).
     fn head(&mut self, id: u32, name: &str, alias: &str, annotations: &[Annotation], skipped: &[&str]) {
         self.text.message("preamble", |text| {
             text.number("id", id);
             text.string("name", name);
             text.string("alias", alias);
-            annotation::write(text, annotations, skipped);
-            annotation::documentation(text, annotations);
-            annotation::structured(text, annotations);
+            write(text, annotations, skipped);
+            documentation(text, annotations);
+            structured(text, annotations, self.facts);
         });
     }
 
-    /// `pkg_info`, of the annotations of `main`.
+    /// `pkg_info`, of the annotations of `main` (P4Runtime specification, section 6.2).
     fn package(&mut self, annotations: &[Annotation]) {
-        let keys = |name| find(annotations, name).into_iter().flat_map(annotation::pairs);
+        let facts = self.facts;
+        let keys = |name| annotated(annotations, name).into_iter().flat_map(|one| values(one, facts));
         self.text.message("pkg_info", |text| {
-            for (key, words) in keys("pkginfo") {
-                if ["name", "version", "organization", "contact", "url"].contains(&key) {
-                    text.string(key, &words.iter().map(annotation::unquoted).collect::<String>());
+            for (key, value) in keys("pkginfo") {
+                let is_known = ["name", "version", "organization", "contact", "url"].contains(&key);
+                if let (true, Value::String(value)) = (is_known, value) {
+                    text.string(key, value);
                 }
             }
-            annotation::write(text, annotations, &["pkginfo", "platform_property"]);
-            annotation::documentation(text, annotations);
+            write(text, annotations, &["pkginfo", "platform_property"]);
+            documentation(text, annotations);
             text.string("arch", "v1model");
-            annotation::structured(text, annotations);
-            if find(annotations, "platform_property").is_some() {
+            structured(text, annotations, facts);
+            if annotated(annotations, "platform_property").is_some() {
                 text.message("platform_properties", |text| {
-                    for (key, words) in keys("platform_property") {
-                        if let Some(value) =
-                            annotation::integer(words).and_then(|value| i32::try_from(value).ok())
-                        {
+                    for (key, value) in keys("platform_property") {
+                        if let Some(value) = value.number().and_then(|value| i32::try_from(value).ok()) {
                             text.number(key, value);
                         }
                     }
@@ -276,6 +246,6 @@ fn kind_of(array: &ir::Array) -> Kind {
         (ArrayKind::Counter, true) => Kind::DirectCounter,
         (ArrayKind::Meter, false) => Kind::Meter,
         (ArrayKind::Meter, true) => Kind::DirectMeter,
-        (ArrayKind::Register { .. }, _) => Kind::Register,
+        (ArrayKind::Register, _) => Kind::Register,
     }
 }

@@ -18,6 +18,25 @@ pub enum Kind {
     Digest = 0x17,
 }
 
+impl Kind {
+    /// The field of P4Info that has the objects.
+    pub fn field(self) -> &'static str {
+        match self {
+            Kind::Action => "actions",
+            Kind::Table => "tables",
+            Kind::ValueSet => "value_sets",
+            Kind::ControllerHeader => "controller_packet_metadata",
+            Kind::ActionProfile => "action_profiles",
+            Kind::Counter => "counters",
+            Kind::DirectCounter => "direct_counters",
+            Kind::Meter => "meters",
+            Kind::DirectMeter => "direct_meters",
+            Kind::Register => "registers",
+            Kind::Digest => "digests",
+        }
+    }
+}
+
 /// All names of a program.
 #[derive(Default)]
 pub struct Symbols {
@@ -40,8 +59,8 @@ impl Symbols {
         }
     }
 
-    /// Gives an id to all names that have none: the hash of the name, or the next number that is free. Names come in
-    /// their order, so that the ids do not depend on the order of the program.
+    /// Gives an id to all names that have none: the hash of the name, or the next number that is free. Names
+    /// come in their order, so that the ids do not depend on the order of the program.
     pub fn assign(&mut self) {
         let mut taken: HashSet<u32> = self.ids.values().copied().collect();
         for ((kind, name), id) in &mut self.ids {
@@ -58,13 +77,11 @@ impl Symbols {
         }
     }
 
-    #[must_use]
     pub fn id(&self, kind: Kind, name: &str) -> u32 {
         self.ids.get(&(kind, name.to_owned())).copied().unwrap_or(0)
     }
 
     /// The last words of a name by which it differs from all others.
-    #[must_use]
     pub fn alias<'n>(&self, name: &'n str) -> &'n str {
         suffixes(name).find(|&suffix| self.suffixes.get(suffix).copied() == Some(1)).unwrap_or(name)
     }

@@ -1,18 +1,19 @@
 //! Tables, actions and value sets.
 
-use super::annotation::{self, find};
+use super::annotation::{documentation, structured, write};
 use super::symbols::Kind;
 use super::text::Text;
 use super::types::own_name;
 use super::{field_ids, kind_of, Used, Writer};
 use crate::check::types::{Shape, Type};
+use crate::lower::annotation;
 use crate::lower::ir::{ActionCall, Key, Table, TableAction, ValueSet};
-use crate::syntax::tree::Annotation;
+use crate::syntax::tree::{annotated, Annotation};
 
 impl Writer<'_> {
+    /// P4Runtime specification, section 6.4.1.
     pub fn table(&mut self, table: &Table) {
-        self.open("tables");
-        self.preamble(Kind::Table, &table.name, &table.annotations, &[]);
+        self.object(Kind::Table, &table.name, &table.annotations, &[]);
         let ids = field_ids(table.keys.iter().map(|key| &key.annotations[..]));
         for (key, id) in table.keys.iter().zip(ids).filter(|(key, _)| &*key.kind != "selector") {
             self.match_field(key, id);
@@ -43,7 +44,7 @@ impl Writer<'_> {
 
     fn match_field(&mut self, key: &Key, id: u32) {
         let width = self.types.width(&key.of);
-        self.open("match_fields");
+        self.text.open("match_fields");
         self.field(id, &key.name, &key.annotations, &[], width);
         match_type(&mut self.text, &key.kind);
         self.types.named(&mut self.text, &key.of);
@@ -55,23 +56,24 @@ impl Writer<'_> {
         let text = &mut self.text;
         text.number("id", id);
         text.string("name", name);
-        annotation::write(text, annotations, skipped);
+        write(text, annotations, skipped);
         text.number("bitwidth", width);
-        annotation::structured(text, annotations);
+        structured(text, annotations, self.facts);
     }
 
+    /// An action of a table with its scope (P4_16 specification, section 20.3.2).
     fn action_reference(&mut self, reference: &TableAction) {
         let id = self.symbols.id(Kind::Action, &self.program.actions[reference.action].name);
-        let scope = |name| find(&reference.annotations, name).is_some();
+        let has = |name| annotated(&reference.annotations, name).is_some();
         self.text.message("action_refs", |text| {
             text.number("id", id);
-            annotation::write(text, &reference.annotations, &[]);
-            match () {
-                () if scope("tableonly") => text.word("scope", "TABLE_ONLY"),
-                () if scope("defaultonly") => text.word("scope", "DEFAULT_ONLY"),
-                () => {}
+            write(text, &reference.annotations, &[]);
+            if has("tableonly") {
+                text.word("scope", "TABLE_ONLY");
+            } else if has("defaultonly") {
+                text.word("scope", "DEFAULT_ONLY");
             }
-            annotation::structured(text, &reference.annotations);
+            structured(text, &reference.annotations, self.facts);
         });
     }
 
@@ -95,20 +97,20 @@ impl Writer<'_> {
         });
     }
 
+    /// P4Runtime specification, section 6.4.2.
     pub fn action(&mut self, action: &Used<'_>) {
-        self.open("actions");
-        self.preamble(Kind::Action, &action.name, action.annotations, &[]);
+        self.object(Kind::Action, action.name, action.annotations, &[]);
         let ids = field_ids(action.parameters.iter().map(|parameter| &parameter.annotations[..]));
         for (parameter, id) in action.parameters.iter().zip(ids) {
             let annotations = &parameter.annotations;
             let width = self.types.width(&parameter.of);
-            self.open("params");
+            self.text.open("params");
             self.field(id, &own_name(&parameter.name, annotations), annotations, &[], width);
-            annotation::documentation(&mut self.text, annotations);
+            documentation(&mut self.text, annotations);
             self.types.named(&mut self.text, &parameter.of);
             if let Type::Enum(one) = &parameter.of {
                 if one.of.is_none() {
-                    self.text.message("type_name", |text| text.string("name", &one.name));
+                    self.text.named("type_name", &one.name);
                 }
             }
             self.text.close();
@@ -116,40 +118,35 @@ impl Writer<'_> {
         self.text.close();
     }
 
+    /// P4Runtime specification, section 6.4.7.
     pub fn value_set(&mut self, set: &ValueSet) {
-        self.open("value_sets");
-        self.preamble(Kind::ValueSet, &set.name, &set.annotations, &[]);
+        self.object(Kind::ValueSet, &set.name, &set.annotations, &[]);
         match &set.of {
             Type::Composite(composite) if composite.shape == Shape::Struct => {
                 let fields = self.types.fields(&composite.name);
                 let ids = field_ids(fields.iter().map(|field| &field.annotations[..]));
                 for ((field, id), known) in fields.iter().zip(ids).zip(&composite.fields) {
                     let name = own_name(&field.ident.name, &field.annotations);
-                    self.open("match");
-                    self.field(id, &name, &field.annotations, &["match"], known.of.width().unwrap_or(0));
-                    let kind =
-                        find(&field.annotations, "match").and_then(|one| one.body.as_ref()?.first().cloned());
-                    match_type(&mut self.text, kind.as_ref().map_or("exact", |word| &word.text));
-                    annotation::documentation(&mut self.text, &field.annotations);
-                    self.text.close();
+                    self.member(id, &name, &field.annotations, &known.of);
                 }
             }
             Type::Enum(one) => {
-                let width = set.of.width().unwrap_or(0);
                 for (id, (name, _)) in (1..).zip(&one.members) {
-                    self.simple_match(id, name, width);
+                    self.member(id, name, &[], &set.of);
                 }
             }
-            of => self.simple_match(1, "", of.width().unwrap_or(0)),
+            of => self.member(1, "", &[], of),
         }
         self.text.number("size", set.size);
         self.text.close();
     }
 
-    fn simple_match(&mut self, id: u32, name: &str, width: u32) {
-        self.open("match");
-        self.field(id, name, &[], &[], width);
-        match_type(&mut self.text, "exact");
+    fn member(&mut self, id: u32, name: &str, annotations: &[Annotation], of: &Type) {
+        self.text.open("match");
+        self.field(id, name, annotations, &["match"], of.width().unwrap_or(0));
+        let kind = annotated(annotations, "match").and_then(|one| one.body.as_ref()?.first());
+        match_type(&mut self.text, kind.map_or("exact", |word| &word.text));
+        documentation(&mut self.text, annotations);
         self.text.close();
     }
 }

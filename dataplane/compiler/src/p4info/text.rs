@@ -12,7 +12,6 @@ pub struct Text {
 }
 
 impl Text {
-    #[must_use]
     pub fn finish(self) -> String {
         self.out
     }
@@ -42,6 +41,11 @@ impl Text {
         self.open(name);
         write(self);
         self.close();
+    }
+
+    /// `field { name: "..." }`
+    pub fn named(&mut self, field: &str, name: &str) {
+        self.message(field, |text| text.string("name", name));
     }
 
     pub fn number(&mut self, name: &str, value: impl Into<i128>) {

@@ -4,29 +4,35 @@ use std::collections::BTreeMap;
 
 use num_bigint::BigInt;
 
-use super::annotation::{self, find, integer, unquoted};
+use super::annotation::{structured, write};
 use super::text::Text;
 use crate::check::types::{Composite, Enum, New, Shape, Type};
+use crate::check::Facts;
+use crate::lower::annotation::{integer, string, unquoted};
 use crate::lower::ir::FieldList;
 use crate::source::Name;
-use crate::syntax::tree::{Annotation, Declaration, DeclarationKind, Field};
+use crate::syntax::tree::{annotated, Annotation, Declaration, DeclarationKind, Field};
 use crate::token::Token;
 
 /// The entries of `type_info` so far, each by its name: maps have no order in protobuf.
-#[derive(Default)]
 pub struct Types<'t> {
-    pub declared: BTreeMap<Name, &'t Declaration>,
-    found: BTreeMap<(&'static str, String), String>,
+    facts: &'t Facts<'t>,
+    declared: BTreeMap<Name, &'t Declaration>,
+    found: BTreeMap<(String, String), String>,
     has_errors: bool,
 }
 
 impl<'t> Types<'t> {
+    pub fn new(tree: &'t [Declaration], facts: &'t Facts<'t>) -> Self {
+        let declared = tree.iter().map(|one| (one.ident.name.clone(), one)).collect();
+        Self { facts, declared, found: BTreeMap::new(), has_errors: false }
+    }
+
     fn annotations(&self, name: &Name) -> &'t [Annotation] {
         self.declared.get(name).map_or(&[], |declaration| &declaration.annotations)
     }
 
     /// The fields of a header, struct or union as they are written.
-    #[must_use]
     pub fn fields(&self, name: &Name) -> &'t [Field] {
         match self.declared.get(name).map(|declaration| &declaration.kind) {
             Some(DeclarationKind::Composite { fields, .. }) => fields,
@@ -34,8 +40,7 @@ impl<'t> Types<'t> {
         }
     }
 
-    /// The bits that the control plane writes: those of `@p4runtime_translation` if the type has it, 0 for a string.
-    #[must_use]
+    /// The bits that the control plane writes: those of `@p4runtime_translation`, or 0 for its strings.
     pub fn width(&self, of: &Type) -> u32 {
         match of {
             Type::New(new) => {
@@ -47,9 +52,9 @@ impl<'t> Types<'t> {
 
     /// The URI and the bits of `@p4runtime_translation(uri, type)`; no bits for a string.
     fn translation(&self, new: &New) -> Option<(String, Option<u32>)> {
-        let words = find(self.annotations(&new.name), "p4runtime_translation")?.body.as_deref()?;
+        let words = annotated(self.annotations(&new.name), "p4runtime_translation")?.body.as_deref()?;
         let mut parts = words.split(|word| word.is(","));
-        let uri = parts.next()?.first().map(unquoted)?;
+        let uri = parts.next()?.first().map(unquoted)?.to_owned();
         let bits = match parts.next()? {
             [word] if word.is("string") => None,
             [_, open, width @ .., close] if open.is("<") && close.is(">") => bits(width),
@@ -62,7 +67,7 @@ impl<'t> Types<'t> {
     pub fn named(&mut self, text: &mut Text, of: &Type) {
         self.convert(of);
         if let Type::New(new) = of {
-            text.message("type_name", |text| text.string("name", &new.name));
+            text.named("type_name", &new.name);
         }
     }
 
@@ -73,24 +78,22 @@ impl<'t> Types<'t> {
     }
 
     fn write_spec(&self, text: &mut Text, of: &Type) {
-        let name =
-            |text: &mut Text, field: &str, name: &str| text.message(field, |text| text.string("name", name));
         match of {
             Type::Bits { .. } | Type::Varbit(_) => text.message("bitstring", |text| bitstring(text, of)),
             Type::Bool => text.message("bool", |_| {}),
             Type::Error => text.message("error", |_| {}),
-            Type::Composite(composite) => name(text, shape(composite), &self.own_name(&composite.name)),
-            Type::Enum(one) if one.of.is_some() => name(text, "serializable_enum", &one.name),
-            Type::Enum(one) => name(text, "enum", &one.name),
-            Type::New(new) => name(text, "new_type", &new.name),
+            Type::Composite(composite) => text.named(composite.shape.word(), &self.own_name(&composite.name)),
+            Type::Enum(one) if one.of.is_some() => text.named("serializable_enum", &one.name),
+            Type::Enum(one) => text.named("enum", &one.name),
+            Type::New(new) => text.named("new_type", &new.name),
             Type::Tuple(types) => text.message("tuple", |text| {
                 types.iter().for_each(|of| text.message("members", |text| self.write_spec(text, of)));
             }),
             Type::Array(element, size) => {
                 let Type::Composite(composite) = &**element else { return };
-                let kind = shape(composite);
+                let kind = composite.shape.word();
                 text.message(&format!("{kind}_stack"), |text| {
-                    name(text, kind, &self.own_name(&composite.name));
+                    text.named(kind, &self.own_name(&composite.name));
                     text.number("size", *size);
                 });
             }
@@ -99,7 +102,6 @@ impl<'t> Types<'t> {
     }
 
     /// Digests have the names of their types.
-    #[must_use]
     pub fn digest_name(&self, digest: &FieldList) -> String {
         match &digest.of {
             Type::Composite(composite) => self.own_name(&composite.name),
@@ -125,8 +127,8 @@ impl<'t> Types<'t> {
         }
     }
 
-    fn add(&mut self, field: &'static str, name: &str, write: impl FnOnce(&mut Self, &mut Text)) {
-        let key = (field, name.to_owned());
+    fn add(&mut self, field: &str, name: &str, write: impl FnOnce(&mut Self, &mut Text)) {
+        let key = (field.to_owned(), name.to_owned());
         if !self.found.contains_key(&key) {
             self.found.insert(key.clone(), String::new());
             let mut text = Text::default();
@@ -152,8 +154,8 @@ impl<'t> Types<'t> {
                 }),
                 None => text.message("original_type", |text| types.write_spec(text, original)),
             }
-            annotation::write(text, types.annotations(&new.name), &["p4runtime_translation"]);
-            annotation::structured(text, types.annotations(&new.name));
+            write(text, types.annotations(&new.name), &["p4runtime_translation"]);
+            structured(text, types.annotations(&new.name), types.facts);
         });
     }
 
@@ -178,14 +180,10 @@ impl<'t> Types<'t> {
     }
 
     fn composite(&mut self, composite: &Composite) {
-        let field = match composite.shape {
-            Shape::Header => "headers",
-            Shape::Union => "header_unions",
-            Shape::Struct => "structs",
-        };
+        let field = format!("{}s", composite.shape.word());
         let name = self.own_name(&composite.name);
         let written = self.fields(&composite.name);
-        self.add(field, &name, |types, text| {
+        self.add(&field, &name, |types, text| {
             for (place, part) in composite.fields.iter().enumerate() {
                 let name = own_name(&part.name, written.get(place).map_or(&[], |field| &field.annotations));
                 types.convert(&part.of);
@@ -196,7 +194,7 @@ impl<'t> Types<'t> {
                             text.message("type_spec", |text| bitstring(text, of.underlying()))
                         }
                         (Shape::Union, Type::Composite(header)) => {
-                            text.message("header", |text| text.string("name", &types.own_name(&header.name)));
+                            text.named("header", &types.own_name(&header.name));
                         }
                         (_, of) => text.message("type_spec", |text| types.write_spec(text, of)),
                     }
@@ -222,22 +220,13 @@ impl<'t> Types<'t> {
 }
 
 /// The name that `@name` gives, or the one that is declared.
-#[must_use]
 pub fn own_name(name: &Name, annotations: &[Annotation]) -> String {
-    let own = find(annotations, "name").and_then(annotation::string);
+    let own = string(annotations, "name");
     own.map_or_else(|| name.to_string(), |own| own.trim_start_matches('.').to_owned())
 }
 
 fn bits(words: &[Token]) -> Option<u32> {
     integer(words).and_then(|bits: BigInt| u32::try_from(bits).ok())
-}
-
-fn shape(composite: &Composite) -> &'static str {
-    match composite.shape {
-        Shape::Header => "header",
-        Shape::Union => "header_union",
-        Shape::Struct => "struct",
-    }
 }
 
 fn bitstring(text: &mut Text, of: &Type) {

@@ -1,7 +1,7 @@
 //! The arithmetic of `#if`: integers, and names that are no macro count as 0.
 
 use super::Preprocessor;
-use crate::source::Span;
+use crate::source::{Name, Span};
 use crate::token::{Kind, Token};
 
 /// The deepest that parentheses and `!` may be nested.
@@ -14,22 +14,18 @@ impl Preprocessor<'_> {
             self.diagnostics.error(directive, "this condition has no expression");
             return false;
         };
-        let words = self.defined(words);
-        let words = self.expand(words);
+        let words = self.expand(self.defined(words));
         let mut reader = Reader { words: &words, place: 0, depth: 0 };
-        let value = reader.binary(0);
-        match value {
-            Some(value) if reader.place == words.len() => value != 0,
-            _ => {
-                let span = words.get(reader.place).map_or(last.span.behind(), |word| word.span);
-                self.diagnostics.error(span, "the preprocessor cannot read this condition");
-                false
-            }
+        let value = reader.binary(0).filter(|_| reader.place == words.len());
+        if value.is_none() {
+            let span = words.get(reader.place).map_or(last.span.behind(), |word| word.span);
+            self.diagnostics.error(span, "the preprocessor cannot read this condition");
         }
+        value.is_some_and(|value| value != 0)
     }
 
     /// Replaces `defined NAME` by 1 or 0, before macros are expanded.
-    fn defined(&mut self, words: &[Token]) -> Vec<Token> {
+    fn defined(&self, words: &[Token]) -> Vec<Token> {
         let mut made = Vec::new();
         let mut words = words.iter();
         while let Some(word) = words.next() {
@@ -43,7 +39,7 @@ impl Preprocessor<'_> {
                 words.next();
             }
             let holds = name.is_some_and(|name| self.macros.contains_key(&name.text));
-            let text = self.interner.name(if holds { "1" } else { "0" });
+            let text = Name::from(if holds { "1" } else { "0" });
             made.push(Token { kind: Kind::Number, text, ..word.clone() });
         }
         made
@@ -56,29 +52,39 @@ struct Reader<'a> {
     depth: usize,
 }
 
-/// Operators of two sides by how strongly they bind, the weakest first.
-const LEVELS: [&[&str]; 10] = [
-    &["||"],
-    &["&&"],
-    &["|"],
-    &["^"],
-    &["&"],
-    &["==", "!="],
-    &["<", ">", "<=", ">="],
-    &["<<", ">>"],
-    &["+", "-"],
-    &["*", "/", "%"],
+type Operator = (&'static str, u8, fn(i64, i64) -> Option<i64>);
+
+/// C's operators of two sides: how strongly each binds, and its result.
+const OPERATORS: [Operator; 18] = [
+    ("||", 0, |left, right| Some(i64::from(left != 0 || right != 0))),
+    ("&&", 1, |left, right| Some(i64::from(left != 0 && right != 0))),
+    ("|", 2, |left, right| Some(left | right)),
+    ("^", 3, |left, right| Some(left ^ right)),
+    ("&", 4, |left, right| Some(left & right)),
+    ("==", 5, |left, right| Some(i64::from(left == right))),
+    ("!=", 5, |left, right| Some(i64::from(left != right))),
+    ("<", 6, |left, right| Some(i64::from(left < right))),
+    (">", 6, |left, right| Some(i64::from(left > right))),
+    ("<=", 6, |left, right| Some(i64::from(left <= right))),
+    (">=", 6, |left, right| Some(i64::from(left >= right))),
+    ("<<", 7, |left, right| left.checked_shl(u32::try_from(right).ok()?)),
+    (">>", 7, |left, right| left.checked_shr(u32::try_from(right).ok()?)),
+    ("+", 8, |left, right| Some(left.wrapping_add(right))),
+    ("-", 8, |left, right| Some(left.wrapping_sub(right))),
+    ("*", 9, |left, right| Some(left.wrapping_mul(right))),
+    ("/", 9, i64::checked_div),
+    ("%", 9, i64::checked_rem),
 ];
 
 impl Reader<'_> {
-    fn binary(&mut self, level: usize) -> Option<i64> {
-        let Some(operators) = LEVELS.get(level) else { return self.unary() };
-        let mut left = self.binary(level + 1)?;
+    /// Operators that bind at least as strongly as `least`, and their sides.
+    fn binary(&mut self, least: u8) -> Option<i64> {
+        let mut left = self.unary()?;
         while let Some(word) = self.words.get(self.place) {
-            let Some(operator) = operators.iter().find(|operator| word.is(operator)) else { break };
+            let found = OPERATORS.iter().find(|(text, level, _)| word.is(text) && *level >= least);
+            let Some((_, level, result)) = found else { break };
             self.place += 1;
-            let right = self.binary(level + 1)?;
-            left = apply(operator, left, right)?;
+            left = result(left, self.binary(level + 1)?)?;
         }
         Some(left)
     }
@@ -116,28 +122,4 @@ fn number(text: &str) -> Option<i64> {
         Some(digits) => i64::from_str_radix(digits, 16).ok(),
         None => text.parse().ok(),
     }
-}
-
-fn apply(operator: &str, left: i64, right: i64) -> Option<i64> {
-    let shift = u32::try_from(right).ok().filter(|&bits| bits < 64);
-    Some(match operator {
-        "||" => i64::from(left != 0 || right != 0),
-        "&&" => i64::from(left != 0 && right != 0),
-        "|" => left | right,
-        "^" => left ^ right,
-        "&" => left & right,
-        "==" => i64::from(left == right),
-        "!=" => i64::from(left != right),
-        "<" => i64::from(left < right),
-        ">" => i64::from(left > right),
-        "<=" => i64::from(left <= right),
-        ">=" => i64::from(left >= right),
-        "<<" => left << shift?,
-        ">>" => left >> shift?,
-        "+" => left.wrapping_add(right),
-        "-" => left.wrapping_sub(right),
-        "*" => left.wrapping_mul(right),
-        "/" => left.checked_div(right)?,
-        _ => left.checked_rem(right)?,
-    })
 }

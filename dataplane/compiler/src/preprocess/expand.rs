@@ -1,17 +1,20 @@
 //! Macros: definition and expansion, with arguments, `#` and `##`.
 
 use std::collections::VecDeque;
+use std::rc::Rc;
 
 use super::{Preprocessor, MOST_TOKENS};
 use crate::source::{Name, Span};
 use crate::token::{Kind, Token};
 
+/// The name by which the body of a macro uses the arguments of `...`.
+const REST: &str = "__VA_ARGS__";
+
 /// A macro of `#define`.
 pub struct Macro {
-    /// The names of the parameters; `None` for a macro without parentheses.
+    /// The names of the parameters; `None` for a macro without parentheses. `__VA_ARGS__`, the name of `...`,
+    /// takes all further arguments.
     parameters: Option<Vec<Name>>,
-    /// Whether the last parameter takes all further arguments: `...`.
-    variadic: bool,
     body: Vec<Token>,
     defined: Span,
 }
@@ -25,23 +28,17 @@ impl Preprocessor<'_> {
         };
         let mut rest = &line[1..];
         let mut parameters = None;
-        let mut variadic = false;
         if matches!(rest.first(), Some(open) if open.is("(") && !open.spaced) {
             let Some(close) = rest.iter().position(|word| word.is(")")) else {
                 self.diagnostics.error(rest[0].span, "the parameters of this macro have no `)`");
                 return;
             };
             let inside = rest[1..close].iter().filter(|word| !word.is(","));
-            variadic = inside.clone().any(|word| word.is("..."));
-            let dots = Name::from("__VA_ARGS__");
-            parameters = Some(
-                inside
-                    .map(|word| if word.is("...") { dots.clone() } else { word.text.clone() })
-                    .collect::<Vec<_>>(),
-            );
+            let name = |word: &Token| if word.is("...") { REST.into() } else { word.text.clone() };
+            parameters = Some(inside.map(name).collect());
             rest = &rest[close + 1..];
         }
-        let made = Macro { parameters, variadic, body: rest.to_vec(), defined: name.span };
+        let made = Macro { parameters, body: rest.to_vec(), defined: name.span };
         if let Some(old) = self.macros.get(&name.text) {
             if !same(&old.body, &made.body) || old.parameters != made.parameters {
                 let old = old.defined;
@@ -49,7 +46,7 @@ impl Preprocessor<'_> {
                 self.diagnostics.warning(name.span, message).note(old, "its first definition");
             }
         }
-        self.macros.insert(name.text.clone(), made);
+        self.macros.insert(name.text.clone(), Rc::new(made));
     }
 
     /// Replaces all macros in `words`.
@@ -72,16 +69,15 @@ impl Preprocessor<'_> {
         if word.kind != Kind::Identifier || word.hidden.holds(&word.text) {
             return false;
         }
-        let Some(found) = self.macros.get(&word.text) else { return false };
-        let (parameters, variadic, body) = (found.parameters.clone(), found.variadic, found.body.clone());
-        let body = match parameters {
-            None => join(body, &mut self.interner),
+        let Some(found) = self.macros.get(&word.text).cloned() else { return false };
+        let body = match &found.parameters {
+            None => join(found.body.clone()),
+            Some(_) if !matches!(left.front(), Some(open) if open.is("(")) => return false,
             Some(parameters) => {
-                if !matches!(left.front(), Some(open) if open.is("(")) {
-                    return false;
-                }
-                let Some(arguments) = self.arguments(word, &parameters, variadic, left) else { return true };
-                self.substitute(&body, &parameters, &arguments)
+                let Some(arguments) = self.arguments(word, parameters, found.defined, left) else {
+                    return true;
+                };
+                self.substitute(&found.body, parameters, &arguments)
             }
         };
         self.expanded += body.len();
@@ -103,9 +99,10 @@ impl Preprocessor<'_> {
 
     /// Takes `(a, b)` off the words that are left.
     fn arguments(
-        &mut self, word: &Token, parameters: &[Name], variadic: bool, left: &mut VecDeque<Token>,
+        &mut self, word: &Token, parameters: &[Name], defined: Span, left: &mut VecDeque<Token>,
     ) -> Option<Vec<Vec<Token>>> {
         left.pop_front();
+        let variadic = parameters.iter().any(|one| &**one == REST);
         let mut arguments = vec![Vec::new()];
         let mut depth = 0_usize;
         loop {
@@ -139,12 +136,8 @@ impl Preprocessor<'_> {
             return Some(arguments);
         }
         let (wants, has) = (parameters.len(), arguments.len());
-        let defined = self.macros.get(&word.text).map(|one| one.defined);
         let message = format!("macro `{}` takes {wants} arguments, and {has} are given", word.text);
-        let error = self.diagnostics.error(word.span, message);
-        if let Some(defined) = defined {
-            error.note(defined, "defined here");
-        }
+        self.diagnostics.error(word.span, message).note(defined, "defined here");
         None
     }
 
@@ -161,23 +154,21 @@ impl Preprocessor<'_> {
             if word.kind == Kind::Hash {
                 if let Some(words_of) = next.and_then(argument) {
                     let text = format!("{:?}", spell(words_of));
-                    made.push(Token { kind: Kind::Text, text: self.interner.name(&text), ..placeless(word) });
+                    made.push(Token { kind: Kind::Text, text: text.into(), ..placeless(word) });
                     words.next();
                     continue;
                 }
             }
+            // Beside `##` an argument stands as it was written.
+            let pasted = next.is_some_and(|next| next.kind == Kind::Paste)
+                || place > 0 && body[place - 1].kind == Kind::Paste;
             match argument(word) {
-                // Beside `##` an argument stands as it was written.
-                Some(words_of) => {
-                    let pasted = next.is_some_and(|next| next.kind == Kind::Paste)
-                        || place > 0 && body[place - 1].kind == Kind::Paste;
-                    let words_of = if pasted { words_of.clone() } else { self.expand(words_of.clone()) };
-                    made.extend(words_of);
-                }
+                Some(words_of) if pasted => made.extend_from_slice(words_of),
+                Some(words_of) => made.extend(self.expand(words_of.clone())),
                 None => made.push(placeless(word)),
             }
         }
-        join(made, &mut self.interner)
+        join(made)
     }
 }
 
@@ -187,15 +178,14 @@ fn placeless(word: &Token) -> Token {
 }
 
 /// Makes one word of those on the sides of each `##`.
-fn join(words: Vec<Token>, interner: &mut crate::source::Interner) -> Vec<Token> {
+fn join(words: Vec<Token>) -> Vec<Token> {
     let mut joined: Vec<Token> = Vec::new();
     let mut words = words.into_iter();
     while let Some(word) = words.next() {
         if word.kind == Kind::Paste {
             if let (Some(mut left), Some(right)) = (joined.pop(), words.next()) {
-                let text = format!("{}{}", left.text, right.text);
                 left.kind = if left.kind == Kind::Mark { right.kind } else { left.kind };
-                left.text = interner.name(&text);
+                left.text = format!("{}{}", left.text, right.text).into();
                 joined.push(left);
             }
             continue;

@@ -1,16 +1,18 @@
 //! Includes, macros and conditions (P4_16 specification, section 6.2, which takes C's): a file becomes one
 //! row of words.
 //!
-//! The preprocessor works on words, not on text, so that each word keeps its place and every message can show it.
+//! The preprocessor works on words, not on text, so that each word keeps its place and every message can show
+//! it.
 
 mod condition;
 mod expand;
 
 use std::collections::HashMap;
+use std::rc::Rc;
 
-use crate::diagnostic::Diagnostics;
-use crate::source::{nearest, FileId, Files, Interner, Name, Sources, Span};
-use crate::token::{tokens, Hidden, Kind, Token};
+use crate::diagnostic::{Diagnostics, Severity};
+use crate::source::{near, FileId, Files, Name, Sources, Span};
+use crate::token::{joined, tokens, Hidden, Kind, Token};
 use expand::Macro;
 
 /// The most files that include each other: a cycle ends here.
@@ -25,19 +27,9 @@ const OWN: [(&str, &str); 2] = [
 ];
 
 /// Architectures that p4c brings and this compiler does not.
-const FOREIGN: [&str; 11] = [
-    "psa.p4",
-    "bmv2/psa.p4",
-    "pna.p4",
-    "dpdk/pna.p4",
-    "dpdk/psa.p4",
-    "tna.p4",
-    "t2na.p4",
-    "tofino.p4",
-    "ubpf_model.p4",
-    "ebpf_model.p4",
-    "xdp_model.p4",
-];
+const FOREIGN: &str =
+    "psa.p4 bmv2/psa.p4 pna.p4 dpdk/pna.p4 dpdk/psa.p4 tna.p4 t2na.p4 tofino.p4 ubpf_model.p4 \
+    ebpf_model.p4 xdp_model.p4";
 
 /// Settings of the preprocessor.
 #[derive(Clone, Debug, Default)]
@@ -57,7 +49,6 @@ pub fn preprocess(
         files,
         paths: &options.include_paths,
         diagnostics,
-        interner: Interner::default(),
         macros: HashMap::new(),
         output: Vec::new(),
         expanded: 0,
@@ -65,16 +56,8 @@ pub fn preprocess(
     preprocessor.define_all(&options.defines);
     preprocessor.file(file, 0);
     let end = u32::try_from(preprocessor.sources.file(file).text.trim_end().len()).unwrap_or(u32::MAX);
-    let span = Span { file, start: end, end };
-    let text = Name::from("");
-    preprocessor.output.push(Token {
-        kind: Kind::End,
-        text,
-        span,
-        first: true,
-        spaced: true,
-        hidden: Hidden::default(),
-    });
+    let (text, span, hidden) = ("".into(), Span { file, start: end, end }, Hidden::default());
+    preprocessor.output.push(Token { kind: Kind::End, text, span, first: true, spaced: true, hidden });
     preprocessor.output
 }
 
@@ -83,8 +66,7 @@ struct Preprocessor<'a> {
     files: &'a dyn Files,
     paths: &'a [String],
     diagnostics: &'a mut Diagnostics,
-    interner: Interner,
-    macros: HashMap<Name, Macro>,
+    macros: HashMap<Name, Rc<Macro>>,
     output: Vec<Token>,
     /// Words that macros made so far.
     expanded: usize,
@@ -105,14 +87,14 @@ impl Preprocessor<'_> {
     fn define_all(&mut self, defines: &[(String, String)]) {
         let text: String = defines.iter().map(|(name, text)| format!("{name} {text}\n")).collect();
         let Some(file) = self.sources.add("command line", text) else { return };
-        let words = tokens(self.sources, file, &mut self.interner);
+        let words = tokens(&self.sources.file(file).text, file, 0);
         for line in lines(&words) {
             self.define(line, line[0].span);
         }
     }
 
     fn file(&mut self, file: FileId, depth: usize) {
-        let words = tokens(self.sources, file, &mut self.interner);
+        let words = tokens(&self.sources.file(file).text, file, 0);
         let mut open: Vec<Condition> = Vec::new();
         let mut run = Vec::new();
         for line in lines(&words) {
@@ -121,10 +103,15 @@ impl Preprocessor<'_> {
                 self.flush(&mut run);
                 self.directive(line, &mut open, active, depth);
             } else if active {
-                run.extend_from_slice(line);
+                run.extend(line.iter().map(|word| self.text(word)));
             }
         }
         self.flush(&mut run);
+        self.close(open);
+    }
+
+    /// Tells of conditions that have no end.
+    fn close(&mut self, open: Vec<Condition>) {
         for condition in open {
             self.diagnostics.error(condition.hash, "this condition has no `#endif`");
         }
@@ -144,53 +131,69 @@ impl Preprocessor<'_> {
 
     fn directive(&mut self, line: &[Token], open: &mut Vec<Condition>, active: bool, depth: usize) {
         // `#` alone is allowed, as in C.
-        let Some(word) = line.get(1) else { return };
+        let Some(word) = line.get(1).filter(|_| !self.conditional(line, open, active) && active) else {
+            return;
+        };
         let rest = &line[2..];
         match &*word.text {
-            "if" | "ifdef" | "ifndef" => {
-                let holds = active && self.holds(word, rest);
-                open.push(Condition {
-                    hash: line[0].span,
-                    active: holds,
-                    done: holds || !active,
-                    otherwise: None,
-                });
-            }
-            "elif" | "else" | "endif" => self.next_branch(word, rest, open),
-            _ if !active => {}
             "define" => self.define(rest, word.span),
-            "undef" => match rest.first().filter(|name| name.kind == Kind::Identifier) {
-                Some(name) => {
-                    self.macros.remove(&name.text);
-                }
-                None => self.no_name(word),
-            },
+            "undef" => {
+                let name = self.macro_name(word, rest);
+                name.and_then(|name| self.macros.remove(name));
+            }
             "include" => self.include(word, rest, depth),
             "error" | "warning" => {
-                let text = self.rest_of_line(word, rest);
-                let span = rest.first().map_or(word.span, |first| first.span.to(rest[rest.len() - 1].span));
-                if &*word.text == "error" {
-                    self.diagnostics.error(span, text);
-                } else {
-                    self.diagnostics.warning(span, text);
-                }
+                let span = whole(rest, word.span);
+                let text = match rest {
+                    [] => format!("#{}", word.text),
+                    [only] => only.text.trim_matches('"').to_owned(),
+                    _ => self.sources.text(span).to_owned(),
+                };
+                let severity = if word.is("error") { Severity::Error } else { Severity::Warning };
+                self.diagnostics.push(severity, span, text);
             }
             // A line of another preprocessor, and what compilers may pass over.
             "pragma" | "line" | "ident" => {}
             _ if word.kind == Kind::Number => {}
             other => {
-                let message = format!("the preprocessor has no `#{other}`");
-                self.diagnostics.error(word.span, message);
+                self.diagnostics.error(word.span, format!("the preprocessor has no `#{other}`"));
             }
         }
     }
 
-    fn rest_of_line(&self, word: &Token, rest: &[Token]) -> String {
-        match rest {
-            [] => format!("#{}", word.text),
-            [first, .., last] => self.sources.text(first.span.to(last.span)).to_owned(),
-            [only] => only.text.trim_matches('"').to_owned(),
+    /// Reads the line if it begins or ends what is read on a condition.
+    fn conditional(&mut self, line: &[Token], open: &mut Vec<Condition>, active: bool) -> bool {
+        let [hash, word, rest @ ..] = line else { return false };
+        match &*word.text {
+            "if" | "ifdef" | "ifndef" => {
+                let holds = active && self.holds(word, rest);
+                let (done, otherwise) = (holds || !active, None);
+                open.push(Condition { hash: hash.span, active: holds, done, otherwise });
+            }
+            "elif" | "else" | "endif" => self.next_branch(word, rest, open),
+            _ => return false,
         }
+        true
+    }
+
+    /// The word; a string of several lines has those that conditions in it leave, and empty ones for the
+    /// others: to C, it is text of the program.
+    fn text(&mut self, word: &Token) -> Token {
+        if word.kind != Kind::Text || !word.text.contains('\n') {
+            return word.clone();
+        }
+        let (mut open, mut text, mut start) = (Vec::new(), String::new(), word.span.start);
+        for line in word.text.split_inclusive('\n') {
+            let active = open.last().map_or(true, |condition: &Condition| condition.active);
+            let words = tokens(line, word.span.file, start);
+            let is_told = words.first().is_some_and(|first| first.kind == Kind::Hash)
+                && self.conditional(&words, &mut open, active);
+            let stays = active && !is_told || !line.ends_with('\n');
+            text += if stays { line } else { "\n" };
+            start += line.len() as u32;
+        }
+        self.close(open);
+        Token { text: joined(&text), ..word.clone() }
     }
 
     /// Whether the lines after `#if`, `#ifdef`, `#ifndef` are read.
@@ -198,17 +201,18 @@ impl Preprocessor<'_> {
         if &*word.text == "if" {
             return self.condition(word.span, rest);
         }
-        match rest.first().filter(|name| name.kind == Kind::Identifier) {
-            Some(name) => self.macros.contains_key(&name.text) == (&*word.text == "ifdef"),
-            None => {
-                self.no_name(word);
-                false
-            }
-        }
+        let name = self.macro_name(word, rest);
+        name.is_some_and(|name| self.macros.contains_key(name) == word.is("ifdef"))
     }
 
-    fn no_name(&mut self, word: &Token) {
-        self.diagnostics.error(word.span, format!("`#{}` needs the name of a macro", word.text));
+    /// The name behind a directive.
+    pub fn macro_name<'l>(&mut self, directive: &Token, line: &'l [Token]) -> Option<&'l Name> {
+        let name = line.first().filter(|name| name.kind == Kind::Identifier);
+        if name.is_none() {
+            let message = format!("`#{}` needs the name of a macro", directive.text);
+            self.diagnostics.error(directive.span, message);
+        }
+        name.map(|name| &name.text)
     }
 
     fn next_branch(&mut self, word: &Token, rest: &[Token], open: &mut Vec<Condition>) {
@@ -216,56 +220,40 @@ impl Preprocessor<'_> {
             self.diagnostics.error(word.span, format!("`#{}` without an `#if` before it", word.text));
             return;
         };
-        if &*word.text == "endif" {
+        if word.is("endif") {
             open.pop();
-            return;
-        }
-        if let Some(otherwise) = condition.otherwise {
+        } else if let Some(otherwise) = condition.otherwise {
             self.diagnostics
                 .error(word.span, format!("`#{}` after the `#else` of the same condition", word.text))
                 .note(otherwise, "the `#else`");
-            return;
-        }
-        if &*word.text == "else" {
-            condition.otherwise = Some(word.span);
-            condition.active = !condition.done;
         } else {
-            condition.active = !condition.done && self.condition(word.span, rest);
+            condition.otherwise = word.is("else").then_some(word.span);
+            condition.active = !condition.done && (word.is("else") || self.condition(word.span, rest));
+            condition.done |= condition.active;
         }
-        condition.done |= condition.active;
     }
 
     fn include(&mut self, word: &Token, rest: &[Token], depth: usize) {
-        let rest = if matches!(rest.first(), Some(first) if first.kind == Kind::Identifier) {
-            self.expand(rest.to_vec())
-        } else {
-            rest.to_vec()
-        };
+        let is_macro = matches!(rest.first(), Some(first) if first.kind == Kind::Identifier);
+        let rest = if is_macro { self.expand(rest.to_vec()) } else { rest.to_vec() };
+        let span = whole(&rest, word.span);
         let quoted = matches!(rest.first(), Some(first) if first.kind == Kind::Text);
-        let (Some(first), Some(last)) = (rest.first(), rest.last()) else {
-            self.diagnostics.error(word.span, "`#include` needs a file: \"headers.p4\" or <core.p4>");
-            return;
-        };
-        let span = first.span.to(last.span);
-        let name = if quoted {
-            first.text.trim_matches('"').to_owned()
-        } else if first.is("<") && last.is(">") {
-            rest[1..rest.len() - 1].iter().map(|word| &*word.text).collect()
-        } else {
-            self.diagnostics.error(span, "`#include` needs a file: \"headers.p4\" or <core.p4>");
-            return;
+        let name: String = match &rest[..] {
+            [first, ..] if quoted => first.text.trim_matches('"').to_owned(),
+            [first, name @ .., last] if first.is("<") && last.is(">") => {
+                name.iter().map(|word| &*word.text).collect()
+            }
+            _ => {
+                self.diagnostics.error(span, "`#include` needs a file: \"headers.p4\" or <core.p4>");
+                return;
+            }
         };
         if depth >= DEEPEST {
             self.diagnostics.error(span, format!("{DEEPEST} files include each other: is this a circle?"));
             return;
         }
-        let beside = self
-            .sources
-            .file(word.span.file)
-            .path
-            .rfind('/')
-            .map_or("", |end| &self.sources.file(word.span.file).path[..=end]);
-        let beside = quoted.then(|| beside.to_owned());
+        let path = &self.sources.file(word.span.file).path;
+        let beside = quoted.then(|| path[..path.rfind('/').map_or(0, |end| end + 1)].to_owned());
         match self.find(&name, beside) {
             Some((path, text)) => match self.sources.add(&path, text) {
                 Some(file) => self.file(file, depth + 1),
@@ -277,32 +265,34 @@ impl Preprocessor<'_> {
         }
     }
 
-    /// The path and text of an included file: beside the file that includes it, in the folders of the options, or
-    /// one of the compiler's own.
+    /// The path and text of an included file: beside the file that includes it, in the folders of the
+    /// options, or one of the compiler's own.
     fn find(&self, name: &str, beside: Option<String>) -> Option<(String, String)> {
         let folders = self.paths.iter().map(|folder| format!("{}/", folder.trim_end_matches('/')));
         let candidates = beside.into_iter().chain(folders).map(|folder| format!("{folder}{name}"));
         let absolute = name.starts_with('/').then(|| name.to_owned());
-        let own = || {
-            OWN.iter().find(|(own, _)| *own == name).map(|&(own, text)| (format!("<{own}>"), text.to_owned()))
-        };
-        absolute
-            .into_iter()
-            .chain(candidates)
-            .find_map(|path| self.files.read(&path).map(|text| (path, text)))
-            .or_else(own)
+        let mut paths = absolute.into_iter().chain(candidates);
+        paths.find_map(|path| self.files.read(&path).map(|text| (path, text))).or_else(|| {
+            let (_, text) = OWN.iter().find(|(own, _)| *own == name)?;
+            Some((format!("<{name}>"), (*text).to_owned()))
+        })
     }
 
     fn not_found(&mut self, name: &str, span: Span) {
-        let error = self.diagnostics.error(span, format!("there is no file `{name}`"));
-        if FOREIGN.contains(&name) {
-            error.help("this compiler makes programs for v1model only: p4c compiles for other architectures");
-        } else {
-            let names = OWN.map(|(name, _)| Name::from(name));
-            let near = nearest(name, names.iter().map(|name| (name, Span::default())));
-            error.help("`-I FOLDER` names a folder of files to include").meant(near);
+        if FOREIGN.split(' ').any(|one| one == name) {
+            let message = format!("`{name}` is for another architecture than v1model: p4c compiles for it");
+            self.diagnostics.error(span, message);
+            return;
         }
+        let near = near(name, OWN.map(|(name, _)| name));
+        let error = self.diagnostics.error(span, format!("there is no file `{name}`"));
+        error.help("`-I FOLDER` names a folder of files to include").meant(near);
     }
+}
+
+/// The place of some words; `otherwise` if there are none.
+fn whole(words: &[Token], otherwise: Span) -> Span {
+    words.first().map_or(otherwise, |first| first.span.to(words[words.len() - 1].span))
 }
 
 /// The words of each line: directives and the text between them are told apart by lines.

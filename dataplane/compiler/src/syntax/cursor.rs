@@ -2,12 +2,9 @@
 
 use super::tree::{Expression, ExpressionKind, Ident, NodeId, Type, TypeKind};
 use crate::diagnostic::Diagnostics;
-use crate::source::{Blocks, Name, Span};
+pub use crate::diagnostic::Told;
+use crate::source::{near, Blocks, Name, Span};
 use crate::token::{Kind, Token};
-
-/// A rule could not be read, and a message says why.
-#[derive(Clone, Copy, Debug)]
-pub struct Told;
 
 pub type Parsed<T> = Result<T, Told>;
 
@@ -16,7 +13,7 @@ const DEEPEST: usize = 128;
 /// The most operators, members and indices on a way from an expression to a part of it.
 const MOST_LINKS: usize = 500;
 
-/// Words that are no names (specification, section 6.4.3).
+/// Words that are no names (appendix B).
 const KEYWORDS: &str = "abstract action bool bit break const continue control default else enum error exit extern \
     false for header header_union if in inout int match_kind out package parser return select string struct switch \
     table this transition true tuple typedef value_set varbit void _ list";
@@ -33,7 +30,8 @@ pub const BLOCK: &str = "a block";
 
 pub struct Parser<'a> {
     words: Vec<Token>,
-    place: usize,
+    /// The number of the word at hand.
+    pub place: usize,
     pub diagnostics: &'a mut Diagnostics,
     /// Names, and whether they are types: `(name) value` is a cast only if `name` is one.
     pub scopes: Blocks<bool>,
@@ -46,16 +44,8 @@ pub struct Parser<'a> {
 
 impl<'a> Parser<'a> {
     pub fn new(words: Vec<Token>, diagnostics: &'a mut Diagnostics) -> Self {
-        Self {
-            words,
-            place: 0,
-            diagnostics,
-            scopes: Blocks::default(),
-            nodes: 0,
-            depth: 0,
-            links: 0,
-            open: false,
-        }
+        let scopes = Blocks::default();
+        Self { words, place: 0, diagnostics, scopes, nodes: 0, depth: 0, links: 0, open: false }
     }
 
     /// The word at the parser's place. The last word, the end of the program, is never passed.
@@ -116,14 +106,11 @@ impl<'a> Parser<'a> {
         if self.stray() {
             return Err(Told);
         }
-        let message = format!("`{text}` is missing after {after}");
-        if self.word().first {
-            let end = self.last().behind();
-            self.diagnostics.error(end, message).label(format!("`{text}` belongs here"));
-        } else {
-            let found = self.found();
-            self.diagnostics.error(span, message).label(format!("found {found}"));
-        }
+        let (place, label) = match self.word().first {
+            true => (self.last().behind(), format!("`{text}` belongs here")),
+            false => (span, format!("found {}", self.found())),
+        };
+        self.diagnostics.error(place, format!("`{text}` is missing after {after}")).label(label);
         Err(Told)
     }
 
@@ -177,13 +164,40 @@ impl<'a> Parser<'a> {
         word.kind == Kind::Identifier && (!is_keyword(word) || word.is("list"))
     }
 
-    /// A name; `what` says of what: `a table`.
+    /// A name (section 6.4.1); `what` says of what: `a table`.
     pub fn name(&mut self, what: &str) -> Parsed<Ident> {
-        if self.name_ahead(0) {
-            let word = self.advance();
-            return Ok(Ident { name: word.text, span: word.span });
+        match self.name_ahead(0) {
+            true => Ok(self.keyword()),
+            false => self.unexpected(&format!("the name of {what}")),
         }
-        self.unexpected(&format!("the name of {what}"))
+    }
+
+    /// The word at hand, or the one that is meant if it is misspelt: then reading goes on with that. `wanted`
+    /// has words that may be meant, each with what stands behind it; `_`: behind a name behind it.
+    pub fn beginning(&mut self, wanted: &[(&str, &str)]) -> Name {
+        let fits = wanted.iter().filter(|(_, mark)| match mark.strip_prefix('_') {
+            Some(mark) => self.name_ahead(1) && self.ahead(2).is(mark),
+            None => self.ahead(1).is(mark),
+        });
+        let (text, span) = (self.text(), self.span());
+        if self.name_ahead(0) && self.scopes.find(&text, false).is_none() {
+            let near = near(&text, fits.map(|(word, _)| word));
+            if let Some((meant, _)) = &near {
+                self.words[self.place].text = meant.clone();
+                self.diagnostics.error(span, format!("`{text}` is no word of P4")).meant(near);
+            }
+        }
+        self.text()
+    }
+
+    /// The operator at hand, and how many words it is: `>>` and `>>=` are two, as `>` may close types.
+    pub fn symbol(&self) -> (&str, usize) {
+        let next = self.ahead(1);
+        match &*next.text {
+            ">" if self.at(">") && !next.spaced => (">>", 2),
+            ">=" if self.at(">") && !next.spaced => (">>=", 2),
+            _ => (&self.word().text, 1),
+        }
     }
 
     /// Whether a name is a type's; with `absolute`, outside of all blocks.
@@ -291,16 +305,8 @@ impl<'a> Parser<'a> {
         found
     }
 
-    /// The parser's place, to come back to.
-    pub fn mark(&self) -> usize {
-        self.place
-    }
-
-    pub fn reset(&mut self, mark: usize) {
-        self.place = mark;
-    }
-
-    /// Items between commas up to `close`, which is passed. A comma may be behind the last one.
+    /// Items between commas up to `close`, which is passed (section 6.4.4). A comma may be behind the last
+    /// one.
     pub fn list<T>(
         &mut self, close: &str, what: &str, mut read: impl FnMut(&mut Self) -> Parsed<T>,
     ) -> Parsed<Vec<T>> {
@@ -319,29 +325,31 @@ impl<'a> Parser<'a> {
         Ok(items)
     }
 
-    /// Goes on after a mistake: behind the next `;`, or behind the block that begins before it, or before the `}` of
-    /// the block around.
+    /// Goes on after a mistake: behind the next `;`, or behind the block that begins before it, or before the
+    /// `}` of the block around.
     pub fn recover(&mut self) {
         let mut depth = 0_usize;
         while !self.at_end() {
             match &*self.text() {
-                ";" if depth == 0 => {
-                    self.advance();
-                    return;
-                }
                 "{" => depth += 1,
                 "}" if depth == 0 => return,
-                "}" => {
-                    depth -= 1;
-                    if depth == 0 {
-                        self.advance();
-                        return;
-                    }
-                }
+                "}" => depth -= 1,
                 _ => {}
             }
+            let ends = depth == 0 && (self.at(";") || self.at("}"));
             self.advance();
+            if ends {
+                return;
+            }
         }
+    }
+
+    /// `{ items }`; `after` is before the braces: `the name of a table`.
+    pub fn braces<T>(
+        &mut self, after: &str, what: &str, read: impl FnMut(&mut Self) -> Parsed<T>,
+    ) -> Parsed<Vec<T>> {
+        self.expect("{", after)?;
+        self.items(what, read)
     }
 
     /// Items up to the `}` of a block, which is passed; each mistake costs one item.

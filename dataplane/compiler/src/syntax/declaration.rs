@@ -1,10 +1,12 @@
-//! Declarations of values: constants, variables, instances, functions, actions, parameters (specification, section 11).
+//! Declarations of values: constants, variables, instances, functions, actions, parameters; and annotations
+//! (P4_16 specification, sections 10, 11 and 20).
 
 use super::cursor::{Parsed, Parser};
 use super::tree::{
     Annotation, Declaration, DeclarationKind, Direction, Head, Ident, Method, Parameter, Signature, Type,
     TypeKind,
 };
+use crate::token::Kind;
 
 /// A declaration as its rule reads it.
 pub type Declared = Parsed<(Ident, DeclarationKind)>;
@@ -25,7 +27,7 @@ impl Parser<'_> {
         Ok(Declaration { annotations, ident, kind, span: start.to(self.last()) })
     }
 
-    /// `const type name = value;`
+    /// `const type name = value;` (section 11.1)
     pub fn constant(&mut self) -> Declared {
         self.advance();
         let of = self.type_reference()?;
@@ -38,7 +40,7 @@ impl Parser<'_> {
         Ok((ident, DeclarationKind::Constant { of, value }))
     }
 
-    /// `type name = value`, without its `;`.
+    /// `type name = value`, without its `;` (section 11.2).
     pub fn variable(&mut self) -> Declared {
         let of = self.type_reference()?;
         self.variable_of(of)
@@ -52,7 +54,7 @@ impl Parser<'_> {
         Ok((ident, DeclarationKind::Variable { of, value }))
     }
 
-    /// `type name = value;` or `Type(arguments) name;`
+    /// `type name = value;` or `Type(arguments) name;` (sections 11.2 and 11.3)
     pub fn variable_or_instance(&mut self) -> Declared {
         let of = self.type_reference()?;
         if !self.at("(") {
@@ -65,14 +67,15 @@ impl Parser<'_> {
         let of = self.arrays(of)?;
         self.scopes.declare(&ident.name, false);
         let initializer = self.behind("=", |parser| {
-            parser.expect("{", "`=` of an instance")?;
-            parser.items("the methods of an instance", |parser| parser.declared(Self::object_declaration))
+            parser.braces("`=` of an instance", "the methods of an instance", |parser| {
+                parser.declared(Self::object_declaration)
+            })
         })?;
         self.semicolon(&format!("the instance `{}`", ident.name))?;
         Ok((ident, DeclarationKind::Instance { of, arguments, initializer }))
     }
 
-    /// The body of an instance: the extern's abstract methods, and instances that they use.
+    /// The body of an instance (section 11.3.1): the extern's abstract methods, and instances that they use.
     fn object_declaration(&mut self) -> Declared {
         if self.is_instance() {
             return self.variable_or_instance();
@@ -88,7 +91,7 @@ impl Parser<'_> {
         })
     }
 
-    /// `type name<T>(parameters) { ... }`
+    /// `type name<T>(parameters) { ... }` (section 10)
     pub fn function(&mut self) -> Declared {
         let read = self.scoped(|parser| {
             let (ident, signature) = parser.signature()?;
@@ -99,14 +102,14 @@ impl Parser<'_> {
         Ok(read)
     }
 
-    /// `type name<T>(parameters)`; the caller opens the scope of its names.
+    /// `type name<T>(parameters)` (section 10); the caller opens the scope of its names.
     fn signature(&mut self) -> Parsed<(Ident, Signature)> {
         let returns = Some(self.type_reference()?);
         let ident = self.name("a function")?;
         Ok((ident, Signature { returns, head: self.head()? }))
     }
 
-    /// `action name(parameters) { ... }`
+    /// `action name(parameters) { ... }` (section 14.1)
     pub fn action(&mut self) -> Declared {
         self.advance();
         let ident = self.new_name("an action", false)?;
@@ -118,7 +121,7 @@ impl Parser<'_> {
         Ok((ident, kind))
     }
 
-    /// `(in bit<8> x, inout headers h = default)`; the names are values from here on.
+    /// `(in bit<8> x, inout headers h = default)` (section 6.8); the names are values from here on.
     pub fn parameters(&mut self) -> Parsed<Vec<Parameter>> {
         self.expect("(", "a name: its parameters are missing")?;
         self.list(")", "the parameters", |parser| {
@@ -134,13 +137,11 @@ impl Parser<'_> {
             }
             let of = parser.type_reference()?;
             if parser.at(",") || parser.at(")") {
-                return parser.refuse(
-                    of.span,
-                    match of.kind {
-                        TypeKind::Named(_) => "this parameter has a name or a type only: both are needed",
-                        _ => "this parameter has no name",
-                    },
-                );
+                let message = match of.kind {
+                    TypeKind::Named(_) => "this parameter has a name or a type only: both are needed",
+                    _ => "this parameter has no name",
+                };
+                return parser.refuse(of.span, message);
             }
             let ident = parser.name("a parameter")?;
             let of = parser.arrays(of)?;
@@ -150,7 +151,7 @@ impl Parser<'_> {
         })
     }
 
-    /// `extern name<T> { methods }`, `extern type function(...);`
+    /// `extern name<T> { methods }`, `extern type function(...);` (section 7.2.10)
     pub fn extern_declaration(&mut self) -> Declared {
         self.advance();
         let is_object = self.name_ahead(0)
@@ -166,8 +167,9 @@ impl Parser<'_> {
             let type_parameters = parser.type_parameters()?;
             let mut methods = Vec::new();
             if !parser.eat(";") {
-                parser.expect("{", "the name of an extern")?;
-                methods = parser.items("the methods of an extern", |parser| parser.method(&ident))?;
+                methods = parser.braces("the name of an extern", "the methods of an extern", |parser| {
+                    parser.method(&ident)
+                })?;
             }
             Ok(DeclarationKind::Extern { type_parameters, methods })
         })?;
@@ -181,6 +183,7 @@ impl Parser<'_> {
         Ok(self.at("{") || self.at(";"))
     }
 
+    /// A method or a constructor of an extern (section 7.2.10.2).
     fn method(&mut self, of: &Ident) -> Parsed<Method> {
         let annotations = self.annotations()?;
         let is_abstract = self.eat("abstract");
@@ -194,5 +197,59 @@ impl Parser<'_> {
         })?;
         self.semicolon("a method")?;
         Ok(Method { annotations, ident, is_abstract, signature })
+    }
+
+    /// The annotations in front of something (section 20).
+    pub fn annotations(&mut self) -> Parsed<Vec<Annotation>> {
+        let mut annotations = Vec::new();
+        while self.at("@") {
+            annotations.push(self.annotation()?);
+        }
+        Ok(annotations)
+    }
+
+    /// `@name`, `@name(...)` or `@name[...]` (sections 20.1 and 20.2).
+    fn annotation(&mut self) -> Parsed<Annotation> {
+        self.advance();
+        if self.word().kind != Kind::Identifier {
+            return self.unexpected("the name of an annotation");
+        }
+        let name = self.keyword();
+        if &*name.name == "pragma" {
+            return Ok(self.pragma());
+        }
+        let structured = self.at("[");
+        let is_read = matches!(&*name.name, "pkginfo" | "platform_property") && self.at("(");
+        if structured || is_read {
+            self.advance();
+            let close = if structured { "]" } else { ")" };
+            let values = Some(self.list(close, "the values of an annotation", Self::argument)?.into());
+            return Ok(Annotation { name, body: None, values, structured });
+        }
+        let open = self.span();
+        let mut body = self.eat("(").then(Vec::new);
+        let mut depth = 1_usize;
+        while let Some(words) = body.as_mut() {
+            if self.at_end() {
+                return self.refuse(open, "this annotation has no `)`");
+            }
+            let word = self.advance();
+            depth = depth + usize::from(word.is("(")) - usize::from(word.is(")"));
+            if depth == 0 {
+                break;
+            }
+            words.push(word);
+        }
+        Ok(Annotation { name, body, values: None, structured })
+    }
+
+    /// `@pragma name words`, up to the end of the line.
+    fn pragma(&mut self) -> Annotation {
+        let name = self.keyword();
+        let mut body = Vec::new();
+        while !self.word().first && !self.at_end() {
+            body.push(self.advance());
+        }
+        Annotation { name, body: Some(body), values: None, structured: false }
     }
 }

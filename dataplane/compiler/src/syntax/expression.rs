@@ -1,37 +1,37 @@
-//! Expressions (specification, section 8).
+//! Expressions (section 8).
 
 use super::cursor::{Parsed, Parser, Told};
 use super::number::number;
 use super::tree::{Argument, Binary, Expression, ExpressionKind, Ident, Path, Type, TypeKind, Unary};
 use crate::token::Kind;
 
-/// Operators of two sides by how strongly they bind, the weakest first. `>>` is two words: `>` may close types.
-pub const OPERATORS: [&[(&str, Binary)]; 10] = [
-    &[("||", Binary::Or)],
-    &[("&&", Binary::And)],
-    &[("==", Binary::Equal), ("!=", Binary::NotEqual)],
-    &[
-        ("<", Binary::Less),
-        (">", Binary::Greater),
-        ("<=", Binary::LessOrEqual),
-        (">=", Binary::GreaterOrEqual),
-    ],
-    &[("|", Binary::BitOr)],
-    &[("^", Binary::BitXor)],
-    &[("&", Binary::BitAnd)],
-    &[("<<", Binary::ShiftLeft), (">>", Binary::ShiftRight)],
-    &[
-        ("++", Binary::Concatenate),
-        ("+", Binary::Add),
-        ("-", Binary::Subtract),
-        ("|+|", Binary::AddSaturating),
-        ("|-|", Binary::SubtractSaturating),
-    ],
-    &[("*", Binary::Multiply), ("/", Binary::Divide), ("%", Binary::Modulo)],
+/// Operators of two sides, and how strongly each binds.
+pub const OPERATORS: [(&str, Binary, u8); 21] = [
+    ("||", Binary::Or, 0),
+    ("&&", Binary::And, 1),
+    ("==", Binary::Equal, 2),
+    ("!=", Binary::NotEqual, 2),
+    ("<", Binary::Less, 3),
+    (">", Binary::Greater, 3),
+    ("<=", Binary::LessOrEqual, 3),
+    (">=", Binary::GreaterOrEqual, 3),
+    ("|", Binary::BitOr, 4),
+    ("^", Binary::BitXor, 5),
+    ("&", Binary::BitAnd, 6),
+    ("<<", Binary::ShiftLeft, 7),
+    (">>", Binary::ShiftRight, 7),
+    ("++", Binary::Concatenate, 8),
+    ("+", Binary::Add, 8),
+    ("-", Binary::Subtract, 8),
+    ("|+|", Binary::AddSaturating, 8),
+    ("|-|", Binary::SubtractSaturating, 8),
+    ("*", Binary::Multiply, 9),
+    ("/", Binary::Divide, 9),
+    ("%", Binary::Modulo, 9),
 ];
 
 impl Parser<'_> {
-    /// An expression.
+    /// An expression (section 8).
     pub fn value(&mut self) -> Parsed<Expression> {
         self.nested(|parser| parser.choice(true))
     }
@@ -41,6 +41,7 @@ impl Parser<'_> {
         self.nested(|parser| parser.choice(false))
     }
 
+    /// `condition ? then : otherwise` (section 8.5.1).
     fn choice(&mut self, greater: bool) -> Parsed<Expression> {
         let condition = self.binary(0, greater)?;
         if !self.eat("?") {
@@ -54,14 +55,12 @@ impl Parser<'_> {
         Ok(self.expression(ExpressionKind::Choice { condition, then, otherwise }, span))
     }
 
-    fn binary(&mut self, level: usize, greater: bool) -> Parsed<Expression> {
-        let Some(operators) = OPERATORS.get(level) else { return self.unary() };
-        let mut left = self.binary(level + 1, greater)?;
-        while let Some((operator, words)) = self.operator(operators, greater) {
+    /// Operators that bind at least as strongly as `least`, and their sides (sections 8.5 to 8.9).
+    fn binary(&mut self, least: u8, greater: bool) -> Parsed<Expression> {
+        let mut left = self.unary()?;
+        while let Some((operator, level, words)) = self.operator(least, greater) {
             self.link()?;
-            for _ in 0..words {
-                self.advance();
-            }
+            self.place += words;
             let right = self.binary(level + 1, greater)?;
             let span = left.span.to(right.span);
             left = self.expression(ExpressionKind::Binary(operator, Box::new(left), Box::new(right)), span);
@@ -69,19 +68,14 @@ impl Parser<'_> {
         Ok(left)
     }
 
-    /// The operator at hand, and how many words it is.
-    fn operator(&self, operators: &[(&str, Binary)], greater: bool) -> Option<(Binary, usize)> {
-        let shifts = self.at(">") && self.ahead(1).is(">") && !self.ahead(1).spaced;
-        let assigns = self.at(">") && self.ahead(1).is(">=") && !self.ahead(1).spaced;
-        if assigns || self.at(">") && !greater {
-            return None;
-        }
-        let text = if shifts { ">>" } else { &*self.word().text };
-        let found =
-            operators.iter().find(|(operator, _)| *operator == text && self.word().kind == Kind::Mark)?;
-        Some((found.1, 1 + usize::from(shifts)))
+    /// The operator at hand, how strongly it binds, and how many words it is.
+    fn operator(&self, least: u8, greater: bool) -> Option<(Binary, u8, usize)> {
+        let (text, words) = self.symbol();
+        let found = OPERATORS.iter().find(|(one, _, level)| *one == text && *level >= least)?;
+        (greater || !self.at(">")).then_some((found.1, found.2, words))
     }
 
+    /// Operators of one side (sections 8.5 to 8.8).
     fn unary(&mut self) -> Parsed<Expression> {
         let start = self.span();
         let operator = match &*self.text() {
@@ -97,7 +91,7 @@ impl Parser<'_> {
         Ok(self.expression(ExpressionKind::Unary(operator, Box::new(operand)), span))
     }
 
-    /// Members, indices, slices, calls.
+    /// Members, indices, slices, calls (sections 8.16 to 8.20).
     pub fn postfix(&mut self) -> Parsed<Expression> {
         let mut value = self.primary()?;
         loop {
@@ -122,31 +116,29 @@ impl Parser<'_> {
 
     fn member(&mut self) -> Parsed<Ident> {
         // `t.apply()` and `f.key`: words that are keywords elsewhere only.
-        if self.word().kind == Kind::Identifier {
-            return Ok(self.keyword());
+        match self.word().kind {
+            Kind::Identifier => Ok(self.keyword()),
+            _ => self.unexpected("the name of a member"),
         }
-        self.unexpected("the name of a member")
     }
 
+    /// `[index]`, `[high:low]` or `[low+:width]` behind a value (sections 8.6 and 8.18).
     fn bracket(&mut self, value: Expression) -> Parsed<Expression> {
         self.advance();
-        let first = self.value()?;
-        let value = Box::new(value);
-        let (value_span, first) = (value.span, Box::new(first));
+        let (start, value, first) = (value.span, Box::new(value), Box::new(self.value()?));
         let kind = if self.eat(":") {
-            let low = Box::new(self.value()?);
-            ExpressionKind::Slice { value, high: first, low }
+            ExpressionKind::Slice { value, high: first, low: Box::new(self.value()?) }
         } else if self.eat("+:") {
-            let width = Box::new(self.value()?);
-            ExpressionKind::Part { value, low: first, width }
+            ExpressionKind::Part { value, low: first, width: Box::new(self.value()?) }
         } else {
             ExpressionKind::Index(value, first)
         };
         let end = self.expect("]", "an index")?;
-        Ok(self.expression(kind, value_span.to(end)))
+        Ok(self.expression(kind, start.to(end)))
     }
 
-    /// `<bit<32>>` in front of `(`: the types of a generic call. `<` may be a comparison as well.
+    /// `<bit<32>>` in front of `(` (section 8.20): the types of a generic call. `<` may be a comparison as
+    /// well.
     fn call_types(&mut self, callee: &Expression) -> Option<Vec<Type>> {
         let callable = matches!(callee.kind, ExpressionKind::Name(_) | ExpressionKind::Member(..));
         if !callable || !self.at("<") {
@@ -155,30 +147,29 @@ impl Parser<'_> {
         self.attempt(|parser| {
             parser.advance();
             let types = parser.list(">", "types", Self::known_type)?;
-            if parser.at("(") && !types.is_empty() {
-                Ok(types)
-            } else {
-                Err(Told)
-            }
+            (parser.at("(") && !types.is_empty()).then_some(types).ok_or(Told)
         })
     }
 
+    /// The arguments behind what is called (section 8.20).
     fn call(&mut self, callee: Expression, types: Vec<Type>) -> Parsed<Expression> {
         let arguments = self.arguments()?;
         let span = callee.span.to(self.last());
         Ok(self.expression(ExpressionKind::Call { callee: Box::new(callee), types, arguments }, span))
     }
 
-    /// `(a, name = b)`
+    /// `(a, name = b)` (section 6.8)
     pub fn arguments(&mut self) -> Parsed<Vec<Argument>> {
         self.expect("(", "the name of what is called")?;
-        self.list(")", "the arguments", |parser| {
-            let named = parser.name_ahead(0) && parser.ahead(1).is("=");
-            let ident = named.then(|| parser.keyword());
-            parser.eat("=");
-            let value = if parser.at("_") { parser.any() } else { parser.value()? };
-            Ok(Argument { ident, value })
-        })
+        self.list(")", "the arguments", Self::argument)
+    }
+
+    pub fn argument(&mut self) -> Parsed<Argument> {
+        let named = self.name_ahead(0) && self.ahead(1).is("=");
+        let ident = named.then(|| self.keyword());
+        self.eat("=");
+        let value = if self.at("_") { self.any() } else { self.value()? };
+        Ok(Argument { ident, value })
     }
 
     fn any(&mut self) -> Expression {
@@ -186,6 +177,7 @@ impl Parser<'_> {
         self.expression(ExpressionKind::Any, span)
     }
 
+    /// Literals, names, and what is in parentheses or braces (sections 6.4.3 and 8).
     fn primary(&mut self) -> Parsed<Expression> {
         let word = self.word().clone();
         let kind = match (&*word.text, word.kind) {
@@ -202,7 +194,7 @@ impl Parser<'_> {
             ("this", _) => ExpressionKind::This,
             ("...", _) => ExpressionKind::Default,
             ("{#}", _) => ExpressionKind::Invalid,
-            ("{", _) => return self.braces(),
+            ("{", _) => return self.list_or_record(),
             ("(", _) => return self.parentheses(),
             ("error", _) => ExpressionKind::Type(self.type_of(TypeKind::Error, word.span)),
             _ => return self.name_or_type(),
@@ -211,6 +203,7 @@ impl Parser<'_> {
         Ok(self.expression(kind, word.span))
     }
 
+    /// A name of a value, or a type in front of a member or of arguments (section 6.9).
     fn name_or_type(&mut self) -> Parsed<Expression> {
         let start = self.span();
         let absolute = self.at(".");
@@ -220,8 +213,8 @@ impl Parser<'_> {
         if self.is_type(&self.ahead(usize::from(absolute)).text, absolute) {
             // `Type<bit<8>>(...)`: an instance without a name; `Suits.Clubs`.
             if let Some(kind) = self.attempt(Self::named) {
-                let span = start.to(self.last());
-                let of = self.type_of(kind, span);
+                let of = self.type_of(kind, start.to(self.last()));
+                let span = of.span;
                 return Ok(self.expression(ExpressionKind::Type(of), span));
             }
         }
@@ -230,7 +223,7 @@ impl Parser<'_> {
         Ok(self.expression(ExpressionKind::Name(path), start.to(self.last())))
     }
 
-    /// `(type) value` or `(value)`.
+    /// `(type) value` or `(value)` (section 8.11.1).
     fn parentheses(&mut self) -> Parsed<Expression> {
         let start = self.span();
         let cast = self.attempt(|parser| {
@@ -250,8 +243,8 @@ impl Parser<'_> {
         Ok(value)
     }
 
-    /// `{a, b}` and `{x = a, ...}`
-    fn braces(&mut self) -> Parsed<Expression> {
+    /// `{a, b}` and `{x = a, ...}` (sections 8.12 to 8.14)
+    fn list_or_record(&mut self) -> Parsed<Expression> {
         let start = self.advance().span;
         let mut defaults = false;
         let kind = if self.name_ahead(0) && self.ahead(1).is("=") {
@@ -276,7 +269,7 @@ impl Parser<'_> {
         Ok(self.expression(kind, start.to(self.last())))
     }
 
-    /// A key of a `select` or an entry: a value, a mask, a range, or everything.
+    /// A key of a `select` or an entry (section 8.15): a value, a mask, a range, or everything.
     pub fn key(&mut self) -> Parsed<Expression> {
         if self.at("_") || self.at("default") {
             return Ok(self.any());
@@ -285,7 +278,7 @@ impl Parser<'_> {
         self.mask_or_range(value)
     }
 
-    /// `&&& mask` or `.. high` behind a value.
+    /// `&&& mask` or `.. high` behind a value (sections 8.15.3 and 8.15.4).
     pub fn mask_or_range(&mut self, value: Expression) -> Parsed<Expression> {
         let kind = match &*self.text() {
             "&&&" => ExpressionKind::Mask,
@@ -298,7 +291,7 @@ impl Parser<'_> {
         Ok(self.expression(kind(Box::new(value), Box::new(other)), span))
     }
 
-    /// The keys of a case or an entry: one, or several in parentheses.
+    /// The keys of a case or an entry (section 8.15.5): one, or several in parentheses.
     pub fn keys(&mut self) -> Parsed<Vec<Expression>> {
         if self.at("(") {
             // `(a)`, `(a + b) * c` and `(type) a` begin with `(` as well.
@@ -306,11 +299,7 @@ impl Parser<'_> {
                 parser.advance();
                 let keys = parser.list(")", "keys", Self::key)?;
                 let alone = keys.len() == 1 && is_plain(&keys[0]);
-                if parser.at(":") && !alone {
-                    Ok(keys)
-                } else {
-                    Err(Told)
-                }
+                (parser.at(":") && !alone).then_some(keys).ok_or(Told)
             });
             if let Some(keys) = tuple {
                 return Ok(keys);

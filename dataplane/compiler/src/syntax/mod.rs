@@ -1,16 +1,14 @@
 //! From words to a tree (P4_16 specification, appendix G: grammar).
 //!
-//! The parser goes down from rule to rule. P4's grammar needs to know which names are types: the parser keeps them.
-//! After a mistake it goes on behind the statement or declaration, so that one run finds several.
+//! The parser goes down from rule to rule. P4's grammar needs to know which names are types: the parser keeps
+//! them. After a mistake it goes on behind the statement or declaration, so that one run finds several.
 
-mod annotation;
 mod cursor;
 mod declaration;
 mod expression;
 pub mod number;
 mod program;
 mod statement;
-mod table;
 pub mod tree;
 mod types;
 mod walk;

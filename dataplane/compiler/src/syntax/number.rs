@@ -1,4 +1,4 @@
-//! Numbers: `10`, `0xFF`, `8w0b1010_1010`, `16s1` (specification, section 6.4.3.2).
+//! Numbers: `10`, `0xFF`, `8w0b1010_1010`, `16s1` (section 6.4.3.2).
 
 use num_bigint::BigInt;
 
@@ -7,7 +7,7 @@ use super::tree::Number;
 /// The widest number that a program may write: larger ones would only use memory.
 pub const WIDEST: u32 = 65_536;
 
-/// Reads a number, or says what is wrong with it.
+/// Reads a number, or says what is wrong with it (section 6.4.3.2).
 pub fn number(text: &str) -> Result<Number, String> {
     let (width, digits) =
         match text.find(['w', 's']).filter(|&end| text[..end].bytes().all(|b| b.is_ascii_digit())) {

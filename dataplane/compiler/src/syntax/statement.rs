@@ -1,36 +1,24 @@
-//! Statements (specification, section 12).
+//! Statements (section 12).
 
 use super::cursor::{Parsed, Parser, Told, BLOCK};
+use super::expression::OPERATORS;
 use super::tree::{
     Binary, Block, Case, Expression, ExpressionKind, Ident, Statement, StatementKind, Type, TypeKind,
 };
 
-/// `=` and the operators of compound assignments.
-const ASSIGNMENTS: [(&str, Option<Binary>); 12] = [
-    ("=", None),
-    ("+=", Some(Binary::Add)),
-    ("-=", Some(Binary::Subtract)),
-    ("*=", Some(Binary::Multiply)),
-    ("/=", Some(Binary::Divide)),
-    ("%=", Some(Binary::Modulo)),
-    ("|+|=", Some(Binary::AddSaturating)),
-    ("|-|=", Some(Binary::SubtractSaturating)),
-    ("<<=", Some(Binary::ShiftLeft)),
-    ("&=", Some(Binary::BitAnd)),
-    ("|=", Some(Binary::BitOr)),
-    ("^=", Some(Binary::BitXor)),
-];
+/// Words that begin statements, and what stands behind them, as `OUTER`. A call is no `switch`.
+const STATEMENTS: [(&str, &str); 5] =
+    [("return", ";"), ("return", "_;"), ("exit", ";"), ("const", "bit"), ("switch", "(")];
 
 impl Parser<'_> {
-    /// `{ ... }`, a scope of its own; `after` says behind what it belongs.
+    /// `{ ... }`, a scope of its own (section 12.3); `after` says behind what it belongs.
     pub fn block(&mut self, after: &str) -> Parsed<Block> {
-        let annotations = self.annotations()?;
-        let start = self.expect("{", after)?;
-        let statements = self.scoped(|parser| parser.items(BLOCK, Self::statement))?;
+        self.annotations()?;
+        let statements = self.scoped(|parser| parser.braces(after, BLOCK, Self::statement))?;
         if self.begins_local() {
             self.open = false;
         }
-        Ok(Block { annotations, statements, span: start.to(self.last()) })
+        Ok(statements)
     }
 
     /// Whether a declaration of a control or parser begins here, which is no statement.
@@ -39,6 +27,7 @@ impl Parser<'_> {
         self.word().first && (named || self.at("apply") && self.ahead(1).is("{"))
     }
 
+    /// A statement of any kind (section 12).
     pub fn statement(&mut self) -> Parsed<Statement> {
         self.nested(|parser| {
             let start = parser.span();
@@ -48,11 +37,18 @@ impl Parser<'_> {
     }
 
     fn statement_kind(&mut self) -> Parsed<StatementKind> {
-        let before = self.mark();
+        let before = self.place;
         let annotations = self.annotations()?;
-        let kind = match &*self.text() {
+        let is_call = self.name_ahead(0)
+            && self.ahead(1).is("(")
+            && self.sees(|parser| {
+                parser.advance();
+                parser.arguments()?;
+                Ok(parser.at(";"))
+            });
+        let kind = match &*self.beginning(&STATEMENTS[..5 - usize::from(is_call)]) {
             "{" => {
-                self.reset(before);
+                self.place = before;
                 return Ok(StatementKind::Block(self.block("a statement")?));
             }
             "while" if self.ahead(1).is("(") => {
@@ -70,9 +66,11 @@ impl Parser<'_> {
                 self.advance();
                 StatementKind::Return(if self.at(";") { None } else { Some(self.value()?) })
             }
-            "exit" => self.word_statement(StatementKind::Exit),
-            "break" => self.word_statement(StatementKind::Break),
-            "continue" => self.word_statement(StatementKind::Continue),
+            "exit" | "break" | "continue" => match &*self.advance().text {
+                "exit" => StatementKind::Exit,
+                "break" => StatementKind::Break,
+                _ => StatementKind::Continue,
+            },
             _ if self.declares() && !self.sees(Self::direct_application) => {
                 let declaration = self.annotated(annotations, Self::variable_or_instance)?;
                 return Ok(StatementKind::Declaration(declaration));
@@ -83,30 +81,28 @@ impl Parser<'_> {
         Ok(kind)
     }
 
-    fn word_statement(&mut self, kind: StatementKind) -> StatementKind {
-        self.advance();
-        kind
-    }
-
-    /// `Type(...)` without a name behind it is a call; so is `Type.apply(...)`.
+    /// `Type(...)` without a name behind it is a call (section 15.1); so is `Type.apply(...)`.
     fn direct_application(&mut self) -> Parsed<bool> {
         self.known_type()?;
         Ok(self.at("(") && self.arguments().is_ok() && !self.name_ahead(0))
     }
 
+    /// `if` (section 12.6).
     fn condition(&mut self) -> Parsed<StatementKind> {
         self.advance();
         let condition = self.in_parentheses("the condition of", "`if`")?;
         let then = Box::new(self.statement()?);
+        self.beginning(&[("else", "{"), ("else", "if")]);
         let otherwise = self.behind("else", Self::statement)?.map(Box::new);
         Ok(StatementKind::If { condition, then, otherwise })
     }
 
+    /// `switch` (section 12.7).
     fn switch(&mut self) -> Parsed<StatementKind> {
         self.advance();
         let on = self.in_parentheses("the expression of", "`switch`")?;
-        self.expect("{", "the expression of `switch`")?;
-        let cases = self.items("the cases of `switch`", |parser| {
+        let cases = self.braces("the expression of `switch`", "the cases of `switch`", |parser| {
+            parser.beginning(&[("default", ":")]);
             let label = if parser.at("default") { parser.key()? } else { parser.value()? };
             parser.expect(":", "the label of a case")?;
             let body = if parser.at("{") || parser.at("@") { Some(parser.block("a label")?) } else { None };
@@ -118,9 +114,19 @@ impl Parser<'_> {
     fn for_loop(&mut self) -> Parsed<StatementKind> {
         self.advance();
         self.expect("(", "`for`")?;
-        self.scoped(|parser| match parser.attempt(Self::for_each) {
-            Some((of, ident)) => parser.for_in(of, ident),
-            None => parser.for_steps(),
+        self.scoped(|parser| {
+            if let Some((of, ident)) = parser.attempt(Self::for_each) {
+                parser.scopes.declare(&ident.name, false);
+                let items = parser.value()?;
+                let items = parser.mask_or_range(items)?;
+                parser.expect(")", "what `for` goes through")?;
+                return Ok(StatementKind::ForIn { of, ident, items, body: Box::new(parser.statement()?) });
+            }
+            let start = parser.for_statements(";")?;
+            let condition = parser.value()?;
+            parser.expect(";", "the condition of `for`")?;
+            let step = parser.for_statements(")")?;
+            Ok(StatementKind::For { start, condition, step, body: Box::new(parser.statement()?) })
         })
     }
 
@@ -130,22 +136,6 @@ impl Parser<'_> {
         let ident = self.name("the variable of `for`")?;
         self.expect("in", "the variable of `for`")?;
         Ok((of, ident))
-    }
-
-    fn for_in(&mut self, of: Type, ident: Ident) -> Parsed<StatementKind> {
-        self.scopes.declare(&ident.name, false);
-        let items = self.value()?;
-        let items = self.mask_or_range(items)?;
-        self.expect(")", "what `for` goes through")?;
-        Ok(StatementKind::ForIn { of, ident, items, body: Box::new(self.statement()?) })
-    }
-
-    fn for_steps(&mut self) -> Parsed<StatementKind> {
-        let start = self.for_statements(";")?;
-        let condition = self.value()?;
-        self.expect(";", "the condition of `for`")?;
-        let step = self.for_statements(")")?;
-        Ok(StatementKind::For { start, condition, step, body: Box::new(self.statement()?) })
     }
 
     fn for_statements(&mut self, close: &str) -> Parsed<Vec<Statement>> {
@@ -161,24 +151,26 @@ impl Parser<'_> {
         })
     }
 
-    /// `left = right` or a call, without its `;`.
+    /// `left = right` or a call, without its `;` (sections 12.1 and 8.20).
     fn assignment_or_call(&mut self) -> Parsed<StatementKind> {
         let left = self.postfix()?;
-        let shifts = self.at(">") && self.ahead(1).is(">=") && !self.ahead(1).spaced;
-        let operator = if shifts {
-            self.advance();
-            Some(Some(Binary::ShiftRight))
-        } else {
-            ASSIGNMENTS.iter().find(|(text, _)| self.at(text)).map(|(_, operator)| *operator)
-        };
-        match operator {
-            Some(operator) => {
-                self.advance();
-                let right = self.value()?;
-                Ok(StatementKind::Assign { left, operator, right })
+        match self.assignment() {
+            Some((operator, words)) => {
+                self.place += words;
+                Ok(StatementKind::Assign { left, operator, right: self.value()? })
             }
             None if matches!(left.kind, ExpressionKind::Call { .. }) => Ok(StatementKind::Call(left)),
             None => self.no_statement(&left),
+        }
+    }
+
+    /// The operator of the assignment at hand, none for `=`; and how many words it is.
+    fn assignment(&self) -> Option<(Option<Binary>, usize)> {
+        let (text, words) = self.symbol();
+        match text.strip_suffix('=')? {
+            "" => Some((None, words)),
+            "<" | ">" => None,
+            text => Some((Some(OPERATORS.iter().find(|(one, ..)| *one == text)?.1), words)),
         }
     }
 

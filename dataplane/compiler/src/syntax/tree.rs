@@ -1,36 +1,45 @@
 //! The program as it is written: each declaration, statement and expression with its place.
 
+use std::fmt;
+use std::rc::Rc;
+
 use num_bigint::BigInt;
 
 use crate::source::{Name, Span};
 use crate::token::Token;
 
 /// A name where it is written.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Ident {
     pub name: Name,
     pub span: Span,
 }
 
+impl fmt::Display for Ident {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.name)
+    }
+}
+
 /// A name that is used; `.name` looks outside of all blocks.
-#[derive(Clone, Debug)]
 pub struct Path {
     pub absolute: bool,
     pub ident: Ident,
 }
 
 /// `@name`, `@name(...)` or `@name[...]`.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Annotation {
     pub name: Ident,
-    /// The words between the parentheses or brackets; `None` without them.
+    /// The words between parentheses; `None` without them.
     pub body: Option<Vec<Token>>,
-    /// Whether the body is in brackets: structured (specification, section 20.2).
+    /// The values between brackets, or those of `@pkginfo(...)` and `@platform_property(...)`.
+    pub values: Option<Rc<[Argument]>>,
+    /// Whether the values are in brackets (section 20.2).
     pub structured: bool,
 }
 
 /// A declaration of any kind.
-#[derive(Clone, Debug)]
 pub struct Declaration {
     pub annotations: Vec<Annotation>,
     /// `error` and `match_kind` for declarations of their members.
@@ -39,73 +48,44 @@ pub struct Declaration {
     pub span: Span,
 }
 
-#[derive(Clone, Debug)]
+/// The kinds of declarations. An `Instance` is `Type(arguments) name = { initializer };`. A `Function`
+/// without a body is an extern function. `Members` are those of `error` or `match_kind`. `NewType` is `type`:
+/// a new type with the values of another.
 pub enum DeclarationKind {
-    Constant {
-        of: Type,
-        value: Expression,
-    },
-    Variable {
-        of: Type,
-        value: Option<Expression>,
-    },
-    /// `Type(arguments) name = { initializer };`
-    Instance {
-        of: Type,
-        arguments: Vec<Argument>,
-        initializer: Option<Vec<Declaration>>,
-    },
-    /// A function of P4 code, or an extern function: without a body.
-    Function {
-        signature: Signature,
-        body: Option<Block>,
-    },
-    Extern {
-        type_parameters: Vec<Ident>,
-        methods: Vec<Method>,
-    },
-    Action {
-        parameters: Vec<Parameter>,
-        body: Block,
-    },
-    Parser {
-        head: Head,
-        constructor: Vec<Parameter>,
-        locals: Vec<Declaration>,
-        states: Vec<State>,
-    },
-    Control {
-        head: Head,
-        constructor: Vec<Parameter>,
-        locals: Vec<Declaration>,
-        apply: Block,
-    },
-    ParserType(Head),
-    ControlType(Head),
-    Package(Head),
-    Composite {
-        shape: Shape,
-        type_parameters: Vec<Ident>,
-        fields: Vec<Field>,
-    },
-    Enum {
-        of: Option<Type>,
-        members: Vec<Member>,
-    },
-    Error {
-        members: Vec<Member>,
-    },
-    MatchKind {
-        members: Vec<Member>,
-    },
+    Constant { of: Type, value: Expression },
+    Variable { of: Type, value: Option<Expression> },
+    Instance { of: Type, arguments: Vec<Argument>, initializer: Option<Vec<Declaration>> },
+    Function { signature: Signature, body: Option<Block> },
+    Extern { type_parameters: Vec<Ident>, methods: Vec<Method> },
+    Action { parameters: Vec<Parameter>, body: Block },
+    Applicable(ObjectKind, Applicable),
+    Composite { shape: Shape, type_parameters: Vec<Ident>, fields: Vec<Field> },
+    Enum { of: Option<Type>, members: Vec<Member> },
+    Members(Vec<Member>),
     Typedef(Aliased),
-    /// `type`: a new type with the values of another.
     NewType(Type),
-    ValueSet {
-        of: Type,
-        size: Expression,
-    },
+    ValueSet { of: Type, size: Expression },
     Table(Table),
+}
+
+/// The kinds of declarations that instances are made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ObjectKind {
+    Extern,
+    Parser,
+    Control,
+    ParserType,
+    ControlType,
+    Package,
+}
+
+/// A parser, control or package, or the type of some: a parser has states, a control has statements.
+pub struct Applicable {
+    pub head: Head,
+    pub constructor: Vec<Parameter>,
+    pub locals: Vec<Declaration>,
+    pub states: Vec<State>,
+    pub apply: Block,
 }
 
 /// The kinds of types with fields.
@@ -116,21 +96,33 @@ pub enum Shape {
     Struct,
 }
 
+impl Shape {
+    pub const ALL: [(Shape, &'static str); 3] =
+        [(Shape::Header, "header"), (Shape::Union, "header_union"), (Shape::Struct, "struct")];
+
+    /// The word that declares it.
+    pub fn word(self) -> &'static str {
+        Self::ALL.iter().find(|(one, _)| *one == self).map_or("", |(_, word)| word)
+    }
+}
+
 /// The type of a `typedef`: another type, or one that is declared in the same place.
-#[derive(Clone, Debug)]
 pub enum Aliased {
     Type(Type),
     Declared(Box<Declaration>),
 }
 
+/// The first annotation of a name.
+pub fn annotated<'a>(annotations: &'a [Annotation], name: &str) -> Option<&'a Annotation> {
+    annotations.iter().find(|one| &*one.name.name == name)
+}
+
 /// Type parameters and parameters.
-#[derive(Clone, Debug)]
 pub struct Head {
     pub type_parameters: Vec<Ident>,
     pub parameters: Vec<Parameter>,
 }
 
-#[derive(Clone, Debug)]
 pub struct Signature {
     /// `None` for a constructor.
     pub returns: Option<Type>,
@@ -138,7 +130,6 @@ pub struct Signature {
 }
 
 /// A method of an extern.
-#[derive(Clone, Debug)]
 pub struct Method {
     pub annotations: Vec<Annotation>,
     pub ident: Ident,
@@ -154,7 +145,6 @@ pub enum Direction {
     InOut,
 }
 
-#[derive(Clone, Debug)]
 pub struct Parameter {
     pub annotations: Vec<Annotation>,
     pub direction: Direction,
@@ -163,7 +153,6 @@ pub struct Parameter {
     pub default: Option<Expression>,
 }
 
-#[derive(Clone, Debug)]
 pub struct Field {
     pub annotations: Vec<Annotation>,
     pub of: Type,
@@ -171,14 +160,11 @@ pub struct Field {
 }
 
 /// A member of an enum, of `error` or of `match_kind`.
-#[derive(Clone, Debug)]
 pub struct Member {
-    pub annotations: Vec<Annotation>,
     pub ident: Ident,
     pub value: Option<Expression>,
 }
 
-#[derive(Clone, Debug)]
 pub struct Type {
     pub id: NodeId,
     pub kind: TypeKind,
@@ -187,7 +173,6 @@ pub struct Type {
 
 impl Type {
     /// Whether a part of the type is `_`.
-    #[must_use]
     pub fn has_any(&self) -> bool {
         match &self.kind {
             TypeKind::Any => true,
@@ -198,28 +183,23 @@ impl Type {
     }
 }
 
-#[derive(Clone, Debug)]
+/// The kinds of written types. `Integer` is `int` without a width, `Bits` are `bit<width>` and, if signed,
+/// `int<width>`. An `Array` is `element[size]`: a stack of headers, or an array. `Any` is `_`: to be
+/// inferred.
 pub enum TypeKind {
     Void,
     Bool,
     Error,
     String,
     MatchKind,
-    /// `int` without a width.
     Integer,
-    /// `bit<width>`, and `int<width>` if signed.
-    Bits {
-        signed: bool,
-        width: Box<Expression>,
-    },
+    Bits { signed: bool, width: Box<Expression> },
     Varbit(Box<Expression>),
     Named(Path),
     Specialized(Path, Vec<Type>),
-    /// `element[size]`: a stack of headers, or an array.
     Array(Box<Type>, Box<Expression>),
     Tuple(Vec<Type>),
     List(Box<Type>),
-    /// `_`: to be inferred.
     Any,
 }
 
@@ -227,7 +207,6 @@ pub enum TypeKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NodeId(pub u32);
 
-#[derive(Clone, Debug)]
 pub struct Expression {
     pub id: NodeId,
     pub kind: ExpressionKind,
@@ -235,8 +214,8 @@ pub struct Expression {
 }
 
 impl Expression {
-    /// Whether two expressions are the same but for their places, as far as names, members, numbers and lists go.
-    #[must_use]
+    /// Whether two expressions are the same but for their places, as far as names, members, numbers and lists
+    /// go.
     pub fn is_like(&self, other: &Expression) -> bool {
         match (&self.kind, &other.kind) {
             (ExpressionKind::Name(one), ExpressionKind::Name(other)) => one.ident.name == other.ident.name,
@@ -262,69 +241,44 @@ impl Expression {
     }
 }
 
-#[derive(Clone, Debug)]
+/// The kinds of expressions:
+///
+/// - `Type` is a type in front of a member: `Suits.Clubs`, `error.NoMatch`;
+/// - `Slice` is `value[high:low]`, `Part` is `value[low+:width]`, `Choice` is `condition ? then : otherwise`;
+/// - `List` is `{a, b}`, `Record` is `{x = a, y = b}`, and `...` is behind either if `defaults`; `Default` is
+///   `...` alone;
+/// - `Invalid` is `{#}`: an invalid header;
+/// - `Any` is `_` or `default`: it matches everything, or is an argument that is left out;
+/// - `Mask` is `value &&& mask`, `Range` is `low .. high`;
+/// - `Wrong` could not be read: there is a message already.
 pub enum ExpressionKind {
     Bool(bool),
     Number(Number),
     String(Name),
     Name(Path),
     This,
-    /// A type in front of a member: `Suits.Clubs`, `error.NoMatch`.
     Type(Type),
     Member(Box<Expression>, Ident),
     Index(Box<Expression>, Box<Expression>),
-    /// `value[high:low]`
-    Slice {
-        value: Box<Expression>,
-        high: Box<Expression>,
-        low: Box<Expression>,
-    },
-    /// `value[low+:width]`
-    Part {
-        value: Box<Expression>,
-        low: Box<Expression>,
-        width: Box<Expression>,
-    },
+    Slice { value: Box<Expression>, high: Box<Expression>, low: Box<Expression> },
+    Part { value: Box<Expression>, low: Box<Expression>, width: Box<Expression> },
     Unary(Unary, Box<Expression>),
     Binary(Binary, Box<Expression>, Box<Expression>),
-    /// `condition ? then : otherwise`
-    Choice {
-        condition: Box<Expression>,
-        then: Box<Expression>,
-        otherwise: Box<Expression>,
-    },
+    Choice { condition: Box<Expression>, then: Box<Expression>, otherwise: Box<Expression> },
     Cast(Type, Box<Expression>),
-    Call {
-        callee: Box<Expression>,
-        types: Vec<Type>,
-        arguments: Vec<Argument>,
-    },
-    /// `{a, b}`, or `{a, ...}` with `defaults`.
-    List {
-        items: Vec<Expression>,
-        defaults: bool,
-    },
-    /// `{x = a, y = b}`, or `{x = a, ...}` with `defaults`.
-    Record {
-        fields: Vec<(Ident, Expression)>,
-        defaults: bool,
-    },
-    /// `...` alone: the default value.
+    Call { callee: Box<Expression>, types: Vec<Type>, arguments: Vec<Argument> },
+    List { items: Vec<Expression>, defaults: bool },
+    Record { fields: Vec<(Ident, Expression)>, defaults: bool },
     Default,
-    /// `{#}`: an invalid header.
     Invalid,
-    /// `_` or `default`: matches everything, or an argument that is left out.
     Any,
-    /// `value &&& mask`
     Mask(Box<Expression>, Box<Expression>),
-    /// `low .. high`
     Range(Box<Expression>, Box<Expression>),
-    /// Could not be read: there is a message already.
     Wrong,
 }
 
 /// A number as written: `8w255` has a width.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(PartialEq, Eq)]
 pub struct Number {
     pub value: BigInt,
     /// Bits, and whether they are signed.
@@ -367,59 +321,29 @@ pub enum Binary {
 }
 
 /// An argument of a call; `name = value` names its parameter.
-#[derive(Clone, Debug)]
 pub struct Argument {
     pub ident: Option<Ident>,
     pub value: Expression,
 }
 
-#[derive(Clone, Debug)]
-pub struct Block {
-    pub annotations: Vec<Annotation>,
-    pub statements: Vec<Statement>,
-    /// From `{` to `}`.
-    pub span: Span,
-}
+pub type Block = Vec<Statement>;
 
-#[derive(Clone, Debug)]
 pub struct Statement {
     pub kind: StatementKind,
     pub span: Span,
 }
 
-#[derive(Clone, Debug)]
+/// The kinds of statements. An `Assign` with an operator is `left += right`; `ForIn` is `for (Type name in
+/// items)`.
 pub enum StatementKind {
     Empty,
-    /// `left = right`, or `left += right` with an operator.
-    Assign {
-        left: Expression,
-        operator: Option<Binary>,
-        right: Expression,
-    },
+    Assign { left: Expression, operator: Option<Binary>, right: Expression },
     Call(Expression),
     Block(Block),
-    If {
-        condition: Expression,
-        then: Box<Statement>,
-        otherwise: Option<Box<Statement>>,
-    },
-    Switch {
-        on: Expression,
-        cases: Vec<Case>,
-    },
-    For {
-        start: Vec<Statement>,
-        condition: Expression,
-        step: Vec<Statement>,
-        body: Box<Statement>,
-    },
-    /// `for (Type name in items)`
-    ForIn {
-        of: Type,
-        ident: Ident,
-        items: Expression,
-        body: Box<Statement>,
-    },
+    If { condition: Expression, then: Box<Statement>, otherwise: Option<Box<Statement>> },
+    Switch { on: Expression, cases: Vec<Case> },
+    For { start: Vec<Statement>, condition: Expression, step: Vec<Statement>, body: Box<Statement> },
+    ForIn { of: Type, ident: Ident, items: Expression, body: Box<Statement> },
     Return(Option<Expression>),
     Exit,
     Break,
@@ -428,7 +352,6 @@ pub enum StatementKind {
 }
 
 /// `label:` with a block, or without one: then the next one's.
-#[derive(Clone, Debug)]
 pub struct Case {
     /// [`ExpressionKind::Any`] for `default`.
     pub label: Expression,
@@ -436,28 +359,20 @@ pub struct Case {
 }
 
 /// A state of a parser.
-#[derive(Clone, Debug)]
 pub struct State {
-    pub annotations: Vec<Annotation>,
     pub ident: Ident,
     pub statements: Vec<Statement>,
     pub transition: Transition,
     pub span: Span,
 }
 
-#[derive(Clone, Debug)]
+/// The end of a state; if none is written, the packet is rejected.
 pub enum Transition {
-    /// None is written: the packet is rejected.
     Missing,
     To(Ident),
-    Select {
-        on: Vec<Expression>,
-        cases: Vec<SelectCase>,
-        span: Span,
-    },
+    Select { on: Vec<Expression>, cases: Vec<SelectCase>, span: Span },
 }
 
-#[derive(Clone, Debug)]
 pub struct SelectCase {
     /// One key for all expressions of the `select` together, or one for each.
     pub keys: Vec<Expression>,
@@ -465,7 +380,7 @@ pub struct SelectCase {
     pub span: Span,
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Default)]
 pub struct Table {
     pub keys: Vec<Key>,
     /// The place of the property `key`.
@@ -478,14 +393,12 @@ pub struct Table {
     pub properties: Vec<Property>,
 }
 
-#[derive(Clone, Debug)]
 pub struct Key {
     pub value: Expression,
     pub match_kind: Ident,
     pub annotations: Vec<Annotation>,
 }
 
-#[derive(Clone, Debug)]
 pub struct ActionReference {
     pub annotations: Vec<Annotation>,
     pub path: Path,
@@ -493,26 +406,22 @@ pub struct ActionReference {
     pub span: Span,
 }
 
-#[derive(Clone, Debug)]
 pub struct Entries {
     pub constant: bool,
     pub list: Vec<Entry>,
     pub span: Span,
 }
 
-#[derive(Clone, Debug)]
 pub struct Entry {
     /// Stands for the call of the action.
     pub id: NodeId,
     pub annotations: Vec<Annotation>,
-    pub constant: bool,
     pub priority: Option<Expression>,
     pub keys: Vec<Expression>,
     pub action: ActionReference,
     pub span: Span,
 }
 
-#[derive(Clone, Debug)]
 pub struct Property {
     pub annotations: Vec<Annotation>,
     pub constant: bool,

@@ -1,4 +1,4 @@
-//! Types (specification, section 7).
+//! Types (section 7).
 
 use super::cursor::{Parsed, Parser, Told};
 use super::declaration::Declared;
@@ -8,7 +8,7 @@ use super::tree::{
 use crate::token::Kind;
 
 impl Parser<'_> {
-    /// A type. A name that nobody declared is taken for one: the checker says that there is none.
+    /// A type (section 7). A name that nobody declared is taken for one: the checker says that there is none.
     pub fn type_reference(&mut self) -> Parsed<Type> {
         self.nested(|parser| {
             let first = parser.element_type()?;
@@ -29,7 +29,7 @@ impl Parser<'_> {
         self.type_reference()
     }
 
-    /// `type[4]`
+    /// `type[4]` (section 7.2.3)
     pub fn arrays(&mut self, mut of: Type) -> Parsed<Type> {
         while self.eat("[") {
             self.link()?;
@@ -41,6 +41,7 @@ impl Parser<'_> {
         Ok(of)
     }
 
+    /// A type that is no array (sections 7.1 and 7.2).
     fn element_type(&mut self) -> Parsed<Type> {
         let start = self.span();
         let word = self.text();
@@ -73,7 +74,7 @@ impl Parser<'_> {
         Ok(self.type_of(kind, start.to(self.last())))
     }
 
-    /// `bit<8>`, `int<8>`, `int`, `varbit<320>`
+    /// `bit<8>`, `int<8>`, `int`, `varbit<320>` (section 7.1.6)
     fn sized(&mut self, word: &str) -> Parsed<TypeKind> {
         if !self.eat("<") {
             return match word {
@@ -94,7 +95,7 @@ impl Parser<'_> {
         })
     }
 
-    /// The name of a type, perhaps with others between `<` and `>`.
+    /// The name of a type, perhaps with others between `<` and `>` (section 7.2.11).
     pub fn named(&mut self) -> Parsed<TypeKind> {
         let absolute = self.eat(".");
         if !self.name_ahead(0) {
@@ -107,13 +108,13 @@ impl Parser<'_> {
         Ok(TypeKind::Named(path))
     }
 
-    /// `<bit<8>, _>`
+    /// `<bit<8>, _>` (section 7.2.11)
     pub fn type_arguments(&mut self) -> Parsed<Vec<Type>> {
         self.expect("<", "a generic name")?;
         self.list(">", "the types between `<` and `>`", Self::type_reference)
     }
 
-    /// `<H, M>`, whose names are types from here to the end of the scope.
+    /// `<H, M>`, whose names are types from here to the end of the scope (section 7.2.11).
     pub fn type_parameters(&mut self) -> Parsed<Vec<Ident>> {
         if !self.eat("<") {
             return Ok(Vec::new());
@@ -126,10 +127,9 @@ impl Parser<'_> {
         Ok(Head { type_parameters: self.type_parameters()?, parameters: self.parameters()? })
     }
 
-    /// `header`, `header_union`, `struct` with its fields, behind the keyword.
+    /// `header`, `header_union`, `struct` with its fields, behind the keyword (sections 7.2.2 to 7.2.5).
     pub fn fields(&mut self, what: &str) -> Parsed<Vec<Field>> {
-        self.expect("{", &format!("the name of a {what}"))?;
-        self.items(&format!("the fields of a {what}"), |parser| {
+        self.braces(&format!("the name of a {what}"), &format!("the fields of a {what}"), |parser| {
             let annotations = parser.annotations()?;
             let of = parser.type_reference()?;
             let ident = parser.name("a field")?;
@@ -139,7 +139,7 @@ impl Parser<'_> {
         })
     }
 
-    /// `typedef bit<48> mac_t;`
+    /// `typedef bit<48> mac_t;` (section 7.5)
     pub fn typedef(&mut self) -> Declared {
         self.advance();
         let declares = matches!(&*self.word().text, "header" | "header_union" | "struct" | "enum");

@@ -1,40 +1,37 @@
 //! All expressions of statements, for what is looked for in many places.
 
-use super::tree::{Block, DeclarationKind, Expression, ExpressionKind, Statement, StatementKind};
+use super::tree::{DeclarationKind, Expression, ExpressionKind, Statement, StatementKind, Transition};
 
 impl Expression {
-    /// Visits the expression and those in it.
-    pub fn visit<'t>(&'t self, visit: &mut dyn FnMut(&'t Expression)) {
-        visit(self);
+    /// The expressions that an expression is made of.
+    fn parts(&self) -> Vec<&Expression> {
         match &self.kind {
             ExpressionKind::Member(of, _) | ExpressionKind::Unary(_, of) | ExpressionKind::Cast(_, of) => {
-                of.visit(visit);
+                vec![of]
             }
             ExpressionKind::Index(one, other)
             | ExpressionKind::Binary(_, one, other)
             | ExpressionKind::Mask(one, other)
-            | ExpressionKind::Range(one, other) => [one, other].iter().for_each(|one| one.visit(visit)),
-            ExpressionKind::Slice { value, high, low } => {
-                [value, high, low].iter().for_each(|one| one.visit(visit))
-            }
-            ExpressionKind::Part { value, low, width } => {
-                [value, low, width].iter().for_each(|one| one.visit(visit))
-            }
-            ExpressionKind::Choice { condition, then, otherwise } => {
-                [condition, then, otherwise].iter().for_each(|one| one.visit(visit));
-            }
+            | ExpressionKind::Range(one, other) => vec![one, other],
+            ExpressionKind::Slice { value, high, low } => vec![value, high, low],
+            ExpressionKind::Part { value, low, width } => vec![value, low, width],
+            ExpressionKind::Choice { condition, then, otherwise } => vec![condition, then, otherwise],
             ExpressionKind::Call { callee, arguments, .. } => {
-                callee.visit(visit);
-                arguments.iter().for_each(|one| one.value.visit(visit));
+                std::iter::once(&**callee).chain(arguments.iter().map(|one| &one.value)).collect()
             }
-            ExpressionKind::List { items, .. } => items.iter().for_each(|one| one.visit(visit)),
-            ExpressionKind::Record { fields, .. } => fields.iter().for_each(|(_, one)| one.visit(visit)),
-            _ => {}
+            ExpressionKind::List { items, .. } => items.iter().collect(),
+            ExpressionKind::Record { fields, .. } => fields.iter().map(|(_, one)| one).collect(),
+            _ => Vec::new(),
         }
     }
 
+    /// Visits the expression and those in it.
+    pub fn visit<'t>(&'t self, visit: &mut dyn FnMut(&'t Expression)) {
+        visit(self);
+        self.parts().into_iter().for_each(|one| one.visit(visit));
+    }
+
     /// The name that members, indices and slices are taken of.
-    #[must_use]
     pub fn base(&self) -> Option<&str> {
         match &self.kind {
             ExpressionKind::Name(path) => Some(&path.ident.name),
@@ -47,51 +44,55 @@ impl Expression {
     }
 }
 
-impl Block {
-    /// Visits all expressions; `written` sees those that are assigned to.
-    pub fn visit<'t>(
-        &'t self, visit: &mut dyn FnMut(&'t Expression), written: &mut dyn FnMut(&'t Expression),
-    ) {
-        self.statements.iter().for_each(|one| one.visit(visit, written));
+impl Transition {
+    /// The states that may come next.
+    pub fn targets(&self) -> Vec<&str> {
+        match self {
+            Transition::To(target) => vec![&target.name],
+            Transition::Select { cases, .. } if !cases.is_empty() => {
+                cases.iter().map(|case| &*case.target.name).collect()
+            }
+            _ => vec!["reject"],
+        }
     }
 }
 
 impl Statement {
+    /// The expressions and the statements that a statement is made of.
+    fn parts(&self) -> (Vec<&Expression>, Vec<&Statement>) {
+        match &self.kind {
+            StatementKind::Assign { left, right, .. } => (vec![left, right], Vec::new()),
+            StatementKind::Call(call) => (vec![call], Vec::new()),
+            StatementKind::Block(block) => (Vec::new(), block.iter().collect()),
+            StatementKind::If { condition, then, otherwise } => {
+                (vec![condition], std::iter::once(then).chain(otherwise).map(|one| &**one).collect())
+            }
+            StatementKind::Switch { on, cases } => {
+                (vec![on], cases.iter().filter_map(|case| case.body.as_ref()).flatten().collect())
+            }
+            StatementKind::For { start, condition, step, body } => {
+                (vec![condition], start.iter().chain(step).chain([&**body]).collect())
+            }
+            StatementKind::ForIn { items, body, .. } => (vec![items], vec![body]),
+            StatementKind::Return(value) => (value.iter().collect(), Vec::new()),
+            StatementKind::Declaration(declaration) => match &declaration.kind {
+                DeclarationKind::Variable { value, .. } => (value.iter().collect(), Vec::new()),
+                DeclarationKind::Constant { value, .. } => (vec![value], Vec::new()),
+                _ => Default::default(),
+            },
+            _ => Default::default(),
+        }
+    }
+
+    /// Visits all expressions; `written` sees those that are assigned to.
     pub fn visit<'t>(
         &'t self, visit: &mut dyn FnMut(&'t Expression), written: &mut dyn FnMut(&'t Expression),
     ) {
-        match &self.kind {
-            StatementKind::Assign { left, right, .. } => {
-                written(left);
-                left.visit(visit);
-                right.visit(visit);
-            }
-            StatementKind::Call(call) => call.visit(visit),
-            StatementKind::Block(block) => block.visit(visit, written),
-            StatementKind::If { condition, then, otherwise } => {
-                condition.visit(visit);
-                std::iter::once(then).chain(otherwise).for_each(|one| one.visit(visit, written));
-            }
-            StatementKind::Switch { on, cases } => {
-                on.visit(visit);
-                cases.iter().filter_map(|case| case.body.as_ref()).for_each(|one| one.visit(visit, written));
-            }
-            StatementKind::For { start, condition, step, body } => {
-                condition.visit(visit);
-                start.iter().chain(step).for_each(|one| one.visit(visit, written));
-                body.visit(visit, written);
-            }
-            StatementKind::ForIn { items, body, .. } => {
-                items.visit(visit);
-                body.visit(visit, written);
-            }
-            StatementKind::Return(Some(value)) => value.visit(visit),
-            StatementKind::Declaration(declaration) => match &declaration.kind {
-                DeclarationKind::Variable { value: Some(value), .. }
-                | DeclarationKind::Constant { value, .. } => value.visit(visit),
-                _ => {}
-            },
-            _ => {}
+        if let StatementKind::Assign { left, .. } = &self.kind {
+            written(left);
         }
+        let (expressions, statements) = self.parts();
+        expressions.into_iter().for_each(|one| one.visit(visit));
+        statements.into_iter().for_each(|one| one.visit(visit, written));
     }
 }

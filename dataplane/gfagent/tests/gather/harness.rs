@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{kill, Signal};
 use nix::unistd::Pid;
 use serde_json::{json, Value};
+use socket2::{Domain, Socket, Type};
 
 /// Nothing here takes this long.
 pub const PATIENCE: Duration = Duration::from_secs(60);
@@ -21,6 +22,7 @@ static FOLDERS: AtomicU32 = AtomicU32::new(0);
 /// A folder with a list of clients and the streams that servers gather.
 pub struct GatherLab {
     pub folder: PathBuf,
+    clients: usize,
 }
 
 impl GatherLab {
@@ -32,7 +34,7 @@ impl GatherLab {
         let list: Vec<Value> = clients.iter().map(|c| json!({"client": c, "token": TOKEN})).collect();
         let list = json!({"clients": list}).to_string();
         std::fs::write(folder.join("clients.json"), list).expect("a list");
-        GatherLab { folder }
+        GatherLab { folder, clients: clients.len() }
     }
 
     pub fn out(&self) -> PathBuf {
@@ -44,22 +46,26 @@ impl GatherLab {
         self.serve_at("127.0.0.1:0", options)
     }
 
-    /// A server that gets its list from stdin.
+    /// A server without a list of clients.
     pub fn serve_without_list(&self) -> ServerProcess {
-        self.start("127.0.0.1:0", &["--discard"], false)
+        self.start("127.0.0.1:0", &["--discard"])
     }
 
     pub fn serve_at(&self, listen: &str, options: &[&str]) -> ServerProcess {
-        self.start(listen, options, true)
+        let mut server = self.start(listen, options);
+        let list = std::fs::read_to_string(self.folder.join("clients.json")).expect("a list");
+        server.process.line(&list);
+        server.process.wait_for("tuned");
+        server
     }
 
-    fn start(&self, listen: &str, options: &[&str], listed: bool) -> ServerProcess {
+    fn start(&self, listen: &str, options: &[&str]) -> ServerProcess {
         let mut command = Command::new(env!("CARGO_BIN_EXE_gfagent"));
         command.args(["gather-serve", "--json", "--listen", listen, "--round-ms", "50"]);
         // Loopback's own segments are larger than small windows.
         command.args(["--mss", "1448"]);
-        if listed {
-            command.arg("--clients").arg(self.folder.join("clients.json"));
+        if self.clients > 0 && !options.contains(&"--max-clients") {
+            command.args(["--max-clients", &self.clients.to_string()]);
         }
         if !options.contains(&"--tls-cert") {
             command.arg("--plain");
@@ -121,7 +127,15 @@ impl ServerProcess {
 
     /// A connection that speaks for itself.
     pub fn connect(&self) -> TcpStream {
-        let stream = TcpStream::connect(self.address).expect("connected");
+        self.connect_from("127.0.0.1")
+    }
+
+    pub fn connect_from(&self, source: &str) -> TcpStream {
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
+        let source: SocketAddrV4 = format!("{source}:0").parse().expect("an address");
+        socket.bind(&source.into()).expect("bound");
+        socket.connect(&self.address.into()).expect("connected");
+        let stream = TcpStream::from(socket);
         stream.set_read_timeout(Some(PATIENCE)).expect("an option");
         stream
     }

@@ -83,3 +83,14 @@ fn without_a_list_a_connection_waits_until_stdin_brings_one() {
         "request.clients must be a list of at most 64 clients, as --max-clients has it"
     );
 }
+
+#[test]
+fn a_list_in_a_file_needs_no_end_of_its_line() {
+    let lab = GatherLab::new(&[]);
+    let mut server = lab.serve_without_list();
+    server.process.write(json!({"clients": [{"client": "a", "token": TOKEN}]}).to_string().as_bytes());
+    server.process.end_input();
+    server.process.wait_for("tuned");
+    let path = super::harness::file(&lab, "input", &data(1000));
+    send(server.address, "a", &["--file", text(&path)]).expect_success();
+}

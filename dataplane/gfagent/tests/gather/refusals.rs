@@ -224,14 +224,25 @@ fn connections_that_say_nothing_are_closed() {
 }
 
 #[test]
+fn an_address_that_says_nothing_crowds_itself_alone() {
+    let lab = GatherLab::new(&["good"]);
+    let server = lab.serve(&["--handshake-ms", "2000", "--max-pending", "3"]);
+    let mut other = Raw::new(server.connect());
+    let mut crowd: Vec<Raw> = (0..5).map(|_| Raw::new(server.connect_from("127.0.0.2"))).collect();
+    for raw in &mut crowd[..3] {
+        assert_eq!(raw.refusal(), (7, "too many connections have sent no HELLO yet".to_owned()));
+    }
+    assert_eq!(other.refusal(), (7, "no HELLO came in time".to_owned()));
+}
+
+#[test]
 fn a_list_that_is_wrong_is_refused() {
-    let lab = GatherLab::new(&["a", "a"]);
-    let list = lab.folder.join("clients.json");
-    let output = std::process::Command::new(env!("CARGO_BIN_EXE_gfagent"))
-        .args(["gather-serve", "--discard", "--plain", "--clients", text(&list)])
-        .output()
-        .expect("run");
-    let line = String::from_utf8(output.stderr).expect("text");
-    assert!(line.contains("clients[1].client must be another one than those before"), "{line}");
-    assert_eq!((output.status.code(), line.lines().count()), (Some(1), 1));
+    let lab = GatherLab::new(&["a", "b"]);
+    let mut server = lab.serve(&["--discard"]);
+    let a = json!({"client": "a", "token": TOKEN});
+    server.process.line(&json!({"clients": [&a, &a]}).to_string());
+    let refused = server.process.wait_for("tune_refused");
+    let why = "clients[1].client must be another one than those before";
+    assert_eq!((&refused["field"], &refused["text"]), (&json!("clients[1].client"), &json!(why)));
+    assert_eq!(refused["human"], format!("tuning refused: {why}"));
 }

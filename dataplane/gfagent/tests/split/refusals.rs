@@ -201,7 +201,7 @@ fn the_command_line_says_what_is_wrong() {
     let free = network.path("other.sock").display().to_string();
     let cases: [(&[&str], i32, &str); 4] = [
         (&["split", "--name", "x"], 2, "--control"),
-        (&["split", "--name", "x", "--control", ""], 2, "a path or IP:PORT is needed"),
+        (&["split", "--name", "x", "--control", ""], 2, "a value is required for '--control <PATH>'"),
         (&["split", "--name", "x", "--control", &free, "--addr", &address], 1, "cannot listen for agents at"),
         (
             &["split", "--name", "x", "--control", &control, "--peer-port", "0"],

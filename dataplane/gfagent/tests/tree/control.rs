@@ -6,8 +6,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use groupflow_host::poller::Poller;
+use groupflow_tree::agent::dial::HostPollKey;
 use groupflow_tree::agent::dispatcher_link::{DispatcherLink, LinkEvent};
-use groupflow_tree::machine::dialogue::ServiceLine;
+use groupflow_tree::machine::messages::ServiceLine;
 use groupflow_tree::machine::Members;
 use serde_json::{json, Value};
 
@@ -28,7 +29,7 @@ fn listener() -> (TcpListener, SocketAddrV4) {
 /// A connection, and time that passes as the test says.
 struct ControlLine {
     control: DispatcherLink,
-    poller: Poller<()>,
+    poller: Poller<HostPollKey>,
     now: Instant,
 }
 
@@ -41,7 +42,7 @@ impl ControlLine {
 
     /// It is connected to this one.
     fn reach(&mut self, listener: &TcpListener) -> TcpStream {
-        self.control.keep(self.now, &mut self.poller, ()).expect("it goes on");
+        self.control.keep(self.now, &mut self.poller).expect("it goes on");
         let (socket, _) = listener.accept().expect("it came");
         assert_eq!(self.hear(1), [LinkEvent::Connected]);
         socket
@@ -55,7 +56,7 @@ impl ControlLine {
             assert!(Instant::now() < end, "{said:?}");
             let mut ready = Vec::new();
             self.poller.wait(Some(Duration::from_millis(20)), &mut ready).expect("waited");
-            ready.into_iter().for_each(|((), ready)| self.control.on_ready(ready));
+            ready.into_iter().for_each(|(_, ready)| self.control.on_ready(ready));
             said.extend(self.control.work(self.now, &mut self.poller).expect("it goes on"));
         }
         said
@@ -73,7 +74,7 @@ fn silent_dispatchers_are_given_up_and_tried_again() {
     line.now += Duration::from_millis(10);
     open.write_all(b"{\"alive\": true}\n").expect("written");
     assert_eq!(line.hear(1), [LinkEvent::Line(ServiceLine::Alive(true))]);
-    line.control.expect_signs(Some(Duration::from_secs(2)));
+    line.control.silence = Some(Duration::from_secs(2));
     assert_eq!(line.control.deadline(), Some(line.now + Duration::from_secs(2)));
     line.now += SILENT;
     line.reach(&silent);
@@ -86,7 +87,7 @@ fn dispatchers_that_are_never_heard_are_gone_in_the_end() {
     let mut line = ControlLine::to(at);
     let mut open = Vec::new();
     let error = loop {
-        match line.control.keep(line.now, &mut line.poller, ()) {
+        match line.control.keep(line.now, &mut line.poller) {
             Ok(()) if line.control.is_open() => {
                 open.push(silent.accept().expect("it came"));
                 line.hear(1);

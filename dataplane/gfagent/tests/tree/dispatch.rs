@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use groupflow_base::Nanos;
 use groupflow_base::Token;
 use groupflow_host::tls::Identity;
-use groupflow_tree::machine::dialogue::{
+use groupflow_tree::machine::messages::{
     CertifiedKey, ClusterLine, HostHello, HostLine, ServiceLine, ServiceRefusal,
 };
 use groupflow_tree::machine::{
@@ -196,7 +196,7 @@ impl DispatchState {
             self.tree = Some(Dispatchers::new(policy, token, &hello.join, 7, now));
             self.source = Some(host);
         }
-        let root = self.tree.as_ref()?.root();
+        let root = self.tree.as_ref()?.root;
         self.hosts.insert(host, Known { lines: lines.clone(), cluster: root, joins: 0 });
         self.say(host, ServiceLine::Welcome { root, identity: self.identity.clone(), alive_ms: None });
         Some(host)
@@ -233,7 +233,7 @@ impl DispatchState {
             }
         }
         let Some(tree) = &self.tree else { return };
-        if tree.has_ended() {
+        if tree.ended {
             let text = "the source has left".to_owned();
             let line = ServiceLine::Refused { code: ServiceRefusal::Ended, text };
             self.hosts.keys().for_each(|&host| self.say(host, line.clone()));

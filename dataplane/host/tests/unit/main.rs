@@ -7,6 +7,7 @@ mod options;
 mod output;
 mod private;
 mod progress;
+mod shell;
 mod subcommand;
 mod tcp;
 mod tcp_info;

@@ -9,7 +9,6 @@ use crate::ids::{LinkId, NodeId};
 use crate::routes::Hop;
 use crate::spec::{AgentSpec, NetworkSpec, NodeKind};
 
-/// An end of a link at a node.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LinkAttachment {
     pub(super) port: u16,

@@ -5,8 +5,7 @@ use std::net::SocketAddrV4;
 
 use groupflow_base::Nanos;
 
-use super::backlog::Backlog;
-use super::shaper::FlowShaper;
+use super::shaper::{Backlog, FlowShaper};
 use super::tcp_end::TcpEnd;
 use crate::ids::FlowId;
 use crate::sample::FlowSample;

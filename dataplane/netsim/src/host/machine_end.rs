@@ -39,7 +39,6 @@ impl SeekableBytes for PatternBytes {
 /// The application at a machine: what it writes, and what it has read.
 #[derive(Debug, Default)]
 pub struct Application {
-    /// The messages of a sender.
     pub messages: Option<MessageSource>,
     /// Bytes of these that the stream has taken; of a hub: of the file that it has sent.
     pub written: u64,
@@ -57,7 +56,6 @@ pub struct Application {
     pub transfer: Option<BoneSample>,
 }
 
-/// A machine in a simulation.
 pub trait Simulated: Machine<Error = CodecError> + Debug + Send {
     /// Ends the machine's part.
     fn leave(&mut self) {}

@@ -5,7 +5,6 @@ use groupflow_base::Nanos;
 use crate::random::Random;
 use crate::spec::MessagesSpec;
 
-/// The messages that are still to come.
 #[derive(Debug, Clone)]
 pub struct MessageSource {
     spec: MessagesSpec,

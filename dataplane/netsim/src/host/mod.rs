@@ -4,7 +4,6 @@
 //! flow, as under a kernel that limits its queues, and flows take turns.
 
 pub mod agent;
-mod backlog;
 pub mod bone_end;
 mod end;
 pub mod group_end;
@@ -22,9 +21,9 @@ use groupflow_base::{BitRate, Nanos};
 use groupflow_switch::core::Pacer;
 use rustc_hash::FxHashMap;
 
-pub use backlog::Backlog;
 pub use end::{End, FlowEnd};
 pub use messages::MessageSource;
+pub use shaper::Backlog;
 
 use self::tcp_end::TcpEnd;
 use crate::ids::FlowId;

@@ -47,7 +47,6 @@ impl Interfaces {
     }
 }
 
-/// A stream with its connections.
 #[derive(Debug)]
 struct Connections {
     relay: Relay,
@@ -93,12 +92,12 @@ impl SplitEnd {
             return;
         }
         let Some(stream) = self.machine.stream(id) else { return };
-        let before = stream.core().cached();
+        let before = stream.core.cached();
         connections.turn(now, stream, spot, interfaces);
-        self.cached = self.cached - before + stream.core().cached();
+        self.cached = self.cached - before + stream.core.cached();
         self.peak = self.peak.max(self.cached);
         if let Some(outcome) = stream.outcome(now) {
-            self.cached -= stream.core().cached();
+            self.cached -= stream.core.cached();
             self.aborted += u64::from(outcome.is_err());
             self.machine.close(id, &outcome);
             self.machine.events();
@@ -138,8 +137,8 @@ impl Connections {
             self.hand_out(now, stream, interfaces);
         }
         let held = self.relay.holds(self.relay.upstream);
-        if held && stream.is_connected() && self.released < Some(stream.core().acknowledged()) {
-            let acknowledged = stream.core().acknowledged();
+        if held && stream.is_connected() && self.released < Some(stream.core.acknowledged()) {
+            let acknowledged = stream.core.acknowledged();
             self.released = Some(acknowledged);
             interfaces.tcp(self.upstream, |tcp| {
                 tcp.open(now);
@@ -150,7 +149,7 @@ impl Connections {
 
     /// Tells the machine what a branch's TCP has come to. Returns whether it now takes bytes.
     fn hear(&mut self, now: Nanos, stream: &mut Stream, place: usize, interfaces: &mut Interfaces) -> bool {
-        let Some(Branch { id, state, .. }) = stream.branches().get(place) else { return false };
+        let Some(Branch { id, state, .. }) = stream.branches.get(place) else { return false };
         let (id, spot) = (*id, self.branches[place]);
         if *state == BranchState::Connecting {
             return self.connected(stream, id, spot, interfaces);
@@ -170,7 +169,7 @@ impl Connections {
     fn connect(
         &mut self, now: Nanos, stream: &mut Stream, id: BranchId, interfaces: &mut Interfaces,
     ) -> bool {
-        let place = stream.branches().iter().position(|branch| branch.id == id);
+        let place = stream.branches.iter().position(|branch| branch.id == id);
         let Some(&spot) = place.and_then(|place| self.branches.get(place)) else { return false };
         interfaces.tcp(spot, |tcp| tcp.open(now));
         self.connected(stream, id, spot, interfaces)
@@ -189,11 +188,11 @@ impl Connections {
     fn take(&mut self, now: Nanos, stream: &mut Stream, interfaces: &mut Interfaces) {
         let delivered = |tcp: &mut TcpEnd| tcp.with_receiver(now, |receiver| receiver.delivered());
         let delivered = interfaces.tcp(self.upstream, delivered).flatten().unwrap_or(0);
-        let there = delivered - stream.core().received();
-        let taken = there.min(stream.core().intake());
+        let there = delivered - stream.core.received;
+        let taken = there.min(stream.core.intake());
         stream.on_received(taken);
         self.waiting = taken < there;
-        if self.relay.length == Some(stream.core().received()) {
+        if self.relay.length == Some(stream.core.received) {
             stream.on_source_end();
         }
     }
@@ -201,7 +200,7 @@ impl Connections {
     /// Hands all that branches may get to their TCP, and tells it the end.
     fn hand_out(&self, now: Nanos, stream: &mut Stream, interfaces: &mut Interfaces) {
         for (place, &spot) in self.branches.iter().enumerate() {
-            let Some(&Branch { id, .. }) = stream.branches().get(place) else { continue };
+            let Some(&Branch { id, .. }) = stream.branches.get(place) else { continue };
             let range = stream.sendable(id);
             let bytes = range.end - range.start;
             stream.on_sent(id, bytes);
@@ -244,8 +243,6 @@ fn session(relay: &Relay) -> SessionSpec {
         receive_buffer: None,
         policy: Policy::Strict,
         replies: Replies::Drop,
-        echo: true,
-        upstream: None,
         neighbours: Vec::new(),
         branches: (1..).zip(&relay.branches).map(|(member, _)| branch(member)).collect(),
     }

@@ -8,12 +8,12 @@ use super::messages::MessageSource;
 use super::End;
 use crate::error::BuildError;
 use crate::sample::FlowSample;
-use crate::spec::{FlowSpec, TcpProfile, TcpSpec};
+use crate::spec::{FlowSpec, TcpSpec};
 use crate::tcp::{
-    decode, encode, DataSource, DelayedAck, Ecn, TcpReceiver, TcpReceiverConfig, TcpSender, TcpSenderConfig,
-    Variant,
+    decode, encode, Behaviour, DataSource, Ecn, RtoConfig, TcpReceiver, TcpReceiverConfig, TcpSender,
+    TcpSenderConfig,
 };
-use crate::wire::{Addresses, Template, PROTOCOL_TCP, TRANSPORT};
+use crate::wire::{Addresses, Template, PROTOCOL_TCP};
 
 #[derive(Debug)]
 enum TcpSide {
@@ -148,10 +148,8 @@ impl End for TcpEnd {
         // The side that has just sent is the last in line for the next turn.
         self.pending = now;
         self.first.get_or_insert(now);
-        let header = segment.header_len();
-        self.template.begin(head, header as u32 + segment.payload, segment.ecn as u8);
-        head.resize(TRANSPORT + header, 0);
-        encode(&segment, &mut head[TRANSPORT..]);
+        self.template.begin(head, segment.header_len() as u32 + segment.payload, segment.ecn as u8);
+        encode(&segment, head);
         Some(segment.payload)
     }
 
@@ -196,10 +194,9 @@ fn data(tcp: &TcpSpec) -> DataSource {
 pub fn configure(flow: &FlowSpec, tcp: &TcpSpec) -> Result<(TcpSenderConfig, TcpReceiverConfig), BuildError> {
     let refuse =
         |field: &str, error: BuildError| BuildError::new(format!("flows.{}.{field}", flow.name), error);
-    let variant: Variant = tcp.variant.parse().map_err(|error| refuse("variant", error))?;
     let base = match tcp.profile {
-        TcpProfile::Rfc => TcpSenderConfig::new(variant, tcp.window_packets),
-        TcpProfile::Ns2 => TcpSenderConfig::ns2(variant, tcp.window_packets),
+        Behaviour::Rfc => TcpSenderConfig::new(tcp.variant, tcp.window_packets),
+        Behaviour::Ns2 => TcpSenderConfig::ns2(tcp.variant, tcp.window_packets),
     };
     let mut sender = TcpSenderConfig {
         source_port: flow.source_port,
@@ -209,18 +206,12 @@ pub fn configure(flow: &FlowSpec, tcp: &TcpSpec) -> Result<(TcpSenderConfig, Tcp
         start: Nanos(flow.start_ns),
         stop: flow.stop_ns.map(Nanos),
         ecn: tcp.ecn,
+        initial_window: tcp.initial_window.unwrap_or(base.initial_window),
+        vegas_gamma: tcp.vegas_gamma.unwrap_or(base.vegas_gamma),
+        heeds_window: tcp.receive_window.is_some(),
+        rto: RtoConfig { min: tcp.min_rto_ns.map_or(base.rto.min, Nanos), ..base.rto },
         ..base
     };
-    if let Some(initial) = tcp.initial_window {
-        sender.initial_window = initial;
-    }
-    if let Some(gamma) = tcp.vegas_gamma {
-        sender.vegas_gamma = gamma;
-    }
-    if let Some(least) = tcp.min_rto_ns {
-        sender.rto.min = Nanos(least);
-    }
-    sender.heeds_window = tcp.receive_window.is_some();
     sender.timestamps |= sender.heeds_window;
     if tcp.on_demand {
         sender.start = Nanos::MAX; // when it is told
@@ -232,9 +223,7 @@ pub fn configure(flow: &FlowSpec, tcp: &TcpSpec) -> Result<(TcpSenderConfig, Tcp
     }
     let mut receiver = TcpReceiverConfig::for_sender(&sender);
     receiver.window = tcp.receive_window;
-    if let Some(delay) = tcp.delayed_ack_ns {
-        receiver.delayed_ack = DelayedAck::After(Nanos(delay));
-    }
+    receiver.delayed_ack = tcp.delayed_ack_ns.map(Nanos);
     if let Some(problem) = tcp.messages.and_then(|messages| messages.problem(tcp.bytes)) {
         return Err(BuildError::new(format!("flows.{}.messages", flow.name), problem));
     }

@@ -14,7 +14,6 @@ use crate::wire::{write_datagram, Addresses, Template, PROTOCOL_UDP, TRANSPORT, 
 
 /// Sequence number and time of sending, at the beginning of the payload.
 const STAMP: usize = 16;
-/// The smallest frame of a source.
 pub const LEAST_FRAME: u32 = (TRANSPORT + UDP + STAMP) as u32;
 /// The largest frame of a source: an IPv4 packet of 65,535 bytes.
 pub const LARGEST_FRAME: u32 = 65_535 + 14;

@@ -1,15 +1,17 @@
-//! Flows between hosts: UDP at its own pace, and TCP.
+//! Flows between hosts: UDP at its own pace, and TCP; hubs and rims of round multicast
+//! (`groupflow_bone::machine`).
 
+use groupflow_bone::machine::HubConfig;
 use serde::Deserialize;
+
+use crate::tcp::{Behaviour, Variant};
 
 /// Traffic from one host to another.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct FlowSpec {
     /// The name in results.
     pub name: String,
-    /// The host that sends.
     pub from: String,
-    /// The host that receives.
     pub to: String,
     pub source_port: u16,
     pub destination_port: u16,
@@ -90,15 +92,14 @@ pub enum Arrivals {
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct TcpSpec {
-    /// `tahoe`, `reno`, `newreno`, `sack`, `vegas`, `cubic` or `compound`.
-    pub variant: String,
+    pub variant: Variant,
     /// The most segments in flight.
     pub window_packets: u32,
     /// Payload bytes of a full segment.
     pub mss: u32,
     /// The defaults of TCP: those of the RFCs and Linux, or ns-2's.
     #[serde(default)]
-    pub profile: TcpProfile,
+    pub profile: Behaviour,
     /// Bytes to send; `None`: a stream without end.
     #[serde(default)]
     pub bytes: Option<u64>,
@@ -143,7 +144,7 @@ pub struct MessagesSpec {
 }
 
 impl MessagesSpec {
-    /// The reason why there can be no such messages beside so many bytes to send.
+    /// The reason why there can be no such messages; `beside`: bytes to send besides them.
     pub(crate) fn problem(&self, beside: Option<u64>) -> Option<&'static str> {
         match (beside, self) {
             (Some(_), _) => Some("go with a connection without end; leave out one of messages and bytes"),
@@ -156,12 +157,34 @@ impl MessagesSpec {
     }
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum TcpProfile {
-    /// The behaviour of the RFCs and of Linux.
-    #[default]
-    Rfc,
-    /// The behaviour of ns-2.
-    Ns2,
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BoneSpec {
+    /// The name in results.
+    pub name: String,
+    /// The host that the machine runs on.
+    pub host: String,
+    pub udp_port: u16,
+    /// When the machine begins; before, it receives nothing.
+    #[serde(default)]
+    pub start_ns: u64,
+    /// When a rim leaves.
+    #[serde(default)]
+    pub stop_ns: Option<u64>,
+    pub role: BoneRole,
+}
+
+/// The role of a host in a round multicast.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum BoneRole {
+    Hub {
+        bytes: u64,
+        config: Box<HubConfig>,
+    },
+    Rim {
+        /// Whether the rim forgets its packets when the hub goes back.
+        #[serde(default)]
+        forgets: bool,
+    },
 }

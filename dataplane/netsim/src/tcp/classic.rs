@@ -5,9 +5,9 @@ use groupflow_base::Nanos;
 use super::config::Behaviour;
 use super::controller::Ack;
 use super::segment::Segment;
-use super::sender::{Recovery, Reduction, TcpSender};
+use super::sender::{Recovery, Reduction, TcpSender, DUPLICATES};
 
-/// NewReno in ns-2 sends at most so many new packets for each duplicate during recovery.
+/// The most new packets that NewReno in ns-2 sends for each duplicate during recovery.
 const RECOVERY_BURST: u32 = 2;
 
 impl TcpSender {
@@ -27,7 +27,7 @@ impl TcpSender {
 
     fn on_full_ack(&mut self, now: Nanos, acked: u64, segment: &Segment, echoed: bool) {
         if self.last_reduction == Reduction::Duplicates {
-            self.last_reduction = Reduction::Recovered;
+            self.last_reduction = Reduction::None;
         }
         self.inflation = 0;
         let news = acked - self.una;
@@ -92,13 +92,12 @@ impl TcpSender {
 
     fn on_duplicate(&mut self, now: Nanos) {
         self.dupacks += 1;
-        let threshold = self.config.dupack_threshold;
         let tahoe = matches!(self.recovery, Recovery::Tahoe);
-        match self.dupacks.cmp(&threshold) {
+        match self.dupacks.cmp(&DUPLICATES) {
             std::cmp::Ordering::Less => {
-                self.extra = self.config.limited_transmit;
+                self.extra = true;
                 if !tahoe {
-                    self.burst = u32::from(self.extra);
+                    self.burst = 1;
                 }
             }
             std::cmp::Ordering::Equal => self.on_loss_signal(now),
@@ -108,7 +107,7 @@ impl TcpSender {
                 }
             }
         }
-        if matches!(self.recovery, Recovery::NewReno) && self.dupacks >= threshold {
+        if matches!(self.recovery, Recovery::NewReno) && self.dupacks >= DUPLICATES {
             self.burst = RECOVERY_BURST;
         }
     }
@@ -142,7 +141,7 @@ impl TcpSender {
             }
             self.last_reduction = Reduction::Duplicates;
             self.resend = Some(self.una);
-            self.inflation = u64::from(self.config.dupack_threshold);
+            self.inflation = u64::from(DUPLICATES);
             self.recovering = matches!(self.recovery, Recovery::NewReno);
             self.partial_seen = false;
         }

@@ -1,10 +1,13 @@
 //! The settings of an endpoint, and their two sets of defaults: the RFCs' and ns-2's.
 
 use groupflow_base::Nanos;
+use serde::de::IntoDeserializer;
+use serde::Deserialize;
 
 use crate::error::BuildError;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Variant {
     /// Fast retransmit, then slow start from one packet.
     Tahoe,
@@ -23,49 +26,27 @@ pub enum Variant {
 }
 
 impl Variant {
-    pub const ALL: [Variant; 7] = [
-        Variant::Tahoe,
-        Variant::Reno,
-        Variant::NewReno,
-        Variant::Sack,
-        Variant::Vegas,
-        Variant::Cubic,
-        Variant::Compound,
-    ];
-
     /// Whether the variant wants the receiver to send SACK blocks.
     pub const fn uses_sack(self) -> bool {
         matches!(self, Variant::Sack | Variant::Cubic | Variant::Compound)
     }
-
-    /// The variant's name in scenario files: lower case.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Variant::Tahoe => "tahoe",
-            Variant::Reno => "reno",
-            Variant::NewReno => "newreno",
-            Variant::Sack => "sack",
-            Variant::Vegas => "vegas",
-            Variant::Cubic => "cubic",
-            Variant::Compound => "compound",
-        }
-    }
 }
 
+/// The variant's name in scenario files.
 impl std::str::FromStr for Variant {
-    type Err = BuildError;
-    fn from_str(name: &str) -> Result<Variant, BuildError> {
-        Variant::ALL.into_iter().find(|variant| variant.name() == name).ok_or_else(|| {
-            let known = "none of tahoe, reno, newreno, sack, vegas, cubic, compound";
-            BuildError::new("variant", format!("'{name}' is {known}"))
-        })
+    type Err = serde::de::value::Error;
+
+    fn from_str(name: &str) -> Result<Variant, Self::Err> {
+        Variant::deserialize(name.into_deserializer())
     }
 }
 
 /// The model to follow where the RFCs and ns-2 2.35 differ.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Behaviour {
     /// The RFCs: half of the data in flight after a loss, RFC 6675's scoreboard, ECT not on retransmissions.
+    #[default]
     Rfc,
     /// ns-2: half of the window after a loss, Sack1's pipe, NewReno without window repair when recovery ends.
     Ns2,
@@ -75,7 +56,6 @@ pub enum Behaviour {
 pub enum DataSource {
     /// A stream without end: as much as the window allows.
     Greedy,
-    /// A stream of so many bytes.
     Bytes(u64),
     /// The bytes that [`TcpSender::supply`](super::TcpSender::supply) hands over, in whole packets.
     Supplied,
@@ -86,7 +66,6 @@ pub enum DataSource {
 pub struct RtoConfig {
     /// Granularity of the clock that measures round trips. BSD and ns-2 count coarse ticks.
     pub tick: Nanos,
-    /// Least timeout.
     pub min: Nanos,
     /// Greatest timeout, backed off.
     pub max: Nanos,
@@ -116,9 +95,7 @@ pub struct TcpSenderConfig {
     pub variant: Variant,
     /// The model: the RFCs or ns-2.
     pub behaviour: Behaviour,
-    /// Port of the sender.
     pub source_port: u16,
-    /// Port of the receiver.
     pub destination_port: u16,
     /// Payload bytes of a full packet.
     pub mss: u32,
@@ -131,7 +108,6 @@ pub struct TcpSenderConfig {
     /// Whether a SYN without payload goes first and the window opens with its acknowledgement.
     pub syn: bool,
     pub data: DataSource,
-    /// When to begin.
     pub start: Nanos,
     /// When to send nothing new any more.
     pub stop: Option<Nanos>,
@@ -144,10 +120,6 @@ pub struct TcpSenderConfig {
     pub vegas_gamma: u32,
     /// Whether the receiver's window counts, too. Otherwise `max_window` stands for it.
     pub heeds_window: bool,
-    /// Duplicate acknowledgements that mean a loss.
-    pub dupack_threshold: u32,
-    /// Send a new packet on each of the first duplicates (RFC 3042; ns-2's `singledup_`).
-    pub limited_transmit: bool,
 }
 
 impl TcpSenderConfig {
@@ -172,8 +144,6 @@ impl TcpSenderConfig {
             ecn: false,
             vegas_gamma: 1,
             heeds_window: false,
-            dupack_threshold: 3,
-            limited_transmit: true,
         }
     }
 
@@ -200,9 +170,6 @@ impl TcpSenderConfig {
         if self.initial_window == 0 {
             return Err(BuildError::new("initial_window", "at least 1 packet"));
         }
-        if self.dupack_threshold == 0 {
-            return Err(BuildError::new("dupack_threshold", "at least 1"));
-        }
         if self.ecn && self.variant == Variant::Vegas {
             return Err(BuildError::new("ecn", "vegas does not react to it"));
         }
@@ -211,15 +178,6 @@ impl TcpSenderConfig {
         }
         Ok(())
     }
-}
-
-/// When a receiver may wait before it acknowledges.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum DelayedAck {
-    /// Never: each packet is acknowledged, as ns-2's TCPSink does.
-    Off,
-    /// Every second packet, or after this time (40 ms in Linux, 100 ms in ns-2's TCPSink/DelAck).
-    After(Nanos),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -232,7 +190,9 @@ pub struct TcpReceiverConfig {
     pub mss: u32,
     /// Whether the sender begins with a SYN.
     pub syn: bool,
-    pub delayed_ack: DelayedAck,
+    /// Acknowledge every second packet, or after this time (40 ms in Linux, 100 ms in ns-2's TCPSink/DelAck);
+    /// `None` acknowledges each packet, as ns-2's TCPSink does.
+    pub delayed_ack: Option<Nanos>,
     /// SACK blocks in an acknowledgement: 0 to 4, or 3 with timestamps.
     pub sack_blocks: u8,
     /// Acknowledge no more than [`TcpReceiver::open`](super::TcpReceiver::open) and
@@ -252,7 +212,7 @@ impl TcpReceiverConfig {
             destination_port: sender.source_port,
             mss: sender.mss,
             syn: sender.syn,
-            delayed_ack: DelayedAck::Off,
+            delayed_ack: None,
             sack_blocks: if sender.variant.uses_sack() { 3 } else { 0 },
             held: false,
             window: None,

@@ -82,7 +82,6 @@ pub(super) struct Late {
     pub now: Nanos,
     /// When the packet left last, and how often it did.
     pub departure: (Nanos, u8),
-    /// Packets that the window allows.
     pub window: u64,
     pub dupacks: u32,
 }

@@ -54,7 +54,6 @@ impl Cubic {
         cwnd + acked * (target - cwnd) / cwnd
     }
 
-    /// The window after a loss.
     fn shrink(&mut self, window: f64) -> f64 {
         self.w_max = if window < self.w_max { window * (1.0 + BETA) / 2.0 } else { window };
         self.prior = window;

@@ -5,7 +5,7 @@ use groupflow_base::Nanos;
 
 use super::controller::{Ack, Late};
 use super::segment::Segment;
-use super::sender::{Recovery, Reduction, TcpSender};
+use super::sender::{Recovery, Reduction, TcpSender, DUPLICATES};
 
 #[derive(Debug)]
 pub(super) struct Departures {
@@ -108,7 +108,7 @@ impl TcpSender {
         } else {
             self.burst = 0;
         }
-        if self.dupacks > 0 && self.dupacks < self.config.dupack_threshold {
+        if self.dupacks > 0 && self.dupacks < DUPLICATES {
             self.burst = 0;
         }
     }
@@ -116,7 +116,7 @@ impl TcpSender {
     fn on_new_ack(&mut self, now: Nanos, acked: u64, segment: &Segment) {
         let una = self.una;
         let handshake = self.config.syn && una == 0;
-        let inflated = self.dupacks > self.config.dupack_threshold;
+        let inflated = self.dupacks > DUPLICATES;
         if una == 1 && !self.config.syn {
             // ns-2 opens the window with the second acknowledgement.
             self.window.cwnd = f64::from(self.config.initial_window);
@@ -132,7 +132,7 @@ impl TcpSender {
         self.departures().sample(rtt, departure.1 == 1 && acked > 1);
         let first = (acked < self.max).then_some(acked);
         if self.departures().is_another_late(now, first) {
-            self.dupacks = self.config.dupack_threshold;
+            self.dupacks = DUPLICATES;
             self.resend = first;
         }
     }
@@ -140,11 +140,11 @@ impl TcpSender {
     fn on_duplicate_or_late(&mut self, now: Nanos) {
         self.dupacks += 1;
         let una = self.una;
-        if self.dupacks == self.config.dupack_threshold || self.departures().is_late(now, una) {
+        if self.dupacks == DUPLICATES || self.departures().is_late(now, una) {
             if self.una > self.recover || self.last_reduction != Reduction::Timeout {
                 self.on_late(now);
             }
-        } else if self.dupacks > self.config.dupack_threshold {
+        } else if self.dupacks > DUPLICATES {
             self.window.cwnd += 1.0;
         }
     }
@@ -157,7 +157,7 @@ impl TcpSender {
         let (window, dupacks) = (self.allowed(), self.dupacks);
         self.reduce(Reduction::Duplicates, Some(Late { now, departure, window, dupacks }));
         if departure.1 == 1 {
-            self.dupacks = self.config.dupack_threshold;
+            self.dupacks = DUPLICATES;
         }
         self.rtt.back_off();
         self.forget_timing(now);

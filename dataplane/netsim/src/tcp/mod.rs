@@ -14,45 +14,28 @@
 //!
 //! [`TcpSenderConfig::ns2`] behaves as ns-2 2.35 does with its defaults, with which the older papers
 //! measured; [`TcpSenderConfig::new`] follows the RFCs. `docs/results/validation.md` compares the two.
-//!
-//! | module | subject |
-//! |---|---|
-//! | `config` | settings of an endpoint, with the defaults of the RFCs and of ns-2 |
-//! | `sender`, `output`, `rtt` | the sender; the segments that it sends; round-trip time and timeout |
-//! | `receiver`, `advertised` | the receiver; a window that is set while the connection runs |
-//! | `allowance` | bounds beyond the congestion window |
-//! | `controller`, `reduction` | congestion control; how the window closes |
-//! | `classic`, `sack`, `scoreboard`, `departures` | recovery from losses: by variant; its state; Vegas's |
-//! | `cubic`, `compound`, `vegas` | windows of CUBIC, Compound TCP and Vegas |
-//! | `segment`, `sequence`, `wire` | a segment; packet and sequence numbers; header bytes |
-//! | `stats`, `trips` | reports of endpoints; a receiver's measurements |
 
-mod advertised;
-mod allowance;
-mod classic;
-mod compound;
-mod config;
-mod controller;
-mod cubic;
-mod departures;
-mod output;
-mod receiver;
-mod reduction;
-mod rtt;
-mod sack;
-mod scoreboard;
-mod segment;
-mod sender;
-mod sequence;
-mod stats;
-mod trips;
-mod vegas;
-mod wire;
+mod classic; // recovery from losses: Tahoe, Reno, NewReno
+mod compound; // the window of Compound TCP
+mod config; // settings of an endpoint, with the defaults of the RFCs and of ns-2
+mod controller; // congestion control
+mod cubic; // CUBIC's window
+mod departures; // Vegas's times of departure
+mod output; // a sender's segments and their bounds
+mod receiver; // the receiver
+mod reduction; // how the window closes
+mod rtt; // round-trip time and timeout
+mod sack; // recovery by SACK
+mod scoreboard; // what selective acknowledgements say of each packet
+mod segment; // a segment, packet and sequence numbers
+mod sender; // the sender
+mod tuning; // a window that is set while the connection runs, by measurements
+mod vegas; // Vegas's window
+mod wire; // header bytes
 
-pub use config::{Behaviour, DataSource, DelayedAck, RtoConfig, TcpReceiverConfig, TcpSenderConfig, Variant};
-pub use receiver::TcpReceiver;
+pub use config::{Behaviour, DataSource, RtoConfig, TcpReceiverConfig, TcpSenderConfig, Variant};
+pub use receiver::{TcpReceiver, TcpReceiverStats};
 pub use segment::{Ecn, Sack, SackBlock, Segment, TcpFlags, Timestamps, MAX_SACK_BLOCKS};
-pub use sender::TcpSender;
-pub use stats::{TcpReceiverStats, TcpSenderStats};
-pub use trips::Reading;
-pub use wire::{decode, encode, MAX_HEADER};
+pub use sender::{TcpSender, TcpSenderStats};
+pub use tuning::Reading;
+pub use wire::{decode, encode};

@@ -6,13 +6,22 @@ use std::ops::Range;
 use groupflow_base::ranges::Ranges;
 use groupflow_base::Nanos;
 
-use super::advertised::Advertised;
-use super::config::{check_mss, DelayedAck, TcpReceiverConfig};
-use super::segment::{Ecn, Sack, SackBlock, Segment, TcpFlags, Timestamps, MAX_SACK_BLOCKS};
-use super::sequence::Numbering;
-use super::stats::TcpReceiverStats;
-use super::trips::{Reading, Trips};
+use super::config::{check_mss, TcpReceiverConfig};
+use super::segment::{Ecn, Numbering, Sack, SackBlock, Segment, TcpFlags, Timestamps, MAX_SACK_BLOCKS};
+use super::tuning::{Advertised, Reading, Trips};
 use crate::error::BuildError;
+
+/// A receiver's figures since it began.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TcpReceiverStats {
+    /// Segments received.
+    pub packets: u64,
+    /// Payload received in sequence, in bytes: an application could have read as much.
+    pub bytes_delivered: u64,
+    /// Segments that had been received before.
+    pub duplicates: u64,
+    pub acks: u64,
+}
 
 /// A TCP receiver. See the [module](super) on how to drive it.
 #[derive(Debug, Clone)]
@@ -148,7 +157,7 @@ impl TcpReceiver {
         self.next > 0
     }
 
-    /// Allows the first so many payload bytes to be acknowledged; does nothing if the receiver is not held
+    /// Allows the first `bytes` of payload to be acknowledged; does nothing if the receiver is not held
     /// back.
     pub fn release(&mut self, bytes: u64) {
         let Some(held) = self.held.as_mut().filter(|held| bytes > held.released) else { return };
@@ -165,7 +174,7 @@ impl TcpReceiver {
         self.stats.bytes_delivered
     }
 
-    /// Advertises so many bytes from the next acknowledgement on; a promised window stays. Nothing
+    /// Advertises `bytes` from the next acknowledgement on; a promised window stays. Nothing
     /// happens where the configuration gave no window.
     pub fn set_window(&mut self, bytes: u64) {
         if let Some((advertised, _)) = &mut self.tuned {
@@ -208,7 +217,6 @@ impl TcpReceiver {
         })
     }
 
-    /// Figures so far.
     pub fn stats(&self) -> TcpReceiverStats {
         self.stats
     }
@@ -315,7 +323,7 @@ impl TcpReceiver {
             return;
         }
         match (self.config.delayed_ack, self.delayed_until) {
-            (DelayedAck::After(span), None) if !at_once => self.delayed_until = Some(now + span),
+            (Some(span), None) if !at_once => self.delayed_until = Some(now + span),
             _ => {
                 self.delayed_until = None;
                 self.due += 1;

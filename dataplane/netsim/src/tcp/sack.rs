@@ -19,7 +19,7 @@ use groupflow_base::Nanos;
 
 use super::scoreboard::Scoreboard;
 use super::segment::Segment;
-use super::sender::{Recovery, Reduction, TcpSender};
+use super::sender::{Recovery, Reduction, TcpSender, DUPLICATES};
 
 impl TcpSender {
     fn board(&mut self) -> &mut Scoreboard {
@@ -32,16 +32,11 @@ impl TcpSender {
 
     /// Enters the blocks of `segment`. Returns whether they report something new.
     fn note_blocks(&mut self, segment: &Segment) -> bool {
-        let mut blocks = [(0, 0); super::segment::MAX_SACK_BLOCKS];
-        let mut count = 0;
-        for block in self.blocks(segment) {
-            blocks[count] = block;
-            count += 1;
-        }
-        let board = self.board();
         let mut news = 0;
-        for (start, end) in &blocks[..count] {
-            news += board.add(*start, *end);
+        for block in segment.sack.blocks() {
+            if let Some((start, end)) = self.packets(block) {
+                news += self.board().add(start, end);
+            }
         }
         news > 0
     }
@@ -62,7 +57,7 @@ impl TcpSender {
                 let was_recovering = std::mem::take(&mut self.recovering);
                 self.advance(now, acked, segment);
                 if was_recovering {
-                    self.last_reduction = Reduction::Recovered;
+                    self.last_reduction = Reduction::None;
                 } else {
                     self.open_window(now, news, echoed);
                 }
@@ -80,14 +75,13 @@ impl TcpSender {
 
     /// RFC 6675, section 5, steps 1 to 4.
     fn detect_loss(&mut self, now: Nanos) {
-        let threshold = self.config.dupack_threshold;
         let una = self.una;
         if self.recovering || una < self.recover && self.last_reduction == Reduction::Timeout {
             return;
         }
-        let lost_below = self.board().lost_below(u64::from(threshold));
+        let lost_below = self.board().lost_below(DUPLICATES.into());
         let first = self.board().first_missing(una);
-        if first < lost_below || self.dupacks >= threshold && self.board().has_hole(una) {
+        if first < lost_below || self.dupacks >= DUPLICATES && self.board().has_hole(una) {
             self.stats.fast_retransmits += 1;
             self.recovering = true;
             self.recover = self.max;
@@ -96,15 +90,13 @@ impl TcpSender {
             self.board().restart(una);
             self.board().mark_repeated(una, first);
             self.resend = Some(first);
-        } else if self.dupacks > 0 && !self.config.limited_transmit {
-            self.burst = 0;
         }
     }
 
     /// RFC 6675's NextSeg, rules 1 to 3, where SetPipe leaves room.
     pub(super) fn next_sack(&mut self) -> Option<u64> {
         let (una, max, limit) = (self.una, self.max, self.limit);
-        let threshold = u64::from(self.config.dupack_threshold);
+        let threshold = DUPLICATES.into();
         let window = self.allowed();
         let receivable = una + self.most();
         let board = self.board();
@@ -123,7 +115,10 @@ impl TcpSender {
             return Some(max);
         }
         let hole = board.next_hole(una, board.highest())?;
-        self.recovering.then(|| self.board().mark_repeated(una, hole)).map(|()| hole)
+        self.recovering.then(|| {
+            self.board().mark_repeated(una, hole);
+            hole
+        })
     }
 
     pub(super) fn on_ack_sack1(&mut self, now: Nanos, acked: u64, segment: &Segment, echoed: bool) {
@@ -136,7 +131,7 @@ impl TcpSender {
             self.open_initial_window();
             self.partial_seen = false;
             if self.last_reduction == Reduction::Timeout {
-                self.last_reduction = Reduction::Recovered;
+                self.last_reduction = Reduction::None;
             }
             self.board().clear();
         } else if acked == self.una && self.una < self.max && self.last_reduction != Reduction::Timeout {
@@ -154,11 +149,11 @@ impl TcpSender {
             return;
         }
         self.dupacks += 1;
-        if self.dupacks == self.config.dupack_threshold {
+        if self.dupacks == DUPLICATES {
             self.enter_sack1_recovery(now);
-        } else if self.dupacks < self.config.dupack_threshold {
-            self.extra = self.config.limited_transmit;
-            self.burst = u32::from(self.extra);
+        } else if self.dupacks < DUPLICATES {
+            self.extra = true;
+            self.burst = 1;
         }
     }
 
@@ -170,7 +165,7 @@ impl TcpSender {
         self.stats.fast_retransmits += 1;
         self.forget_timing(now);
         let una = self.una;
-        let gone = i64::from(self.config.dupack_threshold);
+        let gone = i64::from(DUPLICATES);
         if fresh {
             self.recover = self.max;
             self.reduce(Reduction::Duplicates, None);
@@ -192,7 +187,7 @@ impl TcpSender {
         if acked >= self.recover {
             self.recovering = false;
             self.recover = 0;
-            self.last_reduction = Reduction::Recovered;
+            self.last_reduction = Reduction::None;
             self.advance(now, acked, segment);
             self.board().clear();
         } else if acked > self.una {

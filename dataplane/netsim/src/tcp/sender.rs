@@ -8,19 +8,18 @@ use super::controller::{self, CongestionControl, CongestionWindow};
 use super::departures::Departures;
 use super::rtt::RtoEstimator;
 use super::scoreboard::Scoreboard;
-use super::segment::{Segment, TcpFlags};
-use super::sequence::Numbering;
-use super::stats::TcpSenderStats;
+use super::segment::{Numbering, SackBlock, Segment, TcpFlags};
 use crate::error::BuildError;
 
-/// The reason why the window was last reduced.
+/// Duplicate acknowledgements that mean a loss (RFC 5681).
+pub(super) const DUPLICATES: u32 = 3;
+
+/// The reason why the window was last reduced, while that counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reduction {
     None,
     /// Duplicate acknowledgements, and the recovery lasts.
     Duplicates,
-    /// Duplicate acknowledgements, and the recovery is over.
-    Recovered,
     Timeout,
     Ecn,
 }
@@ -37,6 +36,30 @@ pub(super) enum Recovery {
     Sack1(Scoreboard, i64),
     /// Vegas's: a packet that is late is lost.
     Departures(Box<Departures>),
+}
+
+/// A sender's figures, now and since it began.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct TcpSenderStats {
+    /// Congestion window in packets, without fast recovery's inflation; Compound: both its windows.
+    pub cwnd: f64,
+    /// Slow-start threshold in packets.
+    pub ssthresh: f64,
+    /// Packets sent and not acknowledged cumulatively.
+    pub in_flight: u64,
+    /// Packets sent, retransmissions included.
+    pub packets_sent: u64,
+    /// Packets sent again.
+    pub retransmissions: u64,
+    pub timeouts: u64,
+    /// Losses found by duplicate acknowledgements: fast retransmits.
+    pub fast_retransmits: u64,
+    pub ecn_reductions: u64,
+    /// Duplicate acknowledgements received.
+    pub dup_acks: u64,
+    pub bytes_acked: u64,
+    /// Smoothed round trip; 0 before the first measurement.
+    pub srtt: Nanos,
 }
 
 /// A TCP sender. See the [module](super) on how to drive it.
@@ -158,7 +181,7 @@ impl TcpSender {
         self.una > 0 || !self.config.syn
     }
 
-    /// Takes so many more bytes of the application. Only whole packets are sent; the rest waits for more.
+    /// Takes `bytes` more of the application. Only whole packets are sent; the rest waits.
     /// Does nothing unless the configuration says [`DataSource::Supplied`].
     pub fn supply(&mut self, bytes: u64) {
         if self.config.data == DataSource::Supplied {
@@ -262,7 +285,6 @@ impl TcpSender {
         self.stats.bytes_acked
     }
 
-    /// Figures so far.
     pub fn stats(&self) -> TcpSenderStats {
         TcpSenderStats {
             cwnd: self.window.cwnd + self.controller.delay_window(),
@@ -314,13 +336,11 @@ impl TcpSender {
         (packet <= self.max).then_some(packet)
     }
 
-    /// SACK blocks as packets, those only that are possible.
-    pub(super) fn blocks<'a>(&'a self, segment: &'a Segment) -> impl Iterator<Item = (u64, u64)> + 'a {
-        segment.sack.blocks().iter().filter_map(|block| {
-            let (left, _) = self.numbers.packet(self.una, block.left)?;
-            let right = self.acknowledged(block.right)?;
-            (self.una <= left && left < right).then_some((left, right))
-        })
+    /// The packets of a SACK block, if they are possible.
+    pub(super) fn packets(&self, block: &SackBlock) -> Option<(u64, u64)> {
+        let (left, _) = self.numbers.packet(self.una, block.left)?;
+        let right = self.acknowledged(block.right)?;
+        (self.una <= left && left < right).then_some((left, right))
     }
 
     /// Handles newly acknowledged data: the part that all variants share.

@@ -6,43 +6,36 @@ use groupflow_base::codec::{CodecError, Reader};
 
 use super::segment::{Sack, SackBlock, Segment, TcpFlags, Timestamps};
 
-/// The longest header: a data offset of 15 words.
-pub const MAX_HEADER: usize = 60;
-
 const OPTION_END: u8 = 0;
 const OPTION_NOP: u8 = 1;
 const OPTION_SACK: u8 = 5;
 const OPTION_TIMESTAMPS: u8 = 8;
 
-/// Writes the header of `segment` and returns its length, [`Segment::header_len`]; 0, and nothing written,
-/// where `out` is too short or the options do not fit a header (four SACK blocks beside timestamps).
-pub fn encode(segment: &Segment, out: &mut [u8]) -> usize {
+/// Appends the header of `segment`, [`Segment::header_len`] bytes, which must fit a header: beside timestamps
+/// at most three SACK blocks do.
+pub fn encode(segment: &Segment, out: &mut Vec<u8>) {
     let length = segment.header_len();
-    if length > MAX_HEADER || out.len() < length {
-        return 0;
-    }
-    let mut writer = HeaderWriter { out, at: 0 };
-    writer.put(&segment.source_port.to_be_bytes());
-    writer.put(&segment.destination_port.to_be_bytes());
-    writer.put(&segment.seq.to_be_bytes());
-    writer.put(&segment.ack.to_be_bytes());
-    writer.put(&[((length / 4) as u8) << 4, segment.flags.0]);
-    writer.put(&segment.window.to_be_bytes());
-    writer.put(&[0; 4]);
+    debug_assert!(length <= 60, "a header of {length} bytes");
+    out.extend_from_slice(&segment.source_port.to_be_bytes());
+    out.extend_from_slice(&segment.destination_port.to_be_bytes());
+    out.extend_from_slice(&segment.seq.to_be_bytes());
+    out.extend_from_slice(&segment.ack.to_be_bytes());
+    out.extend_from_slice(&[((length / 4) as u8) << 4, segment.flags.0]);
+    out.extend_from_slice(&segment.window.to_be_bytes());
+    out.extend_from_slice(&[0; 4]);
     if let Some(timestamps) = segment.timestamps {
-        writer.put(&[OPTION_NOP, OPTION_NOP, OPTION_TIMESTAMPS, 10]);
-        writer.put(&timestamps.value.to_be_bytes());
-        writer.put(&timestamps.echo.to_be_bytes());
+        out.extend_from_slice(&[OPTION_NOP, OPTION_NOP, OPTION_TIMESTAMPS, 10]);
+        out.extend_from_slice(&timestamps.value.to_be_bytes());
+        out.extend_from_slice(&timestamps.echo.to_be_bytes());
     }
     let blocks = segment.sack.blocks();
     if !blocks.is_empty() {
-        writer.put(&[OPTION_NOP, OPTION_NOP, OPTION_SACK, 2 + 8 * blocks.len() as u8]);
+        out.extend_from_slice(&[OPTION_NOP, OPTION_NOP, OPTION_SACK, 2 + 8 * blocks.len() as u8]);
         for block in blocks {
-            writer.put(&block.left.to_be_bytes());
-            writer.put(&block.right.to_be_bytes());
+            out.extend_from_slice(&block.left.to_be_bytes());
+            out.extend_from_slice(&block.right.to_be_bytes());
         }
     }
-    writer.at
 }
 
 /// Reads a header; the bytes that follow it in `bytes` count as payload. Options other than SACK and
@@ -97,16 +90,4 @@ fn read_options(bytes: &[u8], segment: &mut Segment) -> Result<(), CodecError> {
         }
     }
     Ok(())
-}
-
-struct HeaderWriter<'a> {
-    out: &'a mut [u8],
-    at: usize,
-}
-
-impl HeaderWriter<'_> {
-    fn put(&mut self, bytes: &[u8]) {
-        self.out[self.at..self.at + bytes.len()].copy_from_slice(bytes);
-        self.at += bytes.len();
-    }
 }

@@ -30,7 +30,7 @@ proptest! {
 
 #[test]
 fn the_neighbour_is_told_above_xoff_and_again_at_xon() {
-    let mut restraint = Restraint::new(Some(Thresholds { xoff: 3, xon: 1 }), None);
+    let mut restraint = Restraint::new(Some(PauseSpec { xoff: 3, xon: 1 }), None);
     (0..3).for_each(|_| restraint.enter());
     assert_eq!(restraint.due(), Nanos::MAX, "xoff is not exceeded");
     restraint.enter();
@@ -49,7 +49,7 @@ fn the_neighbour_is_told_above_xoff_and_again_at_xon() {
 
 #[test]
 fn what_was_not_told_yet_need_not_be_taken_back() {
-    let mut restraint = Restraint::new(Some(Thresholds { xoff: 1, xon: 1 }), None);
+    let mut restraint = Restraint::new(Some(PauseSpec { xoff: 1, xon: 1 }), None);
     (0..2).for_each(|_| restraint.enter());
     restraint.leave();
     assert_eq!((restraint.due(), restraint.pauses()), (Nanos::MAX, 0));

@@ -3,10 +3,8 @@
 use groupflow_base::Nanos;
 
 use super::interpreter::Interpreter;
-use crate::program::control::ControlNode;
-use crate::program::expr::Env;
-use crate::program::info::shown;
-use crate::program::table::Next;
+use crate::program::info::{shown, ActionId};
+use crate::program::table::{ControlNode, Next};
 use crate::state::table::TableState;
 use crate::trace::Step;
 
@@ -17,8 +15,7 @@ pub(crate) fn run(interpreter: &mut Interpreter<'_>, tables: &mut [TableState], 
     while let Some(node) = at {
         at = match &program.nodes[node as usize] {
             ControlNode::Condition { condition, on_true, on_false } => {
-                let env = Env { layout: &program.layout, phv: interpreter.phv, locals: &[] };
-                let result = condition.is_true(env);
+                let result = interpreter.eval(condition, &[]) != 0;
                 interpreter.record(|program, _| {
                     let (text, at) = &program.names.nodes[node as usize];
                     Step::Condition { text: text.clone(), result, at: at.to_string() }
@@ -31,10 +28,9 @@ pub(crate) fn run(interpreter: &mut Interpreter<'_>, tables: &mut [TableState], 
             }
             ControlNode::Table(table) => apply(interpreter, &mut tables[*table as usize], *table, node),
             ControlNode::Call { action, next } => {
-                interpreter.record(|program, _| Step::Action {
-                    action: program.actions[*action as usize].name.clone(),
-                    arguments: Vec::new(),
-                    at: program.names.nodes[node as usize].1.to_string(),
+                interpreter.record(|program, _| {
+                    let at = program.names.nodes[node as usize].1.to_string();
+                    program.actions[*action as usize].step(&[], at)
                 });
                 interpreter.act(*action, &[]);
                 *next
@@ -82,13 +78,17 @@ fn apply(interpreter: &mut Interpreter<'_>, state: &mut TableState, number: u32,
     }
     let next = match state.action(row) {
         Some(position) => {
-            let action = program.tables[number as usize].actions[position];
+            let info = &program.tables[number as usize];
+            let action = info.actions[position];
             let mut arguments = std::mem::take(&mut interpreter.externs.arguments);
             arguments.clear();
             arguments.extend(state.shape.get_arguments(state.row(row), position));
             interpreter.act(action.0, &arguments);
             interpreter.externs.arguments = arguments;
-            table.next[position]
+            let chosen = interpreter.context.selected.checked_sub(1).map(|chosen| ActionId(chosen as u32));
+            let chosen = chosen.filter(|_| table.follows && Some(action) == info.select);
+            let chosen = chosen.and_then(|chosen| info.actions.iter().position(|action| *action == chosen));
+            table.next[chosen.unwrap_or(position)]
         }
         None => table.next_default,
     };
@@ -100,20 +100,20 @@ fn record(interpreter: &mut Interpreter<'_>, state: &TableState, table: u32, row
     let program = interpreter.program;
     let info = &program.tables[table as usize];
     let action = state.action(row).map(|position| &program.actions[info.actions[position].index()]);
-    let arguments = action.into_iter().flat_map(|action| &action.params).zip(state.arguments(row));
     let Some(recording) = &mut interpreter.externs.recording else { return };
     let at = program.names.nodes[node as usize].1.to_string();
     // p4c makes a table without a key of a statement between tables.
     if let (true, true, Some(action)) = (info.key.is_empty(), info.const_default, action) {
-        return recording.step(Step::Action { action: action.name.clone(), arguments: Vec::new(), at });
+        return recording.step(action.step(&[], at));
     }
     let key = info.key.iter().zip(state.shape.values(&interpreter.externs.key));
     recording.step(Step::Table {
         table: info.name.clone(),
-        key: key.map(|(f, value)| (f.name.clone(), shown(&f.name, f.width, value))).collect(),
+        key: key.map(|(f, value)| (f.name.clone(), shown(&f.name, f.width, &value))).collect(),
         hit: row != 0,
         action: action.map_or_else(String::new, |action| action.name.clone()),
-        arguments: arguments.map(|(param, value)| param.shown(value)).collect(),
+        arguments: action
+            .map_or_else(Vec::new, |action| action.shown(&state.arguments(row).collect::<Vec<_>>())),
         at,
     });
 }

@@ -5,12 +5,13 @@ use groupflow_base::Nanos;
 use crate::program::action::{AssignTarget, HeaderRef, Op};
 use crate::program::calculation::Calculation;
 use crate::program::expr::{Env, Expr};
+use crate::program::field::Value;
 use crate::program::info::shown;
 use crate::program::names::Place;
 use crate::program::Program;
 use crate::state::context::{Context, Setting};
 use crate::state::Externs;
-use crate::trace::Step;
+use crate::trace::{CountStep, Step};
 
 /// How many primitives one packet may run in a pipeline: bounds loops within actions.
 const STEP_LIMIT: u64 = 100_000;
@@ -30,7 +31,6 @@ pub(crate) struct Interpreter<'a> {
 }
 
 impl Interpreter<'_> {
-    /// Runs an action with its arguments.
     pub fn act(&mut self, action: u32, locals: &[u128]) {
         let program = self.program;
         // An action that selects from a group is not in the source.
@@ -69,18 +69,33 @@ impl Interpreter<'_> {
         }
     }
 
+    fn env<'a>(&'a self, locals: &'a [u128]) -> Env<'a> {
+        Env { layout: &self.program.layout, phv: self.phv, locals }
+    }
+
     pub fn eval(&self, expr: &Expr, locals: &[u128]) -> u128 {
-        expr.eval(Env { layout: &self.program.layout, phv: self.phv, locals })
+        expr.eval(self.env(locals))
+    }
+
+    /// Assigns the value of an expression, all of it where the target is wide.
+    pub fn set_to(&mut self, target: &AssignTarget, value: &Expr, locals: &[u128]) {
+        let AssignTarget::Field(field) = target else { return self.set_other(target, value, locals) };
+        let value = self.eval(value, locals);
+        field.write(self.phv, value);
+    }
+
+    #[inline(never)] // rarer, and long
+    fn set_other(&mut self, target: &AssignTarget, value: &Expr, locals: &[u128]) {
+        let value = match target {
+            AssignTarget::Element { parts: ..=1, .. } => Value::Narrow(self.eval(value, locals)),
+            _ => Value::Wide(value.big(self.env(locals))),
+        };
+        self.assign(target, value, locals);
     }
 
     fn step(&mut self, op: &Op, locals: &[u128]) {
         match op {
-            Op::Assign { target: AssignTarget::Wide(field), value } => {
-                let env = Env { layout: &self.program.layout, phv: self.phv, locals };
-                let value = value.big(env);
-                field.write(self.phv, &value);
-            }
-            Op::Assign { target, value } => self.assign(target, self.eval(value, locals), locals),
+            Op::Assign { target, value } => self.set_to(target, value, locals),
             Op::AddHeader(_) | Op::RemoveHeader(_) | Op::CopyHeaders { .. } => self.header_step(op, locals),
             Op::CopyVariable { target, source } => {
                 let value = source.read(self.phv);
@@ -105,30 +120,24 @@ impl Interpreter<'_> {
                 let (low, high) = (self.eval(low, locals), self.eval(high, locals));
                 if low <= high {
                     let value = self.externs.random.within(low, high);
-                    self.assign(target, value, locals);
+                    self.assign(target, Value::Narrow(value), locals);
                 }
             }
             Op::Hash { target, base, calculation, max } => {
                 let max = self.eval(max, locals).max(1);
                 let hash = u128::from(self.calculate(*calculation)) % max;
                 let value = self.eval(base, locals).wrapping_add(hash);
-                self.assign(target, value, locals);
+                self.assign(target, Value::Narrow(value), locals);
             }
             Op::Select { calculation } => {
+                self.context.selected = 0;
                 let group =
                     locals.first().and_then(|group| self.externs.groups.get(&(*group as u64))).cloned();
                 let Some(group) = group else { return };
                 // An empty group does nothing.
                 let Some(call) = group.choose(self.calculate(*calculation)) else { return };
-                self.record(|program, at| {
-                    let info = &program.actions[call.action.index()];
-                    let arguments = info.params.iter().zip(&call.arguments);
-                    Step::Action {
-                        action: info.name.clone(),
-                        arguments: arguments.map(|(param, value)| param.shown(*value)).collect(),
-                        at,
-                    }
-                });
+                self.context.selected = u64::from(call.action.0) + 1;
+                self.record(|program, at| program.actions[call.action.index()].step(&call.arguments, at));
                 self.act(call.action.0, &call.arguments);
             }
             Op::Assert { condition, place } => {
@@ -221,7 +230,9 @@ impl Interpreter<'_> {
                 self.record(|program, at| Step::RegisterRead {
                     register: program.registers[*register as usize].name.clone(),
                     index: index.to_string(),
-                    value: value.map_or_else(String::new, |value| register_value(program, *register, value)),
+                    value: value
+                        .as_ref()
+                        .map_or_else(String::new, |value| register_value(program, *register, value)),
                     at,
                 });
                 if let Some(value) = value {
@@ -229,12 +240,16 @@ impl Interpreter<'_> {
                 }
             }
             Op::RegisterWrite { register, index, value } => {
-                let (index, value) = (self.eval(index, locals), self.eval(value, locals));
-                self.externs.register_store(*register, index, value);
+                let index = self.eval(index, locals);
+                let value = match self.program.registers[*register as usize].width {
+                    ..=128 => Value::Narrow(self.eval(value, locals)),
+                    _ => Value::Wide(value.big(self.env(locals))),
+                };
+                self.externs.register_store(*register, index, &value);
                 self.record(|program, at| Step::RegisterWrite {
                     register: program.registers[*register as usize].name.clone(),
                     index: index.to_string(),
-                    value: register_value(program, *register, value),
+                    value: register_value(program, *register, &value),
                     at,
                 });
             }
@@ -246,11 +261,15 @@ impl Interpreter<'_> {
                     self.context.counter = u64::from(*counter) + 1;
                     self.context.counter_cell = index as u64;
                 }
-                self.record(|_, at| Step::Count {
-                    counter: info.name.clone(),
-                    index: index.to_string(),
-                    reason: usize::try_from(index).ok().and_then(|index| info.reasons.get(index)).cloned(),
-                    at,
+                self.record(|_, at| {
+                    let reason =
+                        usize::try_from(index).ok().and_then(|index| info.reasons.get(index)).cloned();
+                    Step::Count(CountStep {
+                        counter: info.name.clone(),
+                        index: index.to_string(),
+                        reason,
+                        at,
+                    })
                 });
             }
             Op::ExecuteMeter { meter, index, target } => {
@@ -264,24 +283,26 @@ impl Interpreter<'_> {
                     at,
                 });
                 if let Some(colour) = colour {
-                    self.assign(target, colour, locals);
+                    self.assign(target, Value::Narrow(colour), locals);
                 }
             }
             _ => {}
         }
     }
 
-    pub fn assign(&mut self, target: &AssignTarget, value: u128, locals: &[u128]) {
+    #[inline(never)]
+    pub fn assign(&mut self, target: &AssignTarget, value: Value, locals: &[u128]) {
         let layout = &self.program.layout;
-        let (element, offset) = match target {
-            AssignTarget::Field(field) => return field.write(self.phv, value),
-            AssignTarget::Wide(field) => return field.write(self.phv, &value.into()),
-            AssignTarget::Element { stack, index, offset } => {
-                (layout.element(*stack, self.eval(index, locals)), offset)
+        match (target, value) {
+            (AssignTarget::Field(field), value) => field.write(self.phv, value.low()),
+            (AssignTarget::Wide(field), Value::Narrow(value)) => field.write(self.phv, &value.into()),
+            (AssignTarget::Wide(field), Value::Wide(value)) => field.write(self.phv, &value),
+            (AssignTarget::Element { stack, index, offset, parts }, value) => {
+                let Some(header) = layout.element(*stack, self.eval(index, locals)) else { return };
+                let fields = &layout.header(header).fields[*offset as usize..][..*parts as usize];
+                let width = fields.iter().map(|part| u32::from(part.width)).sum();
+                fields.iter().zip(value.parts(width)).for_each(|(part, value)| part.write(self.phv, value));
             }
-        };
-        if let Some(header) = element {
-            layout.header(header).fields[*offset as usize].write(self.phv, value);
         }
     }
 
@@ -326,7 +347,7 @@ impl Interpreter<'_> {
     }
 }
 
-fn register_value(program: &Program, register: u32, value: u128) -> String {
+fn register_value(program: &Program, register: u32, value: &Value) -> String {
     let info = &program.registers[register as usize];
-    shown(&info.name, info.width, value)
+    shown(&info.name, info.width, &value.parts(info.width))
 }

@@ -80,7 +80,6 @@ pub(crate) fn summarise(program: &Program, phv: &[u8], context: &mut Context) {
     context.priority = standard.priority.map_or(0, |field| field.bits(phv) as u64);
 }
 
-/// Egress control.
 pub(crate) fn egress(interpreter: &mut Interpreter<'_>, states: &mut [TableState]) {
     let program = interpreter.program;
     interpreter.set(&departure(&program.standard));

@@ -1,17 +1,15 @@
 //! The parser, state by state.
 
 use super::interpreter::Interpreter;
-use crate::program::action::AssignTarget;
-use crate::program::bits::read_bits;
-use crate::program::expr::Env;
+use crate::program::field::{read_bits, Value, Wide};
 use crate::program::parser::{
     Bits, ErrorCodes, KeyPart, ParserOp, ParserState, Pattern, MAX_KEY_PARTS, STATE_LIMIT,
 };
 use crate::program::phv::Header;
 use crate::trace::Step;
 
-/// Runs the parser: sets the length of the payload, and gives the number of the error, `no_error` if there was
-/// none. As in BMv2, an error ends parsing, and headers extracted before stay.
+/// Runs the parser: sets the length of the payload, and gives the number of the error, `no_error` if there
+/// was none. As in BMv2, an error ends parsing, and headers extracted before stay.
 pub(crate) fn parse(interpreter: &mut Interpreter<'_>) -> u32 {
     let parser = &interpreter.program.parser;
     let mut cursor = Cursor { bytes: interpreter.bytes, at: 0, variable: 0, codes: parser.errors };
@@ -82,23 +80,17 @@ fn apply(interpreter: &mut Interpreter<'_>, cursor: &mut Cursor<'_>, op: &Parser
             cursor.variable = 0;
             result?;
         }
-        ParserOp::Set { target: AssignTarget::Wide(field), value } => {
-            let layout = &interpreter.program.layout;
-            let value = value.big(Env { layout, phv: interpreter.phv, locals: &[] });
-            field.write(interpreter.phv, &value);
-        }
-        ParserOp::Set { target, value } => interpreter.assign(target, interpreter.eval(value, &[]), &[]),
+        ParserOp::Set { target, value } => interpreter.set_to(target, value, &[]),
         ParserOp::SetLookahead { target, offset, width } => {
-            let value = cursor.peek(*offset, *width)?;
+            let value = match *width {
+                width @ ..=128 => Value::Narrow(cursor.peek(*offset, width as u8)?),
+                width => {
+                    let parts = Wide { bit: *offset, width, signed: false, length: None }.parts(width);
+                    let parts = parts.map(|part| cursor.peek(part.location.bit(), part.width));
+                    Value::of(&parts.collect::<Result<Vec<_>, _>>()?)
+                }
+            };
             interpreter.assign(target, value, &[]);
-        }
-        ParserOp::SetWideLookahead { target, offset } => {
-            let mut offset = *offset;
-            cursor.peek(offset + target.width - 1, 1)?;
-            for part in target.parts(target.width) {
-                part.write(interpreter.phv, cursor.peek(offset, part.width)?);
-                offset += u32::from(part.width);
-            }
         }
         ParserOp::Verify { condition, error } => {
             if interpreter.eval(condition, &[]) == 0 {

@@ -21,7 +21,7 @@ pub(crate) fn actions(
         let (mut params, mut widths) = (Vec::new(), Vec::new());
         for param in node.get("runtime_data")?.items()? {
             let width = param.get("bitwidth")?.width()?;
-            params.push(ParamInfo { name: param.get("name")?.str()?.to_owned(), width: u32::from(width) });
+            params.push(ParamInfo { name: param.get("name")?.str()?.to_owned(), width });
             widths.push(width);
         }
         let ops = body(&node.get("primitives")?, scope, &widths)?;
@@ -44,7 +44,6 @@ pub(crate) fn single(node: &Json<'_>, scope: &Scope) -> Result<Op, LoadError> {
     op(node, scope, &[], 0)
 }
 
-/// A primitive with its parameters.
 struct Call<'n, 's> {
     parameters: Vec<Json<'n>>,
     node: &'s Json<'n>,
@@ -120,21 +119,21 @@ pub(crate) fn target(node: &Json<'_>, scope: &Scope, params: Params<'_>) -> Resu
     match node.get("type")?.str()? {
         "field" => {
             let place = scope.place(&value)?;
-            if matches!(place, Place::Narrow(field) if scope.is_validity(field)) {
-                return Err(value.unsupported("an assignment to a header's validity"));
+            if matches!(place, Place::Narrow(field) if scope.is_of_union(field)) {
+                return Err(value.unsupported("an assignment to the validity of a union's header"));
             }
             Ok(assigned(place))
         }
         "stack_field" => {
-            let (stack, offset, _) = scope.stack_field(&value)?;
-            Ok(AssignTarget::Element { stack, index: scope.last_index(stack), offset })
+            let (stack, offset, place) = scope.stack_field(&value)?;
+            Ok(AssignTarget::Element { stack, index: scope.last_index(stack), offset, parts: place.count() })
         }
         "expression" if value.opt("op").is_none() => target(&value, scope, params),
         "expression" if value.get("op")?.str()? == "access_field" => match accessed(&value, scope, params)? {
             (HeaderRef::Fixed(_), place) => Ok(assigned(place)),
             (HeaderRef::Element { stack, index }, place) => {
-                let (_, offset) = scope.offset(&value.get("right")?, stack, place)?;
-                Ok(AssignTarget::Element { stack, index, offset })
+                let offset = scope.offset(&value.get("right")?, stack, place)?;
+                Ok(AssignTarget::Element { stack, index, offset, parts: place.count() })
             }
         },
         other => Err(node.unsupported(format!("an assignment to {other:?}"))),

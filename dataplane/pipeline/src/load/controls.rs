@@ -9,11 +9,9 @@ use super::json::Json;
 use super::scope::Scope;
 use super::tables::{next, table, Names};
 use crate::error::LoadError;
-use crate::program::control::ControlNode;
 use crate::program::info::{ActionInfo, TableId, TableInfo};
-use crate::program::table::{Next, Table};
+use crate::program::table::{ControlNode, Next, Table};
 
-/// Both controls.
 #[derive(Default)]
 pub(crate) struct Controls {
     pub tables: Vec<TableInfo>,

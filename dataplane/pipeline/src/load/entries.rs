@@ -8,7 +8,7 @@ use super::scope::Scope;
 use crate::error::LoadError;
 use crate::program::check;
 use crate::program::entry::{ActionCall, Entry, EntryKey, Match};
-use crate::program::field::{mask, prefix_mask};
+use crate::program::field::{part_prefixes, prefix_mask};
 use crate::program::info::{ActionId, ActionInfo, KeyInfo, TableInfo};
 
 /// The names that tables and their entries refer to.
@@ -18,7 +18,6 @@ pub(crate) struct TableScope<'a> {
     pub direct_meters: &'a DirectMeters,
 }
 
-/// The action of an id.
 pub(crate) fn action_id(node: &Json<'_>, scope: &Scope) -> Result<ActionId, LoadError> {
     node.by_id(&scope.actions, "action").copied().map(ActionId)
 }
@@ -38,12 +37,8 @@ pub(crate) fn call(
     let params = &context.actions[action.index()].params;
     let mut arguments = Vec::new();
     for (i, argument) in node.list("action_data")?.iter().enumerate() {
-        let (negative, magnitude) = argument.hex()?;
-        arguments.push(match params.get(i) {
-            // Arguments of signed parameters may be negative.
-            Some(param) if negative => magnitude.wrapping_neg() & mask(param.width as u8),
-            _ => magnitude,
-        });
+        // Arguments of signed parameters may be negative.
+        arguments.extend(argument.parts(params.get(i).map_or(128, |param| param.width))?);
     }
     let call = ActionCall { action, arguments };
     check::call(info, context.actions, &call).map_err(|error| node.invalid(error.to_string()))?;
@@ -79,27 +74,27 @@ pub(crate) fn entries(
 }
 
 fn declared_match(node: &Json<'_>, field: &KeyInfo) -> Result<Match, LoadError> {
-    let width = field.width as u8;
-    let value = |key| -> Result<u128, LoadError> {
-        let (negative, magnitude) = node.get(key)?.hex()?;
-        Ok(if negative { magnitude.wrapping_neg() & mask(width) } else { magnitude })
-    };
-    match node.get("match_type")?.str()? {
-        "exact" => Ok(Match::Exact(value("key")?)),
+    let value = |key| node.get(key)?.parts(field.width);
+    let pairs = |first, second| Ok(value(first)?.into_iter().zip(value(second)?));
+    Ok(Match::of_parts(match node.get("match_type")?.str()? {
+        "exact" => value("key")?.into_iter().map(Match::Exact).collect(),
         "lpm" => {
             let prefix_node = node.get("prefix_length")?;
-            let prefix: u8 = prefix_node.int()?;
-            if prefix > width {
+            let prefix: u32 = prefix_node.int()?;
+            if prefix > field.width {
                 return Err(prefix_node.invalid("the prefix is longer than the field"));
             }
+            let parts = value("key")?.into_iter().zip(part_prefixes(field.width, prefix));
             // p4c leaves the bits after the prefix as they are written.
-            Ok(Match::Lpm { value: value("key")? & prefix_mask(width, prefix), prefix })
+            let part =
+                |(value, (width, prefix))| Match::Lpm { value: value & prefix_mask(width, prefix), prefix };
+            parts.map(part).collect()
         }
         "ternary" | "optional" => {
-            let mask = value("mask")?;
-            Ok(Match::Ternary { value: value("key")? & mask, mask })
+            let part = |(value, mask)| Match::Ternary { value: value & mask, mask };
+            pairs("key", "mask")?.map(part).collect()
         }
-        "range" => Ok(Match::Range { low: value("start")?, high: value("end")? }),
-        other => Err(node.unsupported(format!("the match kind {other:?}"))),
-    }
+        "range" => pairs("start", "end")?.map(|(low, high)| Match::Range { low, high }).collect(),
+        other => return Err(node.unsupported(format!("the match kind {other:?}"))),
+    }))
 }

@@ -1,12 +1,12 @@
 //! Expressions from JSON.
 
-use super::json::Json;
+use super::json::{Json, MOST_BITS};
 use super::scope::{Place, Scope};
 use crate::error::LoadError;
 use crate::program::action::HeaderRef;
 use crate::program::expr::{Binary, Expr, Unary};
+use crate::program::field::{part_widths, Wide};
 
-/// A field as an expression.
 fn field(place: Place) -> Expr {
     match place {
         Place::Narrow(field) => Expr::Field(field),
@@ -14,8 +14,15 @@ fn field(place: Place) -> Expr {
     }
 }
 
+/// The number that consists of parts of 128 bits, but for the first one.
+fn joined(parts: impl Iterator<Item = Expr>) -> Expr {
+    let binary = |op, a, b| Expr::Binary(op, Box::new((a, b)));
+    let join = |high, low| binary(Binary::Or, binary(Binary::Shl, high, Expr::Const(128)), low);
+    parts.reduce(join).unwrap_or(Expr::Const(0))
+}
+
 /// Widths of the action parameters that the expression may use.
-pub(crate) type Params<'a> = &'a [u8];
+pub(crate) type Params<'a> = &'a [u32];
 
 /// The expression of a `{"type": .., "value": ..}` object.
 pub(crate) fn expression(node: &Json<'_>, scope: &Scope, params: Params<'_>) -> Result<Expr, LoadError> {
@@ -31,15 +38,17 @@ pub(crate) fn expression(node: &Json<'_>, scope: &Scope, params: Params<'_>) -> 
         "hexstr" => constant(&value),
         "bool" => Ok(Expr::Const(u128::from(value.bool()?))),
         "runtime_data" | "local" => {
-            let index: u32 = value.int()?;
-            match params.get(index as usize) {
-                Some(_) => Ok(Expr::Local(index)),
-                None => Err(value.dangling("action parameter", index.to_string())),
-            }
+            let index: usize = value.int()?;
+            let Some((&width, before)) = params.get(index).zip(params.get(..index)) else {
+                return Err(value.dangling("action parameter", index.to_string()));
+            };
+            let first: usize = before.iter().map(|&width| part_widths(width).count()).sum();
+            let parts = (first as u32..).zip(part_widths(width));
+            Ok(joined(parts.map(|(part, _)| Expr::Local(part))))
         }
         "stack_field" => {
-            let (stack, offset, _) = scope.stack_field(&value)?;
-            Ok(Expr::StackField { stack, index: Box::new(scope.last_index(stack)), offset })
+            let (stack, offset, place) = scope.stack_field(&value)?;
+            element_field(&value, stack, scope.last_index(stack), offset, place)
         }
         // p4c wraps the expression of an action's argument once more.
         "expression" if value.opt("op").is_none() => expression(&value, scope, params),
@@ -99,7 +108,7 @@ fn operation(node: &Json<'_>, scope: &Scope, params: Params<'_>) -> Result<Expr,
 fn cast(node: &Json<'_>, scope: &Scope, params: Params<'_>) -> Result<Expr, LoadError> {
     let width_node = node.get("right")?.get("value")?;
     let width = match width_node.unsigned_hex()? {
-        bits @ 1..=128 => bits as u8,
+        bits if bits > 0 && bits <= MOST_BITS.into() => bits as u32,
         bits => return Err(width_node.unsupported(format!("a cast to {bits} bits"))),
     };
     let op = match node.get("op")?.str()? {
@@ -146,7 +155,6 @@ pub(crate) fn operator(
     Ok(Expr::Binary(binary, Box::new(sides)))
 }
 
-/// Whether a header is valid.
 fn validity(scope: &Scope, header: HeaderRef) -> Expr {
     match header {
         HeaderRef::Fixed(header) => Expr::Field(scope.layout.header(header).validity()),
@@ -159,10 +167,26 @@ fn access_field(node: &Json<'_>, scope: &Scope, params: Params<'_>) -> Result<Ex
     match accessed(node, scope, params)? {
         (HeaderRef::Fixed(_), place) => Ok(field(place)),
         (HeaderRef::Element { stack, index }, place) => {
-            let (_, offset) = scope.offset(&node.get("right")?, stack, place)?;
-            Ok(Expr::StackField { stack, index: Box::new(index), offset })
+            let right = node.get("right")?;
+            element_field(&right, stack, index, scope.offset(&right, stack, place)?, place)
         }
     }
+}
+
+/// A field of an element of a stack, whose first part is at this place of the element.
+fn element_field(
+    node: &Json<'_>, stack: u32, index: Expr, offset: u32, place: Place,
+) -> Result<Expr, LoadError> {
+    let parts = place.count();
+    if parts > 1 && index.nodes().saturating_mul(parts as usize) > MOST_NODES {
+        return Err(node.unsupported("an index this long of a wide field"));
+    }
+    let part = |part| Expr::StackField { stack, index: Box::new(index.clone()), offset: offset + part };
+    let value = joined((0..parts).map(part));
+    Ok(match place {
+        Place::Wide(Wide { signed: true, width, .. }) => Expr::Unary(Unary::Wrap(width), Box::new(value)),
+        _ => value,
+    })
 }
 
 /// The header that an object names: a header, an element of a stack, or a member of a union.
@@ -195,7 +219,8 @@ fn element(node: &Json<'_>, scope: &Scope, params: Params<'_>) -> Result<HeaderR
     Ok(HeaderRef::Element { stack, index: expression(&node.get("right")?, scope, params)? })
 }
 
-/// The most nodes of the copies of an index, one a kind of header: copies of copies grow exponentially.
+/// The most nodes of the copies of an index, one a kind of header or part of a field: copies of copies grow
+/// exponentially.
 const MOST_NODES: usize = 4096;
 
 /// The headers of a union, or of an element of a stack of unions.

@@ -9,7 +9,7 @@ use crate::error::LoadError;
 use crate::program::action::{Action, Op};
 use crate::program::calculation::{Calculation, Checksum, InputPart};
 use crate::program::expr::Expr;
-use crate::program::field::{Field, Wide};
+use crate::program::field::{part_widths, Field, Wide};
 use crate::program::hash::Algorithm;
 use crate::program::info::{
     ActionId, ActionInfo, CounterId, CounterInfo, DigestId, DigestInfo, MeterId, MeterInfo, MeterUnit,
@@ -22,11 +22,11 @@ const REGISTER_LIMIT: usize = 1 << 24;
 const COUNTER_LIMIT: usize = 1 << 22;
 const METER_LIMIT: usize = 1 << 18;
 
-/// The size of an array, with the total so far.
-fn size(node: &Json<'_>, total: &mut usize, limit: usize) -> Result<usize, LoadError> {
+/// The size of an array whose cells count as many, with the total so far.
+fn size(node: &Json<'_>, each: usize, total: &mut usize, limit: usize) -> Result<usize, LoadError> {
     let size_node = node.get("size")?;
     let size: usize = size_node.int()?;
-    *total = total.saturating_add(size);
+    *total = total.saturating_add(size.saturating_mul(each));
     if *total > limit {
         return Err(size_node.unsupported(format!("more than {limit} cells in total")));
     }
@@ -38,8 +38,8 @@ pub(crate) fn registers(root: &Json<'_>, scope: &mut Scope) -> Result<Vec<Regist
     for node in root.list("register_arrays")? {
         let id = registers.len() as u32;
         let name = node.get("name")?.str()?.to_owned();
-        let size = size(&node, &mut total, REGISTER_LIMIT)?;
-        let width = u32::from(node.get("bitwidth")?.width()?);
+        let width = node.get("bitwidth")?.width()?;
+        let size = size(&node, width.div_ceil(128).max(1) as usize, &mut total, REGISTER_LIMIT)?;
         scope.registers.insert(name.clone(), id);
         registers.push(RegisterInfo { id: RegisterId(id), name, size, width });
     }
@@ -54,7 +54,7 @@ pub(crate) fn counters(root: &Json<'_>, scope: &mut Scope) -> Result<Vec<Counter
         }
         let id = counters.len() as u32;
         let name = node.get("name")?.str()?.to_owned();
-        let size = size(&node, &mut total, COUNTER_LIMIT)?;
+        let size = size(&node, 1, &mut total, COUNTER_LIMIT)?;
         scope.counters.insert(name.clone(), id);
         counters.push(CounterInfo { id: CounterId(id), name, size, reasons: Vec::new() });
     }
@@ -81,7 +81,7 @@ pub(crate) fn meters(
             continue;
         }
         let id = meters.len() as u32;
-        let size = size(&node, &mut total, METER_LIMIT)?;
+        let size = size(&node, 1, &mut total, METER_LIMIT)?;
         scope.meters.insert(name.clone(), id);
         meters.push(MeterInfo { id: MeterId(id), name, size, unit });
     }
@@ -157,8 +157,8 @@ fn parts_of(node: &Json<'_>, scope: &Scope) -> Result<Vec<InputPart>, LoadError>
         }
         "hexstr" => {
             let width = node.get("bitwidth")?.width()?;
-            let value = value()?.unsigned_hex()? & crate::program::field::mask(width);
-            Ok(vec![InputPart::Const { value, width }])
+            let parts = value()?.parts(width)?.into_iter().zip(part_widths(width));
+            Ok(parts.map(|(value, width)| InputPart::Const { value, width }).collect())
         }
         "header" => Ok(vec![InputPart::Header(scope.header(&value()?)?)]),
         "payload" => Ok(vec![InputPart::Payload]),
@@ -219,14 +219,18 @@ pub(crate) fn digests(
         let (mut exprs, mut widths) = (Vec::new(), Vec::new());
         for element in node.get("elements")?.items()? {
             let expr = expression(&element, scope, &[])?;
-            widths.push(match &expr {
-                Expr::Field(field) => u32::from(field.width),
-                Expr::Const(_) => match element.opt("bitwidth") {
-                    Some(width) => u32::from(width.width()?),
-                    None => 128,
-                },
+            match expr {
+                Expr::Wide(field @ Wide { length: None, .. }) => {
+                    widths.extend(part_widths(field.width).map(u32::from));
+                    exprs.extend(field.parts(field.width).map(Expr::Field));
+                    continue;
+                }
+                Expr::Field(field) => widths.push(field.width.into()),
+                Expr::Const(_) => {
+                    widths.push(element.opt("bitwidth").map_or(Ok(128), |width| width.width())?)
+                }
                 _ => return Err(element.unsupported("a digest member that is an expression")),
-            });
+            }
             exprs.push(expr);
         }
         scope.learn_lists.insert(u128::from(node.get("id")?.int::<u64>()?), id);

@@ -2,10 +2,14 @@
 
 use std::collections::HashMap;
 
-use num_bigint::BigUint;
+use num_bigint::{BigInt, BigUint};
 use serde_json::Value;
 
 use crate::error::LoadError;
+use crate::program::field::split;
+
+/// The most bits of a number: bounds the memory that a file can ask for.
+pub(crate) const MOST_BITS: u64 = 1 << 14;
 
 /// A value and its path from the root, in the manner of `actions[3].primitives[0].op`.
 #[derive(Debug, Clone)]
@@ -39,7 +43,6 @@ impl<'a> Json<'a> {
         (!value.is_null()).then(|| self.child(key, value))
     }
 
-    /// The members of an array.
     pub fn items(&self) -> Result<Vec<Json<'a>>, LoadError> {
         let array = self.value.as_array().ok_or_else(|| self.wrong_type("an array"))?;
         let node = |(i, value)| Json { value, path: format!("{}[{i}]", self.path) };
@@ -90,24 +93,25 @@ impl<'a> Json<'a> {
         T::try_from(number).map_err(|_| self.invalid(format!("{number} is too large")))
     }
 
-    /// The number of bits of a field, cell or parameter: 1 to 128.
-    pub fn width(&self) -> Result<u8, LoadError> {
+    /// The number of bits of a cell, parameter or constant.
+    pub fn width(&self) -> Result<u32, LoadError> {
         match self.int::<u64>()? {
-            0 => Err(self.invalid("a width of 0 bits")),
-            bits @ 1..=128 => Ok(bits as u8),
-            bits => Err(self.unsupported(format!("a width of {bits} bits (the most is 128)"))),
+            bits @ 0..=MOST_BITS => Ok(bits as u32),
+            bits => Err(self.unsupported(format!("a width of {bits} bits (the most is {MOST_BITS})"))),
         }
     }
 
-    /// A BMv2 hexadecimal string of at most 128 bits, `0x0800` or `-0x01`: its sign and magnitude.
-    pub fn hex(&self) -> Result<(bool, u128), LoadError> {
+    /// The parts of a hexadecimal string, in two's complement of its width.
+    pub fn parts(&self, width: u32) -> Result<Vec<u128>, LoadError> {
         let (negative, magnitude) = self.number()?;
-        let magnitude =
-            u128::try_from(magnitude).map_err(|_| self.unsupported("a constant of more than 128 bits"))?;
-        Ok((negative, magnitude))
+        if magnitude.bits() > width.into() {
+            return Err(self.invalid(format!("the value does not fit {width} bits")));
+        }
+        let value = BigInt::from(magnitude);
+        Ok(split(&if negative { -value } else { value }, width))
     }
 
-    /// As [`Json::hex`], of any size.
+    /// A BMv2 hexadecimal string, `0x0800` or `-0x01`: its sign and magnitude.
     pub fn number(&self) -> Result<(bool, BigUint), LoadError> {
         let text = self.str()?;
         let (negative, digits) = match text.strip_prefix('-') {
@@ -128,34 +132,16 @@ impl<'a> Json<'a> {
         Ok((negative && magnitude.bits() > 0, magnitude))
     }
 
-    /// A hexadecimal string that must not be negative.
+    /// A hexadecimal string of at most 128 bits that must not be negative.
     pub fn unsigned_hex(&self) -> Result<u128, LoadError> {
-        match self.hex()? {
-            (false, value) => Ok(value),
+        match self.number()? {
             (true, _) => Err(self.invalid("must not be negative")),
+            (false, number) => {
+                u128::try_from(number).map_err(|_| self.unsupported("a constant of more than 128 bits"))
+            }
         }
     }
 
-    /// A hexadecimal string of any length, right-aligned in `length` bytes.
-    pub fn hex_bytes(&self, length: usize) -> Result<Vec<u8>, LoadError> {
-        let text = self.str()?;
-        let digits = text.strip_prefix("0x").unwrap_or(text);
-        if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_hexdigit()) {
-            return Err(self.invalid(format!("{text:?} is not hexadecimal")));
-        }
-        let digits = digits.trim_start_matches('0');
-        if digits.len() > 2 * length {
-            return Err(self.invalid(format!("more than {length} bytes")));
-        }
-        let mut bytes = vec![0u8; length];
-        for (i, digit) in digits.bytes().rev().enumerate() {
-            let nibble = (digit as char).to_digit(16).unwrap_or(0) as u8;
-            bytes[length - 1 - i / 2] |= nibble << (4 * (i % 2));
-        }
-        Ok(bytes)
-    }
-
-    /// The value that a string names.
     pub fn named<'m, T>(&self, map: &'m HashMap<String, T>, kind: &'static str) -> Result<&'m T, LoadError> {
         let name = self.str()?;
         map.get(name).ok_or_else(|| self.dangling(kind, name))

@@ -129,7 +129,7 @@ fn check_architecture(root: &Json<'_>) -> Result<(), LoadError> {
             _ => continue,
         };
         return Err(LoadError(format!(
-            "the program is for {architecture}, of which nothing is supported; its architecture must be v1model"
+            "the program is for {architecture}, which is not supported; its architecture must be v1model"
         )));
     }
     Ok(())

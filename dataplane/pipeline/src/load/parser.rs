@@ -2,18 +2,18 @@
 
 use std::collections::HashMap;
 
+use num_bigint::BigInt;
+
 use super::action::{single, target};
 use super::expr::expression;
 use super::json::Json;
-use super::scope::{Place, Scope};
+use super::scope::Scope;
 use crate::error::LoadError;
-use crate::program::action::AssignTarget;
-use crate::program::deparser::Deparser;
 use crate::program::expr::{Binary, Expr};
-use crate::program::field::{mask, Field, Wide};
+use crate::program::field::{low, mask, Field, Wide};
 use crate::program::info::{ValueSetId, ValueSetInfo};
 use crate::program::parser::{
-    ErrorCodes, KeyPart, Parser, ParserCase, ParserOp, ParserState, Pattern, MAX_KEY_PARTS,
+    Deparser, ErrorCodes, KeyPart, Parser, ParserCase, ParserOp, ParserState, Pattern, MAX_KEY_PARTS,
 };
 
 /// Reads `parse_vsets`. Their parts are those of the first key that is compared with them.
@@ -82,9 +82,11 @@ fn state(
     node: &Json<'_>, scope: &Scope, names: &HashMap<String, u32>, value_sets: &mut [ValueSetInfo],
 ) -> Result<ParserState, LoadError> {
     let ops = node.list("parser_ops")?.iter().map(|op| parser_op(op, scope)).collect::<Result<_, _>>()?;
-    let (mut key, mut widths) = (Vec::new(), Vec::new());
-    for part in node.list("transition_key")? {
-        for (part, width) in key_parts(&part, scope)? {
+    let (mut key, mut widths, mut fields) = (Vec::new(), Vec::new(), Vec::new());
+    for field in node.list("transition_key")? {
+        let parts = key_parts(&field, scope)?;
+        fields.push(parts.iter().map(|(_, width)| u32::from(*width)).sum());
+        for (part, width) in parts {
             key.push(part);
             widths.push(width);
         }
@@ -97,7 +99,7 @@ fn state(
     let (mut cases, mut default) = (Vec::new(), None);
     for transition in node.get("transitions")?.items()? {
         let next = transition.opt("next_state").map_or(Ok(None), |next| next_state(&next, names))?;
-        match pattern(&transition, &widths, value_sets)? {
+        match pattern(&transition, &widths, &fields, value_sets)? {
             Some(pattern) => cases.push(ParserCase { pattern, next }),
             None => {
                 default = next;
@@ -112,7 +114,7 @@ fn state(
 /// A part of a key with its width, or several where it has more than 128 bits.
 fn key_parts(node: &Json<'_>, scope: &Scope) -> Result<Vec<(KeyPart, u8)>, LoadError> {
     let value = node.get("value")?;
-    let (field, expr) = match node.get("type")?.str()? {
+    let parts: Vec<(u8, Expr)> = match node.get("type")?.str()? {
         "lookahead" => {
             let (bit, width) = lookahead(&value)?;
             let parts = Wide { bit, width, signed: false, length: None }.parts(width);
@@ -121,24 +123,27 @@ fn key_parts(node: &Json<'_>, scope: &Scope) -> Result<Vec<(KeyPart, u8)>, LoadE
             };
             return Ok(parts.map(part).collect());
         }
-        "field" => match scope.place(&value)? {
-            Place::Narrow(field) => (field, Expr::Field(field)),
-            wide => {
-                let parts = wide.parts().into_iter();
-                return Ok(parts.map(|part| (KeyPart::Value(Expr::Field(part)), part.width)).collect());
-            }
-        },
+        "field" => {
+            let parts = scope.place(&value)?.parts().into_iter();
+            parts.map(|part| (part.width, Expr::Field(part))).collect()
+        }
         kind @ ("stack_field" | "union_stack_field") => {
             let union = kind != "stack_field";
             let found = if union { scope.union_stack_field(&value)? } else { scope.stack_field(&value)? };
-            let (stack, offset, field) = found;
-            (field, Expr::StackField { stack, index: Box::new(scope.last_index(stack)), offset })
+            let (stack, offset, place) = found;
+            let part = |(offset, field): (u32, Field)| {
+                (field.width, Expr::StackField { stack, index: Box::new(scope.last_index(stack)), offset })
+            };
+            (offset..).zip(place.parts()).map(part).collect()
         }
         other => return Err(node.unsupported(format!("a transition key of type {other:?}"))),
     };
     // Patterns are bits; a sign does not matter.
-    let bits = Expr::Binary(Binary::And, Box::new((expr, Expr::Const(mask(field.width)))));
-    Ok(vec![(KeyPart::Value(bits), field.width)])
+    let bits = |(width, expr)| {
+        let bits = Expr::Binary(Binary::And, Box::new((expr, Expr::Const(mask(width)))));
+        (KeyPart::Value(bits), width)
+    };
+    Ok(parts.into_iter().map(bits).collect())
 }
 
 fn lookahead(node: &Json<'_>) -> Result<(u32, u32), LoadError> {
@@ -148,7 +153,7 @@ fn lookahead(node: &Json<'_>) -> Result<(u32, u32), LoadError> {
 
 /// The pattern of a transition; none is the default.
 fn pattern(
-    node: &Json<'_>, widths: &[u8], value_sets: &mut [ValueSetInfo],
+    node: &Json<'_>, widths: &[u8], fields: &[u32], value_sets: &mut [ValueSetInfo],
 ) -> Result<Option<Pattern>, LoadError> {
     let value = node.get("value")?;
     // Older compilers write `"value": "default"` without a type.
@@ -175,11 +180,10 @@ fn pattern(
             let name = value.str()?;
             let set = value_sets.iter_mut().find(|set| set.name == name);
             let set = set.ok_or_else(|| value.dangling("value set", name))?;
-            let widths: Vec<u32> = widths.iter().map(|&width| width.into()).collect();
-            if !set.widths.is_empty() && set.widths != widths {
+            if !set.widths.is_empty() && set.widths != fields {
                 return Err(value.unsupported("a value set for keys of different parts"));
             }
-            set.widths = widths;
+            set.widths = fields.to_vec();
             Ok(Some(Pattern::Set(set.id.0)))
         }
         other => Err(node.unsupported(format!("a transition of type {other:?}"))),
@@ -188,15 +192,19 @@ fn pattern(
 
 /// The parts of a pattern: BMv2 pads each to whole bytes and puts them after one another.
 fn split(node: &Json<'_>, widths: &[u8]) -> Result<Vec<u128>, LoadError> {
-    let length = |width: u8| (width as usize).div_ceil(8);
-    let bytes = node.hex_bytes(widths.iter().map(|&width| length(width)).sum())?;
-    let mut rest = bytes.as_slice();
+    let (negative, magnitude) = node.number()?;
+    let mut rest = BigInt::from(magnitude);
     let mut part = |&width: &u8| {
-        let (own, others) = rest.split_at(length(width));
-        rest = others;
-        own.iter().fold(0, |value, &byte| value << 8 | u128::from(byte)) & mask(width)
+        let own = low(&rest) & mask(width);
+        rest >>= width.next_multiple_of(8);
+        own
     };
-    Ok(widths.iter().map(&mut part).collect())
+    let mut parts: Vec<u128> = widths.iter().rev().map(&mut part).collect();
+    parts.reverse();
+    match negative || rest != BigInt::default() {
+        true => Err(node.invalid("the value does not fit the key")),
+        false => Ok(parts),
+    }
 }
 
 fn parser_op(node: &Json<'_>, scope: &Scope) -> Result<ParserOp, LoadError> {
@@ -217,13 +225,7 @@ fn parser_op(node: &Json<'_>, scope: &Scope) -> Result<ParserOp, LoadError> {
             let target = target(&to, scope, &[])?;
             if from.get("type")?.str()? == "lookahead" {
                 let (offset, width) = lookahead(&from.get("value")?)?;
-                return match (target, u8::try_from(width)) {
-                    (AssignTarget::Wide(target), _) if target.width == width => {
-                        Ok(ParserOp::SetWideLookahead { target, offset })
-                    }
-                    (target, Ok(width @ 1..=128)) => Ok(ParserOp::SetLookahead { target, offset, width }),
-                    _ => Err(from.unsupported(format!("a lookahead of {width} bits here"))),
-                };
+                return Ok(ParserOp::SetLookahead { target, offset, width });
             }
             Ok(ParserOp::Set { target, value: expression(&from, scope, &[])? })
         }

@@ -18,6 +18,11 @@ pub(crate) enum Place {
 }
 
 impl Place {
+    /// The number of its parts.
+    pub fn count(self) -> u32 {
+        self.parts().len() as u32
+    }
+
     /// The fields of at most 128 bits that it is made of.
     pub fn parts(self) -> Vec<Field> {
         match self {
@@ -46,8 +51,8 @@ pub(crate) struct Scope {
     fields: HashMap<String, HashMap<String, Place>>,
     /// A target's name such as `intrinsic_metadata.mcast_grp` for a field of the program.
     aliases: HashMap<String, Field>,
-    /// By table and place in its key: the field of a key that is computed, and what sets it.
-    pub computed: HashMap<(String, usize), (Field, Op)>,
+    /// By table and place in its key: the parts of the field of a key that is computed, and what sets them.
+    pub computed: HashMap<(String, usize), Vec<(Field, Op)>>,
     pub registers: HashMap<String, u32>,
     pub counters: HashMap<String, u32>,
     pub meters: HashMap<String, u32>,
@@ -321,12 +326,16 @@ impl Scope {
         self.places[header as usize].get(number).copied()
     }
 
-    /// The place of a narrow field within the elements of a stack, given as the first element has it.
-    pub fn offset(&self, node: &Json<'_>, stack: u32, place: Place) -> Result<(Field, u32), LoadError> {
+    /// The place of a field, or of its first part, within the elements of a stack, given as the first element
+    /// has it.
+    pub fn offset(&self, node: &Json<'_>, stack: u32, place: Place) -> Result<u32, LoadError> {
+        if matches!(place, Place::Wide(Wide { length: Some(_), .. })) {
+            return Err(node.unsupported("a field of variable length here"));
+        }
         let first = self.layout.header(self.layout.stack(stack).headers[0]);
-        let field = narrow(node, place)?;
-        let offset = first.fields.iter().position(|known| *known == field);
-        Ok((field, offset.ok_or_else(|| node.invalid("not a field of the stack"))? as u32))
+        let Some(part) = place.parts().first().copied() else { return Ok(0) };
+        let offset = first.fields.iter().position(|known| *known == part);
+        offset.map(|offset| offset as u32).ok_or_else(|| node.invalid("not a field of the stack"))
     }
 
     /// The field of at most 128 bits that `["header", "field"]` names; `$valid$` is the header's validity.
@@ -374,17 +383,16 @@ impl Scope {
         after.checked_sub(1).map_or(byte, |header| self.layout.headers[header].valid)
     }
 
-    /// Whether the field is a header's validity.
-    pub fn is_validity(&self, field: Field) -> bool {
-        8 * self.validity(field) == field.location.bit()
+    /// Whether the field is the validity of a header in a union, which makes others invalid.
+    pub fn is_of_union(&self, field: Field) -> bool {
+        let own = |header: &&Header| 8 * header.valid == field.location.bit();
+        self.layout.headers.iter().find(own).is_some_and(|header| !header.others.is_empty())
     }
 
-    /// The header that the node, a string, names.
     pub fn header(&self, node: &Json<'_>) -> Result<u32, LoadError> {
         node.named(&self.headers, "header").copied()
     }
 
-    /// The stack that the node, a string, names.
     pub fn stack(&self, node: &Json<'_>) -> Result<u32, LoadError> {
         node.named(&self.stacks, "header stack").copied()
     }
@@ -397,26 +405,25 @@ impl Scope {
     }
 
     /// The position of a field within a stack's elements, with the field in the first of them.
-    pub fn stack_field(&self, node: &Json<'_>) -> Result<(u32, u32, Field), LoadError> {
+    pub fn stack_field(&self, node: &Json<'_>) -> Result<(u32, u32, Place), LoadError> {
         let [stack, field] = node.array()?;
         let index = self.stack(&stack)?;
         self.element_field(index, &field)
     }
 
     /// As [`Scope::stack_field`], of one kind of header of a stack of unions.
-    pub fn union_stack_field(&self, node: &Json<'_>) -> Result<(u32, u32, Field), LoadError> {
+    pub fn union_stack_field(&self, node: &Json<'_>) -> Result<(u32, u32, Place), LoadError> {
         let [stack, kind, field] = node.array()?;
         let index = self.kind(&stack, &kind)?;
         self.element_field(index, &field)
     }
 
-    fn element_field(&self, stack: u32, field: &Json<'_>) -> Result<(u32, u32, Field), LoadError> {
+    fn element_field(&self, stack: u32, field: &Json<'_>) -> Result<(u32, u32, Place), LoadError> {
         let first = self.layout.stack(stack).headers[0] as usize;
         let name = self.headers.iter().find(|(_, &header)| header as usize == first).map(|(name, _)| name);
         let place = name.and_then(|name| self.fields.get(name)?.get(field.str().unwrap_or_default()));
         let place = place.ok_or_else(|| field.dangling("field", field.str().unwrap_or_default()))?;
-        let (field, offset) = self.offset(field, stack, *place)?;
-        Ok((stack, offset, field))
+        Ok((stack, self.offset(field, stack, *place)?, *place))
     }
 }
 

@@ -9,7 +9,7 @@ use super::scope::{Place, Scope};
 use crate::error::LoadError;
 use crate::program::action::{AssignTarget, HeaderRef, Op};
 use crate::program::expr::Expr;
-use crate::program::field::mask;
+use crate::program::field::{mask, Field, Wide};
 use crate::program::info::{ActionId, KeyInfo, MatchKind, TableId, TableInfo};
 use crate::program::table::{with_priority, KeyField, Next, Table, MAX_KEY_FIELDS};
 
@@ -43,13 +43,10 @@ pub(crate) fn table(
     let mut actions = listed?;
     let mut ways = ways(node, &actions, context, names)?;
     let select = context.scope.selects.get(&name).map(|action| ActionId(*action));
+    let follows = select.is_some() && ways.by_action.iter().any(|way| *way != ways.by_action[0]);
     if let Some(select) = select {
-        if ways.by_action.iter().any(|way| *way != ways.by_action[0]) {
-            return Err(
-                node.unsupported(format!("what follows table {name:?} depends on the selected action"))
-            );
-        }
-        ways.by_action.push(ways.by_action.first().copied().unwrap_or(ways.default));
+        let same = ways.by_action.first().filter(|_| !follows);
+        ways.by_action.push(same.copied().unwrap_or(ways.default));
         actions.push(select);
     }
     let metered = node.opt("direct_meters");
@@ -84,6 +81,7 @@ pub(crate) fn table(
         key: fields,
         before,
         next: ways.by_action,
+        follows,
         next_hit: ways.hit,
         next_miss: ways.miss,
         next_default: ways.default,
@@ -107,14 +105,17 @@ pub(crate) fn computed_keys(root: &Json<'_>, scope: &mut Scope) -> Result<(), Lo
                 let (HeaderRef::Element { stack, index }, place) = accessed(&value, scope, &[])? else {
                     return Err(target.unsupported("a key of this form"));
                 };
-                let (field, offset) = scope.offset(&target, stack, place)?;
+                let offset = scope.offset(&target, stack, place)?;
                 let index = Box::new(index);
-                let valid = Expr::StackValid { stack, index: index.clone() };
-                let value = Expr::StackField { stack, index, offset };
-                let value = Expr::Select(Box::new((valid, value, Expr::Const(0))));
-                let field = scope.hidden(field.width);
-                let set = Op::Assign { target: AssignTarget::Field(field), value };
-                scope.computed.insert((table.get("name")?.str()?.to_owned(), at), (field, set));
+                let mut parts = Vec::new();
+                for (offset, part) in (offset..).zip(place.parts()) {
+                    let valid = Expr::StackValid { stack, index: index.clone() };
+                    let value = Expr::StackField { stack, index: index.clone(), offset };
+                    let value = Expr::Select(Box::new((valid, value, Expr::Const(0))));
+                    let field = scope.hidden(part.width);
+                    parts.push((field, Op::Assign { target: AssignTarget::Field(field), value }));
+                }
+                scope.computed.insert((table.get("name")?.str()?.to_owned(), at), parts);
             }
         }
     }
@@ -129,19 +130,19 @@ fn key(node: &Json<'_>, table: &str, scope: &Scope) -> Result<Key, LoadError> {
     for (at, part) in parts.items()?.into_iter().enumerate() {
         let kind_node = part.get("match_type")?;
         let target = part.get("target")?;
-        let field = match scope.computed.get(&(table.to_owned(), at)) {
-            Some((field, set)) => {
-                before.push(set.clone());
-                *field
+        let own: Vec<Field> = match scope.computed.get(&(table.to_owned(), at)) {
+            Some(computed) => {
+                before.extend(computed.iter().map(|(_, set)| set.clone()));
+                computed.iter().map(|(field, _)| *field).collect()
             }
             None => match scope.place(&target)? {
-                Place::Narrow(field) => field,
-                Place::Wide(_) => {
-                    let key = format!("a key of table {table:?} of more than 128 bits or of variable length");
-                    return Err(target.unsupported(key));
+                Place::Wide(Wide { length: Some(_), .. }) => {
+                    return Err(target.unsupported(format!("a key of table {table:?} of variable length")));
                 }
+                place => place.parts(),
             },
         };
+        let width = own.iter().map(|part| u32::from(part.width)).sum();
         let kind = match kind_node.str()? {
             "exact" => MatchKind::Exact,
             "lpm" => MatchKind::Lpm,
@@ -150,15 +151,19 @@ fn key(node: &Json<'_>, table: &str, scope: &Scope) -> Result<Key, LoadError> {
             "optional" => MatchKind::Optional,
             other => return Err(kind_node.unsupported(format!("the match kind {other:?}"))),
         };
-        let mask = part.opt("mask").map_or(Ok(mask(field.width)), |mask| mask.unsigned_hex())?;
+        let masks = match part.opt("mask") {
+            Some(mask) => mask.parts(width)?,
+            None => own.iter().map(|part| mask(part.width)).collect(),
+        };
         let name = match part.opt("name") {
             Some(name) => name.str()?.to_owned(),
             None => target.items()?.iter().map(|part| part.str()).collect::<Result<Vec<_>, _>>()?.join("."),
         };
-        infos.push(KeyInfo { name, kind, width: u32::from(field.width) });
-        fields.push(KeyField { field, valid: scope.validity(field), mask });
+        infos.push(KeyInfo { name, kind, width });
+        let parts = own.into_iter().zip(masks);
+        fields.extend(parts.map(|(field, mask)| KeyField { field, valid: scope.validity(field), mask }));
     }
-    if infos.len() > MAX_KEY_FIELDS {
+    if fields.len().max(infos.len()) > MAX_KEY_FIELDS {
         return Err(parts.unsupported(format!("a key of more than {MAX_KEY_FIELDS} fields")));
     }
     let prefixes = infos.iter().filter(|field| field.kind == MatchKind::Lpm).count();

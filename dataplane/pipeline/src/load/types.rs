@@ -6,7 +6,6 @@ use crate::error::LoadError;
 /// The most bytes of a header: bounds the memory a file can ask for.
 const MOST_BYTES: u32 = 1 << 14;
 
-/// A field of a header type.
 pub(crate) struct FieldType {
     pub name: String,
     /// The most bits, where they vary.
@@ -21,7 +20,6 @@ pub(crate) struct HeaderType {
     pub bits: u32,
 }
 
-/// Reads a header type.
 pub(crate) fn header_type(node: &Json<'_>) -> Result<HeaderType, LoadError> {
     let mut fields: Vec<FieldType> = Vec::new();
     let mut bits = 0u32;
@@ -35,9 +33,6 @@ pub(crate) fn header_type(node: &Json<'_>) -> Result<HeaderType, LoadError> {
             true => 0,
             false => width.int::<u16>()?.into(),
         };
-        if width == 0 && !variable {
-            return Err(parts[1].invalid("a width of 0 bits"));
-        }
         // p4c writes the sign as a boolean, for booleans as the number 0.
         let signed = parts.get(2).is_some_and(|sign| sign.bool() == Ok(true));
         bits = bits.saturating_add(width);

@@ -13,7 +13,7 @@ use cranelift_codegen::ir::{Function, Inst, InstructionData, Opcode, Value};
 pub(crate) struct Extents(HashMap<Value, usize>);
 
 impl Extents {
-    /// Says that there are so many bytes at this address. Gives the address.
+    /// Notes that `bytes` bytes are at this address. Returns the address.
     pub fn within(&mut self, address: Value, bytes: usize) -> Value {
         self.0.insert(address, bytes);
         address

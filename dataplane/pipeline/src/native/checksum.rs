@@ -53,7 +53,6 @@ impl Gen<'_> {
         self.b.switch_to_block(done);
     }
 
-    /// Updates the checksums.
     pub fn update(&mut self) {
         for checksum in &self.program.updated {
             let next = self.b.create_block();

@@ -39,7 +39,6 @@ impl MachineCode {
         }
     }
 
-    /// The address of the byte at `offset`.
     pub fn address(&self, offset: usize) -> *const u8 {
         self.first.cast::<u8>().wrapping_add(offset)
     }

@@ -131,6 +131,9 @@ fn unusual(program: &Program) -> Result<(), String> {
     if program.layout.headers.iter().any(|header| header.variable.is_some()) {
         return Err("fields of variable length".to_owned());
     }
+    if program.match_tables.iter().any(|table| table.follows) {
+        return Err("a table after which the selected action says what follows".to_owned());
+    }
     let primitive =
         |op: &ParserOp| matches!(op, ParserOp::Primitive(op) if !crate::native::parser::plain(op));
     if program.parser.states.iter().any(|state| state.ops.iter().any(primitive)) {

@@ -7,9 +7,7 @@ use cranelift_frontend::Switch;
 use crate::native::expr::Locals;
 use crate::native::gen::{At, Blocks, Gen};
 use crate::native::helpers;
-use crate::native::table;
-use crate::program::control::ControlNode;
-use crate::program::table::{Next, Table};
+use crate::program::table::{ControlNode, Next, Table};
 use crate::state::context::Word;
 use crate::state::row::{RowShape, COUNTER};
 use crate::state::table::TableState;
@@ -166,7 +164,7 @@ impl Gen<'_> {
             self.b.ins().stack_store(value, slot, 8 * word as i32);
         }
         let key = self.b.ins().stack_addr(types::I64, slot, 0);
-        self.call(table::find(shape), &[address, key])
+        self.call(helpers::find(shape), &[address, key])
     }
 
     fn always_valid(&self, valid: u32) -> bool {

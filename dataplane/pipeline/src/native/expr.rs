@@ -7,10 +7,9 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, InstBuilder, Value};
 
 use crate::native::gen::{Gen, NotNative};
-use crate::native::range::Range::{self, Signed, Unsigned};
+use crate::native::range::Range;
 use crate::program::expr::{Binary, Expr, Unary};
 
-/// The arguments of an action.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Locals<'a> {
     /// Known when the code is made: none, or those of a constant default action.
@@ -19,7 +18,6 @@ pub(crate) enum Locals<'a> {
     Row(Value, &'a [(u8, usize)]),
 }
 
-/// A value with its range.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RangedValue {
     pub value: Value,
@@ -29,18 +27,12 @@ pub(crate) struct RangedValue {
 impl RangedValue {
     /// The value, if 64 bits are all of it.
     pub fn exact(self) -> Result<Value, NotNative> {
-        match self.range {
-            Unsigned(0..=64) | Signed(0..=64) => Ok(self.value),
-            _ => Err(NotNative),
-        }
+        self.range.is_exact().then_some(self.value).ok_or(NotNative)
     }
 
     /// The value, if 64 bits without sign are all of it.
     pub fn natural(self) -> Result<Value, NotNative> {
-        match self.range {
-            Unsigned(0..=64) => Ok(self.value),
-            _ => Err(NotNative),
-        }
+        self.exact().and_then(|value| if self.range.signed { Err(NotNative) } else { Ok(value) })
     }
 }
 
@@ -49,7 +41,7 @@ impl Gen<'_> {
     pub fn expr(&mut self, expr: &Expr, locals: Locals<'_>) -> Result<RangedValue, NotNative> {
         match expr {
             Expr::Const(value) => {
-                let range = Unsigned(128 - value.leading_zeros());
+                let range = Range::unsigned(128 - value.leading_zeros());
                 Ok(RangedValue { value: self.int(*value as u64), range })
             }
             Expr::Field(field) => {
@@ -66,7 +58,7 @@ impl Gen<'_> {
                 Locals::Row(at, places) => {
                     let (width, word) = *places.get(*index as usize).ok_or(NotNative)?;
                     let value = self.load(at, 8 * word as i32);
-                    Ok(RangedValue { value, range: Unsigned(u32::from(width)) })
+                    Ok(RangedValue { value, range: Range::unsigned(width.into()) })
                 }
             },
             Expr::Unary(op, operand) => {
@@ -99,7 +91,7 @@ impl Gen<'_> {
     }
 
     fn unary(&mut self, op: Unary, operand: RangedValue) -> Result<RangedValue, NotNative> {
-        let bit = Unsigned(1);
+        let bit = Range::unsigned(1);
         match op {
             Unary::Not => {
                 let value = operand.exact()?;
@@ -114,38 +106,36 @@ impl Gen<'_> {
                 Ok(RangedValue { value, range: Range::signed(operand.range.signed_bits()) })
             }
             Unary::Wrap(width) => {
-                let value = self.sign_extended(operand.value, width);
-                Ok(RangedValue { value, range: Signed(u32::from(width)) })
+                let value = self.sign_extended(operand.value, width.min(64) as u8);
+                Ok(RangedValue { value, range: Range::signed(width) })
             }
             Unary::Clamp { width, signed } => self.clamp(operand, width, signed),
         }
     }
 
-    fn clamp(&mut self, operand: RangedValue, width: u8, signed: bool) -> Result<RangedValue, NotNative> {
+    fn clamp(&mut self, operand: RangedValue, width: u32, signed: bool) -> Result<RangedValue, NotNative> {
         let value = operand.exact()?;
-        let negative = matches!(operand.range, Signed(_));
-        let bits = u32::from(width);
-        if width > 63 || operand.range == Unsigned(64) && signed {
+        if width > 63 || operand.range == Range::unsigned(64) && signed {
             return Err(NotNative);
         }
         if signed {
             let (low, high) = (self.int((-1i64 << (width - 1)) as u64), self.int((1u64 << (width - 1)) - 1));
             let value = self.b.ins().smax(value, low);
-            return Ok(RangedValue { value: self.b.ins().smin(value, high), range: Signed(bits) });
+            return Ok(RangedValue { value: self.b.ins().smin(value, high), range: Range::signed(width) });
         }
         let (zero, high) = (self.int(0), self.int((1u64 << width) - 1));
-        let value = if negative { self.b.ins().smax(value, zero) } else { value };
-        Ok(RangedValue { value: self.b.ins().umin(value, high), range: Unsigned(bits) })
+        let value = if operand.range.signed { self.b.ins().smax(value, zero) } else { value };
+        Ok(RangedValue { value: self.b.ins().umin(value, high), range: Range::unsigned(width) })
     }
 
     fn binary(
         &mut self, op: Binary, a: RangedValue, b: RangedValue, right: &Expr,
     ) -> Result<RangedValue, NotNative> {
-        let signed_sum = || Range::signed(a.range.signed_bits().max(b.range.signed_bits()) + 1);
+        let bit = Range::unsigned(1);
         let (x, y) = (a.value, b.value);
         let (value, range) = match op {
             Binary::Add => (self.b.ins().iadd(x, y), a.range.add(b.range)),
-            Binary::Sub => (self.b.ins().isub(x, y), signed_sum()),
+            Binary::Sub => (self.b.ins().isub(x, y), a.range.sub(b.range)),
             Binary::Mul => (self.b.ins().imul(x, y), a.range.mul(b.range)),
             Binary::And => (self.b.ins().band(x, y), a.range.and(b.range)),
             Binary::Or => (self.b.ins().bor(x, y), a.range.join(b.range)),
@@ -155,7 +145,7 @@ impl Gen<'_> {
                 let shifted = self.b.ins().ishl(x, amount);
                 (self.unless_out(amount, shifted), a.range.shl(right))
             }
-            Binary::Shr if matches!(a.range, Signed(_)) => {
+            Binary::Shr if a.range.signed => {
                 let (x, amount, most) = (a.exact()?, b.natural()?, self.int(63));
                 let amount = self.b.ins().umin(amount, most);
                 (self.b.ins().sshr(x, amount), a.range)
@@ -178,16 +168,14 @@ impl Gen<'_> {
             Binary::LogicalAnd => {
                 let (x, y) = (a.exact()?, b.exact()?);
                 let (x, y) = (self.is_not_zero(x), self.is_not_zero(y));
-                (self.b.ins().band(x, y), Unsigned(1))
+                (self.b.ins().band(x, y), bit)
             }
             Binary::LogicalOr => {
                 let either = (a.exact()?, b.exact()?);
                 let either = self.b.ins().bor(either.0, either.1);
-                (self.is_not_zero(either), Unsigned(1))
+                (self.is_not_zero(either), bit)
             }
-            Binary::Eq | Binary::Ne | Binary::Less | Binary::LessEq => {
-                (self.comparison(op, a, b)?, Unsigned(1))
-            }
+            Binary::Eq | Binary::Ne | Binary::Less | Binary::LessEq => (self.comparison(op, a, b)?, bit),
         };
         Ok(RangedValue { value, range })
     }
@@ -202,7 +190,7 @@ impl Gen<'_> {
     fn comparison(&mut self, op: Binary, a: RangedValue, b: RangedValue) -> Result<Value, NotNative> {
         let both = RangedValue { value: a.value, range: a.range.join(b.range) };
         both.exact()?;
-        let is_signed = matches!(both.range, Signed(_));
+        let is_signed = both.range.signed;
         let code = match op {
             Binary::Eq => IntCC::Equal,
             Binary::Ne => IntCC::NotEqual,

@@ -248,7 +248,6 @@ impl Gen<'_> {
         At { base: self.phv, offset: header.first as i32 }
     }
 
-    /// Whether a header is valid.
     pub fn valid(&mut self, header: u32) -> Value {
         let offset = self.program.layout.header(header).valid;
         self.host_load(offset, 1)
@@ -373,7 +372,6 @@ impl Gen<'_> {
         });
     }
 
-    /// Sets bytes to zero.
     pub fn clear(&mut self, to: At, bytes: usize) {
         self.moves(bytes, VECTOR, |gen, kind, offset| {
             let to = to.plus(offset);

@@ -1,7 +1,7 @@
 //! The native engine: a program as machine code, made by Cranelift when the program is first used.
 //!
 //! [`compile`] turns parser, controls and deparser into three functions. Fields are bytes of a packet's block
-//! ([`crate::program::phv`] says which), tables are arrays of rows ([`table`]). Entries of tables are looked up
+//! ([`crate::program::phv`] says which), tables are arrays of rows. Entries of tables are looked up
 //! at run time, so the control plane's writes need no new code. Rare or wide operations are left to the
 //! interpreter, one by one ([`helpers`]). No access of generated code is compiled that could leave its memory
 //! ([`bounds`]).
@@ -17,7 +17,6 @@ mod helpers;
 mod op;
 mod parser;
 mod range;
-mod table;
 
 use std::sync::Arc;
 
@@ -42,16 +41,14 @@ unsafe impl Sync for Machine {}
 impl Machine {
     /// Machine code for a pipeline, if its options want it and it can be made. `externs` must stay with the
     /// pipeline: native code uses the addresses of its arrays.
-    pub fn new(program: &Program, externs: &Externs) -> Option<Machine> {
+    pub fn new(program: &Program, externs: &mut Externs) -> Option<Machine> {
         let compiled = Compiled::of(program, externs.options.engine)?;
-        let counters = externs.counters.iter();
-        Some(Machine {
-            registers: externs.registers.iter().map(RegisterCells::of).collect(),
-            counters: counters
-                .map(|cells| CounterCells { cells: cells.as_ptr().cast(), len: cells.len() as u64 })
-                .collect(),
-            compiled,
-        })
+        let registers = externs.registers.iter_mut().map(RegisterCells::of).collect();
+        let counters = externs.counters.iter_mut();
+        let counters = counters
+            .map(|cells| CounterCells { cells: cells.as_mut_ptr().cast(), len: cells.len() as u64 })
+            .collect();
+        Some(Machine { compiled, registers, counters })
     }
 
     /// Says that writes to a register are to be noted.

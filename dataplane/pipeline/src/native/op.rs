@@ -83,30 +83,46 @@ impl Gen<'_> {
     /// One primitive, or nothing that has an effect and an error.
     pub fn op(&mut self, op: &Op, locals: Locals<'_>) -> Result<(), NotNative> {
         match op {
-            Op::Assign { target: AssignTarget::Field(field), value } => self.assign(*field, value, locals),
-            Op::AddHeader(HeaderRef::Fixed(header)) => {
-                self.add_header(*header);
-                Ok(())
-            }
-            Op::RemoveHeader(HeaderRef::Fixed(header)) => {
-                self.remove_header(*header);
-                Ok(())
-            }
-            Op::CopyHeaders { pairs, next } => self.copy_headers(pairs, *next),
+            Op::Assign { target: AssignTarget::Field(field), value } => self.assign(*field, value, locals)?,
+            Op::AddHeader(HeaderRef::Fixed(header)) => self.add_header(*header),
+            Op::RemoveHeader(HeaderRef::Fixed(header)) => self.remove_header(*header),
+            Op::CopyHeaders { pairs, next } => self.copy_headers(pairs, *next)?,
             Op::MarkToDrop { egress_spec, mcast_grp, place } => {
                 self.put_int(Word::dropped_at, u64::from(*place));
-                let drop_port = self.get(Word::drop_port);
+                let (drop_port, zero) = (self.get(Word::drop_port), self.int(0));
                 self.set_field(*egress_spec, drop_port)?;
-                let zero = self.int(0);
-                mcast_grp.map_or(Ok(()), |group| self.set_field(group, zero))
+                mcast_grp.map_or(Ok(()), |group| self.set_field(group, zero))?;
             }
-            Op::RegisterRead { .. } | Op::RegisterWrite { .. } | Op::Count { .. } => self.array(op, locals),
+            Op::RegisterRead { target: AssignTarget::Field(field), register, index } => {
+                if self.program.registers[*register as usize].width > 64 || field.width > 64 {
+                    return Err(NotNative);
+                }
+                let index = self.expr(index, locals)?.natural()?;
+                let array = self.register(*register);
+                self.with_cell((array, REGISTER_BYTES), index, Word::register_out_of_range, |gen, at| {
+                    let loaded = gen.load(at, 0);
+                    gen.set_field(*field, loaded)
+                })?;
+            }
+            Op::RegisterWrite { register, index, value } => {
+                let width = self.program.registers[*register as usize].width;
+                if width > 64 {
+                    return Err(NotNative);
+                }
+                let (index, value) = (self.expr(index, locals)?.natural()?, self.expr(value, locals)?.value);
+                let value = self.masked(value, width as u8, 64);
+                self.register_write(*register, index, value)?;
+            }
+            Op::Count { counter, index } => {
+                let index = self.expr(index, locals)?.natural()?;
+                self.count_at(*counter, index)?;
+            }
             Op::ExecuteMeter { meter, index, target: AssignTarget::Field(field) } => {
                 let index = self.expr(index, locals)?.natural()?;
                 let (context, meter, before) =
                     (self.context, self.int(u64::from(*meter)), self.field_bits(*field)?);
                 let colour = self.call(helpers::meter as *const u8, &[context, meter, index, before]);
-                self.set_field(*field, colour)
+                self.set_field(*field, colour)?;
             }
             Op::Hash { target: AssignTarget::Field(field), base, calculation, max } => {
                 if field.width > 64 {
@@ -118,41 +134,30 @@ impl Gen<'_> {
                 let hash = self.calculation(*calculation);
                 let hash = self.b.ins().urem(hash, max);
                 let value = self.b.ins().iadd(base.value, hash);
-                self.set_field(*field, value)
+                self.set_field(*field, value)?;
             }
             Op::Clone { session, list } => {
                 let session = self.expr(session, locals)?.value;
                 let session = self.b.ins().band_imm(session, i64::from(u32::MAX));
                 self.put(Word::clone_session, session);
                 self.put_int(Word::clone_list, u64::from(*list) + 1);
-                Ok(())
             }
-            Op::Resubmit(list) => {
-                self.put_int(Word::resubmit, u64::from(*list) + 1);
-                Ok(())
-            }
-            Op::Recirculate(list) => {
-                self.put_int(Word::recirculate, u64::from(*list) + 1);
-                Ok(())
-            }
+            Op::Resubmit(list) => self.put_int(Word::resubmit, u64::from(*list) + 1),
+            Op::Recirculate(list) => self.put_int(Word::recirculate, u64::from(*list) + 1),
             Op::Truncate(length) => {
                 let (length, most) = (self.expr(length, locals)?.natural()?, self.int(u64::from(u32::MAX)));
                 let length = self.b.ins().umin(length, most);
                 self.put(Word::truncate, length);
-                Ok(())
             }
             Op::Assert { condition, place } => {
                 let condition = self.expr(condition, locals)?.exact()?;
                 self.assert(condition, *place);
-                Ok(())
             }
-            Op::Exit => {
-                self.put_int(Word::exit, 1);
-                Ok(())
-            }
-            Op::Nothing => Ok(()),
-            _ => Err(NotNative),
+            Op::Exit => self.put_int(Word::exit, 1),
+            Op::Nothing => {}
+            _ => return Err(NotNative),
         }
+        Ok(())
     }
 
     pub fn assign(&mut self, field: Field, value: &Expr, locals: Locals<'_>) -> Result<(), NotNative> {
@@ -248,47 +253,19 @@ impl Gen<'_> {
         self.b.switch_to_block(next);
     }
 
-    /// Registers and counters.
-    fn array(&mut self, op: &Op, locals: Locals<'_>) -> Result<(), NotNative> {
-        match op {
-            Op::RegisterRead { target: AssignTarget::Field(field), register, index } => {
-                if self.program.registers[*register as usize].width > 64 || field.width > 64 {
-                    return Err(NotNative);
-                }
-                let index = self.expr(index, locals)?.natural()?;
-                let array = self.register(*register);
-                self.with_cell((array, REGISTER_BYTES), index, Word::register_out_of_range, |gen, at| {
-                    let loaded = gen.load(at, 0);
-                    gen.set_field(*field, loaded)
-                })
-            }
-            Op::RegisterWrite { register, index, value } => {
-                let width = self.program.registers[*register as usize].width;
-                if width > 64 {
-                    return Err(NotNative);
-                }
-                let (index, value) = (self.expr(index, locals)?.natural()?, self.expr(value, locals)?.value);
-                let value = self.masked(value, width as u8, 64);
-                self.register_write(*register, index, value)
-            }
-            Op::Count { counter, index } => {
-                let index = self.expr(index, locals)?.natural()?;
-                let reasons = !self.program.counters[*counter as usize].reasons.is_empty();
-                if reasons {
-                    self.put_int(Word::counter, u64::from(*counter) + 1);
-                    self.put(Word::counter_cell, index);
-                }
-                let arrays = self.get(Word::counters);
-                self.extents.within(arrays, size_of::<CounterCells>() * self.program.counters.len());
-                let array =
-                    At { base: arrays, offset: 0 }.plus(size_of::<CounterCells>() * *counter as usize);
-                self.with_cell((array, COUNTER_BYTES), index, Word::counter_out_of_range, |gen, at| {
-                    gen.count(at, 0);
-                    Ok(())
-                })
-            }
-            _ => Err(NotNative),
+    /// Counts the packet in a counter's cell.
+    fn count_at(&mut self, counter: u32, index: Value) -> Result<(), NotNative> {
+        if !self.program.counters[counter as usize].reasons.is_empty() {
+            self.put_int(Word::counter, u64::from(counter) + 1);
+            self.put(Word::counter_cell, index);
         }
+        let base = self.get(Word::counters);
+        self.extents.within(base, size_of::<CounterCells>() * self.program.counters.len());
+        let array = At { base, offset: 0 }.plus(size_of::<CounterCells>() * counter as usize);
+        self.with_cell((array, COUNTER_BYTES), index, Word::counter_out_of_range, |gen, at| {
+            gen.count(at, 0);
+            Ok(())
+        })
     }
 
     /// The address of a register's description, [`RegisterCells`].

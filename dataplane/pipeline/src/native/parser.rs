@@ -14,7 +14,6 @@ use crate::state::context::Word;
 const CONSUMED: u32 = 0;
 const VISITED: u32 = 1;
 
-/// The parser under construction.
 struct Parsing {
     states: Blocks,
     accept: Block,
@@ -187,15 +186,15 @@ impl Gen<'_> {
                 let from = self.take(u64::from(fields.len), parsing);
                 self.copy(self.fields(fields), from, fields.len as usize);
                 self.set_valid(*header, true);
-                self.advance(u64::from(fields.len));
-                Ok(())
+                let bytes = self.int(fields.len.into());
+                self.advance(bytes);
             }
             ParserOp::Set { target: AssignTarget::Field(field), value } => {
-                self.assign(*field, value, Locals::Known(&[]))
+                self.assign(*field, value, Locals::Known(&[]))?;
             }
             ParserOp::SetLookahead { target: AssignTarget::Field(field), offset, width } => {
-                let value = self.peek(*offset, *width, parsing)?;
-                self.set_field(*field, value)
+                let value = self.peek(*offset, u8::try_from(*width).unwrap_or(u8::MAX), parsing)?;
+                self.set_field(*field, value)?;
             }
             ParserOp::Verify { condition, error } => {
                 let condition = self.expr(condition, Locals::Known(&[]))?.exact()?;
@@ -204,7 +203,6 @@ impl Gen<'_> {
                 let next = self.b.create_block();
                 self.b.ins().brif(condition, next, &[], parsing.done, &[error]);
                 self.b.switch_to_block(next);
-                Ok(())
             }
             ParserOp::Advance(bits) => {
                 let bits = self.expr(bits, Locals::Known(&[]))?.natural()?;
@@ -215,14 +213,12 @@ impl Gen<'_> {
                 let remaining = self.bytes_left();
                 let short = self.b.ins().icmp(IntCC::UnsignedLessThan, remaining, bytes);
                 self.fails_if(short, errors.packet_too_short, parsing);
-                let consumed = self.b.use_var(Variable::from_u32(CONSUMED));
-                let consumed = self.b.ins().iadd(consumed, bytes);
-                self.b.def_var(Variable::from_u32(CONSUMED), consumed);
-                Ok(())
+                self.advance(bytes);
             }
-            ParserOp::Primitive(op) => self.op(op, Locals::Known(&[])),
-            _ => Err(NotNative),
+            ParserOp::Primitive(op) => self.op(op, Locals::Known(&[]))?,
+            _ => return Err(NotNative),
         }
+        Ok(())
     }
 
     fn fails_if(&mut self, condition: Value, error: u32, parsing: &Parsing) {
@@ -250,9 +246,9 @@ impl Gen<'_> {
         At { base: self.extents.within(next, bytes as usize), offset: 0 }
     }
 
-    fn advance(&mut self, bytes: u64) {
+    fn advance(&mut self, bytes: Value) {
         let consumed = self.b.use_var(Variable::from_u32(CONSUMED));
-        let consumed = self.b.ins().iadd_imm(consumed, bytes as i64);
+        let consumed = self.b.ins().iadd(consumed, bytes);
         self.b.def_var(Variable::from_u32(CONSUMED), consumed);
     }
 

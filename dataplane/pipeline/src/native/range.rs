@@ -3,90 +3,75 @@
 use crate::program::expr::Expr;
 use crate::program::field::Field;
 
-use Range::{Signed, Unsigned, Wrapped};
-
-/// The values an expression can have, as BMv2 would compute them.
+/// The values an expression can have, as BMv2 would compute them: 0 to 2^bits - 1, or, signed, -2^(bits-1) to
+/// 2^(bits-1) - 1. Of more than 128 bits the lowest 128 are right.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Range {
-    /// 0 to 2^bits - 1, bits at most 128.
-    Unsigned(u32),
-    /// -2^(bits-1) to 2^(bits-1) - 1, bits at most 128.
-    Signed(u32),
-    /// More than 128 bits: the lowest 128 are right.
-    Wrapped,
+pub(crate) struct Range {
+    pub signed: bool,
+    pub bits: u32,
 }
+
+/// More bits than any value has that is computed exactly.
+const WIDE: u32 = 1_000;
 
 impl Range {
     pub fn unsigned(bits: u32) -> Range {
-        if bits <= 128 {
-            Unsigned(bits)
-        } else {
-            Wrapped
-        }
+        Range { signed: false, bits: bits.min(WIDE) }
     }
 
     pub fn signed(bits: u32) -> Range {
-        if bits <= 128 {
-            Signed(bits)
-        } else {
-            Wrapped
-        }
+        Range { signed: true, bits: bits.min(WIDE) }
     }
 
-    /// Bits of the smallest signed range around this one; 129 for 128 unsigned bits.
+    /// Whether 64 bits are all of a value.
+    pub fn is_exact(self) -> bool {
+        self.bits <= 64
+    }
+
+    /// Bits of the smallest signed range around this one.
     pub fn signed_bits(self) -> u32 {
-        match self {
-            Unsigned(bits) => bits + 1,
-            Signed(bits) => bits,
-            Wrapped => 1_000,
-        }
+        self.bits + u32::from(!self.signed)
     }
 
+    /// The range of two values of which one or the other is there.
     pub fn join(self, other: Range) -> Range {
-        match (self, other) {
-            (Wrapped, _) | (_, Wrapped) => Wrapped,
-            (Unsigned(a), Unsigned(b)) => Unsigned(a.max(b)),
-            (a, b) => Range::signed(a.signed_bits().max(b.signed_bits())),
+        match self.signed || other.signed {
+            true => Range::signed(self.signed_bits().max(other.signed_bits())),
+            false => Range::unsigned(self.bits.max(other.bits)),
         }
     }
 
+    /// A mask that is not negative leaves nothing above its own highest bit.
     pub fn and(self, other: Range) -> Range {
-        match (self, other) {
-            (Unsigned(a), Unsigned(b)) => Unsigned(a.min(b)),
-            // A mask that is not negative leaves nothing above its own highest bit.
-            (Unsigned(bits), _) | (_, Unsigned(bits)) => Unsigned(bits),
-            (a, b) => a.join(b),
-        }
+        let naturals = [self, other].into_iter().filter(|range| !range.signed);
+        naturals.min_by_key(|range| range.bits).unwrap_or_else(|| self.join(other))
     }
 
     pub fn add(self, other: Range) -> Range {
-        match (self, other) {
-            (Unsigned(a), Unsigned(b)) => Range::unsigned(a.max(b) + 1),
-            (a, b) => Range::signed(a.signed_bits().max(b.signed_bits()) + 1),
-        }
+        let both = self.join(other);
+        Range { bits: (both.bits + 1).min(WIDE), ..both }
+    }
+
+    pub fn sub(self, other: Range) -> Range {
+        Range::signed(self.signed_bits().max(other.signed_bits()) + 1)
     }
 
     pub fn mul(self, other: Range) -> Range {
-        match (self, other) {
-            (Unsigned(a), Unsigned(b)) => Range::unsigned(a + b),
-            (a, b) => Range::signed(a.signed_bits() + b.signed_bits()),
+        match self.signed || other.signed {
+            true => Range::signed(self.signed_bits() + other.signed_bits()),
+            false => Range::unsigned(self.bits + other.bits),
         }
     }
 
     pub fn shl(self, amount: &Expr) -> Range {
-        let Expr::Const(bits) = *amount else { return Wrapped };
-        let bits = bits.min(1_000) as u32;
-        match self {
-            Unsigned(own) => Range::unsigned(own + bits),
-            Signed(own) => Range::signed(own + bits),
-            Wrapped => Wrapped,
-        }
+        let by = match *amount {
+            Expr::Const(bits) => bits.min(WIDE.into()) as u32,
+            _ => WIDE,
+        };
+        Range { bits: (self.bits + by).min(WIDE), ..self }
     }
 
     pub fn of_field(field: Field) -> Range {
-        match field.signed {
-            true => Signed(u32::from(field.width)),
-            false => Unsigned(u32::from(field.width)),
-        }
+        Range { signed: field.signed, bits: field.width.into() }
     }
 }

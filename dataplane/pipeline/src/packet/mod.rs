@@ -1,14 +1,15 @@
 //! A packet between the two pipelines, with the input and output of each.
 
-pub(crate) mod metadata;
 pub(crate) mod pool;
 
 use groupflow_base::Nanos;
 
 use crate::packet::pool::PacketBody;
 use crate::port::Port;
-use crate::program::field::Field;
+use crate::program::expr::Env;
+use crate::program::field::{mask, Field};
 use crate::program::info::DigestId;
+use crate::program::Program;
 
 /// `standard_metadata.instance_type`, with BMv2's numbers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -39,14 +40,12 @@ pub struct Preserved(pub(crate) Vec<(Field, u128)>);
 /// and counters include it, no parser can read it, and checksums and hashes over the payload leave it out.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Frame {
-    /// The bytes that are there.
     pub bytes: Vec<u8>,
     /// The number of further bytes.
     pub tail: u32,
 }
 
 impl Frame {
-    /// Bytes on the wire.
     pub fn wire_len(&self) -> usize {
         self.bytes.len() + self.tail as usize
     }
@@ -79,7 +78,6 @@ pub struct Arrival {
 }
 
 impl Arrival {
-    /// A packet received on `port`.
     pub fn on(port: Port) -> Arrival {
         Arrival { port, ..Arrival::default() }
     }
@@ -138,10 +136,8 @@ pub enum Verdict {
     Resubmit(Box<Preserved>),
 }
 
-/// The result of ingress for a packet.
 #[derive(Debug, Clone)]
 pub struct Ingress {
-    /// The fate of the packet.
     pub verdict: Verdict,
     /// The packet, unless it is dropped or resubmitted.
     pub packet: Option<Packet>,
@@ -172,7 +168,6 @@ pub struct Unicast {
 /// The result of egress for a packet whose frame is in a buffer of the caller.
 #[derive(Debug, Clone)]
 pub struct EgressOutcome {
-    /// The way of the frame.
     pub fate: Fate,
     /// A clone to make, through a clone session, of the packet as it is after egress.
     pub clone: Option<CloneRequest>,
@@ -192,18 +187,16 @@ pub enum Fate {
 /// A packet to be sent through a clone session. An unknown session makes no clone.
 #[derive(Debug, Clone)]
 pub struct CloneRequest {
-    /// The clone session.
     pub session: u32,
     /// The packet, ready for egress.
     pub packet: Packet,
 }
 
-/// A digest message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Digest {
     /// The digest's number; see [`crate::Program::digests`].
     pub digest: DigestId,
-    /// The digest's members.
+    /// The digest's members; of one of more than 128 bits its parts ([`part_widths`](crate::part_widths)).
     pub values: Vec<u128>,
 }
 
@@ -225,7 +218,40 @@ impl Packet {
     }
 }
 
-/// Bytes on the wire.
 pub(crate) fn wire_length(bytes: &[u8], tail: u32) -> u32 {
     u32::try_from(bytes.len()).unwrap_or(u32::MAX).saturating_add(tail)
+}
+
+/// Clears all metadata but the fields that the clone keeps.
+pub(crate) fn become_clone(program: &Program, phv: &mut [u8], preserved: &Preserved, instance: Instance) {
+    program.layout.clear_metadata(phv);
+    preserved.restore(phv);
+    program.standard.instance_type.write(phv, instance as u128);
+}
+
+impl Preserved {
+    /// The values of a field list.
+    pub(crate) fn of(program: &Program, list: u32, phv: &[u8]) -> Preserved {
+        let fields = program.field_lists[list as usize].iter();
+        Preserved(fields.map(|field| (*field, field.bits(phv))).collect())
+    }
+
+    /// Sets the fields. Those of another program may not be there.
+    pub(crate) fn restore(&self, phv: &mut [u8]) {
+        for (field, value) in &self.0 {
+            if field.is_within(phv) {
+                field.write(phv, *value);
+            }
+        }
+    }
+}
+
+impl Digest {
+    /// A digest's members.
+    pub(crate) fn of(program: &Program, list: u32, phv: &[u8]) -> Digest {
+        let env = Env { layout: &program.layout, phv, locals: &[] };
+        let members = program.learn_lists[list as usize].iter().zip(&program.digests[list as usize].widths);
+        let values = members.map(|(expr, &width)| expr.eval(env) & mask(width as u8)).collect();
+        Digest { digest: DigestId(list), values }
+    }
 }

@@ -7,7 +7,6 @@ use crate::packet::Packet;
 /// Buffers kept: as many as a burst leaves behind.
 const KEPT: usize = 4_096;
 
-/// The memory of a packet.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PacketBody {
     pub fields: Box<[u8]>,
@@ -15,7 +14,6 @@ pub(crate) struct PacketBody {
     pub payload: Option<Arc<Vec<u8>>>,
     /// Bytes behind the payload that exist only as a length.
     pub tail: u32,
-    /// Bytes on arrival.
     pub received: u32,
     /// BMv2's packet length: bytes on arrival, plus headers added, minus headers removed.
     pub length: u32,

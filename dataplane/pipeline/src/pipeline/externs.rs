@@ -3,47 +3,56 @@
 use crate::error::StateError;
 use crate::pipeline::Pipeline;
 use crate::program::entry::{CounterValue, MeterConfig};
-use crate::program::field::mask;
+use crate::program::field::{join, Value};
 use crate::program::info::{CounterId, MeterId, RegisterId, ValueSetId};
 use crate::state::meter;
 
 impl Pipeline {
-    /// Sets the members of a value set: a value and a mask for each part.
+    /// Sets the members of a value set: a value and a mask for each part of each field.
     pub fn value_set_write(
         &mut self, set: ValueSetId, members: Vec<Vec<(u128, u128)>>,
     ) -> Result<(), StateError> {
         let info = self.program.value_sets.get(set.index()).ok_or(StateError::NoSuch("value set"))?;
         if members.len() > info.max_size {
-            return Err(StateError::Full { name: info.name.clone(), size: info.max_size });
+            return Err(StateError::Full(info.name.clone(), info.max_size));
         }
         self.externs.value_sets[set.index()] = members;
         Ok(())
     }
 
-    /// A register's cell.
+    /// The lowest 128 bits of a register's cell.
     pub fn register_read(&self, register: RegisterId, index: usize) -> Result<u128, StateError> {
+        Ok(self.register_cell(register, index)?.low())
+    }
+
+    /// The parts of a register's cell ([`part_widths`](crate::part_widths)).
+    pub fn register_parts(&self, register: RegisterId, index: usize) -> Result<Vec<u128>, StateError> {
+        Ok(self.register_cell(register, index)?.parts(self.program.registers[register.index()].width))
+    }
+
+    fn register_cell(&self, register: RegisterId, index: usize) -> Result<Value, StateError> {
         let info = self.program.registers.get(register.index()).ok_or(StateError::NoSuch("register"))?;
         let value = self.externs.registers[register.index()].get(index);
         value.ok_or_else(|| StateError::index("register", &info.name, index, info.size))
     }
 
-    /// Sets a register's cell.
+    /// Sets a register's cell to a number that consists of these parts.
     pub fn register_write(
-        &mut self, register: RegisterId, index: usize, value: u128,
+        &mut self, register: RegisterId, index: usize, parts: &[u128],
     ) -> Result<(), StateError> {
-        self.register_read(register, index)?;
+        self.register_cell(register, index)?;
         let info = &self.program.registers[register.index()];
-        if value & !mask(self.externs.registers[register.index()].width) != 0 {
-            return Err(StateError::Width { name: info.name.clone(), width: info.width });
+        if join(parts).bits() > info.width.into() {
+            return Err(StateError::Width(info.name.clone(), info.width));
         }
-        self.externs.register_store(register.0, index as u128, value);
+        self.externs.register_store(register.0, index as u128, &Value::of(parts));
         Ok(())
     }
 
     /// Sets a register's cell to the value's lowest bits; false past the end.
     pub fn register_set(&mut self, register: RegisterId, index: usize, value: u64) -> bool {
         let state = self.externs.registers.get_mut(register.index());
-        state.is_some_and(|state| state.set(index, u128::from(value)))
+        state.is_some_and(|state| state.set(index, &Value::Narrow(value.into())))
     }
 
     /// Notes the program's writes to this register from now on, for [`Pipeline::pop_written`].
@@ -76,7 +85,6 @@ impl Pipeline {
         Some((RegisterId(register), index as usize))
     }
 
-    /// A counter's cell.
     pub fn counter_read(&self, counter: CounterId, index: usize) -> Result<CounterValue, StateError> {
         let info = self.program.counters.get(counter.index()).ok_or(StateError::NoSuch("counter"))?;
         let value = self.externs.counters[counter.index()].get(index).copied();
@@ -121,7 +129,7 @@ impl Pipeline {
     ) -> Result<(), StateError> {
         self.meter_read(meter, index)?;
         let name = || self.program.meters[meter.index()].name.clone();
-        let refused = |reason| StateError::Meter { name: name(), reason };
+        let refused = |reason| StateError::Meter(name(), reason);
         config.as_ref().map_or(Ok(()), meter::check).map_err(refused)?;
         self.externs.meters[meter.index()].cells[index].configure(config);
         Ok(())

@@ -34,20 +34,18 @@ impl Pipeline {
 
     /// The program with its initial state.
     pub fn with_options(program: Arc<Program>, options: PipelineOptions) -> Pipeline {
-        let externs = Externs::new(&program, options);
+        let mut externs = Externs::new(&program, options);
         let tables = program.tables.iter().map(|table| TableState::new(table, &program.actions)).collect();
-        let runner = Runner::new(&program, &externs);
+        let runner = Runner::new(&program, &mut externs);
         let mut pipeline = Pipeline { program, tables, externs, runner, pool: PacketPool::default() };
         pipeline.install_declared();
         pipeline
     }
 
-    /// The program.
     pub fn program(&self) -> &Arc<Program> {
         &self.program
     }
 
-    /// The engine that runs the program.
     pub fn engine(&self) -> Engine {
         match self.runner.machine {
             Some(_) => Engine::Native,

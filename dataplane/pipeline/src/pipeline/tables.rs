@@ -17,7 +17,6 @@ use crate::state::group::{Group, Weighted, ACTION_LIMIT};
 use crate::state::meter;
 use crate::state::table::TableState;
 
-/// The declaration of a table.
 fn info(program: &Program, table: TableId) -> Result<&TableInfo, TableError> {
     program.tables.get(table.index()).ok_or(TableError::NoSuchTable)
 }
@@ -44,13 +43,11 @@ fn writable<'a>(
     Ok((info, &mut tables[table.index()]))
 }
 
-/// The words of a key.
 fn words(info: &TableInfo, state: &TableState, key: &EntryKey) -> Result<Vec<u64>, TableError> {
     check::key(info, key)?;
     Ok(state.shape.encode(key))
 }
 
-/// The row of an entry.
 fn find(info: &TableInfo, state: &TableState, key: &EntryKey) -> Result<u32, TableError> {
     state.find(&words(info, state, key)?).ok_or_else(|| not_found(info))
 }
@@ -70,7 +67,6 @@ impl Pipeline {
         }
     }
 
-    /// Adds an entry.
     pub fn table_insert(
         &mut self, table: TableId, key: &EntryKey, call: &ActionCall,
     ) -> Result<(), TableError> {
@@ -81,7 +77,7 @@ impl Pipeline {
             return Err(TableError::AlreadyExists(info.name.clone()));
         }
         if state.len() >= info.max_size {
-            return Err(TableError::Full { table: info.name.clone(), size: info.max_size });
+            return Err(TableError::Full(info.name.clone(), info.max_size));
         }
         state.insert(key, call);
         Ok(())
@@ -135,7 +131,6 @@ impl Pipeline {
         }
     }
 
-    /// Removes an entry.
     pub fn table_delete(&mut self, table: TableId, key: &EntryKey) -> Result<(), TableError> {
         let (info, state) = writable(&self.program, &mut self.tables, table)?;
         let row = find(info, state, key)?;
@@ -156,7 +151,6 @@ impl Pipeline {
         Ok(self.tables[table.index()].entries().filter_map(move |row| self.view(info, row)))
     }
 
-    /// An entry with its state.
     fn view(&self, table: &TableInfo, row: u32) -> Option<EntryView> {
         let state = &self.tables[table.id.index()];
         Some(EntryView {
@@ -223,7 +217,7 @@ impl Pipeline {
     ) -> Result<(), TableError> {
         let info = info(&self.program, table)?;
         if !info.direct_counter {
-            return Err(TableError::NoDirect { table: info.name.clone(), what: "counter" });
+            return Err(TableError::NoDirect(info.name.clone(), "counter"));
         }
         let state = &mut self.tables[table.index()];
         let row = key.map_or(Ok(0), |key| find(info, state, key))?;
@@ -238,7 +232,7 @@ impl Pipeline {
     ) -> Result<(), TableError> {
         let info = info(&self.program, table)?;
         if info.direct_meter.is_none() {
-            return Err(TableError::NoDirect { table: info.name.clone(), what: "meter" });
+            return Err(TableError::NoDirect(info.name.clone(), "meter"));
         }
         let refused = |reason| TableError::Invalid { table: info.name.clone(), reason };
         config.as_ref().map_or(Ok(()), meter::check).map_err(refused)?;

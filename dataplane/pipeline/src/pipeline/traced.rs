@@ -25,7 +25,6 @@ impl Pipeline {
         (done, self.recorded())
     }
 
-    /// The end of a recording.
     fn recorded(&mut self) -> Vec<Step> {
         self.externs.recording.take().unwrap_or_default().steps
     }

@@ -1,8 +1,7 @@
 //! Hashes and checksums over fields.
 
-use crate::program::bits::write_bits;
 use crate::program::expr::Expr;
-use crate::program::field::{Field, Wide};
+use crate::program::field::{write_bits, Field, Wide};
 use crate::program::hash::Algorithm;
 use crate::program::phv::{Header, Layout};
 
@@ -10,14 +9,10 @@ use crate::program::phv::{Header, Layout};
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum InputPart {
     /// A field, and its header's validity.
-    Field {
-        field: Field,
-        valid: u32,
-    },
-    Const {
-        value: u128,
-        width: u8,
-    },
+    Field { field: Field, valid: u32 },
+    /// Bits that are always the same.
+    Const { value: u128, width: u8 },
+    /// All fields of a header.
     Header(u32),
     /// A field of variable length, and its header's validity.
     Variable(Wide, u32),
@@ -25,7 +20,6 @@ pub(crate) enum InputPart {
     Payload,
 }
 
-/// An algorithm and its input.
 #[derive(Debug)]
 pub(crate) struct Calculation {
     pub algorithm: Algorithm,

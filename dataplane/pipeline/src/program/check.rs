@@ -2,10 +2,9 @@
 
 use crate::error::TableError;
 use crate::program::entry::{ActionCall, EntryKey, Match};
-use crate::program::field::{mask, prefix_mask};
+use crate::program::field::{mask, part_widths, prefix_mask};
 use crate::program::info::{ActionInfo, KeyInfo, MatchKind, TableInfo};
 
-/// Whether the key fits the table.
 pub(crate) fn key(table: &TableInfo, key: &EntryKey) -> Result<(), TableError> {
     if table.key.is_empty() {
         return Err(TableError::NoKey(table.name.clone()));
@@ -22,16 +21,37 @@ pub(crate) fn key(table: &TableInfo, key: &EntryKey) -> Result<(), TableError> {
     }
     table.key.iter().zip(&key.matches).try_for_each(|(field, m)| {
         let error = |reason| TableError::Key { table: table.name.clone(), field: field.name.clone(), reason };
-        fits(field, m).map_err(error)
+        fits(field, m.parts()).map_err(error)
     })
 }
 
-fn fits(field: &KeyInfo, m: &Match) -> Result<(), &'static str> {
-    let width = field.width as u8;
+fn fits(field: &KeyInfo, parts: &[Match]) -> Result<(), &'static str> {
+    if parts.len() != part_widths(field.width).count() {
+        return Err("the value does not have the field's width");
+    }
+    let mut prefix_goes_on = true;
+    for (width, part) in part_widths(field.width).zip(parts) {
+        part_fits(field.kind, width, part)?;
+        if let Match::Lpm { prefix, .. } = *part {
+            if prefix > 0 && !prefix_goes_on {
+                return Err("the prefix has a gap");
+            }
+            prefix_goes_on = prefix == width;
+        }
+    }
+    let ends = parts.iter().filter_map(|part| match part {
+        Match::Range { low, high } => Some((*low, *high)),
+        _ => None,
+    });
+    let (low, high): (Vec<u128>, Vec<u128>) = ends.unzip();
+    (low <= high).then_some(()).ok_or("the range is empty")
+}
+
+fn part_fits(kind: MatchKind, width: u8, m: &Match) -> Result<(), &'static str> {
     let all = mask(width);
     let fits = |value: u128| value & !all == 0;
     let ok = |good: bool, reason| if good { Ok(()) } else { Err(reason) };
-    match (field.kind, m) {
+    match (kind, m) {
         (MatchKind::Exact, Match::Exact(value)) => ok(fits(*value), "the value does not fit the field"),
         (MatchKind::Lpm, Match::Lpm { value, prefix }) => {
             ok(*prefix <= width, "the prefix is longer than the field")?;
@@ -42,8 +62,7 @@ fn fits(field: &KeyInfo, m: &Match) -> Result<(), &'static str> {
             ok(value & !mask == 0, "the value has bits outside its mask")
         }
         (MatchKind::Range, Match::Range { low, high }) => {
-            ok(fits(*high), "the value does not fit the field")?;
-            ok(low <= high, "the range is empty")
+            ok(fits(*low | *high), "the value does not fit the field")
         }
         (MatchKind::Ternary | MatchKind::Optional, Match::Optional(value)) => {
             ok(fits(value.unwrap_or(0)), "the value does not fit the field")
@@ -66,14 +85,17 @@ pub(crate) fn call(
     };
     let argument =
         |parameter: String, reason| TableError::Argument { action: action.name.clone(), parameter, reason };
-    for (param, value) in action.params.iter().zip(&call.arguments) {
-        if value & !mask(param.width as u8) != 0 {
-            return Err(argument(param.name.clone(), "the value does not fit the parameter"));
+    let mut given = call.arguments.iter();
+    for param in &action.params {
+        for width in part_widths(param.width) {
+            let value = given.next().ok_or_else(|| argument(param.name.clone(), "missing"))?;
+            if value & !mask(width) != 0 {
+                return Err(argument(param.name.clone(), "the value does not fit the parameter"));
+            }
         }
     }
-    match (action.params.len(), call.arguments.len()) {
-        (wanted, given) if given < wanted => Err(argument(action.params[given].name.clone(), "missing")),
-        (wanted, given) if given > wanted => Err(argument(wanted.to_string(), "there is no such parameter")),
-        _ => Ok(position),
+    match given.next() {
+        Some(_) => Err(argument(action.params.len().to_string(), "there is no such parameter")),
+        None => Ok(position),
     }
 }

@@ -10,36 +10,61 @@ pub enum Match {
     /// Equal to the value.
     Exact(u128),
     /// The `prefix` highest bits are equal; the others of `value` are zero.
-    Lpm {
-        /// The prefix's bits, left in place.
-        value: u128,
-        /// How many bits count.
-        prefix: u8,
-    },
+    Lpm { value: u128, prefix: u8 },
     /// Equal where `mask` has ones; `value` is zero where it has not.
-    Ternary {
-        /// The bits wanted.
-        value: u128,
-        /// The bits that count. 0 matches everything.
-        mask: u128,
-    },
+    Ternary { value: u128, mask: u128 },
     /// Within `low..=high`.
-    Range {
-        /// The lowest value that matches.
-        low: u128,
-        /// The highest value that matches.
-        high: u128,
-    },
+    Range { low: u128, high: u128 },
     /// Equal to the value, or anything. p4c writes such fields as ternary; both kinds take it.
     Optional(Option<u128>),
+    /// Of a field of more than 128 bits: a match of its kind for each part ([`part_widths`]). The ends of a
+    /// range are two numbers in parts; a part's prefix is the rest of the whole number's.
+    ///
+    /// [`part_widths`]: crate::part_widths
+    Wide(Vec<Match>),
 }
 
-/// An action with its arguments.
+impl Match {
+    /// The matches of the field's parts.
+    pub fn parts(&self) -> &[Match] {
+        match self {
+            Match::Wide(parts) => parts,
+            narrow => std::slice::from_ref(narrow),
+        }
+    }
+
+    /// The two numbers of a match: the second one is a mask, a prefix or the high end. A number of more than
+    /// 128 bits is told as the highest of 128.
+    pub fn numbers(&self) -> (u128, u128) {
+        match *self {
+            Match::Exact(value) | Match::Optional(Some(value)) => (value, u128::MAX),
+            Match::Lpm { value, prefix } => (value, prefix.into()),
+            Match::Ternary { value, mask } => (value, mask),
+            Match::Range { low, high } => (low, high),
+            Match::Optional(None) => (0, 0),
+            Match::Wide(ref parts) => {
+                let joined = |(high, all): (u128, u128), (low, second)| {
+                    (high.saturating_mul(u128::MAX).saturating_add(low), all.saturating_add(second))
+                };
+                parts.iter().map(Match::numbers).fold((0, 0), joined)
+            }
+        }
+    }
+
+    /// A field's match that has these parts.
+    pub fn of_parts(mut parts: Vec<Match>) -> Match {
+        match parts.len() {
+            1 => parts.remove(0),
+            _ => Match::Wide(parts),
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ActionCall {
-    /// The action.
     pub action: ActionId,
-    /// One value a parameter, in the order of the declaration.
+    /// One value a parameter, in the order of the declaration; several of one of more than 128 bits
+    /// ([`part_widths`](crate::part_widths)).
     pub arguments: Vec<u128>,
 }
 
@@ -53,7 +78,6 @@ pub struct EntryKey {
     pub priority: u32,
 }
 
-/// A table entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     /// The packets that it is for.
@@ -66,13 +90,11 @@ pub struct Entry {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct CounterValue {
-    /// Packets.
     pub packets: u64,
     /// Bytes of those packets as they arrived.
     pub bytes: u64,
 }
 
-/// How a meter colours.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum MeterKind {
     /// Two rates, three colours (RFC 2698).
@@ -88,7 +110,6 @@ pub enum MeterKind {
 /// The rates of a meter in its unit (packets or bytes).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MeterConfig {
-    /// How the meter colours.
     pub kind: MeterKind,
     /// Committed information rate, units per second.
     pub cir: u64,
@@ -114,7 +135,6 @@ pub struct EntryResources {
 /// An entry together with its state, as read back.
 #[derive(Debug, Clone)]
 pub struct EntryView {
-    /// The entry.
     pub entry: Entry,
     /// Whether P4 declares it.
     pub is_const: bool,

@@ -1,7 +1,8 @@
 //! Expressions and their evaluation.
 //!
 //! BMv2 computes with unlimited integers and p4c masks results to the width of their type. Here a value is
-//! computed in 128 bits, and once more in numbers of any size where it, or a value on the way to it, has more.
+//! computed in 128 bits, and once more in numbers of any size where it, or a value on the way to it, has
+//! more.
 
 use num_bigint::{BigInt, Sign};
 
@@ -27,9 +28,9 @@ pub(crate) enum Unary {
     /// 1 unless 0: BMv2's `d2b`.
     IsNonZero,
     /// Two's complement of a width: `two_comp_mod`, a cast to `int<width>`.
-    Wrap(u8),
+    Wrap(u32),
     /// The nearest value of `int<width>` or `bit<width>`.
-    Clamp { width: u8, signed: bool },
+    Clamp { width: u32, signed: bool },
 }
 
 /// An operation on two values.
@@ -55,29 +56,25 @@ pub(crate) enum Binary {
     LogicalOr,
 }
 
-/// An expression.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Expr {
+    /// Of at most 128 bits.
     Const(u128),
+    /// Of at most 128 bits.
     Field(Field),
     /// An argument of the action.
     Local(u32),
     /// A field of an element; 0 past the end.
-    StackField {
-        stack: u32,
-        index: Box<Expr>,
-        offset: u32,
-    },
+    StackField { stack: u32, index: Box<Expr>, offset: u32 },
     /// An element's validity; 0 past the end.
-    StackValid {
-        stack: u32,
-        index: Box<Expr>,
-    },
+    StackValid { stack: u32, index: Box<Expr> },
+    /// An operation on one value.
     Unary(Unary, Box<Expr>),
+    /// An operation on two values.
     Binary(Binary, Box<(Expr, Expr)>),
     /// `cond ? left : right`.
     Select(Box<(Expr, Expr, Expr)>),
-    /// A field of more than 128 bits or of variable length.
+    /// A field of more than 128 bits, of none, or of variable length.
     Wide(Wide),
     /// A constant of more than 128 bits.
     Number(Box<BigInt>),
@@ -122,7 +119,8 @@ impl Expr {
         }
     }
 
-    /// The whole value. Says so in `exceeded` if it, or one on the way to it, does not fit: then it is another.
+    /// The whole value. Says so in `exceeded` if it, or one on the way to it, does not fit: then it is
+    /// another.
     fn small(&self, env: &Env<'_>, exceeded: &mut bool) -> i128 {
         match self {
             Expr::Const(value) => natural(*value, exceeded),
@@ -203,10 +201,6 @@ impl Expr {
             _ => 0,
         }
     }
-
-    pub fn is_true(&self, env: Env<'_>) -> bool {
-        self.eval(env) != 0
-    }
 }
 
 /// A value that is not negative. Says so in `exceeded` if it does not fit.
@@ -222,11 +216,13 @@ impl Unary {
             Unary::Not => i128::from(value == 0),
             Unary::Complement => !value,
             Unary::IsNonZero => i128::from(value != 0),
-            Unary::Wrap(width) => sign_extend(value as u128, width) as i128,
-            Unary::Clamp { width, signed } => {
-                let (least, most) = bounds(width, signed);
-                value.clamp(least, i128::try_from(most).unwrap_or(i128::MAX))
+            // All values of 128 bits are within wider ones.
+            Unary::Wrap(129..) | Unary::Clamp { width: 129.., signed: true } => value,
+            Unary::Wrap(width) => sign_extend(value as u128, width as u8) as i128,
+            Unary::Clamp { width, signed: false } => {
+                value.clamp(0, i128::try_from(mask(width.min(128) as u8)).unwrap_or(i128::MAX))
             }
+            Unary::Clamp { width, .. } => value.clamp(-1 << (width - 1), mask(width as u8 - 1) as i128),
         }
     }
 
@@ -235,21 +231,16 @@ impl Unary {
             Unary::Not => u8::from(value.sign() == Sign::NoSign).into(),
             Unary::Complement => !value,
             Unary::IsNonZero => u8::from(value.sign() != Sign::NoSign).into(),
-            Unary::Wrap(width) => (sign_extend(low(&value), width) as i128).into(),
-            Unary::Clamp { width, signed } => {
-                let (least, most) = bounds(width, signed);
-                value.clamp(least.into(), most.into())
-            }
+            Unary::Wrap(width) => ((value + power(width - 1)) & (power(width) - 1)) - power(width - 1),
+            Unary::Clamp { width, signed: false } => value.clamp(BigInt::default(), power(width) - 1),
+            Unary::Clamp { width, .. } => value.clamp(-power(width - 1), power(width - 1) - 1),
         }
     }
 }
 
-/// The lowest and highest value of `int<width>` or `bit<width>`.
-fn bounds(width: u8, signed: bool) -> (i128, u128) {
-    match signed {
-        true => (-1 << (width - 1), mask(width - 1)),
-        false => (0, mask(width)),
-    }
+/// 2 to the power of `bits`.
+fn power(bits: u32) -> BigInt {
+    BigInt::from(1) << bits
 }
 
 impl Binary {

@@ -1,8 +1,6 @@
 //! Fields: their places within a packet, and access to them.
 
-use num_bigint::{BigInt, Sign};
-
-use crate::program::bits::{read_bits, write_bits};
+use num_bigint::{BigInt, BigUint, Sign};
 
 /// Readable and writable bytes behind the last field: an access may be wider than its field.
 pub(crate) const SLACK: u32 = 16;
@@ -25,6 +23,65 @@ pub(crate) fn prefix_mask(width: u8, prefix: u8) -> u128 {
 pub(crate) const fn sign_extend(value: u128, width: u8) -> u128 {
     let shift = 128 - width as u32;
     (((value << shift) as i128) >> shift) as u128
+}
+
+/// The widths of the parts of a number: 128 bits each, but for the first one.
+pub fn part_widths(width: u32) -> impl Iterator<Item = u8> {
+    (0..width.div_ceil(128)).rev().map(move |below| (width - 128 * below).min(128) as u8)
+}
+
+/// The bits of each part of a number that belong to its highest `prefix` bits, after the part's width.
+pub fn part_prefixes(width: u32, mut prefix: u32) -> impl Iterator<Item = (u8, u8)> {
+    part_widths(width).map(move |width| {
+        let own = prefix.min(width.into());
+        prefix -= own;
+        (width, own as u8)
+    })
+}
+
+/// The parts of a number in two's complement, the highest first.
+pub(crate) fn split(value: &BigInt, width: u32) -> Vec<u128> {
+    let parts = part_widths(width).zip((0..width.div_ceil(128)).rev());
+    parts.map(|(width, below)| low(&(value >> (128 * below))) & mask(width)).collect()
+}
+
+/// A number.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Value {
+    /// The lowest 128 bits are all that counts.
+    Narrow(u128),
+    Wide(BigInt),
+}
+
+impl Value {
+    /// The number that consists of these parts.
+    pub fn of(parts: &[u128]) -> Value {
+        match *parts {
+            [value] => Value::Narrow(value),
+            _ => Value::Wide(join(parts).into()),
+        }
+    }
+
+    /// The lowest 128 bits.
+    pub fn low(&self) -> u128 {
+        match self {
+            Value::Narrow(value) => *value,
+            Value::Wide(value) => low(value),
+        }
+    }
+
+    /// The parts of the number as one of this width.
+    pub fn parts(&self, width: u32) -> Vec<u128> {
+        match self {
+            Value::Narrow(value) => split(&(*value).into(), width),
+            Value::Wide(value) => split(value, width),
+        }
+    }
+}
+
+/// The number that consists of these parts.
+pub(crate) fn join(parts: &[u128]) -> BigUint {
+    parts.iter().fold(BigUint::default(), |value, &part| (value << 128) + part)
 }
 
 /// The place of a value within a packet.
@@ -149,7 +206,7 @@ fn store_wire(phv: &mut [u8], bit: usize, width: usize, value: u128) {
     phv[at..at + 16].copy_from_slice(&(others | value << shift).to_be_bytes());
 }
 
-/// A field of more than 128 bits, or of variable length.
+/// A field of more than 128 bits, of none, or of variable length.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Wide {
     /// The first of its bits, all of which lie as on the wire.
@@ -164,16 +221,14 @@ pub(crate) struct Wide {
 impl Wide {
     /// The parts of a field that has the lowest `bits` of this one.
     pub fn parts(self, bits: u32) -> impl Iterator<Item = Field> {
-        let (end, parts) = (self.bit + self.width, bits.div_ceil(128));
-        (0..parts).map(move |part| {
-            let below = 128 * (parts - 1 - part);
-            let width = (bits - below).min(128);
-            let location = Location::Wire { bit: end - below - width };
-            Field { location, width: width as u8, signed: false }
+        let mut bit = self.bit + self.width - bits;
+        part_widths(bits).map(move |width| {
+            let location = Location::Wire { bit };
+            bit += u32::from(width);
+            Field { location, width, signed: false }
         })
     }
 
-    /// Bits in use.
     pub fn bits(self, phv: &[u8]) -> u32 {
         self.length.map_or(self.width, |length| length.bits(phv) as u32)
     }
@@ -207,6 +262,41 @@ pub(crate) fn low(value: &BigInt) -> u128 {
     }
 }
 
+/// The `width` bits (at most 128) that start `offset` bits into `bytes`, which must hold them.
+pub fn read_bits(bytes: &[u8], offset: usize, width: usize) -> u128 {
+    if offset % 8 == 0 && width % 8 == 0 {
+        let first = offset / 8;
+        return bytes[first..first + width / 8].iter().fold(0, |value, &byte| value << 8 | u128::from(byte));
+    }
+    let (mut value, mut at, end) = (0, offset, offset + width);
+    while at < end {
+        let available = 8 - at % 8;
+        let take = available.min(end - at);
+        let chunk = bytes[at / 8] >> (available - take) & (0xff >> (8 - take));
+        value = value << take | u128::from(chunk);
+        at += take;
+    }
+    value
+}
+
+/// Writes the lowest `width` bits of `value` where [`read_bits`] finds them.
+pub fn write_bits(bytes: &mut [u8], offset: usize, width: usize, value: u128) {
+    let (mut at, mut left) = (offset, width);
+    while left > 0 {
+        let available = 8 - at % 8;
+        let take = available.min(left);
+        let (shift, mask) = (available - take, 0xff >> (8 - take));
+        let chunk = (value >> (left - take)) as u8 & mask;
+        bytes[at / 8] = bytes[at / 8] & !(mask << shift) | chunk << shift;
+        at += take;
+        left -= take;
+    }
+}
+
 #[cfg(test)]
 #[path = "tests/field.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "tests/bits.rs"]
+mod bits_tests;

@@ -2,6 +2,8 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use crate::program::field::{join, part_widths};
+
 macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {
         $($(#[$doc])*
@@ -18,11 +20,8 @@ macro_rules! ids {
 }
 
 ids!(
-    /// A table of a program.
     TableId,
-    /// An action of a program.
     ActionId,
-    /// A register array of a program.
     RegisterId,
     /// An indirect counter array of a program.
     CounterId,
@@ -33,16 +32,12 @@ ids!(
     /// A value set of a program's parser.
     ValueSetId,
 );
-/// The kind of match of a key field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MatchKind {
-    /// Equality.
     Exact,
-    /// Longest prefix.
     Lpm,
     /// Value and mask. p4c writes `optional` fields as ternary.
     Ternary,
-    /// An interval.
     Range,
     /// A value or anything.
     Optional,
@@ -53,16 +48,13 @@ pub enum MatchKind {
 pub struct KeyInfo {
     /// The control plane's name, such as `hdr.ipv4.dst`.
     pub name: String,
-    /// The kind of match.
     pub kind: MatchKind,
     /// The key's width in bits.
     pub width: u32,
 }
 
-/// A table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableInfo {
-    /// The table's id.
     pub id: TableId,
     /// The control plane's name, such as `Ingress.route`.
     pub name: String,
@@ -77,11 +69,9 @@ pub struct TableInfo {
     pub max_size: usize,
     /// Whether P4 declares its entries, which makes it immutable.
     pub const_entries: bool,
-    /// Whether its default action is `const`.
     pub const_default: bool,
     /// Whether entries have a priority: any ternary, range or optional field.
     pub with_priority: bool,
-    /// Whether entries have a direct counter.
     pub direct_counter: bool,
     /// The unit of the entries' direct meters, if there are any.
     pub direct_meter: Option<MeterUnit>,
@@ -89,7 +79,6 @@ pub struct TableInfo {
     pub timed: bool,
 }
 
-/// A parameter of an action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParamInfo {
     /// The parameter's name.
@@ -98,17 +87,9 @@ pub struct ParamInfo {
     pub width: u32,
 }
 
-impl ParamInfo {
-    /// The parameter's name with a value, for a trace.
-    pub(crate) fn shown(&self, value: u128) -> (String, String) {
-        (self.name.clone(), shown(&self.name, self.width, value))
-    }
-}
-
 /// An action. Several may share a name: p4c copies an action for each table that uses it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ActionInfo {
-    /// The action's id.
     pub id: ActionId,
     /// The control plane's name, such as `Ingress.forward`.
     pub name: String,
@@ -116,69 +97,67 @@ pub struct ActionInfo {
     pub params: Vec<ParamInfo>,
 }
 
-/// A register array.
+impl ActionInfo {
+    /// The parameters' names with values, for a trace.
+    pub(crate) fn shown(&self, arguments: &[u128]) -> Vec<(String, String)> {
+        let mut rest = arguments;
+        let mut shown = |param: &ParamInfo| {
+            let (own, others) = rest.split_at(part_widths(param.width).count().min(rest.len()));
+            rest = others;
+            (param.name.clone(), shown(&param.name, param.width, own))
+        };
+        self.params.iter().map(&mut shown).collect()
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RegisterInfo {
-    /// The register array's id.
     pub id: RegisterId,
     /// The control plane's name.
     pub name: String,
-    /// The number of cells.
     pub size: usize,
-    /// The width of a cell in bits.
+    /// A cell's width in bits.
     pub width: u32,
 }
 
-/// An indirect counter array.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CounterInfo {
-    /// The counter's id.
     pub id: CounterId,
     /// The control plane's name.
     pub name: String,
-    /// The number of cells.
     pub size: usize,
     /// If packets are counted by the reason of their drop: the word for each of the first cells.
     pub reasons: Vec<String>,
 }
 
-/// The unit of a meter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MeterUnit {
-    /// Packets.
     Packets,
     /// Bytes of the packets as they arrived.
     Bytes,
 }
 
-/// An indirect meter array.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MeterInfo {
-    /// The meter's id.
     pub id: MeterId,
     /// The control plane's name.
     pub name: String,
-    /// The number of cells.
     pub size: usize,
-    /// The unit of its counts.
     pub unit: MeterUnit,
 }
 
 /// The fields of a digest message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DigestInfo {
-    /// The digest's id.
     pub id: DigestId,
     /// The name of its type.
     pub name: String,
-    /// The width of each member in bits.
+    /// The width of each member in bits, or of each part of one of more than 128.
     pub widths: Vec<u32>,
 }
 
-/// A value set of the parser.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ValueSetInfo {
-    /// The value set's id.
     pub id: ValueSetId,
     /// The control plane's name.
     pub name: String,
@@ -190,7 +169,8 @@ pub struct ValueSetInfo {
 
 /// A value as people read it: IPv4, IPv6 and MAC addresses in their own form, by the last word of the name
 /// and by the width in bits; all else in hexadecimal digits.
-pub(crate) fn shown(name: &str, width: u32, value: u128) -> String {
+pub(crate) fn shown(name: &str, width: u32, parts: &[u128]) -> String {
+    let &[value] = parts else { return format!("{:#x}", join(parts)) };
     let word = name.rsplit(['.', '$', '_']).next().unwrap_or(name).to_ascii_lowercase();
     let kinds = ["addr", "src", "dst", "mac"];
     let address = kinds.iter().any(|kind| word.starts_with(kind) || word.ends_with(kind))

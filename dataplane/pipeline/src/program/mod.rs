@@ -3,11 +3,8 @@
 //! Nothing here knows how a program is read or which engine runs it.
 
 pub(crate) mod action;
-pub(crate) mod bits;
 pub(crate) mod calculation;
 pub(crate) mod check;
-pub(crate) mod control;
-pub(crate) mod deparser;
 pub(crate) mod entry;
 pub(crate) mod expr;
 pub(crate) mod field;
@@ -23,18 +20,16 @@ use std::sync::{Arc, OnceLock};
 
 use crate::program::action::Action;
 use crate::program::calculation::{Calculation, Checksum};
-use crate::program::control::ControlNode;
-use crate::program::deparser::Deparser;
 use crate::program::expr::Expr;
-use crate::program::field::Field;
+use crate::program::field::{part_widths, Field};
 use crate::program::info::{
     ActionInfo, CounterId, CounterInfo, DigestInfo, MeterInfo, ParamInfo, RegisterInfo, TableId, TableInfo,
     ValueSetInfo,
 };
 use crate::program::names::Names;
-use crate::program::parser::Parser;
+use crate::program::parser::{Deparser, Parser};
 use crate::program::phv::Layout;
-use crate::program::table::{Next, Table};
+use crate::program::table::{ControlNode, Next, Table};
 
 /// The fields of `standard_metadata` that the target reads and writes. Programs may lack the optional ones.
 #[derive(Debug)]
@@ -60,7 +55,8 @@ pub(crate) struct Standard {
 /// A program that p4c compiled for BMv2's v1model, checked and resolved to indices. It does not change.
 #[derive(Debug)]
 pub struct Program {
-    pub(crate) source: Option<String>,
+    /// The file that was compiled, if the JSON names it.
+    pub source: Option<String>,
     pub(crate) layout: Layout,
     pub(crate) standard: Standard,
     pub(crate) parser: Parser,
@@ -79,59 +75,21 @@ pub struct Program {
     pub(crate) field_lists: Vec<Vec<Field>>,
     /// The members of each digest.
     pub(crate) learn_lists: Vec<Vec<Expr>>,
-    pub(crate) tables: Vec<TableInfo>,
-    pub(crate) actions: Vec<ActionInfo>,
-    pub(crate) registers: Vec<RegisterInfo>,
-    pub(crate) counters: Vec<CounterInfo>,
-    pub(crate) meters: Vec<MeterInfo>,
-    pub(crate) digests: Vec<DigestInfo>,
+    /// The tables of both pipelines. Like all that the control plane sees, they are in the order of their
+    /// ids.
+    pub tables: Vec<TableInfo>,
+    pub actions: Vec<ActionInfo>,
+    pub registers: Vec<RegisterInfo>,
+    pub counters: Vec<CounterInfo>,
+    pub meters: Vec<MeterInfo>,
+    pub digests: Vec<DigestInfo>,
     pub(crate) names: Names,
-    pub(crate) value_sets: Vec<ValueSetInfo>,
+    pub value_sets: Vec<ValueSetInfo>,
     /// The code that a back end generated when it was first wanted, for all pipelines of this program.
     pub(crate) derived: OnceLock<Option<Arc<dyn Any + Send + Sync>>>,
 }
 
 impl Program {
-    /// The file p4c compiled, if the JSON names it.
-    pub fn source(&self) -> Option<&str> {
-        self.source.as_deref()
-    }
-
-    /// The tables of both pipelines, in the order of their ids.
-    pub fn tables(&self) -> &[TableInfo] {
-        &self.tables
-    }
-
-    /// The actions, in the order of their ids.
-    pub fn actions(&self) -> &[ActionInfo] {
-        &self.actions
-    }
-
-    /// The register arrays, in the order of their ids.
-    pub fn registers(&self) -> &[RegisterInfo] {
-        &self.registers
-    }
-
-    /// The indirect counter arrays, in the order of their ids.
-    pub fn counters(&self) -> &[CounterInfo] {
-        &self.counters
-    }
-
-    /// The indirect meter arrays, in the order of their ids.
-    pub fn meters(&self) -> &[MeterInfo] {
-        &self.meters
-    }
-
-    /// The digests, in the order of their ids.
-    pub fn digests(&self) -> &[DigestInfo] {
-        &self.digests
-    }
-
-    /// The value sets of the parser, in the order of their ids.
-    pub fn value_sets(&self) -> &[ValueSetInfo] {
-        &self.value_sets
-    }
-
     /// Opens the declared entries of a table, which the JSON does not tell from constant ones, to changes,
     /// and gives the table room for `size` entries.
     pub fn open_table(&mut self, name: &str, size: usize) {
@@ -152,17 +110,17 @@ impl Program {
             found.params.push(ParamInfo { name: name.to_owned(), width });
             for table in &mut self.match_tables {
                 let calls = table.entries.iter_mut().map(|entry| &mut entry.call).chain(&mut table.default);
-                calls.filter(|call| call.action == found.id).for_each(|call| call.arguments.push(0));
+                for call in calls.filter(|call| call.action == found.id) {
+                    call.arguments.extend(part_widths(width).map(|_| 0));
+                }
             }
         }
     }
 
-    /// The table of this name.
     pub fn table(&self, name: &str) -> Option<&TableInfo> {
         self.tables.iter().find(|table| table.name == name)
     }
 
-    /// The action of this name that the table uses.
     pub fn table_action(&self, table: TableId, name: &str) -> Option<&ActionInfo> {
         let table = self.tables.get(table.index())?;
         table.actions.iter().map(|action| &self.actions[action.index()]).find(|action| action.name == name)
@@ -172,24 +130,28 @@ impl Program {
     /// they are known, and no others.
     pub fn header_of(&self, fields: &[(&str, Option<u32>)]) -> Option<Vec<u32>> {
         let headers = self.names.headers.iter().zip(&self.layout.headers);
-        let headers = headers.filter(|((_, names), header)| !header.metadata && names.len() == fields.len());
-        let mut widths = headers.map(|((_, names), header)| {
-            let widths = header.fields.iter().map(|field| u32::from(field.width));
-            names.iter().map(String::as_str).zip(widths).collect::<Vec<_>>()
-        });
-        let fits = |((name, width), known): (&(&str, u32), &(&str, Option<u32>))| {
-            *name == known.0 && known.1.map_or(true, |known| known == *width)
-        };
-        let found = widths.find(|header| header.iter().zip(fields).all(fits))?;
-        Some(found.into_iter().map(|(_, width)| width).collect())
+        let mut headers = headers.filter(|(_, header)| !header.metadata);
+        headers.find_map(|((_, names), header)| {
+            let mut parts = names.iter().zip(&header.fields).peekable();
+            // The parts of a wide field have its name and their number.
+            let mut width_of = |name: &str| {
+                let of_name =
+                    |part: &str| part == name || part.strip_prefix(name).is_some_and(|n| n.starts_with('['));
+                let own = std::iter::from_fn(|| parts.next_if(|(part, _)| of_name(part)));
+                own.map(|(_, field)| u32::from(field.width)).sum()
+            };
+            let widths: Vec<u32> = fields.iter().map(|(name, _)| width_of(name)).collect();
+            let fits = |(width, (_, known)): (&u32, &(_, Option<u32>))| {
+                known.map_or(*width > 0, |known| known == *width)
+            };
+            (parts.next().is_none() && widths.iter().zip(fields).all(fits)).then_some(widths)
+        })
     }
 
-    /// The register array of this name.
     pub fn register(&self, name: &str) -> Option<&RegisterInfo> {
         self.registers.iter().find(|register| register.name == name)
     }
 
-    /// The indirect counter array of this name.
     pub fn counter(&self, name: &str) -> Option<&CounterInfo> {
         self.counters.iter().find(|counter| counter.name == name)
     }
@@ -199,12 +161,10 @@ impl Program {
         self.counters[counter.index()].reasons = reasons;
     }
 
-    /// The indirect meter array of this name.
     pub fn meter(&self, name: &str) -> Option<&MeterInfo> {
         self.meters.iter().find(|meter| meter.name == name)
     }
 
-    /// The digest of this name.
     pub fn digest(&self, name: &str) -> Option<&DigestInfo> {
         self.digests.iter().find(|digest| digest.name == name)
     }

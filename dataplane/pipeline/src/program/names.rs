@@ -24,7 +24,6 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// The name of a parser error.
     pub fn error(&self, code: u32) -> String {
         let known = self.errors.iter().find(|(number, _)| *number == code);
         known.map_or_else(|| format!("error {code}"), |(_, name)| name.clone())
@@ -34,7 +33,9 @@ impl Names {
     pub fn values(&self, header: u32, place: &Header, phv: &[u8]) -> Vec<(String, String)> {
         let names = &self.headers[header as usize].1;
         let fields = names.iter().zip(&place.fields);
-        fields.map(|(name, field)| (name.clone(), shown(name, field.width.into(), field.bits(phv)))).collect()
+        fields
+            .map(|(name, field)| (name.clone(), shown(name, field.width.into(), &[field.bits(phv)])))
+            .collect()
     }
 
     /// The header and the field within it that `header.field` names.

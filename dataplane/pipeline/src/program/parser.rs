@@ -1,8 +1,9 @@
-//! The parser: states that extract headers and choose where to go on.
+//! The parser: states that extract headers and choose where to go on; and the deparser: headers back to
+//! bytes.
 
 use crate::program::action::{AssignTarget, Op};
 use crate::program::expr::Expr;
-use crate::program::field::Wide;
+use crate::program::phv::{Header, Layout};
 
 /// How many states one packet may run: bounds parsers that loop without extracting.
 pub(crate) const STATE_LIMIT: usize = 1_000;
@@ -10,7 +11,6 @@ pub(crate) const STATE_LIMIT: usize = 1_000;
 /// The most parts a state's key may have.
 pub(crate) const MAX_KEY_PARTS: usize = 32;
 
-/// The program's parser.
 #[derive(Debug, Default)]
 pub(crate) struct Parser {
     pub states: Vec<ParserState>,
@@ -42,31 +42,21 @@ pub(crate) struct ParserState {
 
 #[derive(Debug)]
 pub(crate) enum ParserOp {
+    /// Of a header.
     Extract(u32),
     /// Into the next element of a stack.
     ExtractNext(u32),
     /// An extraction of a header whose field of variable length has as many bits.
     Variable(Box<ParserOp>, Expr),
-    Set {
-        target: AssignTarget,
-        value: Expr,
-    },
-    SetLookahead {
-        target: AssignTarget,
-        offset: u32,
-        width: u8,
-    },
-    /// As many bits as the target has.
-    SetWideLookahead {
-        target: Wide,
-        offset: u32,
-    },
-    Verify {
-        condition: Expr,
-        error: Expr,
-    },
+    /// An assignment.
+    Set { target: AssignTarget, value: Expr },
+    /// An assignment of bits that no header has taken yet.
+    SetLookahead { target: AssignTarget, offset: u32, width: u32 },
+    /// Ends parsing with the error where the condition is false.
+    Verify { condition: Expr, error: Expr },
     /// Skips bits: whole bytes only.
     Advance(Expr),
+    /// An operation that actions have, too.
     Primitive(Op),
 }
 
@@ -93,4 +83,19 @@ pub(crate) struct ParserCase {
     pub pattern: Pattern,
     /// `None` accepts.
     pub next: Option<u32>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Deparser {
+    /// The headers in the order they go on the wire; invalid ones are left out.
+    pub order: Vec<u32>,
+    /// Run before, after the checksums' update.
+    pub ops: Vec<Op>,
+}
+
+impl Deparser {
+    /// The valid headers in their order.
+    pub fn valid<'a>(&'a self, layout: &'a Layout, phv: &'a [u8]) -> impl Iterator<Item = &'a Header> {
+        self.order.iter().map(|&header| layout.header(header)).filter(|header| header.is_valid(phv))
+    }
 }

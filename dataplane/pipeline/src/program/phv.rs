@@ -35,7 +35,7 @@ impl Header {
         self.first as usize..(self.first + self.len) as usize
     }
 
-    /// Bytes on the wire where the field of variable length has so many bits.
+    /// Bytes on the wire where the field of variable length has `variable` bits.
     pub fn bytes(&self, variable: u32) -> usize {
         (self.len - self.variable.map_or(0, |field| field.width / 8)) as usize + variable as usize / 8
     }
@@ -75,7 +75,6 @@ impl Header {
         }
     }
 
-    /// The validity as a field.
     pub fn validity(&self) -> Field {
         Field::host(self.valid, 1)
     }
@@ -116,7 +115,6 @@ impl Header {
     }
 }
 
-/// A header stack.
 #[derive(Debug, Clone)]
 pub(crate) struct Stack {
     /// Indices of the elements' headers.

@@ -1,7 +1,8 @@
-//! Tables as the program declares them.
+//! Tables as the program declares them, and the conditions between them.
 
 use crate::program::action::Op;
 use crate::program::entry::{ActionCall, Entry};
+use crate::program::expr::Expr;
 use crate::program::field::Field;
 use crate::program::info::{MatchKind, MeterUnit, TableInfo};
 
@@ -10,6 +11,14 @@ pub(crate) const MAX_KEY_FIELDS: usize = 64;
 
 /// A node of the control flow, or the end of the pipeline.
 pub(crate) type Next = Option<u32>;
+
+/// A step of a control. The loader refuses cycles, so every control ends.
+#[derive(Debug)]
+pub(crate) enum ControlNode {
+    Table(u32),
+    Condition { condition: Expr, on_true: Next, on_false: Next },
+    Call { action: u32, next: Next },
+}
 
 /// A field of a table's key as the data plane reads it.
 #[derive(Debug, Clone, Copy)]
@@ -29,6 +38,8 @@ pub(crate) struct Table {
     pub before: Vec<Op>,
     /// Next node by position in the table's list of actions.
     pub next: Vec<Next>,
+    /// Whether the next node depends on the action that a group selects.
+    pub follows: bool,
     /// `__HIT__` and `__MISS__`, where the program asks for them.
     pub next_hit: Option<Next>,
     pub next_miss: Option<Next>,

@@ -26,7 +26,6 @@ macro_rules! context {
         const _: () = { $(assert!(std::mem::size_of::<$kind>() == 8);)* };
 
         impl Context {
-            /// The value of a word.
             pub fn word(&self, word: Word) -> u64 {
                 match word {
                     $(Word::$name => self.$name as u64,)*
@@ -81,6 +80,8 @@ context! {
     /// 1 assertion, 2 step limit.
     failed: u64,
     steps: u64,
+    /// The action that a group selected, plus one, or 0.
+    selected: u64,
     /// The place of the mark to drop the packet: a number in the program's names plus one, or 0.
     dropped_at: u64,
     /// The counter of drops, plus one, or 0, and the cell in which the packet was counted.
@@ -103,7 +104,6 @@ context! {
 pub(crate) enum EntryPoint {
     /// Parser, checksums, and the ingress control.
     Ingress,
-    /// The egress control.
     Egress,
     /// Checksums and headers.
     Deparse,
@@ -145,9 +145,9 @@ pub(crate) struct RegisterCells {
 
 impl RegisterCells {
     /// The cells of an array, whose address does not change. Wide cells are left to the interpreter.
-    pub fn of(register: &Register) -> RegisterCells {
-        let cells = &register.cells;
-        RegisterCells { cells: cells.as_ptr(), len: cells.len() as u64, watched: 0 }
+    pub fn of(register: &mut Register) -> RegisterCells {
+        let cells = &mut register.cells;
+        RegisterCells { cells: cells.as_mut_ptr(), len: cells.len() as u64, watched: 0 }
     }
 }
 
@@ -166,7 +166,8 @@ impl Word {
     }
 }
 
-// SAFETY: the pointers are to parts of the pipeline that has the context, and are set anew whenever code runs.
+// SAFETY: the pointers are to parts of the pipeline that has the context, and are set anew whenever code
+// runs.
 unsafe impl Send for Context {}
 // SAFETY: nothing is done with the pointers through a shared reference.
 unsafe impl Sync for Context {}

@@ -43,7 +43,6 @@ impl Group {
         self.weighted.iter().any(|(_, _, watched)| *watched == Some(port))
     }
 
-    /// The number of actions.
     pub fn len(&self) -> usize {
         self.weighted.len()
     }

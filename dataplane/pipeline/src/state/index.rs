@@ -40,7 +40,6 @@ impl Masked {
         Masked { masks: masks.to_vec(), used, most: 0, rows: Slots::new() }
     }
 
-    /// The hash of the words that count.
     #[inline(always)]
     fn hash(&self, key: &[u64]) -> u32 {
         hash(self.used.iter().map(|&(word, mask)| key[word] & mask))

@@ -13,7 +13,6 @@ pub(crate) const RED: u128 = 2;
 /// Tokens are kept in billionths, so that a rate in units per second adds `rate` tokens each nanosecond.
 const TOKEN: u128 = 1_000_000_000;
 
-/// A token bucket.
 #[derive(Debug, Clone, Copy)]
 struct Bucket {
     rate: u64,
@@ -51,7 +50,6 @@ impl Bucket {
 pub(crate) struct Meter {
     config: Option<MeterConfig>,
     state: Option<Buckets>,
-    /// The packets of each colour.
     pub colours: [CounterValue; 3],
 }
 

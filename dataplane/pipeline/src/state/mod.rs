@@ -1,8 +1,6 @@
 //! The state that a program keeps between packets.
 
-// Native code works on the cells and the context, too.
-#[allow(unsafe_code)]
-pub(crate) mod cells;
+// Native code works on the context, too.
 #[allow(unsafe_code)]
 pub(crate) mod context;
 pub(crate) mod group;
@@ -21,11 +19,10 @@ use groupflow_base::Nanos;
 use crate::packet::pool::PacketPool;
 use crate::port::Port;
 use crate::program::entry::CounterValue;
-use crate::program::field::mask;
+use crate::program::field::{mask, part_widths, Value};
 use crate::program::info::MeterUnit;
 use crate::program::parser::Bits;
 use crate::program::Program;
-use crate::state::cells::Cells;
 use crate::state::group::Group;
 use crate::state::meter::Meter;
 use crate::state::options::{PipelineOptions, Stats};
@@ -62,13 +59,12 @@ pub(crate) struct Externs {
     pub stats: Stats,
     pub random: RandomExtern,
     pub registers: Vec<Register>,
-    pub counters: Vec<Cells<CounterValue>>,
+    /// Native code has the address of each counter's cells, whose number does not change.
+    pub counters: Vec<Vec<CounterValue>>,
     pub meters: Vec<MeterArray>,
     /// The actions among which entries select, by the control plane's handles.
     pub groups: HashMap<u64, Arc<Group>>,
-    /// The actions of all groups.
     pub group_actions: usize,
-    /// The ports that are down.
     pub down: Vec<Port>,
     /// The members of the parser's value sets.
     pub value_sets: Vec<Vec<Bits>>,
@@ -85,13 +81,12 @@ pub(crate) struct Externs {
     pub recording: Option<Box<Recording>>,
 }
 
-/// A register array.
 #[derive(Debug)]
 pub(crate) struct Register {
-    pub width: u8,
-    /// The cells, if they have 64 bits or less.
-    pub cells: Cells<u64>,
-    /// The cells otherwise.
+    pub width: u32,
+    /// The cells, if they have 64 bits or less. Native code has their address.
+    pub cells: Vec<u64>,
+    /// The parts of the cells otherwise, one cell after another.
     wide: Vec<u128>,
     /// If writes are noted: which cells are in the list of written ones, so that each is there once at most.
     pub listed: Option<Vec<bool>>,
@@ -99,32 +94,33 @@ pub(crate) struct Register {
 
 impl Register {
     pub fn len(&self) -> usize {
-        self.cells.len() + self.wide.len()
+        self.cells.len() + self.wide.len() / self.parts()
+    }
+
+    /// The parts of a cell.
+    fn parts(&self) -> usize {
+        part_widths(self.width).count().max(1)
     }
 
     /// A cell's value; `None` past the end.
-    pub fn get(&self, index: usize) -> Option<u128> {
-        match self.cells.get(index) {
-            Some(&cell) => Some(u128::from(cell)),
-            None => self.wide.get(index).copied(),
-        }
+    pub fn get(&self, index: usize) -> Option<Value> {
+        let wide = || self.wide.chunks(self.parts()).nth(index).map(Value::of);
+        self.cells.get(index).map(|cell| Value::Narrow((*cell).into())).or_else(wide)
     }
 
     /// Sets a cell to the value's lowest bits; false past the end.
-    pub fn set(&mut self, index: usize, value: u128) -> bool {
-        let value = value & mask(self.width);
+    pub fn set(&mut self, index: usize, value: &Value) -> bool {
+        let (width, parts) = (self.width, self.parts());
         if let Some(cell) = self.cells.get_mut(index) {
-            *cell = value as u64;
-        } else if let Some(cell) = self.wide.get_mut(index) {
-            *cell = value;
-        } else {
-            return false;
+            *cell = (value.low() & mask(width as u8)) as u64;
+            return true;
         }
-        true
+        let cell = self.wide.chunks_mut(parts).nth(index);
+        let set = cell.map(|cell| cell.iter_mut().zip(value.parts(width)).for_each(|(to, part)| *to = part));
+        set.is_some()
     }
 }
 
-/// A meter array.
 #[derive(Debug)]
 pub(crate) struct MeterArray {
     pub unit: MeterUnit,
@@ -142,9 +138,9 @@ pub(crate) struct EngineParts<'a> {
 impl Externs {
     pub fn new(program: &Program, options: PipelineOptions) -> Externs {
         let register = |info: &crate::program::info::RegisterInfo| Register {
-            width: info.width as u8,
-            cells: Cells::new(0, if info.width > 64 { 0 } else { info.size }),
-            wide: vec![0; if info.width > 64 { info.size } else { 0 }],
+            width: info.width,
+            cells: vec![0; if info.width > 64 { 0 } else { info.size }],
+            wide: vec![0; if info.width > 64 { info.size * part_widths(info.width).count() } else { 0 }],
             listed: None,
         };
         let meter = |info: &crate::program::info::MeterInfo| MeterArray {
@@ -155,17 +151,13 @@ impl Externs {
             options,
             stats: Stats::default(),
             random: RandomExtern(options.seed),
-            registers: program.registers().iter().map(register).collect(),
-            counters: program
-                .counters()
-                .iter()
-                .map(|info| Cells::new(CounterValue::default(), info.size))
-                .collect(),
-            meters: program.meters().iter().map(meter).collect(),
+            registers: program.registers.iter().map(register).collect(),
+            counters: program.counters.iter().map(|info| vec![CounterValue::default(); info.size]).collect(),
+            meters: program.meters.iter().map(meter).collect(),
             groups: HashMap::new(),
             group_actions: 0,
             down: Vec::new(),
-            value_sets: vec![Vec::new(); program.value_sets().len()],
+            value_sets: vec![Vec::new(); program.value_sets.len()],
             written: VecDeque::new(),
             scratch: Vec::new(),
             key: Vec::new(),
@@ -176,7 +168,7 @@ impl Externs {
     }
 
     /// A cell's value; none past the end, where a read leaves its target as it was.
-    pub fn register_load(&mut self, register: u32, index: u128) -> Option<u128> {
+    pub fn register_load(&mut self, register: u32, index: u128) -> Option<Value> {
         let value =
             usize::try_from(index).ok().and_then(|index| self.registers[register as usize].get(index));
         self.stats.register_out_of_range += u64::from(value.is_none());
@@ -184,7 +176,7 @@ impl Externs {
     }
 
     /// Sets a cell to the value's lowest bits; past the end nothing is written.
-    pub fn register_store(&mut self, register: u32, index: u128, value: u128) {
+    pub fn register_store(&mut self, register: u32, index: u128, value: &Value) {
         match usize::try_from(index) {
             Ok(at) if self.registers[register as usize].set(at, value) => self.note(register, at as u32),
             _ => self.stats.register_out_of_range += 1,

@@ -2,7 +2,6 @@
 
 use crate::port::Port;
 
-/// The engine of a program.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Engine {
     /// Machine code where this machine and program allow it, and the interpreter otherwise.
@@ -12,12 +11,10 @@ pub enum Engine {
     Interpreter,
 }
 
-/// A target's options for a pipeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PipelineOptions {
     /// The port to which `mark_to_drop` sends packets; BMv2's default is 511.
     pub drop_port: Port,
-    /// Seeds the `random` extern.
     pub seed: u64,
     /// The engine; all engines do the same.
     pub engine: Engine,

@@ -7,8 +7,8 @@
 //! first.
 
 use crate::program::entry::{EntryKey, Match};
-use crate::program::field::{mask, prefix_mask};
-use crate::program::info::{ActionInfo, MatchKind, TableInfo};
+use crate::program::field::{mask, part_prefixes, part_widths, prefix_mask};
+use crate::program::info::{ActionInfo, KeyInfo, MatchKind, TableInfo};
 
 /// In the first word: 0 without an action, otherwise the position of the action in the table's list, plus 1;
 /// and above [`ROW_SHIFT`] the number of the row.
@@ -18,11 +18,10 @@ pub(crate) const PRIORITY: u32 = 32;
 /// The place of packets and bytes, where they are counted.
 pub(crate) const COUNTER: usize = 1;
 
-/// A field of the key.
 #[derive(Debug)]
 struct KeyPart {
     kind: MatchKind,
-    width: u8,
+    width: u32,
     /// The part's first word among those of a packet's key.
     first: usize,
     /// The place of the ends in an entry's key, of a range.
@@ -34,13 +33,14 @@ struct KeyPart {
 pub(crate) struct RowShape {
     /// Words a row.
     pub stride: usize,
-    /// For each action of the table's list, its arguments: the width, and the word with the lowest 64 bits.
+    /// For each action of the table's list, the parts of its arguments: the width, and the word with the
+    /// lowest 64 bits.
     pub arguments: Vec<Vec<(u8, usize)>>,
     /// The place of the key.
     pub key: usize,
     /// Words of an entry's key.
     pub key_len: usize,
-    /// For each word of a packet's key: the field, and how far right that is to be shifted.
+    /// For each word of a packet's key: the part of a field, and how far right that is to be shifted.
     pub words: Vec<(usize, u32)>,
     /// Whether entries have priorities, or prefixes.
     pub ordered: bool,
@@ -49,27 +49,34 @@ pub(crate) struct RowShape {
 }
 
 /// Words of a number.
-fn count(width: u8) -> usize {
-    width.div_ceil(64).into()
+fn count(width: impl Into<u32>) -> usize {
+    width.into().div_ceil(64) as usize
 }
 
 fn words_of(value: u128, width: u8) -> impl Iterator<Item = u64> {
     (0..count(width)).rev().map(move |word| (value >> (64 * word)) as u64)
 }
 
-/// The number whose first word is at a place.
-fn number(words: &[u64], first: usize, width: u8) -> u128 {
-    words[first..first + count(width)].iter().fold(0, |value, &word| value << 64 | u128::from(word))
+/// The parts of a number whose first word is at a place.
+fn parts(words: &[u64], first: usize, width: u32) -> impl Iterator<Item = u128> + '_ {
+    let mut rest = &words[first..first + count(width)];
+    part_widths(width).map(move |width| {
+        let (own, others) = rest.split_at(count(width));
+        rest = others;
+        own.iter().fold(0, |value, &word| value << 64 | u128::from(word))
+    })
 }
 
 impl RowShape {
     pub fn new(info: &TableInfo, actions: &[ActionInfo]) -> RowShape {
         let (mut fields, mut words) = (Vec::new(), Vec::new());
-        for (number, field) in info.key.iter().enumerate() {
-            // The loader takes no key of more than 128 bits.
-            let (kind, width) = (field.kind, field.width as u8);
-            fields.push(KeyPart { kind, width, first: words.len(), ends: 0 });
-            words.extend((0..count(width)).rev().map(|word| (number, 64 * word as u32)));
+        let mut number = 0;
+        for KeyInfo { kind, width, .. } in &info.key {
+            fields.push(KeyPart { kind: *kind, width: *width, first: words.len(), ends: 0 });
+            for width in part_widths(*width) {
+                words.extend((0..count(width)).rev().map(|word| (number, 64 * word as u32)));
+                number += 1;
+            }
         }
         let ordered = info.with_priority;
         let prefixed = !ordered && fields.iter().any(|field| field.kind == MatchKind::Lpm);
@@ -84,7 +91,7 @@ impl RowShape {
         let mut arguments = Vec::with_capacity(info.actions.len());
         for action in &info.actions {
             let mut end = first;
-            let params = actions[action.index()].params.iter().map(|param| param.width as u8);
+            let params = actions[action.index()].params.iter().flat_map(|param| part_widths(param.width));
             let place = |width| {
                 end += count(width);
                 (width, end - 1)
@@ -99,42 +106,48 @@ impl RowShape {
     /// The words of an entry's key, which fits the table.
     pub fn encode(&self, key: &EntryKey) -> Vec<u64> {
         let mut words = Vec::with_capacity(self.key_len);
-        let fields = || key.matches.iter().zip(&self.fields);
-        words.extend(fields().flat_map(|(m, field)| words_of(test(m, field.width).0, field.width)));
+        let fields = || key.matches.iter().zip(&self.fields).map(|(m, field)| (m.parts(), field.width));
+        let parts = || fields().flat_map(|(parts, width)| parts.iter().zip(part_widths(width)));
+        words.extend(parts().flat_map(|(m, width)| words_of(test(m, width).0, width)));
         if self.ordered {
-            words.extend(fields().flat_map(|(m, field)| words_of(test(m, field.width).1, field.width)));
+            words.extend(parts().flat_map(|(m, width)| words_of(test(m, width).1, width)));
         }
-        for (m, field) in fields() {
-            match m {
-                Match::Range { low, high } => {
-                    words.extend([low, high].into_iter().flat_map(|end| words_of(*end, field.width)));
-                }
-                Match::Lpm { prefix, .. } if self.prefixed => words.push(u64::from(*prefix)),
-                _ => {}
+        for (parts, width) in fields().filter(|(parts, _)| matches!(parts, [Match::Range { .. }, ..])) {
+            for end in [0, 1] {
+                words.extend(parts.iter().zip(part_widths(width)).flat_map(|(m, width)| match m {
+                    Match::Range { low, high } => words_of([*low, *high][end], width),
+                    _ => words_of(0, width),
+                }));
             }
         }
+        let prefixes = parts().filter_map(|(m, _)| match m {
+            Match::Lpm { prefix, .. } => Some(u64::from(*prefix)),
+            _ => None,
+        });
+        words.extend(self.prefixed.then(|| prefixes.sum::<u64>()));
         words.extend(self.ordered.then_some(u64::from(key.priority) << PRIORITY));
         words
     }
 
-    /// The key of a row.
     pub fn decode(&self, row: &[u64]) -> EntryKey {
         let key = &row[self.key..][..self.key_len];
         let masks = &key[if self.ordered { self.words.len() } else { 0 }..];
         let rank = key.last().copied().unwrap_or(0);
         let decoded = self.fields.iter().map(|field| {
-            let at = |words, first| number(words, first, field.width);
-            let (value, mask) = (at(key, field.first), at(masks, field.first));
-            match field.kind {
+            let at = |words, first| parts(words, first, field.width);
+            let ends = if field.kind == MatchKind::Range { field.ends } else { field.first };
+            let highs = if field.kind == MatchKind::Range { ends + count(field.width) } else { ends };
+            let decoded = at(key, ends).zip(at(masks, field.first)).zip(at(key, highs));
+            let decoded = decoded.zip(part_prefixes(field.width, rank as u32));
+            let decoded = decoded.map(|(((value, mask), high), (_, prefix))| match field.kind {
                 MatchKind::Exact => Match::Exact(value),
                 MatchKind::Lpm if self.ordered => Match::Lpm { value, prefix: mask.count_ones() as u8 },
-                MatchKind::Lpm => Match::Lpm { value, prefix: rank as u8 },
+                MatchKind::Lpm => Match::Lpm { value, prefix },
                 MatchKind::Ternary => Match::Ternary { value, mask },
                 MatchKind::Optional => Match::Optional((mask != 0).then_some(value)),
-                MatchKind::Range => {
-                    Match::Range { low: at(key, field.ends), high: at(key, field.ends + count(field.width)) }
-                }
-            }
+                MatchKind::Range => Match::Range { low: value, high },
+            });
+            Match::of_parts(decoded.collect())
         });
         EntryKey {
             matches: decoded.collect(),
@@ -149,25 +162,27 @@ impl RowShape {
 
     /// Whether a packet's key is within the ranges of an entry's.
     #[inline]
-    pub fn is_within(&self, entry: &[u64], key: &[u64]) -> bool {
+    pub fn is_within<'a>(&self, entry: &'a [u64], key: &'a [u64]) -> bool {
         self.fields.iter().filter(|field| field.kind == MatchKind::Range).all(|field| {
-            let ends = [0, count(field.width)].map(|end| number(entry, field.ends + end, field.width));
-            (ends[0]..=ends[1]).contains(&number(key, field.first, field.width))
+            // Words are compared like digits.
+            let words = count(field.width);
+            let number = |words_of: &'a [u64], first: usize| &words_of[first..first + words];
+            let value = number(key, field.first);
+            number(entry, field.ends) <= value && value <= number(entry, field.ends + words)
         })
     }
 
     /// The bits that count, of each word of a packet's key, where the prefix has this length.
     pub fn prefix_masks(&self, length: u64) -> Vec<u64> {
-        let masks = self.fields.iter().flat_map(|field| match field.kind {
-            MatchKind::Lpm => words_of(prefix_mask(field.width, length as u8), field.width),
-            _ => words_of(mask(field.width), field.width),
+        let parts = self.fields.iter().flat_map(|&KeyPart { kind, width, .. }| {
+            part_prefixes(width, if kind == MatchKind::Lpm { length as u32 } else { width })
         });
-        masks.collect()
+        parts.flat_map(|(width, prefix)| words_of(prefix_mask(width, prefix), width)).collect()
     }
 
-    /// The words of a packet's key as the values of its fields.
-    pub fn values<'a>(&'a self, key: &'a [u64]) -> impl Iterator<Item = u128> + 'a {
-        self.fields.iter().map(|field| number(key, field.first, field.width))
+    /// The words of a packet's key as the values of its fields, in parts.
+    pub fn values<'a>(&'a self, key: &'a [u64]) -> impl Iterator<Item = Vec<u128>> + 'a {
+        self.fields.iter().map(|field| parts(key, field.first, field.width).collect())
     }
 
     /// Sets the arguments of a row whose action is at this position.
@@ -192,6 +207,6 @@ fn test(m: &Match, width: u8) -> (u128, u128) {
         Match::Exact(value) | Match::Optional(Some(value)) => (value, mask(width)),
         Match::Lpm { value, prefix } => (value, prefix_mask(width, prefix)),
         Match::Ternary { value, mask } => (value, mask),
-        Match::Range { .. } | Match::Optional(None) => (0, 0),
+        Match::Range { .. } | Match::Optional(None) | Match::Wide(_) => (0, 0),
     }
 }

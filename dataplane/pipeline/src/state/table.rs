@@ -71,7 +71,6 @@ impl TableState {
         Some(self.index.find(key, &self.shape, self.keys())).filter(|&row| row != 0)
     }
 
-    /// The words of a row.
     pub fn row(&self, row: u32) -> &[u64] {
         &self.rows[row as usize * self.shape.stride..][..self.shape.stride]
     }
@@ -86,7 +85,6 @@ impl TableState {
         &mut self.rows[row as usize * self.shape.stride..][..self.shape.stride]
     }
 
-    /// The rows of entries.
     pub fn entries(&self) -> impl Iterator<Item = u32> + '_ {
         (1..(self.rows.len() / self.shape.stride) as u32).filter(|&row| self.action(row).is_some())
     }
@@ -97,12 +95,10 @@ impl TableState {
         action.checked_sub(1).map(|position| position as usize)
     }
 
-    /// A row's arguments.
     pub fn arguments(&self, row: u32) -> impl Iterator<Item = u128> + '_ {
         self.action(row).into_iter().flat_map(move |at| self.shape.get_arguments(self.row(row), at))
     }
 
-    /// The key of an entry.
     pub fn key(&self, row: u32) -> EntryKey {
         self.shape.decode(self.row(row))
     }
@@ -135,7 +131,6 @@ impl TableState {
         row
     }
 
-    /// Removes an entry.
     pub fn remove(&mut self, row: u32) {
         let key = self.row(row)[self.shape.key..][..self.shape.key_len].to_vec();
         self.index.remove(&key, row, &self.shape);

@@ -161,17 +161,17 @@ impl Twin {
         let program = Arc::clone(self.0[0].program());
         self.both(|p| p.stats());
         self.both(|p| std::iter::from_fn(|| p.pop_written()).collect::<Vec<_>>());
-        for register in program.registers() {
+        for register in &program.registers {
             self.both(|p| {
                 (0..register.size).map(|i| p.register_read(register.id, i).unwrap()).collect::<Vec<_>>()
             });
         }
-        for counter in program.counters() {
+        for counter in &program.counters {
             self.both(|p| {
                 (0..counter.size).map(|i| p.counter_read(counter.id, i).unwrap()).collect::<Vec<_>>()
             });
         }
-        for table in program.tables() {
+        for table in &program.tables {
             self.both(|p| {
                 let entries = p.table_entries(table.id).unwrap();
                 entries
@@ -220,7 +220,7 @@ pub fn entry(program: &Program, table: &TableInfo, seeds: &[u64]) -> Entry {
         }
     });
     let matches = matches.collect();
-    let actions: Vec<_> = table.actions.iter().map(|id| &program.actions()[id.index()]).collect();
+    let actions: Vec<_> = table.actions.iter().map(|id| &program.actions[id.index()]).collect();
     let action = actions[seeds_of(&matches) % actions.len()];
     let arguments = if Some(action.id) == table.select {
         vec![handle(table).into()]
@@ -260,7 +260,7 @@ impl Twin {
     /// Changes a table on both.
     pub fn write(&mut self, (table, what, seeds): &TableWrite) {
         let program = Arc::clone(self.0[0].program());
-        let tables: Vec<_> = program.tables().iter().filter(|table| !table.actions.is_empty()).collect();
+        let tables: Vec<_> = program.tables.iter().filter(|table| !table.actions.is_empty()).collect();
         if tables.is_empty() {
             return;
         }

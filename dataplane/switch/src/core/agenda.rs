@@ -25,12 +25,10 @@ const STAGES: [LinkStage; 4] =
 #[derive(Debug)]
 pub struct Agenda {
     first: MinTree,
-    /// The time each stage is due.
     due: Vec<[Nanos; STAGES.len()]>,
 }
 
 impl Agenda {
-    /// An empty agenda for `places` places.
     pub fn new(places: usize) -> Agenda {
         Agenda { first: MinTree::new(places), due: vec![[Nanos::MAX; STAGES.len()]; places] }
     }
@@ -48,12 +46,10 @@ impl Agenda {
         }
     }
 
-    /// When the next event is due.
     pub fn next(&self) -> Option<Nanos> {
         Some(self.first.time()).filter(|&time| time < Nanos::MAX)
     }
 
-    /// Whether there is something to do by `now`.
     #[inline]
     pub fn is_due(&self, now: Nanos) -> bool {
         self.first.time() <= now && self.first.time() < Nanos::MAX

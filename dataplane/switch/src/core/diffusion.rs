@@ -18,12 +18,10 @@ struct DiffusionFlow {
     quiet: u8,
 }
 
-/// The shares of one port's queues.
 #[derive(Debug)]
 pub struct Shares(Vec<DiffusionFlow>);
 
 impl Shares {
-    /// The shares of a port whose queues have no flow.
     pub fn new(queues: usize) -> Shares {
         Shares(vec![DiffusionFlow { share: PacketRate::UNLIMITED, quiet: QUIET }; queues])
     }
@@ -73,7 +71,6 @@ impl Shares {
         }
     }
 
-    /// Forgets the shares, because their program is gone.
     pub fn clear(&mut self) {
         self.0.iter_mut().for_each(|flow| flow.share = PacketRate::UNLIMITED);
     }

@@ -6,12 +6,12 @@ use groupflow_pipeline::{
 };
 
 use super::agenda::LinkStage;
-use super::departures::LeavingPacket;
 use super::replication::{CloneSession, Lineage};
 use super::switch::Switch;
 use super::trace::QueuePass;
 use super::tracer::{cause, TraceHandle};
 use super::traffic_manager::{EnqueueError, Origin, PortService, Queued, Served};
+use super::wires::LeavingPacket;
 
 /// How long a resubmitted or recirculated packet is on its way. It bounds the share that such packets can
 /// take of the switch's time, as a loop's bandwidth does in hardware.
@@ -24,12 +24,9 @@ const CLONES_AT_ONCE: u16 = 4;
 /// The place of ports that the switch does not have: their packets go through egress, and end there.
 pub(super) const NOWHERE: u16 = u16::MAX;
 
-/// A packet that goes round.
 #[derive(Debug)]
 pub(super) enum Round {
-    /// To ingress again.
     Ingress(Arrival, Vec<u8>, Option<TraceHandle>),
-    /// A copy of copies, to a port and queue.
     Egress(Port, Queued, u8),
 }
 
@@ -63,7 +60,6 @@ impl Switch {
         }
     }
 
-    /// The generators' place on the agenda.
     pub(super) fn generators_place(&self) -> u16 {
         self.ports.len() as u16 + 1
     }
@@ -106,21 +102,9 @@ impl Switch {
                 let departure = Departure { port, enq_timestamp: now, ..Departure::default() };
                 let mut frame = Frame { bytes: self.spare.pop().unwrap_or_default(), tail: 0 };
                 let outcome = at_hand.egress(&departure, &mut frame);
-                return self.leave::<false>(
-                    now,
-                    LeavingPacket {
-                        place,
-                        port,
-                        queue,
-                        bytes,
-                        truncate: None,
-                        origin: Origin::default(),
-                        trace: None,
-                    },
-                    Lineage::default(),
-                    outcome,
-                    frame,
-                );
+                let (origin, truncate, trace) = (Origin::default(), None, None);
+                let way = LeavingPacket { place, port, queue, bytes, truncate, origin, trace };
+                return self.leave::<false>(now, way, Lineage::default(), outcome, frame);
             }
         }
         let done = at_hand.hold();
@@ -155,10 +139,7 @@ impl Switch {
     ) {
         let Ingress { verdict, packet, clone, digests } = done;
         // Asked before a clone of the packet goes through egress.
-        let end = match &verdict {
-            Verdict::Drop(reason) => self.end_text(trace, *reason),
-            _ => None,
-        };
+        let end = if let Verdict::Drop(reason) = &verdict { self.end_text(trace, *reason) } else { None };
         self.obey_registers(now);
         if !digests.is_empty() {
             self.emitted.digests.extend(digests.into_vec().into_iter().map(|digest| (now, digest)));
@@ -221,11 +202,8 @@ impl Switch {
         let session = self.forwarding.as_ref().and_then(|f| f.replication.session(clone.session));
         let Some(CloneSession { replicas, priority, truncate }) = session else {
             let branch = self.tracer.branch(trace, "clone", now);
-            return self.tracer.drop(
-                branch,
-                None,
-                format_args!("there is no clone session {}", clone.session),
-            );
+            let why = format_args!("there is no clone session {}", clone.session);
+            return self.tracer.drop(branch, None, why);
         };
         let (priority, truncate) = (*priority, *truncate);
         let allowed = lineage.take(replicas.len());
@@ -262,15 +240,10 @@ impl Switch {
         if let Some(branch) = self.tracer.of(queued.trace) {
             let depth = state.out_queues.states().nth(priority.into()).map_or(0, |(_, queue)| queue.packets);
             branch.time = now;
-            branch.queue = Some(QueuePass {
-                port: port.0,
-                queue: priority,
-                rid: queued.origin.rid,
-                depth,
-                waited: Nanos::ZERO,
-            });
+            let (port, rid) = (port.0, queued.origin.rid);
+            branch.queue = Some(QueuePass { port, queue: priority, rid, depth, waited: Nanos::ZERO });
         }
-        if let Err(error) = state.out_queues.admit(priority, bytes, state.out_depth()) {
+        if let Err(error) = state.out_queues.admit(priority, bytes, state.out_wire.parameters.depth()) {
             state.out_drops.priority += u64::from(error == EnqueueError::Priority);
             let full = error == EnqueueError::Full;
             let why = if full { "the queue is full" } else { "the port has no such queue" };
@@ -351,7 +324,7 @@ impl Switch {
         }
     }
 
-    /// The end, in words, of the packet that the pipeline had last, and whether it is a drop, if it is recorded.
+    /// The end, in words, of the packet that the pipeline had last, and whether it is a drop; if recorded.
     pub(super) fn end_text(&self, trace: Option<TraceHandle>, reason: DropReason) -> Option<(bool, String)> {
         let forwarding = self.forwarding.as_ref().filter(|_| trace.is_some())?;
         let text = forwarding.pipeline.drop_text(reason);
@@ -370,7 +343,6 @@ impl Switch {
         }
     }
 
-    /// Gives back the memory of a packet that goes nowhere.
     fn recycle(&mut self, packet: Packet) {
         if let Some(forwarding) = &mut self.forwarding {
             forwarding.pipeline.recycle(packet);

@@ -1,13 +1,14 @@
 //! One direction of an emulated link: serialisation at a rate, then loss, then propagation.
 
 use std::collections::VecDeque;
+use std::str::FromStr;
 
+use groupflow_base::quantity::{parse_decimal, QuantityError};
 use groupflow_base::{BitRate, Nanos};
 use rand::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::loss::Loss;
-use super::pacer::Pacer;
+use super::queue::Depth;
 
 /// The most items on the way at once: bounds memory where a long delay meets an unlimited rate.
 pub const LINE_LIMIT: usize = 65_536;
@@ -15,13 +16,11 @@ pub const LINE_LIMIT: usize = 65_536;
 /// The largest queue that may be asked for, in packets.
 pub const QUEUE_LIMIT: u32 = 1_000_000;
 
-/// The effect of one direction of a link on packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 pub struct LinkParameters {
     /// The bit rate; `None` is unlimited. Frame bytes count, not preamble, FCS and gap.
     #[serde(rename = "rate_bps")]
     pub rate: Option<BitRate>,
-    /// Propagation delay.
     #[serde(rename = "delay_ns")]
     pub delay: Nanos,
     /// The proportion of packets lost after serialisation: they take up the link, but do not arrive.
@@ -29,37 +28,29 @@ pub struct LinkParameters {
     pub loss: Loss,
     /// The most packets that wait (per priority), not counting the one being sent.
     pub queue_packets: u32,
-    /// The most bytes that wait (per priority).
-    #[serde(skip)]
-    pub queue_bytes: u64,
 }
 
 impl LinkParameters {
-    /// A link that changes nothing.
-    pub const IDEAL: LinkParameters = LinkParameters {
-        rate: None,
-        delay: Nanos::ZERO,
-        loss: Loss::NONE,
-        queue_packets: 200,
-        queue_bytes: u64::MAX,
-    };
+    pub const IDEAL: LinkParameters =
+        LinkParameters { rate: None, delay: Nanos::ZERO, loss: Loss::NONE, queue_packets: 200 };
 
     /// Whether packets pass at once and always.
     pub fn is_transparent(&self) -> bool {
         self.rate.is_none() && self.delay == Nanos::ZERO && self.loss == Loss::NONE
     }
+
+    /// The limit of a queue that waits for the link, and has none of its own.
+    pub fn depth(&self) -> Depth {
+        Depth { packets: self.queue_packets, bytes: u64::MAX }
+    }
 }
 
-/// The counters of a wire.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WireCounters {
     /// Packets put on the wire, lost ones included.
     pub packets: u64,
-    /// Bytes of these packets.
     pub bytes: u64,
-    /// Packets lost at random.
     pub lost: u64,
-    /// Packets lost because the link was down.
     pub down: u64,
     /// Packets refused because [`LINE_LIMIT`] were on their way.
     pub line_full: u64,
@@ -95,12 +86,10 @@ impl<T> Wire<T> {
         }
     }
 
-    /// When the next packet may be sent.
     pub fn ready(&self) -> Nanos {
         self.pacer.free_at()
     }
 
-    /// Whether the link is up.
     pub fn is_up(&self) -> bool {
         self.up
     }
@@ -112,13 +101,6 @@ impl<T> Wire<T> {
             self.line.clear();
         }
         self.up = up;
-    }
-
-    /// Whether a packet crosses a wire without any emulation; counts the packet, or its loss, as
-    /// [`Wire::send`] would.
-    #[inline(always)]
-    pub fn cross(&mut self, bytes: usize) -> bool {
-        self.account(bytes)
     }
 
     /// Sends a packet of `bytes` at `start`, which must not be before [`Wire::ready`]. False: it is lost.
@@ -137,7 +119,7 @@ impl<T> Wire<T> {
     #[inline(always)]
     pub fn send_eagerly(&mut self, start: Nanos, bytes: usize) -> Option<Nanos> {
         let (_, sent) = self.pacer.send(self.parameters.rate, start, bytes);
-        if !self.account(bytes) {
+        if !self.cross(bytes) {
             return None;
         }
         // A shortened delay must not let packets overtake.
@@ -145,28 +127,24 @@ impl<T> Wire<T> {
         Some(self.last_due)
     }
 
-    /// When the next packet arrives at the far end.
     pub fn due(&self) -> Option<Nanos> {
         self.line.front().map(|(due, _)| *due)
     }
 
     /// The next packet that has arrived by `now`, and its time of arrival.
     pub fn arrive(&mut self, now: Nanos) -> Option<(Nanos, T)> {
-        if self.due()? <= now {
-            self.line.pop_front()
-        } else {
-            None
-        }
+        self.due().filter(|due| *due <= now)?;
+        self.line.pop_front()
     }
 
-    /// The counters so far.
     pub fn counters(&self) -> WireCounters {
         self.counters
     }
 
-    /// Counts a packet. False: the packet will not arrive.
+    /// Counts a packet, or its loss, which is all that a wire without emulation does. False: the packet is
+    /// lost.
     #[inline(always)]
-    fn account(&mut self, bytes: usize) -> bool {
+    pub fn cross(&mut self, bytes: usize) -> bool {
         if !self.up {
             self.counters.down += 1;
             return false;
@@ -181,6 +159,107 @@ impl<T> Wire<T> {
     }
 }
 
+/// A proportion of packets, in parts per 10^9.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
+pub struct Loss(u32);
+
+impl Loss {
+    pub const NONE: Loss = Loss(0);
+    const WHOLE: u32 = 1_000_000_000;
+
+    /// A proportion of `parts` in 10^9; `None` above the whole.
+    pub const fn parts_per_billion(parts: u32) -> Option<Loss> {
+        if parts <= Loss::WHOLE {
+            Some(Loss(parts))
+        } else {
+            None
+        }
+    }
+
+    /// The proportion in parts of 10^9.
+    pub const fn get(self) -> u32 {
+        self.0
+    }
+
+    /// Whether a uniformly drawn number means that this packet is lost.
+    pub fn hits(self, drawn: u32) -> bool {
+        // drawn / 2^32 < loss / 10^9, without division.
+        u64::from(drawn) * u64::from(Loss::WHOLE) < u64::from(self.0) << 32
+    }
+}
+
+impl FromStr for Loss {
+    type Err = QuantityError;
+
+    /// A proportion such as `0.01`, or `1%`.
+    fn from_str(text: &str) -> Result<Loss, QuantityError> {
+        let (number, parts) = match text.strip_suffix('%') {
+            Some(number) => (number, Loss::WHOLE / 100),
+            None => (text, Loss::WHOLE),
+        };
+        parse_decimal(number, parts.into())
+            .and_then(|parts| u32::try_from(parts).ok())
+            .and_then(Loss::parts_per_billion)
+            .ok_or_else(|| QuantityError::new(text, "a loss between 0 and 1, or a percentage such as 1%"))
+    }
+}
+
+/// The pacer of an interface: one frame leaves after the other. The fraction of a nanosecond that is left
+/// over by a frame is added to the next, so that the total of frames back to back is exact.
+#[derive(Debug, Clone, Default)]
+pub struct Pacer {
+    free_at: Nanos,
+    remainder: u64,
+    /// The last rate and size, with their whole nanoseconds and remainder: most frames have the size of the
+    /// one before.
+    last: (BitRate, usize, Nanos, u64),
+}
+
+impl Pacer {
+    #[inline]
+    pub fn free_at(&self) -> Nanos {
+        self.free_at
+    }
+
+    /// Sends a frame as soon as it may leave, not before `now`; returns when it begins and when its last bit
+    /// has left. Without a rate it takes no time; a rate of 0 counts as 1 bit/s.
+    #[inline]
+    pub fn send(&mut self, rate: Option<BitRate>, now: Nanos, bytes: usize) -> (Nanos, Nanos) {
+        let start = now.max(self.free_at);
+        let Some(rate) = rate else {
+            self.free_at = start;
+            return (start, start);
+        };
+        if now > self.free_at {
+            self.remainder = 0; // after a pause nothing is owed
+        }
+        let rate = BitRate(rate.0.max(1));
+        if (self.last.0, self.last.1) != (rate, bytes) {
+            let (span, rest) = rate.transmission(bytes, 0);
+            self.last = (rate, bytes, span, rest);
+        }
+        let (.., mut span, rest) = self.last;
+        // Both remainders are below the rate, so their sum is at most one nanosecond and a remainder; after a
+        // change of rate the old one may be larger.
+        match self.remainder.checked_add(rest) {
+            Some(sum) if sum < rate.0 => self.remainder = sum,
+            Some(sum) if sum - rate.0 < rate.0 => {
+                self.remainder = sum - rate.0;
+                span += Nanos(1);
+            }
+            _ => (span, self.remainder) = rate.transmission(bytes, self.remainder),
+        }
+        self.free_at = start + span;
+        (start, self.free_at)
+    }
+}
+
 #[cfg(test)]
 #[path = "tests/link.rs"]
 mod tests;
+#[cfg(test)]
+#[path = "tests/loss.rs"]
+mod tests_of_loss;
+#[cfg(test)]
+#[path = "tests/pacer.rs"]
+mod tests_of_pacer;

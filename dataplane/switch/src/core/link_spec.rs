@@ -6,20 +6,16 @@ use groupflow_base::quantity::{parse_span, QuantityError};
 use groupflow_base::{BitRate, Nanos};
 use groupflow_pipeline::Port;
 
-use super::link::{LinkParameters, QUEUE_LIMIT};
-use super::loss::Loss;
+use super::link::{LinkParameters, Loss, QUEUE_LIMIT};
 use super::packet_rate::parse_bit_rate;
 use super::spec_text::{number, once, SpecError};
 
 /// The directions of a link that a description is about, seen from the switch.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Direction {
-    /// Both directions.
     #[default]
     Both,
-    /// Towards the switch.
     In,
-    /// From the switch.
     Out,
 }
 
@@ -30,34 +26,26 @@ pub struct LinkChange {
     pub direction: Direction,
     /// A new rate; `Some(None)` is unlimited.
     pub rate: Option<Option<BitRate>>,
-    /// A new delay.
     pub delay: Option<Nanos>,
-    /// A new loss.
     pub loss: Option<Loss>,
-    /// A new queue limit.
     pub queue_packets: Option<u32>,
-    /// Whether the link is up.
     pub up: Option<bool>,
 }
 
 impl LinkChange {
-    /// The parameters after the change.
     pub fn applied_to(&self, old: LinkParameters) -> LinkParameters {
         LinkParameters {
             rate: self.rate.unwrap_or(old.rate),
             delay: self.delay.unwrap_or(old.delay),
             loss: self.loss.unwrap_or(old.loss),
             queue_packets: self.queue_packets.unwrap_or(old.queue_packets),
-            queue_bytes: old.queue_bytes,
         }
     }
 
-    /// Whether the direction of packets towards the switch is meant.
     pub fn inbound(&self) -> bool {
         self.direction != Direction::Out
     }
 
-    /// Whether the direction of packets from the switch is meant.
     pub fn outbound(&self) -> bool {
         self.direction != Direction::In
     }
@@ -70,23 +58,23 @@ impl FromStr for LinkChange {
         let mut change = LinkChange::default();
         let mut direction = None;
         for part in text.split(',') {
-            match part.split_once('=') {
-                Some(("rate", value)) => once("rate", &mut change.rate, parse_rate(value))?,
-                Some(("delay", value)) => once("delay", &mut change.delay, parse_span(value))?,
-                Some(("loss", value)) => once("loss", &mut change.loss, value.parse())?,
-                Some(("queue", value)) => {
-                    let packets = number("a number of packets", value, 1..=QUEUE_LIMIT);
-                    once("queue", &mut change.queue_packets, packets)?;
-                }
-                Some(("dir", value)) => once("dir", &mut direction, parse_direction(value))?,
-                None if part == "up" || part == "down" => {
-                    once("up/down", &mut change.up, Ok::<_, String>(part == "up"))?;
-                }
+            let (key, value) = part.split_once('=').map_or((part, None), |(key, value)| (key, Some(value)));
+            match (key, value) {
+                ("rate", Some(value)) => once(key, &mut change.rate, parse_rate(value)),
+                ("delay", Some(value)) => once(key, &mut change.delay, parse_span(value)),
+                ("loss", Some(value)) => once(key, &mut change.loss, value.parse()),
+                ("queue", Some(value)) => once(
+                    key,
+                    &mut change.queue_packets,
+                    number("a number of packets", value, 1..=QUEUE_LIMIT),
+                ),
+                ("dir", Some(value)) => once(key, &mut direction, parse_direction(value)),
+                ("up" | "down", None) => once("up/down", &mut change.up, Ok::<_, String>(key == "up")),
                 _ => {
                     let known = "one of rate=, delay=, loss=, queue=, dir=, up, down";
-                    return Err(QuantityError::new(part, known).into());
+                    Err(QuantityError::new(part, known).into())
                 }
-            }
+            }?;
         }
         change.direction = direction.unwrap_or_default();
         Ok(change)

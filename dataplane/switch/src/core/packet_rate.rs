@@ -11,7 +11,6 @@ use groupflow_base::BitRate;
 pub struct PacketRate(u32);
 
 impl PacketRate {
-    /// The rate zero: no packet leaves.
     pub const ZERO: PacketRate = PacketRate(0);
     /// The largest number, which is no rate but means that there is no limit.
     pub const UNLIMITED: PacketRate = PacketRate(u32::MAX);
@@ -59,7 +58,6 @@ impl fmt::Display for PacketRate {
 /// Units of packet rates, in millionths, so that any fraction people write has a nearest 1/64 packet/s.
 const PACKET_RATE: [Unit; 3] = [("mpps", 1_000_000_000_000), ("kpps", 1_000_000_000), ("pps", 1_000_000)];
 
-/// The unit of a queue's rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QueueRate {
     /// Packets of any size.
@@ -68,18 +66,14 @@ pub enum QueueRate {
     Bits(BitRate),
 }
 
-impl QueueRate {
-    /// The text form, for error messages.
-    const WANTED: &'static str =
-        "a rate such as 1000pps (pps, kpps, mpps) or 10mbit (bit, kbit, mbit, gbit), or unlimited";
-}
-
 impl FromStr for QueueRate {
     type Err = QuantityError;
 
     /// `1000pps`, `2.5kpps` (to the nearest 1/64 packet/s; `0pps` lets nothing leave), or a bit rate.
     fn from_str(text: &str) -> Result<QueueRate, QuantityError> {
-        let error = || QuantityError::new(text, QueueRate::WANTED);
+        let wanted =
+            "a rate such as 1000pps (pps, kpps, mpps) or 10mbit (bit, kbit, mbit, gbit), or unlimited";
+        let error = || QuantityError::new(text, wanted);
         if let Some(millionths) = quantity::parse(text, &PACKET_RATE) {
             let units = (u128::from(millionths) * u128::from(PacketRate::ONE) + 500_000) / 1_000_000;
             let units = u32::try_from(units).ok().filter(|units| *units < u32::MAX).ok_or_else(error)?;

@@ -8,7 +8,7 @@ use super::diffusion::Shares;
 use super::link::{LinkParameters, Wire};
 use super::link_spec::LinkChange;
 use super::packet_rate::PacketRate;
-use super::queue::{Depth, Queue};
+use super::queue::Queue;
 use super::queue_settings::NOMINAL_PACKET;
 use super::stats::{InDrops, InStats, LinkDrops, OutDrops, OutStats, PortStats, QueueStats};
 use super::traffic_manager::PortQueues;
@@ -16,24 +16,17 @@ use super::traffic_manager::PortQueues;
 /// The longest frame that enters or leaves a switch, in bytes.
 pub const MAX_FRAME: usize = 9216;
 
-/// The settings and counters of one port.
 #[derive(Debug)]
 pub struct PortState {
-    /// The port's number.
     pub port: Port,
-    /// The frames that wait for the inbound wire.
     pub in_queue: Queue<Frame>,
-    /// The link towards the switch.
     pub in_wire: Wire<Frame>,
     /// Packets and bytes given to the pipeline.
     pub delivered: (u64, u64),
-    /// Frames that came and were too long.
     pub in_oversize: u64,
-    /// The traffic manager's queues.
     pub out_queues: PortQueues,
     /// The queues' shares by eq. 13.
     pub shares: Shares,
-    /// The link from the switch.
     pub out_wire: Wire<Frame>,
     /// Outbound drops apart from those of queues and wire.
     pub out_drops: OutDrops,
@@ -42,7 +35,6 @@ pub struct PortState {
 }
 
 impl PortState {
-    /// A port with ideal links and empty queues.
     pub fn new(port: Port, priorities: u8, flow_control: FlowControl, seed: u64) -> PortState {
         // Each direction of each port draws its losses from a stream of its own.
         let stream = u64::from(port.0) * 2;
@@ -61,7 +53,6 @@ impl PortState {
         }
     }
 
-    /// Changes the links.
     pub fn change_link(&mut self, change: &LinkChange) {
         if change.inbound() {
             self.in_wire.parameters = change.applied_to(self.in_wire.parameters);
@@ -88,7 +79,7 @@ impl PortState {
     /// Whether a packet of `bytes` need not wait on its way out; if so, the packet is counted.
     #[inline]
     pub fn lets_through(&mut self, now: Nanos, queue: u8, bytes: u32) -> bool {
-        let (ready, limit) = (self.out_wire.ready(), self.out_depth());
+        let (ready, limit) = (self.out_wire.ready(), self.out_wire.parameters.depth());
         let through = ready <= now && self.out_queues.lets_through(queue, bytes, limit, ready < now);
         if through {
             // The program has asked for no rate for this queue, which would limit it: so no share changes.
@@ -105,7 +96,6 @@ impl PortState {
         self.out_queues.demand(now, queue, demand)
     }
 
-    /// Computes the queues' shares of the port; tells those that changed.
     pub fn reshare(&mut self, now: Nanos, changed: impl FnMut(u8, PacketRate)) {
         self.shares.update(self.packet_rate(), self.out_queues.demands(), changed);
         self.out_queues.bound(now, self.shares.iter());
@@ -117,8 +107,7 @@ impl PortState {
         self.out_queues.flush()
     }
 
-    /// The settings, rates and counters of each queue, from queue 0 on.
-    pub fn queue_stats(&self) -> impl Iterator<Item = QueueStats> + '_ {
+    fn queue_stats(&self) -> impl Iterator<Item = QueueStats> + '_ {
         let queues = self.out_queues.states().zip(self.out_queues.demands()).zip(self.shares.iter());
         (0..).zip(queues).map(|(priority, (((settings, counters), demand), share))| {
             let share = Some(share).filter(|share| *share != PacketRate::UNLIMITED);
@@ -126,27 +115,15 @@ impl PortState {
         })
     }
 
-    /// The limit of the inbound queue.
-    pub fn in_depth(&self) -> Depth {
-        depth(&self.in_wire.parameters)
-    }
-
     /// B of eq. 13: packets/s of nominal size that the outbound wire carries; `None` without a bit rate.
     pub fn packet_rate(&self) -> Option<PacketRate> {
         self.out_wire.parameters.rate.map(|rate| PacketRate::carried(rate, self.nominal_packet))
     }
 
-    /// The limit of each outbound queue that has none of its own.
-    pub fn out_depth(&self) -> Depth {
-        depth(&self.out_wire.parameters)
-    }
-
-    /// The counters of the port.
     pub fn stats(&self) -> PortStats {
         let queues: Vec<QueueStats> = self.queue_stats().collect();
-        let wire = self.out_wire.counters();
-        let inbound =
-            LinkDrops::of(self.in_wire.counters(), self.in_queue.counters().dropped, self.in_oversize);
+        let (wire, queue) = (self.out_wire.counters(), self.in_queue.counters());
+        let inbound = LinkDrops::of(self.in_wire.counters(), queue.dropped, self.in_oversize);
         let full = queues.iter().map(|queue| queue.counters.dropped).sum();
         let outbound = LinkDrops::of(wire, full, self.out_drops.link.oversize);
         PortStats {
@@ -158,7 +135,7 @@ impl PortState {
                 bytes: self.delivered.1,
                 drops: InDrops { link: inbound, kernel: 0 },
                 link: self.in_wire.parameters,
-                queue: self.in_queue.counters(),
+                queue,
             },
             outbound: OutStats {
                 packets: wire.packets,
@@ -171,19 +148,13 @@ impl PortState {
         }
     }
 
-    /// Whether packets wait, or are on the links.
     pub fn holds_packets(&self) -> bool {
         let on_wire = self.in_wire.due().or(self.out_wire.due()).is_some();
         on_wire || !self.in_queue.is_empty() || self.out_queues.states().any(|(_, queue)| queue.packets > 0)
     }
 
-    /// Starts new high-water marks.
     pub fn reset_high_water(&mut self) {
         self.in_queue.reset_high_water();
         self.out_queues.reset_high_water();
     }
-}
-
-fn depth(parameters: &LinkParameters) -> Depth {
-    Depth { packets: parameters.queue_packets, bytes: parameters.queue_bytes }
 }

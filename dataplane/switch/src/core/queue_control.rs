@@ -7,17 +7,19 @@ use super::agenda::LinkStage;
 use super::config::ConfigError;
 use super::generator::Generators;
 use super::packet_rate::PacketRate;
-use super::port::MAX_FRAME;
-use super::queue_settings::{QueueChange, QueueSettings};
-use super::stats::QueueStats;
+use super::port::{PortState, MAX_FRAME};
+use super::queue_settings::QueueChange;
+use super::stats::PortStats;
 use super::switch::Switch;
 
 impl Switch {
     /// Changes a queue. The change takes effect at [`Switch::reached`], also for packets that wait already.
     pub fn change_queue(&mut self, port: Port, queue: u8, change: &QueueChange) -> Result<(), ConfigError> {
-        let (place, old) = self.queue(port, queue)?;
+        let place = self.place(port).ok_or(ConfigError::NoSuchPort(port))?;
         let queues = &mut self.ports[usize::from(place)].out_queues;
-        queues.configure(self.reached, queue, change.applied_to(old));
+        if !queues.configure(self.reached, queue, change) {
+            return Err(ConfigError::NoSuchQueue(port, queue, (queues.len() - 1) as u8));
+        }
         self.schedule_transmit(self.reached, place);
         Ok(())
     }
@@ -33,21 +35,15 @@ impl Switch {
         Ok(())
     }
 
-    /// A port's nominal packet size.
     pub fn nominal_packet(&self, port: Port) -> Result<u32, ConfigError> {
         let place = self.place(port).ok_or(ConfigError::NoSuchPort(port))?;
         Ok(self.ports[usize::from(place)].nominal_packet)
     }
 
-    /// The ports, that of the controller last.
-    pub fn port_numbers(&self) -> impl Iterator<Item = Port> + '_ {
-        self.ports.iter().map(|port| port.port)
-    }
-
-    /// The state of a port's queues, from queue 0 on.
-    pub fn queue_stats(&self, port: Port) -> Result<impl Iterator<Item = QueueStats> + '_, ConfigError> {
-        let place = self.place(port).ok_or(ConfigError::NoSuchPort(port))?;
-        Ok(self.ports[usize::from(place)].queue_stats())
+    /// The counters of all ports, that of the controller last, or those of one.
+    pub fn port_stats(&self, only: Option<Port>) -> impl Iterator<Item = PortStats> + '_ {
+        let wanted = move |state: &&PortState| only.map_or(true, |port| port == state.port);
+        self.ports.iter().filter(wanted).map(PortState::stats)
     }
 
     /// Changes the program's generators, as of the time that is handed over.
@@ -101,7 +97,6 @@ impl Switch {
         }
     }
 
-    /// Computes the shares of a port's queues and tells the program.
     pub(super) fn reshare(&mut self, now: Nanos, place: u16) {
         let state = &mut self.ports[usize::from(place)];
         let port = state.port;
@@ -115,20 +110,11 @@ impl Switch {
         });
     }
 
-    /// Tells the program how many packets wait.
     pub(super) fn note_depth(&mut self, place: u16, queue: u8, packets: u32) {
         let Some(forwarding) = &mut self.forwarding else { return };
         let Some(depth) = forwarding.registers.depth else { return };
         if let Some(index) = depth.cell(self.ports[usize::from(place)].port, queue) {
             forwarding.pipeline.register_set(depth.register, index, packets.into());
         }
-    }
-
-    fn queue(&self, port: Port, queue: u8) -> Result<(u16, QueueSettings), ConfigError> {
-        let place = self.place(port).ok_or(ConfigError::NoSuchPort(port))?;
-        let queues = &self.ports[usize::from(place)].out_queues;
-        let last = (queues.len() - 1) as u8;
-        let settings = queues.settings(queue).ok_or(ConfigError::NoSuchQueue(port, queue, last))?;
-        Ok((place, settings))
     }
 }

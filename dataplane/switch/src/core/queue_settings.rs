@@ -1,20 +1,21 @@
 //! The form in which users describe a queue: `level=3,weight=2,rate=1000pps,packets=100,bytes=64000,pause`.
+//!
+//! Of P4 registers that belong to queues, the program reads depths and shares, and writes rates.
 
+use std::fmt::Display;
 use std::str::FromStr;
 
 use groupflow_base::quantity::QuantityError;
-use groupflow_pipeline::Port;
+use groupflow_pipeline::{Port, RegisterId};
 
 use super::link::QUEUE_LIMIT;
 use super::packet_rate::QueueRate;
 use super::spec_text::{number, once, SpecError};
 
-/// The largest limit of a queue in bytes.
 pub const QUEUE_BYTES_LIMIT: u64 = 1 << 40;
 /// A packet's nominal size (bytes) by default: Ethernet's usual largest, without FCS.
 pub const NOMINAL_PACKET: u32 = 1514;
 
-/// The settings of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 pub struct QueueSettings {
     /// Higher levels are served before lower ones.
@@ -24,7 +25,6 @@ pub struct QueueSettings {
     /// The rate at which packets leave at most; `None` is no limit. A rate that a program wrote to a register
     /// takes precedence.
     pub rate: Option<QueueRate>,
-    /// Whether the queue is paused: no packet leaves.
     pub paused: bool,
     /// The most packets that wait; `None` is the link's.
     pub limit_packets: Option<u32>,
@@ -49,13 +49,11 @@ impl QueueSettings {
 /// A change of a queue's settings; `None` leaves one as it is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct QueueChange {
-    /// A new level.
     pub level: Option<u8>,
     /// A new weight, from 1 on.
     pub weight: Option<u16>,
     /// A new rate; `Some(None)` is no limit.
     pub rate: Option<Option<QueueRate>>,
-    /// Pause or resume.
     pub paused: Option<bool>,
     /// A new limit in packets; `Some(None)` is the link's.
     pub limit_packets: Option<Option<u32>>,
@@ -64,7 +62,6 @@ pub struct QueueChange {
 }
 
 impl QueueChange {
-    /// The settings after the change.
     pub fn applied_to(&self, old: QueueSettings) -> QueueSettings {
         QueueSettings {
             level: self.level.unwrap_or(old.level),
@@ -84,30 +81,21 @@ impl FromStr for QueueChange {
         const NUMBER: &str = "a number";
         let mut change = QueueChange::default();
         for part in text.split(',') {
-            match part.split_once('=') {
-                Some(("level", value)) => {
-                    once("level", &mut change.level, number(NUMBER, value, 0..=u8::MAX))?;
-                }
-                Some(("weight", value)) => {
-                    once("weight", &mut change.weight, number(NUMBER, value, 1..=u16::MAX))?;
-                }
-                Some(("rate", value)) => once("rate", &mut change.rate, parse_queue_rate(value))?,
-                Some(("packets", value)) => {
-                    let limit = or_default(value, |value| number(NUMBER, value, 1..=QUEUE_LIMIT));
-                    once("packets", &mut change.limit_packets, limit)?;
-                }
-                Some(("bytes", value)) => {
-                    let limit = or_default(value, |value| number(NUMBER, value, 1..=QUEUE_BYTES_LIMIT));
-                    once("bytes", &mut change.limit_bytes, limit)?;
-                }
-                None if part == "pause" || part == "resume" => {
-                    once("pause/resume", &mut change.paused, Ok::<_, String>(part == "pause"))?;
+            let (key, value) = part.split_once('=').map_or((part, None), |(key, value)| (key, Some(value)));
+            match (key, value) {
+                ("level", Some(value)) => once(key, &mut change.level, number(NUMBER, value, 0..=u8::MAX)),
+                ("weight", Some(value)) => once(key, &mut change.weight, number(NUMBER, value, 1..=u16::MAX)),
+                ("rate", Some(value)) => once(key, &mut change.rate, parse_queue_rate(value)),
+                ("packets", Some(value)) => once(key, &mut change.limit_packets, limit(value, QUEUE_LIMIT)),
+                ("bytes", Some(value)) => once(key, &mut change.limit_bytes, limit(value, QUEUE_BYTES_LIMIT)),
+                ("pause" | "resume", None) => {
+                    once("pause/resume", &mut change.paused, Ok::<_, String>(key == "pause"))
                 }
                 _ => {
                     let known = "one of level=, weight=, rate=, packets=, bytes=, pause, resume";
-                    return Err(QuantityError::new(part, known).into());
+                    Err(QuantityError::new(part, known).into())
                 }
-            }
+            }?;
         }
         Ok(change)
     }
@@ -118,7 +106,6 @@ impl FromStr for QueueChange {
 pub struct QueuePlace {
     /// The port; `None` is every port that has an interface.
     pub port: Option<Port>,
-    /// The queue.
     pub queue: u8,
 }
 
@@ -135,7 +122,6 @@ pub fn parse_port_queue(text: &str) -> Result<(QueuePlace, QueueChange), SpecErr
     Ok((QueuePlace { port, queue }, change.parse()?))
 }
 
-/// A queue's rate, or `unlimited`.
 pub fn parse_queue_rate(text: &str) -> Result<Option<QueueRate>, QuantityError> {
     match text {
         "unlimited" => Ok(None),
@@ -144,11 +130,47 @@ pub fn parse_queue_rate(text: &str) -> Result<Option<QueueRate>, QuantityError> 
 }
 
 /// A limit, or `None` for `default`.
-fn or_default<T>(value: &str, parse: impl FnOnce(&str) -> Result<T, String>) -> Result<Option<T>, String> {
+fn limit<T: FromStr + PartialOrd + Display + From<u8>>(value: &str, most: T) -> Result<Option<T>, String> {
     match value {
         "default" => Ok(None),
-        value => parse(value).map(Some),
+        value => number("a number", value, T::from(1)..=most).map(Some),
     }
+}
+
+/// A register array with a cell for each queue of each port: index = port * stride + queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QueueRegister {
+    pub register: RegisterId,
+    /// Cells of each port.
+    pub stride: usize,
+    /// Cells of all ports.
+    pub size: usize,
+}
+
+impl QueueRegister {
+    /// The cell of a queue; `None` if the array has no cell for it.
+    pub fn cell(&self, port: Port, queue: u8) -> Option<usize> {
+        let queue = usize::from(queue);
+        let index = usize::from(port.0) * self.stride + queue;
+        (queue < self.stride && index < self.size).then_some(index)
+    }
+
+    pub fn queue(&self, index: usize) -> Option<(Port, u8)> {
+        let port = u16::try_from(index / self.stride).ok()?;
+        let queue = u8::try_from(index % self.stride).ok()?;
+        Some((Port(port), queue))
+    }
+}
+
+/// The registers that a program binds to queues. Cells have 32 bits or more.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct QueueRegisters {
+    /// Packets that wait, kept by the traffic manager.
+    pub depth: Option<QueueRegister>,
+    /// J~: the rate that a queue is to have, written by the program.
+    pub rate: Option<QueueRegister>,
+    /// L: a queue's share of its port, kept by diffusion-type flow control (`diffusion`).
+    pub share: Option<QueueRegister>,
 }
 
 #[cfg(test)]

@@ -7,17 +7,13 @@ use std::sync::Arc;
 use groupflow_pipeline::Port;
 use thiserror::Error;
 
-/// The most clone sessions.
 pub const SESSION_LIMIT: usize = 32_768;
-/// The most replicas of one group or session.
 pub const REPLICA_LIMIT: usize = 4096;
 /// The most clones that egress makes of one packet and of its clones. BMv2 has no bound.
 pub const CLONE_LIMIT: u32 = 4096;
 
-/// One copy to make.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Replica {
-    /// The port that the copy leaves by.
     pub port: Port,
     /// The `egress_rid` of the copy in egress.
     pub instance: u16,
@@ -26,9 +22,7 @@ pub struct Replica {
 /// A clone session: the copies that a packet leaves, their queue and their length.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CloneSession {
-    /// The copies to make.
     pub replicas: Vec<Replica>,
-    /// The queue of the copies.
     pub priority: u8,
     /// Bytes to keep of a copy; `None` keeps all.
     pub truncate: Option<usize>,
@@ -43,7 +37,6 @@ pub struct Lineage {
 }
 
 impl Lineage {
-    /// The lineage of the packet's clones.
     pub fn next(self) -> Lineage {
         Lineage { generation: self.generation + 1, clones: Some(self.clones.unwrap_or_default()) }
     }
@@ -53,7 +46,7 @@ impl Lineage {
         self.generation
     }
 
-    /// How many of so many clones may be made; they count at once.
+    /// The number of clones, of those `wanted`, that may be made; they count at once.
     pub fn take(&self, wanted: usize) -> usize {
         let Some(clones) = &self.clones else { return wanted };
         let made = clones.load(Ordering::Relaxed);
@@ -66,18 +59,14 @@ impl Lineage {
 /// The reason why the engine refused an operation, which then changed nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum ReplicationError {
-    /// There is no room for another one.
     #[error("the replication engine is full")]
     Full,
-    /// There are more than [`REPLICA_LIMIT`] replicas.
     #[error("more than {REPLICA_LIMIT} replicas")]
     TooManyReplicas,
-    /// Two replicas have the same port and instance.
     #[error("{0} with instance {1} is there twice")]
     Duplicate(Port, u16),
 }
 
-/// The multicast groups and clone sessions of a switch.
 #[derive(Debug, Default)]
 pub struct ReplicationEngine {
     /// The groups by id, up to the highest id that was ever used: each multicast packet needs a look-up.
@@ -85,17 +74,14 @@ pub struct ReplicationEngine {
     sessions: HashMap<u32, CloneSession>,
     /// The groups with backups: for each copy, the replicas that may make it, the preferred first.
     backed: HashMap<u16, Vec<Vec<Replica>>>,
-    /// The ports that are down.
     down: Vec<Port>,
 }
 
 impl ReplicationEngine {
-    /// The replicas of a group; `None` for one that is unknown.
     pub fn group(&self, id: u16) -> Option<&Arc<[Replica]>> {
         self.groups.get(usize::from(id))?.as_ref()
     }
 
-    /// Adds a group, or replaces its replicas.
     pub fn set_group(&mut self, id: u16, replicas: Vec<Replica>) -> Result<(), ReplicationError> {
         check(&replicas)?;
         let place = usize::from(id);
@@ -114,7 +100,6 @@ impl ReplicationEngine {
         self.backed.insert(id, choices);
     }
 
-    /// Says that a port went up or down.
     pub fn port_is(&mut self, port: Port, up: bool) {
         self.down.retain(|other| *other != port);
         self.down.extend((!up).then_some(port));
@@ -134,7 +119,6 @@ impl ReplicationEngine {
         }
     }
 
-    /// Removes a group, if it is there.
     pub fn remove_group(&mut self, id: u16) {
         if let Some(group) = self.groups.get_mut(usize::from(id)) {
             *group = None;
@@ -142,12 +126,10 @@ impl ReplicationEngine {
         self.backed.remove(&id);
     }
 
-    /// A clone session; `None` for one that is unknown.
     pub fn session(&self, id: u32) -> Option<&CloneSession> {
         self.sessions.get(&id)
     }
 
-    /// Adds a clone session, or replaces it.
     pub fn set_session(&mut self, id: u32, session: CloneSession) -> Result<(), ReplicationError> {
         check(&session.replicas)?;
         if self.sessions.len() >= SESSION_LIMIT && !self.sessions.contains_key(&id) {
@@ -157,7 +139,6 @@ impl ReplicationEngine {
         Ok(())
     }
 
-    /// Removes a clone session, if it is there.
     pub fn remove_session(&mut self, id: u32) {
         self.sessions.remove(&id);
     }
@@ -170,10 +151,8 @@ fn check(replicas: &[Replica]) -> Result<(), ReplicationError> {
     }
     let mut sorted = replicas.to_vec();
     sorted.sort_unstable();
-    match sorted.windows(2).find(|pair| pair[0] == pair[1]) {
-        Some(pair) => Err(ReplicationError::Duplicate(pair[0].port, pair[0].instance)),
-        None => Ok(()),
-    }
+    let twice = sorted.windows(2).find(|pair| pair[0] == pair[1]);
+    twice.map_or(Ok(()), |pair| Err(ReplicationError::Duplicate(pair[0].port, pair[0].instance)))
 }
 
 #[cfg(test)]

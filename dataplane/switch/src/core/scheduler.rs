@@ -41,7 +41,6 @@ impl Share {
 /// Queues, as bits: queue n is bit n.
 pub type Mask = u64;
 
-/// One queue as the scheduler sees it.
 #[derive(Debug, Clone, Copy)]
 struct ScheduledQueue {
     level: u8,
@@ -59,7 +58,6 @@ pub struct Scheduler {
     groups: Vec<Mask>,
     /// Queues that share service with no other: their packets take no service from others.
     alone: Mask,
-    /// Whether any queue may be ahead.
     running: bool,
 }
 
@@ -68,12 +66,8 @@ impl Scheduler {
     pub fn new(queues: u8) -> Scheduler {
         let share = Share::Weight(1);
         let lane = |level| ScheduledQueue { level, share, pace: share.pace(), ahead: 0 };
-        let mut scheduler = Scheduler {
-            lanes: (0..queues.min(64)).map(lane).collect(),
-            groups: Vec::new(),
-            alone: 0,
-            running: false,
-        };
+        let lanes = (0..queues.min(64)).map(lane).collect();
+        let mut scheduler = Scheduler { lanes, groups: Vec::new(), alone: 0, running: false };
         scheduler.group();
         scheduler
     }
@@ -86,10 +80,8 @@ impl Scheduler {
         }
         let regroup = lane.level != level || lane.share.is_demand() != share.is_demand();
         let pace = share.pace();
-        lane.ahead = match regroup {
-            true => 0,
-            false => (u128::from(lane.ahead) * u128::from(pace) / u128::from(lane.pace)) as u64,
-        };
+        let kept = (u128::from(lane.ahead) * u128::from(pace) / u128::from(lane.pace)) as u64;
+        lane.ahead = if regroup { 0 } else { kept };
         (lane.level, lane.share, lane.pace) = (level, share, pace);
         if regroup {
             self.group();

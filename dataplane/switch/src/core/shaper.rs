@@ -24,9 +24,7 @@ pub struct QueueShaper {
     rate: Option<QueueRate>,
     paused: bool,
     credit: u64,
-    /// The time of the credit.
     since: Nanos,
-    /// When the head may leave.
     eligible: Nanos,
 }
 
@@ -43,7 +41,6 @@ impl QueueShaper {
         self.eligible
     }
 
-    /// Whether a head may ever have to wait.
     pub fn limits(&self) -> bool {
         self.paused || self.rate.is_some()
     }

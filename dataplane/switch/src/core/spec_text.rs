@@ -10,24 +10,19 @@ use thiserror::Error;
 /// The fault of a text that should describe a link or a queue.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SpecError {
-    /// A part with an unknown key.
     #[error(transparent)]
     Part(#[from] QuantityError),
-    /// A key that is given twice.
     #[error("{0} is given twice")]
-    Twice(&'static str),
-    /// A value that does not parse, or is out of range.
+    Twice(String),
     #[error("{0}: {1}")]
-    Value(&'static str, String),
+    Value(String, String),
 }
 
 /// Sets the value that a part describes, which no part before may have set.
-pub fn once<T, E: Display>(
-    key: &'static str, slot: &mut Option<T>, value: Result<T, E>,
-) -> Result<(), SpecError> {
-    let value = value.map_err(|error| SpecError::Value(key, error.to_string()))?;
+pub fn once<T, E: Display>(key: &str, slot: &mut Option<T>, value: Result<T, E>) -> Result<(), SpecError> {
+    let value = value.map_err(|error| SpecError::Value(key.into(), error.to_string()))?;
     match slot.replace(value) {
-        Some(_) => Err(SpecError::Twice(key)),
+        Some(_) => Err(SpecError::Twice(key.into())),
         None => Ok(()),
     }
 }

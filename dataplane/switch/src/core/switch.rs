@@ -13,25 +13,19 @@ use super::generator::Generators;
 use super::link_spec::LinkChange;
 use super::packet_rate::PacketRate;
 use super::port::{PortState, MAX_FRAME};
-use super::queue_registers::QueueRegisters;
+use super::queue_settings::QueueRegisters;
 use super::replication::ReplicationEngine;
-use super::stats::{CpuStats, SwitchDrops, SwitchStats};
+use super::stats::{CpuStats, PortStats, SwitchDrops, SwitchStats};
 use super::trace::{SeenFrame, TraceError, TraceFilter, TraceRequest};
 use super::tracer::{TraceHandle, Tracer};
 
-/// The most packets that wait for the controller.
 const CPU_QUEUE: u32 = 4096;
-/// The most buffers that are kept for frames to come.
 const SPARE_BUFFERS: usize = 1024;
 
-/// A frame that leaves the switch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SentFrame {
-    /// When the frame left.
     pub time: Nanos,
-    /// The port by which the frame left.
     pub port: Port,
-    /// The frame.
     pub bytes: Vec<u8>,
     /// Bytes behind these that exist only as a length; see [`Frame`]. 0 for frames that came as a whole.
     pub tail: u32,
@@ -40,20 +34,14 @@ pub struct SentFrame {
 /// A packet for the controller, with the program's `packet_in` header in front.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToController {
-    /// When the packet left the pipeline.
     pub time: Nanos,
-    /// Header and payload.
     pub bytes: Vec<u8>,
 }
 
-/// The output of a switch.
 #[derive(Debug, Default)]
 pub struct Emitted {
-    /// Frames that leave.
     pub outputs: Vec<SentFrame>,
-    /// Packets for the controller.
     pub packet_ins: Vec<ToController>,
-    /// Digest messages for the controller.
     pub digests: Vec<(Nanos, Digest)>,
     /// Frames that passed the ports, if [`Switch::see_frames`] asks for them.
     pub seen: Vec<SeenFrame>,
@@ -64,7 +52,6 @@ pub struct Emitted {
 pub struct Forwarding {
     /// The program with tables, registers, counters and meters.
     pub pipeline: Pipeline,
-    /// Multicast groups and clone sessions.
     pub replication: ReplicationEngine,
     /// Packet generators. Of an installed program they are changed by [`Switch::change_generators`].
     pub generators: Generators,
@@ -80,7 +67,6 @@ pub struct Switch {
     /// The attached ports in the order of their numbers, then the CPU port. A port's position here is
     /// its place on the agenda; the places of loopback and generators come after.
     pub(super) ports: Vec<PortState>,
-    /// The place of each port number.
     pub(super) places: Vec<Option<u16>>,
     pub(super) agenda: Agenda,
     pub(super) loopback: VecDeque<(Nanos, Round)>,
@@ -88,11 +74,9 @@ pub struct Switch {
     pub(super) clock: Nanos,
     /// All events before this time have happened.
     pub(super) reached: Nanos,
-    /// Buffers for frames to come.
     pub(super) spare: Vec<Vec<u8>>,
     pub(super) emitted: Emitted,
     pub(super) drops: SwitchDrops,
-    /// Packets that had done their work.
     pub(super) absorbed: u64,
     pub(super) cpu: CpuStats,
     pub(super) tracer: Tracer,
@@ -145,20 +129,17 @@ impl Switch {
 
     /// The state that a program starts with on this switch.
     pub fn fresh(&self, program: Arc<Program>, registers: QueueRegisters) -> Forwarding {
-        let options = PipelineOptions {
-            drop_port: self.config.drop_port,
-            seed: self.config.seed,
-            ..PipelineOptions::default()
-        };
+        let SwitchConfig { drop_port, seed, .. } = self.config;
+        let options = PipelineOptions { drop_port, seed, ..PipelineOptions::default() };
         let mut pipeline = Pipeline::with_options(program, options);
         if let Some(rate) = registers.rate {
             pipeline.watch(rate.register);
         }
         if let Some(share) = registers.share {
             let none = PacketRate::UNLIMITED.units().into();
-            (0..share.size).for_each(|index| {
+            for index in 0..share.size {
                 pipeline.register_set(share.register, index, none);
-            });
+            }
         }
         Forwarding {
             pipeline,
@@ -184,12 +165,10 @@ impl Switch {
         self.obey_registers(reached);
     }
 
-    /// The program and its state, if there is one.
     pub fn forwarding(&self) -> Option<&Forwarding> {
         self.forwarding.as_ref()
     }
 
-    /// The program and its state, to change it.
     pub fn forwarding_mut(&mut self) -> Option<&mut Forwarding> {
         self.forwarding.as_mut()
     }
@@ -199,7 +178,6 @@ impl Switch {
         &self.config
     }
 
-    /// Changes the links of a port.
     pub fn change_link(&mut self, port: Port, change: &LinkChange) -> Result<(), ConfigError> {
         let place = self.place(port).filter(|_| port != self.config.cpu_port);
         let place = place.ok_or(ConfigError::NoSuchPort(port))?;
@@ -224,7 +202,6 @@ impl Switch {
         &mut self.tracer
     }
 
-    /// Begins to trace packets; returns the number of the filter.
     pub fn trace(&mut self, request: &TraceRequest) -> Result<u64, TraceError> {
         let forwarding = self.forwarding.as_ref().ok_or(TraceError::NoProgram)?;
         let port = request.port.map(Port);
@@ -281,7 +258,7 @@ impl Switch {
             if state.in_wire.cross(length) {
                 self.deliver(now, place, bytes, tail);
             }
-        } else if state.in_queue.admit(length as u32, state.in_depth()) {
+        } else if state.in_queue.admit(length as u32, state.in_wire.parameters.depth()) {
             let mut copy = self.spare.pop().unwrap_or_default();
             copy.clear();
             copy.extend_from_slice(bytes);
@@ -297,7 +274,6 @@ impl Switch {
         self.ingress(now, Arrival::on(self.config.cpu_port), bytes);
     }
 
-    /// The time until which all events have happened.
     pub fn reached(&self) -> Nanos {
         self.reached
     }
@@ -346,20 +322,19 @@ impl Switch {
         (!empty).then(|| std::mem::take(&mut self.emitted))
     }
 
-    /// When the next event is due.
     pub fn deadline(&self) -> Option<Nanos> {
         self.agenda.next()
     }
 
-    /// The counters of the switch.
     pub fn stats(&self) -> SwitchStats {
-        let front = self.ports.len() - 1;
+        let mut ports: Vec<PortStats> = self.port_stats(None).collect();
         let mut cpu = self.cpu;
-        cpu.drops.egress = self.ports[front].out_drops.egress;
-        cpu.drops.queue_full =
-            self.ports[front].out_queues.states().map(|(_, counters)| counters.dropped).sum();
+        if let Some(PortStats { outbound, .. }) = ports.pop() {
+            (cpu.drops.egress, cpu.drops.queue_full) =
+                (outbound.drops.egress, outbound.drops.link.queue_full);
+        }
         SwitchStats {
-            ports: self.ports[..front].iter().map(PortState::stats).collect(),
+            ports,
             cpu,
             drops: self.drops,
             absorbed: self.absorbed,
@@ -372,7 +347,6 @@ impl Switch {
         !self.loopback.is_empty() || self.ports.iter().any(PortState::holds_packets)
     }
 
-    /// Starts new high-water marks.
     pub fn reset_high_water(&mut self) {
         self.ports.iter_mut().for_each(PortState::reset_high_water);
     }

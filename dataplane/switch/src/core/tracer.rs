@@ -18,24 +18,19 @@ use groupflow_pipeline::{FieldMatch, Instance, Port, Step};
 use super::trace::{Branch, SeenFrame, Trace, TraceFilter};
 use super::traffic_manager::Origin;
 
-/// The most filters at once.
 pub(super) const FILTER_LIMIT: usize = 8;
-/// The most packets that are traced at once for a filter.
 const OPEN_LIMIT: usize = 64;
-/// The most traces of a filter that wait for their reader.
 const KEPT_LIMIT: usize = 64;
 /// The most branches of one trace: a [`TraceHandle`] has a byte for them.
 const BRANCH_LIMIT: usize = 256;
 /// The most passes in a row: readers of JSON stop at 128 levels, of which each pass takes two.
 const DEPTH_LIMIT: usize = 50;
-/// The most steps of one trace.
 const STEP_LIMIT: usize = 8_192;
 /// The time between two traces, in the mean, which filters share: a traced packet takes a hundred times as
 /// long as others.
 const INTERVAL: Nanos = Nanos::from_millis(1);
 /// The most traces that begin at one time, which filters share, too.
 const BURST: u64 = 64;
-/// The most bytes of a packet that a trace shows.
 const SHOWN_BYTES: usize = 256;
 
 /// The branch of a trace that a packet is on: the trace's number plus one, and the branch in the last byte.
@@ -57,13 +52,11 @@ impl TraceHandle {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Armed {
     filter: TraceFilter,
-    /// Packets that may still be traced.
     packets_left: u64,
     missed: u64,
-    /// Traces that are not complete.
     open: usize,
     /// When the next trace may begin, were all of them the filter's share of time apart.
     due: Nanos,
@@ -76,9 +69,7 @@ struct Open {
     trace: Trace,
     /// Each branch with the branch from which it came.
     branches: Vec<(usize, Branch)>,
-    /// Branches that have not ended.
     live: u32,
-    /// Steps that there is room for.
     room: usize,
 }
 
@@ -90,9 +81,7 @@ pub struct Tracer {
     /// The number of filters, and of recorded packets, so far.
     filters: u64,
     traces: u64,
-    /// Whether frames at the ports are kept.
     pub(super) captures: bool,
-    /// These frames, until they are taken.
     pub(super) frames: Vec<SeenFrame>,
     /// The frame that is in ingress: its number as a recorded packet, and its place in `frames`.
     noted: Option<(u64, usize)>,
@@ -117,7 +106,6 @@ impl Tracer {
         self.noted = None;
     }
 
-    /// A frame that leaves.
     pub(super) fn leaves(&mut self, time: Nanos, port: Port, origin: Origin, bytes: &[u8]) {
         if self.captures {
             let from = origin_text(origin).map_or_else(String::new, |from| format!(": {from}"));
@@ -126,7 +114,6 @@ impl Tracer {
         }
     }
 
-    /// Whether a trace of the packet is written.
     pub(super) fn is_traced(&self, handle: Option<TraceHandle>) -> bool {
         handle.is_some_and(|handle| self.open.contains_key(&handle.trace()))
     }
@@ -137,19 +124,10 @@ impl Tracer {
             return None;
         }
         self.filters += 1;
-        let armed = Armed {
-            filter,
-            packets_left: count,
-            missed: 0,
-            open: 0,
-            due: Nanos::ZERO,
-            done: VecDeque::new(),
-        };
-        self.armed.insert(self.filters, armed);
+        self.armed.insert(self.filters, Armed { filter, packets_left: count, ..Armed::default() });
         Some(self.filters)
     }
 
-    /// Forgets a filter and its traces.
     pub fn disarm(&mut self, filter: u64) {
         self.armed.remove(&filter);
         self.open.retain(|_, open| {
@@ -234,7 +212,6 @@ impl Tracer {
         TraceHandle::new(from.trace(), branch)
     }
 
-    /// The branch of a handle, to add to it.
     pub fn of(&mut self, handle: Option<TraceHandle>) -> Option<&mut Branch> {
         let handle = handle?;
         let open = self.open.get_mut(&handle.trace())?;
@@ -301,7 +278,6 @@ impl Tracer {
         }
     }
 
-    /// Ends a branch. The last one completes its trace.
     pub fn end(&mut self, handle: Option<TraceHandle>) {
         let Some(handle) = handle else { return };
         let Some(open) = self.open.get_mut(&handle.trace()) else { return };
@@ -349,7 +325,6 @@ fn origin_text(Origin { instance, rid, group }: Origin) -> Option<String> {
     }
 }
 
-/// The origin of a packet, by its instance.
 pub fn cause(instance: Instance) -> &'static str {
     match instance {
         Instance::Normal => "unicast",

@@ -6,16 +6,14 @@ use groupflow_pipeline::{Instance, Packet};
 use super::config::FlowControl;
 use super::packet_rate::{PacketRate, QueueRate};
 use super::queue::{Depth, Queue, QueueCounters};
-use super::queue_settings::QueueSettings;
+use super::queue_settings::{QueueChange, QueueSettings};
 use super::replication::Lineage;
 use super::scheduler::{Mask, Scheduler, Share};
 use super::shaper::QueueShaper;
 use super::tracer::TraceHandle;
 
-/// Where a packet in egress comes from.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Origin {
-    /// The kind of packet.
     pub instance: Instance,
     /// The instance of the copy in a multicast group or clone session.
     pub rid: u16,
@@ -23,59 +21,42 @@ pub struct Origin {
     pub group: u16,
 }
 
-/// A packet that waits for egress.
 #[derive(Debug)]
 pub struct Queued {
-    /// The packet.
     pub packet: Packet,
-    /// Where it comes from.
     pub origin: Origin,
     /// The number of bytes to keep, if a clone session says so.
     pub truncate: Option<usize>,
     /// The way by which egress cloned the packet.
     pub lineage: Lineage,
-    /// When the packet was queued.
     pub enqueued_at: Nanos,
-    /// Packets in the queue when this one joined.
     pub enqueue_depth: u32,
-    /// The trace of the packet, if it is traced.
     pub trace: Option<TraceHandle>,
 }
 
-/// The reason why the traffic manager refused a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EnqueueError {
-    /// The queue was full.
     Full,
-    /// The port has no queue of this priority.
     Priority,
 }
 
-/// The packets that the port may send.
 #[derive(Debug)]
 pub enum PortService {
-    /// The port may send this packet.
     Packet(Served),
-    /// The port may send no packet before this time.
     At(Nanos),
     /// The port may send no packet until a queue changes.
     Nothing,
 }
 
-/// A packet that is served.
 #[derive(Debug)]
 pub struct Served {
-    /// The packet.
     pub queued: Queued,
-    /// The packet's queue.
     pub queue: u8,
     /// The packet's length when it was queued.
     pub bytes: u32,
-    /// Packets in the queue without it.
     pub depth: u32,
 }
 
-/// One queue with its settings and its shaper.
 #[derive(Debug)]
 struct PortQueue {
     packets: Queue<Queued>,
@@ -100,13 +81,11 @@ impl PortQueue {
     }
 }
 
-/// The queues of one port, one for each priority.
 #[derive(Debug)]
 pub struct PortQueues {
     queues: Vec<PortQueue>,
     scheduler: Scheduler,
     flow_control: FlowControl,
-    /// Queues that have packets.
     waiting: Mask,
     /// Queues whose head may have to wait for its queue's rate.
     limited: Mask,
@@ -145,11 +124,7 @@ impl PortQueues {
             let others = stored - queue.packets.packets();
             limit.packets = limit.packets.min(pool.saturating_sub(others));
         }
-        if queue.packets.admit(bytes, limit) {
-            Ok(())
-        } else {
-            Err(EnqueueError::Full)
-        }
+        queue.packets.admit(bytes, limit).then_some(()).ok_or(EnqueueError::Full)
     }
 
     /// Whether an admitted packet of `bytes` that the port can take now need not wait; if so, the packet is
@@ -245,26 +220,19 @@ impl PortQueues {
         PortService::Packet(Served { queued, queue: number as u8, bytes, depth })
     }
 
-    /// Whether the queue has no packet.
     pub fn is_empty(&self, queue: u8) -> bool {
         self.queues.get(usize::from(queue)).is_some_and(|queue| queue.packets.is_empty())
     }
 
-    /// The number of queues.
     pub fn len(&self) -> usize {
         self.queues.len()
     }
 
-    /// The settings of a queue.
-    pub fn settings(&self, queue: u8) -> Option<QueueSettings> {
-        self.queues.get(usize::from(queue)).map(|queue| queue.settings)
-    }
-
-    /// Sets a queue; its rate also takes effect for packets that wait already. False: there is no such queue.
-    pub fn configure(&mut self, now: Nanos, queue: u8, settings: QueueSettings) -> bool {
+    /// Changes a queue; its rate takes effect for waiting packets, too. False: there is no such queue.
+    pub fn configure(&mut self, now: Nanos, queue: u8, change: &QueueChange) -> bool {
         let number = usize::from(queue);
         let Some(queue) = self.queues.get_mut(number) else { return false };
-        queue.settings = settings;
+        queue.settings = change.applied_to(queue.settings);
         self.apply(now, number);
         true
     }
@@ -298,14 +266,9 @@ impl PortQueues {
         let queue = &mut self.queues[number];
         let head = queue.packets.head();
         queue.shaper.set(now, queue.rate(), queue.settings.paused, head);
-        match queue.shaper.limits() {
-            true => self.limited |= 1 << number,
-            false => self.limited &= !(1 << number),
-        }
-        let share = match queue.demand {
-            Some(demand) => Share::Demand(demand.units()),
-            None => Share::Weight(queue.settings.weight),
-        };
+        self.limited = self.limited & !(1 << number) | Mask::from(queue.shaper.limits()) << number;
+        let weight = Share::Weight(queue.settings.weight);
+        let share = queue.demand.map_or(weight, |demand| Share::Demand(demand.units()));
         self.scheduler.set(number, queue.settings.level, share);
     }
 
@@ -328,17 +291,14 @@ impl PortQueues {
         flushed
     }
 
-    /// The rate that the program asked for, for each queue from queue 0 on.
     pub fn demands(&self) -> impl Iterator<Item = Option<PacketRate>> + Clone + '_ {
         self.queues.iter().map(|queue| queue.demand)
     }
 
-    /// The settings and counters of each queue, from queue 0 on.
     pub fn states(&self) -> impl Iterator<Item = (QueueSettings, QueueCounters)> + '_ {
         self.queues.iter().map(|queue| (queue.settings, queue.packets.counters()))
     }
 
-    /// Starts new high-water marks.
     pub fn reset_high_water(&mut self) {
         self.queues.iter_mut().for_each(|queue| queue.packets.reset_high_water());
     }

@@ -6,13 +6,11 @@ use groupflow_pipeline::RegisterId;
 use super::binding::{BindingError, BoundArray};
 use crate::core::{QueueRegister, QueueRegisters, MAX_PRIORITIES};
 
-/// The prefix of this project's annotations.
 const PREFIX: &str = "groupflow_";
 const DEPTH: &str = "groupflow_queue_depth";
 const RATE: &str = "groupflow_queue_rate";
 const SHARE: &str = "groupflow_queue_share";
 const REASONS: &str = "groupflow_reasons";
-/// Bits of a cell.
 const WIDTH: u32 = 32;
 
 /// Binds a register as its annotations say; the error names the wrong annotation.
@@ -61,10 +59,10 @@ pub fn reasons(name: &str, size: usize, annotations: &[String]) -> Result<Vec<St
             _ => {}
         }
     }
-    match words.len() > size || words.iter().any(String::is_empty) {
-        true => wrong(format!("@{REASONS}: {} words, of which none is empty, for {size} cells", words.len())),
-        false => Ok(words),
+    if words.len() > size || words.iter().any(String::is_empty) {
+        return wrong(format!("@{REASONS}: {} words, of which none is empty, for {size} cells", words.len()));
     }
+    Ok(words)
 }
 
 /// The register with the stride of an annotation's argument, `8)`.

@@ -12,14 +12,12 @@ use crate::proto::p4::v1::{
     stream_message_response::Update, MasterArbitrationUpdate, Role, StreamMessageResponse, Uint128,
 };
 
-/// The most clients at once.
 pub const CLIENT_LIMIT: usize = 64;
 
 /// A client, which has one stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClientId(pub u64);
 
-/// A message for a client.
 pub type ClientMessage = (ClientId, StreamMessageResponse);
 
 /// The most named roles that are remembered: each client may have one.
@@ -47,13 +45,11 @@ struct Client {
 #[derive(Debug, Default)]
 struct RoleState {
     highest: Option<u128>,
-    /// The role's configuration as its last primary gave it.
     config: Option<prost_types::Any>,
     scope: Scope,
 }
 
 impl Arbitration {
-    /// A device without clients.
     pub fn new(device_id: u64) -> Arbitration {
         let roles = BTreeMap::from([(String::new(), RoleState::default())]);
         Arbitration { device_id, clients: BTreeMap::new(), roles, gone: None }
@@ -80,11 +76,10 @@ impl Arbitration {
         self.primaries().find(|(primary, _)| *primary == stream).map(|(_, scope)| scope)
     }
 
-    /// The scope of a role.
     pub fn scope(&self, role: &str) -> Result<&Scope, Status> {
         check_name(role)?;
         let state = self.roles.get(role).filter(|_| role.is_empty() || self.has_clients(role));
-        let unknown = || Status::new(Code::NotFound, format!("role {role:?}: no client has this role"));
+        let unknown = || Status::not_found(format!("role {role:?}: no client has this role"));
         state.map(|state| &state.scope).ok_or_else(unknown)
     }
 
@@ -102,7 +97,7 @@ impl Arbitration {
             (_, Some(highest)) => format!("not primary: election id {own}, at least {highest} is needed"),
             _ => "not primary: there is none yet, open a stream and send an arbitration update".into(),
         };
-        Err(Status::new(Code::PermissionDenied, message))
+        Err(Status::denied(message))
     }
 
     /// A client's arbitration update: the messages to clients, or the reason why the stream ends.
@@ -118,14 +113,11 @@ impl Arbitration {
         let was_primary = self.primary_of(&role) == Some(stream);
         self.clients.insert(stream, Client { role: role.clone(), election_id });
         let state = self.roles.entry(role.clone()).or_default();
-        if election_id.is_some() && election_id >= state.highest {
+        let wins = election_id.is_some() && election_id >= state.highest;
+        if wins {
             *state = RoleState { highest: election_id, config, scope };
-            return Ok(self.notices(&role));
         }
-        if was_primary {
-            return Ok(self.notices(&role));
-        }
-        Ok(vec![self.notice(&role, stream)])
+        Ok(if wins || was_primary { self.notices(&role) } else { vec![self.notice(&role, stream)] })
     }
 
     /// A client that gave way to another one since the last call: its stream has to end.
@@ -145,7 +137,6 @@ impl Arbitration {
         (primaries, self.roles.keys().flat_map(|role| self.notices(role)).collect())
     }
 
-    /// A client's stream has ended: the messages to the others.
     pub fn closed(&mut self, stream: ClientId) -> Vec<ClientMessage> {
         let was_primary = self.scope_of(stream).is_some();
         match self.remove(stream) {
@@ -175,27 +166,20 @@ impl Arbitration {
         let taken = |(other, client): (&ClientId, &Client)| {
             *other != stream && client.role == role && client.election_id == election_id
         };
-        if election_id.is_some() && self.clients.iter().any(taken) {
-            let id = election_id.unwrap_or_default();
-            let message = format!("election id {id} is already used by another client");
-            return Err(Status::new(Code::InvalidArgument, message));
+        match election_id.filter(|_| self.clients.iter().any(taken)) {
+            Some(id) => Err(Status::invalid(format!("election id {id} is already used by another client"))),
+            None => Ok(election_id),
         }
-        Ok(election_id)
     }
 
     /// The scope that a role's configuration gives, which must not have what another role has alone.
     fn check_config(&self, role: &str, config: Option<&prost_types::Any>) -> Result<Scope, Status> {
-        if role.is_empty() && config.is_some() {
-            return Err(Status::new(Code::InvalidArgument, "role.config: the default role has none"));
-        }
+        refuse_if!(role.is_empty() && config.is_some(), "role.config: the default role has none");
         let scope = Scope::of(config)?;
-        let others = self.roles.iter().filter(|(name, _)| *name != role);
-        let conflict =
-            others.into_iter().find_map(|(name, state)| Some((name, scope.conflict(&state.scope)?)));
-        match conflict {
+        let mut others = self.roles.iter().filter(|(name, _)| *name != role);
+        match others.find_map(|(name, state)| Some((name, scope.conflict(&state.scope)?))) {
             Some((name, id)) => {
-                let message = format!("role.config: exclusive id {id} is one of role {name:?}, too");
-                Err(Status::new(Code::InvalidArgument, message))
+                Err(Status::invalid(format!("role.config: exclusive id {id} is one of role {name:?}, too")))
             }
             None => Ok(scope),
         }
@@ -210,15 +194,11 @@ impl Arbitration {
         let primaries: BTreeSet<ClientId> = self.primaries().map(|(primary, _)| primary).collect();
         let rank = |(stream, client): &(&ClientId, &Client)| (primaries.contains(stream), client.election_id);
         let lowest = self.clients.iter().min_by_key(rank);
-        match lowest.filter(|(_, client)| client.election_id < election_id).map(|(stream, _)| *stream) {
-            Some(lowest) => {
-                // A primary gives way only where all clients are primaries: nobody else of its role is told.
-                self.remove(lowest);
-                self.gone = Some(lowest);
-                Ok(())
-            }
-            None => Err(too_many()),
-        }
+        let lowest = lowest.filter(|(_, client)| client.election_id < election_id).map(|(stream, _)| *stream);
+        // A primary gives way only where all clients are primaries: nobody else of its role is told.
+        self.remove(lowest.ok_or_else(too_many)?);
+        self.gone = lowest;
+        Ok(())
     }
 
     /// Forgets a role without clients, with its election id, where another one would be too many. There is
@@ -263,11 +243,8 @@ impl Arbitration {
             None => (Code::NotFound, "there is no primary"),
         };
         let state = self.roles.get(role);
-        let named = || Role {
-            name: role.into(),
-            config: state.and_then(|state| state.config.clone()),
-            ..Role::default()
-        };
+        let config = state.and_then(|state| state.config.clone());
+        let named = || Role { name: role.into(), config, ..Role::default() };
         let update = MasterArbitrationUpdate {
             device_id: self.device_id,
             role: (!role.is_empty()).then(named),
@@ -283,17 +260,14 @@ fn check_name(role: &str) -> Result<(), Status> {
     if role.len() <= NAME_LIMIT {
         return Ok(());
     }
-    let message = format!("role: its name has {} bytes, more than {NAME_LIMIT}", role.len());
-    Err(Status::new(Code::InvalidArgument, message))
+    Err(Status::invalid(format!("role: its name has {} bytes, more than {NAME_LIMIT}", role.len())))
 }
 
 /// The error of a client for which there is no room.
 pub fn too_many() -> Status {
-    let message = format!("more than {CLIENT_LIMIT} clients: those with the highest election ids stay");
-    Status::new(Code::ResourceExhausted, message)
+    Status::exhausted(format!("more than {CLIENT_LIMIT} clients: those with the highest election ids stay"))
 }
 
-/// The refusal of another device's id.
 pub fn wrong_device(got: u64, ours: u64) -> String {
     format!("no device {got} here, only device {ours}")
 }

@@ -8,7 +8,7 @@ use std::ops::Range;
 use groupflow_pipeline::StateError;
 
 use super::binding::BoundArray;
-use super::bytestring::{decode, decode_signed, encode, encode_signed};
+use super::bytestring::{decode_parts, decode_signed, encode_parts, encode_signed};
 use super::direct::{colour_counts, colours, counter_data, counter_value, meter_config, meter_rates};
 use super::state::ControlState;
 use super::status::{Code, Status};
@@ -17,36 +17,33 @@ use crate::core::Forwarding;
 use crate::proto::p4::v1::p4_data::Data;
 use crate::proto::p4::v1::{entity, CounterEntry, Index, MeterEntry, P4Data, RegisterEntry};
 
-/// Sets the value of one cell, or of all.
 pub fn write_register(
     state: &ControlState, forwarding: &mut Forwarding, kind: UpdateKind, entry: &RegisterEntry,
 ) -> Result<(), Status> {
     kind.only_modify().map_err(|refusal| refusal.within("register_entry"))?;
     let array = find(&state.config.binding.registers, entry.register_id, "register")?;
     let mut write = || {
-        let value = register_value(array, entry.data.as_ref())?;
+        let parts = register_value(array, entry.data.as_ref())?;
         cells(array, entry.index.as_ref())?.try_for_each(|cell| {
-            forwarding.pipeline.register_write(array.array, cell, value).map_err(refusal)
+            forwarding.pipeline.register_write(array.array, cell, &parts).map_err(refusal)
         })
     };
     write().map_err(|refusal| within("register", array, refusal))
 }
 
-/// Adds the cells that a request asks for.
 pub fn read_register(
     state: &ControlState, forwarding: &Forwarding, filter: &RegisterEntry, found: &mut Found<'_>,
 ) -> Result<(), Status> {
     let arrays = &state.config.binding.registers;
     let asked = (filter.register_id, filter.index.as_ref());
     read(arrays, asked, "register", found, |register_id, array, cell| {
-        let value = forwarding.pipeline.register_read(array.array, cell)?;
-        let bytes = if array.signed { encode_signed(value, array.width) } else { encode(value) };
+        let parts = forwarding.pipeline.register_parts(array.array, cell)?;
+        let bytes = if array.signed { encode_signed(&parts, array.width) } else { encode_parts(&parts) };
         let data = Some(P4Data { data: Some(Data::Bitstring(bytes)) });
         Ok(RegisterEntry { register_id, index: Some(index(cell)), data })
     })
 }
 
-/// Sets the value of one counter, or of all in the array.
 pub fn write_counter(
     state: &ControlState, forwarding: &mut Forwarding, kind: UpdateKind, entry: &CounterEntry,
 ) -> Result<(), Status> {
@@ -61,7 +58,6 @@ pub fn write_counter(
     write().map_err(|refusal| within("counter", array, refusal))
 }
 
-/// Adds the counters that a request asks for.
 pub fn read_counter(
     state: &ControlState, forwarding: &Forwarding, filter: &CounterEntry, found: &mut Found<'_>,
 ) -> Result<(), Status> {
@@ -73,7 +69,6 @@ pub fn read_counter(
     })
 }
 
-/// Sets the rates of one meter, or of all in the array.
 pub fn write_meter(
     state: &ControlState, forwarding: &mut Forwarding, kind: UpdateKind, entry: &MeterEntry, setting: Setting,
 ) -> Result<(), Status> {
@@ -86,17 +81,13 @@ pub fn write_meter(
         cells(array, entry.index.as_ref())?
             .try_for_each(|cell| {
                 pipeline.meter_write(array.array, cell, rates)?;
-                match counts {
-                    Some(counts) => pipeline.meter_count(array.array, cell, counts),
-                    None => Ok(()),
-                }
+                counts.map_or(Ok(()), |counts| pipeline.meter_count(array.array, cell, counts))
             })
             .map_err(refusal)
     };
     write().map_err(|refusal| within("meter", array, refusal))
 }
 
-/// Adds the meters that a request asks for.
 pub fn read_meter(
     state: &ControlState, forwarding: &Forwarding, filter: &MeterEntry, found: &mut Found<'_>,
 ) -> Result<(), Status> {
@@ -143,22 +134,19 @@ fn wanted<'a, Id>(
     Ok(arrays.iter().map(|(id, array)| (*id, array)).collect())
 }
 
-/// The cells that an index, or none, is about.
 fn cells<Id>(array: &BoundArray<Id>, index: Option<&Index>) -> Result<Range<usize>, Status> {
     let Some(Index { index }) = index else { return Ok(0..array.size) };
-    if *index < 0 {
-        return Err(Status::invalid(format!("index: {index} is negative")));
-    }
+    refuse_if!(*index < 0, "index: {index} is negative");
     match usize::try_from(*index).ok().filter(|cell| *cell < array.size) {
         Some(cell) => Ok(cell..cell + 1),
         None => Err(Status::new(Code::OutOfRange, format!("index: {index}, of only {} cells", array.size))),
     }
 }
 
-fn register_value<Id>(array: &BoundArray<Id>, data: Option<&P4Data>) -> Result<u128, Status> {
+fn register_value<Id>(array: &BoundArray<Id>, data: Option<&P4Data>) -> Result<Vec<u128>, Status> {
     let value = match data.and_then(|data| data.data.as_ref()) {
         Some(Data::Bitstring(bytes)) if array.signed => decode_signed(bytes, array.width),
-        Some(Data::Bitstring(bytes)) => decode(bytes, array.width),
+        Some(Data::Bitstring(bytes)) => decode_parts(bytes, array.width),
         Some(_) => Err(Status::invalid("it must be a bitstring")),
         None => Err(Status::invalid("it is missing")),
     };
@@ -176,7 +164,7 @@ fn within<Id>(what: &str, array: &BoundArray<Id>, refusal: Status) -> Status {
 
 fn refusal(error: StateError) -> Status {
     let code = match error {
-        StateError::Index { .. } | StateError::Width { .. } => Code::OutOfRange,
+        StateError::Index { .. } | StateError::Width(..) => Code::OutOfRange,
         _ => Code::InvalidArgument,
     };
     Status::new(code, error.to_string())

@@ -20,14 +20,11 @@ use crate::proto::p4::v1::{Entity, MeterConfig, TableEntry, Update};
 /// The most entities that are kept to take a batch back: a register has millions of cells.
 const UNDO_LIMIT: usize = 1 << 18;
 
-/// The updates of a batch that were carried out so far.
 #[derive(Debug)]
 pub struct Batch {
     atomicity: Atomicity,
-    /// The scope of the client's role.
     scope: Scope,
     results: Vec<Result<(), Status>>,
-    /// The steps that take back the updates carried out.
     undo: Vec<Step>,
     failed: bool,
 }
@@ -44,7 +41,6 @@ enum Step {
 }
 
 impl Batch {
-    /// A batch of which nothing was carried out yet.
     pub fn new(atomicity: Atomicity, scope: Scope) -> Batch {
         Batch { atomicity, scope, results: Vec::new(), undo: Vec::new(), failed: false }
     }
@@ -54,7 +50,6 @@ impl Batch {
         self.atomicity == Atomicity::DataplaneAtomic
     }
 
-    /// Carries out the next updates.
     pub fn apply(&mut self, runtime: &mut Runtime, switch: &mut Switch, updates: &[Update]) {
         for update in updates {
             let result = self.attempt(runtime, switch, update);
@@ -66,7 +61,6 @@ impl Batch {
         }
     }
 
-    /// The outcome of all updates.
     pub fn outcome(self) -> Result<(), Status> {
         Status::of_batch("update", &self.results)
     }
@@ -80,16 +74,14 @@ impl Batch {
             return runtime.apply(switch, update);
         }
         if update::extern_entry(update.entity.as_ref()).is_some() {
-            let message =
-                "extern_entry: it cannot be taken back, so that atomicity must be CONTINUE_ON_ERROR";
-            return Err(Status::unimplemented(message));
+            let why = "extern_entry: it cannot be taken back, so that atomicity must be CONTINUE_ON_ERROR";
+            return Err(Status::unimplemented(why));
         }
         let (state, forwarding) = runtime.current(switch)?;
         let undo = inverse(state, forwarding, update)?;
         if self.undo.len() + undo.len() > UNDO_LIMIT {
-            let message =
-                format!("more than {UNDO_LIMIT} entities change in one batch that may be taken back");
-            return Err(Status::new(Code::ResourceExhausted, message));
+            let why = format!("more than {UNDO_LIMIT} entities change in one batch that may be taken back");
+            return Err(Status::exhausted(why));
         }
         runtime.apply(switch, update)?;
         self.undo.extend(undo);
@@ -115,7 +107,6 @@ fn aborted() -> Status {
     Status::new(Code::Aborted, "not carried out, since another update of the batch failed")
 }
 
-/// Carries out steps from the last to the first.
 fn undo(steps: Vec<Step>, state: &mut ControlState, forwarding: &mut Forwarding, setting: Setting) {
     for step in steps.into_iter().rev() {
         let outcome = match step {
@@ -146,8 +137,8 @@ fn inverse(state: &ControlState, forwarding: &Forwarding, update: &Update) -> Re
         UpdateKind::Insert => {
             return Ok(vec![Step::Write(Box::new(update::of(UpdateKind::Delete, entity.clone())))])
         }
-        UpdateKind::Modify => UpdateKind::Modify,
         UpdateKind::Delete => UpdateKind::Insert,
+        kind => kind,
     };
     let (mut found, mut steps) = (Vec::new(), Vec::new());
     match entity {
@@ -182,13 +173,14 @@ fn inverse(state: &ControlState, forwarding: &Forwarding, update: &Update) -> Re
 /// The request that reads what an update changes.
 fn filter(entity: &Kinds) -> Kinds {
     match entity.clone() {
-        Kinds::TableEntry(entry) => {
+        Kinds::TableEntry(mut entry) => {
             // A default entry that is reset loses its counts.
-            let reset = entry.action.is_none();
-            let meter_config = Some(MeterConfig::default());
-            let counter_data = entry.counter_data.or(reset.then(Default::default));
-            let meter_counter_data = entry.meter_counter_data.or(reset.then(Default::default));
-            TableEntry { action: None, meter_config, counter_data, meter_counter_data, ..entry }.into()
+            if entry.action.take().is_none() {
+                entry.counter_data.get_or_insert_with(Default::default);
+                entry.meter_counter_data.get_or_insert_with(Default::default);
+            }
+            entry.meter_config = Some(MeterConfig::default());
+            entry.into()
         }
         other => other,
     }

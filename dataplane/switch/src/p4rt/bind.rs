@@ -1,5 +1,6 @@
 //! Compares P4Info with a program, object by object, and pairs their ids.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Display;
 
@@ -8,12 +9,12 @@ use groupflow_pipeline::{DigestInfo, MatchKind, MeterKind, Program, RegisterId, 
 use super::annotations;
 use super::binding::{
     ActionScope, Binding, BindingError, BoundAction, BoundArray, BoundDigest, BoundField, BoundProfile,
-    BoundTable, BoundValue, BoundValueSet, GroupBounds,
+    BoundTable, BoundValueSet, GroupBounds,
 };
 use super::digest_type::{self, DataType};
 use super::restriction::Restriction;
 use super::restriction_text::Parser;
-use super::translation::Types;
+use super::translation::{Names, Types};
 use crate::proto::p4::config::v1 as info;
 use info::action_profile::SelectorSizeSemantics;
 use info::match_field::{Match, MatchType};
@@ -27,7 +28,8 @@ impl Binding {
         let mut binding = Binding::default();
         ids_are_unique(p4info)?;
         let types = Types::of(p4info, &mut binding.strings);
-        let context = Context { actions: actions_by_id(p4info)?, types, p4info, program };
+        let context =
+            Context { actions: actions_by_id(p4info)?, types, p4info, program, ignored: RefCell::default() };
         for table in &p4info.tables {
             let named = preamble(&table.preamble, "a table")?;
             // p4c leaves out the tables and digests that no packet can come to.
@@ -80,16 +82,30 @@ impl Binding {
             bind_header(&mut binding, header, &context)?;
         }
         all_tables_are_bound(&binding, program)?;
+        binding.ignored = context.ignored.into_inner();
+        binding.ignored.dedup(); // An action is bound for each table.
         Ok(binding)
     }
 }
 
-/// The subjects of the comparison.
 struct Context<'a> {
     actions: HashMap<u32, &'a info::Action>,
     types: Types<'a>,
     p4info: &'a info::P4Info,
     program: &'a Program,
+    ignored: RefCell<Vec<String>>,
+}
+
+impl Context<'_> {
+    /// The rules in an object's annotations. Those that cannot be read are not kept.
+    fn restriction(
+        &self, object: &info::Preamble, annotation: &'static str, parser: Parser<'_>,
+    ) -> Option<Restriction> {
+        let found = Restriction::of(&object.annotations, annotation, parser);
+        let ignore =
+            |error| self.ignored.borrow_mut().push(format!("{}: {error}; it is not kept", object.name));
+        found.map_err(ignore).unwrap_or_default()
+    }
 }
 
 fn actions_by_id(p4info: &info::P4Info) -> Result<HashMap<u32, &info::Action>, BindingError> {
@@ -127,19 +143,17 @@ fn bind_table(
         return Err(differs(&place, table.match_fields.len(), "key fields", found.key.len()));
     }
     let fields = table.match_fields.iter().zip(&found.key);
-    let fields: Vec<BoundField> =
-        fields.map(|(field, key)| bind_field(name, field, key, context)).collect::<Result<_, _>>()?;
+    let fields = fields.map(|(field, key)| bind_field(name, field, key, context));
+    let fields: Vec<BoundField> = fields.collect::<Result<_, _>>()?;
     distinct(name, fields.iter().map(|field| field.id))?;
     distinct(name, table.action_refs.iter().map(|reference| reference.id))?;
     let mut bound_actions = BTreeMap::new();
     for reference in &table.action_refs {
-        let action = actions.get(&reference.id);
-        let action =
-            action.ok_or_else(|| BindingError(format!("table {name}: no action {}", reference.id)))?;
+        let unknown = || BindingError(format!("table {name}: no action {}", reference.id));
+        let action = actions.get(&reference.id).ok_or_else(unknown)?;
         bound_actions.insert(reference.id, bind_action(found, action, reference, context)?);
     }
-    let restriction = Restriction::of(&named.annotations, "entry_restriction", Parser::of_key(&fields));
-    let restriction = restriction.map_err(|error| BindingError(format!("table {name}: {error}")))?;
+    let restriction = context.restriction(named, "entry_restriction", Parser::new(&fields, true));
     let refers_to = |id: &Option<info::Preamble>| {
         id.as_ref().is_some_and(|preamble| table.direct_resource_ids.contains(&preamble.id))
     };
@@ -184,10 +198,12 @@ fn bind_field(
         return Err(differs(&place, field.bitwidth, "bits", key.width));
     }
     let names = context.types.names(&field.type_name);
-    if names.is_some() && !matches!(kind, MatchKind::Exact | MatchKind::Optional) {
-        let message = format!("{place} is {} of a string, and must be exact or optional", kind_name(kind));
-        return Err(BindingError(message));
-    }
+    refuse_if!(
+        names.is_some() && matches!(kind, MatchKind::Lpm | MatchKind::Range),
+        BindingError,
+        "{place} is {} of a string, and must be exact, ternary or optional",
+        kind_name(kind)
+    );
     let name = field.name.clone();
     Ok(BoundField { id: field.id, name, width: key.width, kind, program_kind: key.kind, names })
 }
@@ -235,7 +251,7 @@ fn group_bounds(profile: u32, p4info: &info::P4Info) -> GroupBounds {
 
 fn bind_value_set(set: &info::ValueSet, context: &Context<'_>) -> Result<BoundValueSet, BindingError> {
     let name = &preamble(&set.preamble, "a value set")?.name;
-    let found = context.program.value_sets().iter().find(|known| known.name == *name);
+    let found = context.program.value_sets.iter().find(|known| known.name == *name);
     let found = found.ok_or_else(|| absent("value set", name))?;
     // A set that no state uses has no parts in the program.
     if !found.widths.is_empty() && found.widths.len() != set.r#match.len() {
@@ -245,7 +261,7 @@ fn bind_value_set(set: &info::ValueSet, context: &Context<'_>) -> Result<BoundVa
     let fields = set.r#match.iter().enumerate().map(|(at, field)| {
         let kind = match_kind(&field.r#match, &format!("value set {name}, part {}", field.name))?;
         let said = u32::try_from(field.bitwidth).unwrap_or(0);
-        let width = found.widths.get(at).copied().unwrap_or(said).clamp(1, 128);
+        let width = found.widths.get(at).copied().unwrap_or(said).max(1);
         let (name, names) = (field.name.clone(), context.types.names(&field.type_name));
         Ok(BoundField { id: field.id, name, width, kind, program_kind: kind, names })
     });
@@ -257,10 +273,8 @@ fn bind_action(
 ) -> Result<BoundAction, BindingError> {
     let named = preamble(&action.preamble, "an action")?;
     let name = &named.name;
-    let found = context
-        .program
-        .table_action(table.id, name)
-        .ok_or_else(|| BindingError(format!("table {} has no action {name} in the program", table.name)))?;
+    let absent = || BindingError(format!("table {} has no action {name} in the program", table.name));
+    let found = context.program.table_action(table.id, name).ok_or_else(absent)?;
     if found.params.len() != action.params.len() {
         let place = format!("action {name}");
         return Err(differs(&place, action.params.len(), "parameters", found.params.len()));
@@ -273,11 +287,10 @@ fn bind_action(
             return Err(differs(&place, param.bitwidth, "bits", known.width));
         }
         let names = context.types.names(&param.type_name);
-        params.push(BoundValue { id: param.id, name: param.name.clone(), width: known.width, names });
+        params.push(plain_field(param.id, &param.name, known.width, names));
     }
     distinct(name, params.iter().map(|param| param.id))?;
-    let restriction = Restriction::of(&named.annotations, "action_restriction", Parser::of_params(&params));
-    let restriction = restriction.map_err(|error| BindingError(format!("action {name}: {error}")))?;
+    let restriction = context.restriction(named, "action_restriction", Parser::new(&params, false));
     let scope = match reference.scope {
         1 => ActionScope::TableOnly,
         2 => ActionScope::DefaultOnly,
@@ -294,13 +307,13 @@ fn bind_register(
     let named = preamble(&register.preamble, "a register")?;
     let found = program.register(&named.name).ok_or_else(|| absent("register", &named.name))?;
     same_size("register", &named.name, register.size.into(), found.size)?;
-    let spec = register.type_spec.as_ref().and_then(|spec| spec.type_spec.as_ref());
-    let (width, signed) = match spec {
-        Some(TypeSpec::Bitstring(bits)) => match &bits.type_spec {
-            Some(Bits::Bit(bit)) => (Some(bit.bitwidth), false),
-            Some(Bits::Int(int)) => (Some(int.bitwidth), true),
-            _ => (None, false),
-        },
+    let bits = match register.type_spec.as_ref().and_then(|spec| spec.type_spec.as_ref()) {
+        Some(TypeSpec::Bitstring(bits)) => bits.type_spec.as_ref(),
+        _ => None,
+    };
+    let (width, signed) = match bits {
+        Some(Bits::Bit(bit)) => (Some(bit.bitwidth), false),
+        Some(Bits::Int(int)) => (Some(int.bitwidth), true),
         _ => (None, false),
     };
     if let Some(width) = width.filter(|width| u32::try_from(*width) != Ok(found.width)) {
@@ -348,12 +361,12 @@ fn bind_header(
     let mut fields = Vec::new();
     for (place, field) in header.metadata.iter().enumerate() {
         let width = widths.as_ref().map_or_else(|| width(field), |widths| widths[place]);
-        if !(1..=128).contains(&width) {
-            let place = format!("{}.{}", named.name, field.name);
-            return Err(BindingError(format!("{place}: {width} bits are not supported")));
+        if width == 0 && field.bitwidth == 0 {
+            let why = format!("{}.{}: no header of the program has it", named.name, field.name);
+            context.ignored.borrow_mut().push(why);
         }
         let names = context.types.names(&field.type_name);
-        fields.push(BoundValue { id: field.id, name: field.name.clone(), width, names });
+        fields.push(plain_field(field.id, &field.name, width, names));
     }
     distinct(&named.name, fields.iter().map(|field| field.id))?;
     match named.name.as_str() {
@@ -370,11 +383,15 @@ fn bind_header(
 /// constant entries or without a key may be hidden from the controller.
 fn all_tables_are_bound(binding: &Binding, program: &Program) -> Result<(), BindingError> {
     let bound = |table: &TableInfo| binding.tables.values().any(|known| known.table == table.id);
-    let to_fill = program.tables().iter().filter(|table| !table.key.is_empty() && !table.const_entries);
-    match to_fill.into_iter().find(|table| !bound(table)) {
-        Some(table) => Err(BindingError(format!("table {} of the program is not in P4Info", table.name))),
-        None => Ok(()),
-    }
+    let mut to_fill = program.tables.iter().filter(|table| !table.key.is_empty() && !table.const_entries);
+    let stray = |table: &TableInfo| format!("table {} of the program is not in P4Info", table.name);
+    to_fill.find(|table| !bound(table)).map_or(Ok(()), |table| Err(BindingError(stray(table))))
+}
+
+/// A field that no table matches: of an action, or of a packet's metadata.
+fn plain_field(id: u32, name: &str, width: u32, names: Option<Names>) -> BoundField {
+    let kind = MatchKind::Exact;
+    BoundField { id, name: name.into(), width, kind, program_kind: kind, names }
 }
 
 fn array<Id>(array: Id, name: &str, size: usize, width: u32, signed: bool) -> BoundArray<Id> {
@@ -385,19 +402,15 @@ fn preamble<'a>(
     preamble: &'a Option<info::Preamble>, what: &str,
 ) -> Result<&'a info::Preamble, BindingError> {
     let preamble = preamble.as_ref().ok_or_else(|| BindingError(format!("{what} has no preamble")))?;
-    if preamble.id == 0 {
-        return Err(BindingError(format!("{what} {:?} has no id", preamble.name)));
-    }
+    refuse_if!(preamble.id == 0, BindingError, "{what} {:?} has no id", preamble.name);
     Ok(preamble)
 }
 
 /// Refuses an id that two parts of an object have.
-fn distinct(of: &str, ids: impl Iterator<Item = u32>) -> Result<(), BindingError> {
+fn distinct(of: &str, mut ids: impl Iterator<Item = u32>) -> Result<(), BindingError> {
     let mut seen = BTreeSet::new();
-    match ids.into_iter().find(|id| !seen.insert(*id)) {
-        Some(id) => Err(BindingError(format!("{of}: two of its parts have the same id, {id}"))),
-        None => Ok(()),
-    }
+    let fault = |id| BindingError(format!("{of}: two of its parts have the same id, {id}"));
+    ids.find(|id| !seen.insert(*id)).map_or(Ok(()), |id| Err(fault(id)))
 }
 
 fn absent(what: &str, name: &str) -> BindingError {

@@ -2,64 +2,74 @@
 //!
 //! P4Runtime specification, section "Bytestrings".
 
+use groupflow_pipeline::part_widths;
+
 use super::status::{Code, Status};
 
-/// Decodes an unsigned integer that fits `width` bits.
+/// Decodes an unsigned integer that fits `width` bits, at most 128.
 pub fn decode(bytes: &[u8], width: u32) -> Result<u128, Status> {
+    Ok(decode_parts(bytes, width)?.last().copied().unwrap_or(0))
+}
+
+/// As [`decode`], the parts of an integer of any width.
+pub fn decode_parts(bytes: &[u8], width: u32) -> Result<Vec<u128>, Status> {
     if bytes.is_empty() {
         return Err(Status::new(Code::OutOfRange, "empty byte string"));
     }
     let significant = &bytes[bytes.iter().take_while(|byte| **byte == 0).count()..];
-    let too_wide = || Status::new(Code::OutOfRange, format!("{} does not fit bit<{width}>", Hex(bytes)));
-    if significant.len() > 16 {
-        return Err(too_wide());
+    let number = |part: &[u8]| part.iter().fold(0, |value, byte| value << 8 | u128::from(*byte));
+    let mut parts: Vec<u128> = significant.rchunks(16).map(number).collect();
+    parts.resize(parts.len().max(part_widths(width).count()), 0);
+    parts.reverse();
+    let mut widths = part_widths(width).map(|width| ones(width.into()));
+    match parts.iter().all(|part| widths.next().is_some_and(|most| *part <= most)) {
+        true => Ok(parts),
+        false => Err(Status::new(Code::OutOfRange, format!("{} does not fit bit<{width}>", Hex(bytes)))),
     }
-    let value = significant.iter().fold(0u128, |value, byte| value << 8 | u128::from(*byte));
-    if value > ones(width) {
-        return Err(too_wide());
-    }
-    Ok(value)
 }
 
 /// The shortest form of an unsigned integer.
 pub fn encode(value: u128) -> Vec<u8> {
-    let bytes = value.to_be_bytes();
-    let zeros = bytes.iter().take_while(|byte| **byte == 0).count().min(15);
-    bytes[zeros..].to_vec()
+    encode_parts(&[value])
 }
 
-/// Decodes a two's complement integer that fits `int<width>`; gives its `width` low bits.
-pub fn decode_signed(bytes: &[u8], width: u32) -> Result<u128, Status> {
-    let Some(first) = bytes.first() else { return Err(Status::new(Code::OutOfRange, "empty byte string")) };
-    let sign: u8 = if first & 0x80 == 0 { 0x00 } else { 0xff };
-    let redundant = bytes.iter().take_while(|byte| **byte == sign).count();
-    let significant = &bytes[redundant..];
-    let fill = if sign == 0 { 0u128 } else { u128::MAX };
-    let too_wide = || Status::new(Code::OutOfRange, format!("{} does not fit int<{width}>", Hex(bytes)));
-    if significant.len() > 16 || width == 0 {
-        return Err(too_wide());
-    }
-    let value = significant.iter().fold(fill, |value, byte| value << 8 | u128::from(*byte));
-    // All bits from the sign bit of int<width> up must be equal, and equal to the sign sent.
-    let above = if width > 128 { 0 } else { (value as i128) >> (width - 1) };
-    if (above != 0 && above != -1) || (width <= 128 && (above == 0) != (sign == 0)) {
-        return Err(too_wide());
-    }
-    Ok(value & ones(width))
+/// The same of an integer's parts.
+pub fn encode_parts(parts: &[u128]) -> Vec<u8> {
+    let bytes: Vec<u8> = parts.iter().flat_map(|part| part.to_be_bytes()).collect();
+    let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
+    bytes.get(zeros..).filter(|rest| !rest.is_empty()).map_or_else(|| vec![0], <[u8]>::to_vec)
 }
 
-/// The shortest form of the integer whose `width` low bits are given.
-pub fn encode_signed(value: u128, width: u32) -> Vec<u8> {
-    let negative = (1..=128).contains(&width) && value >> (width - 1) & 1 == 1;
-    let extended = if negative { value | !ones(width) } else { value };
-    let bytes = extended.to_be_bytes();
-    let sign: u8 = if negative { 0xff } else { 0x00 };
+/// Decodes a two's complement integer that fits `int<width>`; gives the parts of its `width` low bits.
+pub fn decode_signed(bytes: &[u8], width: u32) -> Result<Vec<u128>, Status> {
+    let negative = bytes.first().is_some_and(|first| first & 0x80 != 0);
+    // Without its sign, a negative number is like one that is not.
+    let natural: Vec<u8> = bytes.iter().map(|byte| if negative { !byte } else { *byte }).collect();
+    let (top, bits) = (part_widths(width).next().unwrap_or(0), part_widths(width));
+    let parts =
+        decode_parts(&natural, width).ok().filter(|parts| parts.first().is_some_and(|p| p >> (top - 1) == 0));
+    match parts {
+        _ if bytes.is_empty() => Err(Status::new(Code::OutOfRange, "empty byte string")),
+        None => Err(Status::new(Code::OutOfRange, format!("{} does not fit int<{width}>", Hex(bytes)))),
+        Some(parts) if negative => {
+            Ok(parts.iter().zip(bits).map(|(part, width)| !part & ones(width.into())).collect())
+        }
+        Some(parts) => Ok(parts),
+    }
+}
+
+/// The shortest form of the integer whose `width` low bits are given in parts.
+pub fn encode_signed(parts: &[u128], width: u32) -> Vec<u8> {
+    let top = u32::from(part_widths(width).next().unwrap_or(1));
+    let negative = parts.first().is_some_and(|part| part >> (top - 1) & 1 == 1);
+    let (sign, fill) = if negative { (0xff, !ones(top)) } else { (0x00, 0) };
+    let extended = parts.iter().enumerate().map(|(at, part)| if at == 0 { part | fill } else { *part });
+    let bytes: Vec<u8> = extended.flat_map(u128::to_be_bytes).collect();
     let redundant =
         bytes.windows(2).take_while(|pair| pair[0] == sign && (pair[1] ^ sign) & 0x80 == 0).count();
     bytes[redundant..].to_vec()
 }
 
-/// The largest value of `width` bits.
 pub fn ones(width: u32) -> u128 {
     1u128.checked_shl(width).map_or(u128::MAX, |power| power - 1)
 }
@@ -72,10 +82,10 @@ impl std::fmt::Display for Hex<'_> {
         const SHOWN: usize = 20;
         write!(f, "0x")?;
         self.0.iter().take(SHOWN).try_for_each(|byte| write!(f, "{byte:02x}"))?;
-        if self.0.len() > SHOWN {
-            write!(f, "... ({} bytes)", self.0.len())?;
+        match self.0.len() {
+            0..=SHOWN => Ok(()),
+            length => write!(f, "... ({length} bytes)"),
         }
-        Ok(())
     }
 }
 

@@ -5,35 +5,29 @@ use std::sync::Arc;
 
 use groupflow_pipeline::{DigestInfo, LoadError, Program};
 use prost::Message;
+use prost_reflect::{DescriptorPool, DynamicMessage};
 use thiserror::Error;
 
 use super::binding::{absent_table, Binding, BindingError};
-use super::p4info_file::{parse_p4info, P4InfoError};
 use crate::proto::p4::config::v1::P4Info;
 use crate::proto::p4::v1::{
     forwarding_pipeline_config::Cookie, get_forwarding_pipeline_config_request::ResponseType,
     ForwardingPipelineConfig,
 };
+use crate::proto::DESCRIPTORS;
 
-/// The reason why a configuration cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ConfigurationError {
-    /// `p4_device_config` is empty.
     #[error("it is empty, and should be p4c's BMv2 JSON")]
     NoProgram,
-    /// `p4_device_config` is not text.
     #[error("neither p4c's BMv2 JSON nor a P4DeviceConfig message with it")]
     NotText,
-    /// `p4_device_config` is not a program that the pipeline can run.
     #[error("{0}")]
     Program(#[from] LoadError),
-    /// `p4info` is not set.
     #[error("it is missing")]
     NoP4Info,
-    /// `p4info` cannot be read.
     #[error("{0}")]
     P4Info(#[from] P4InfoError),
-    /// `p4info` is of another program.
     #[error("{0}")]
     Mismatch(#[from] BindingError),
 }
@@ -42,12 +36,8 @@ impl ConfigurationError {
     /// The field of `ForwardingPipelineConfig` that is wrong.
     pub fn field(&self) -> &'static str {
         match self {
-            ConfigurationError::NoProgram | ConfigurationError::NotText | ConfigurationError::Program(_) => {
-                "p4_device_config"
-            }
-            ConfigurationError::NoP4Info
-            | ConfigurationError::P4Info(_)
-            | ConfigurationError::Mismatch(_) => "p4info",
+            Self::NoProgram | Self::NotText | Self::Program(_) => "p4_device_config",
+            Self::NoP4Info | Self::P4Info(_) | Self::Mismatch(_) => "p4info",
         }
     }
 }
@@ -74,9 +64,7 @@ fn device_json(config: &[u8]) -> Result<Cow<'_, str>, ConfigurationError> {
 /// A checked configuration, which does not change; writes are kept elsewhere.
 #[derive(Debug)]
 pub struct PipelineConfig {
-    /// The program.
     pub program: Arc<Program>,
-    /// The controller's ids.
     pub binding: Binding,
     p4info: P4Info,
     device_config: Vec<u8>,
@@ -130,14 +118,15 @@ impl PipelineConfig {
     }
 
     /// The objects of which only P4Info or only the program knows: p4c leaves some out, others are misspelt.
+    /// Also the rules that are not kept.
     pub fn warnings(&self) -> Vec<String> {
         let tables = self.binding.absent.values().map(|name| absent_table(name));
         let unbound = |digest: &&DigestInfo| self.binding.digest(digest.id).is_none();
-        let digests = self.program.digests().iter().filter(unbound);
-        tables.chain(digests.map(|digest| format!("digest {} is not in P4Info", digest.name))).collect()
+        let digests = self.program.digests.iter().filter(unbound);
+        let digests = digests.map(|digest| format!("digest {} is not in P4Info", digest.name));
+        tables.chain(digests).chain(self.binding.ignored.iter().cloned()).collect()
     }
 
-    /// The parts of the configuration that a client asks for.
     pub fn to_message(&self, parts: ResponseType) -> ForwardingPipelineConfig {
         let with_p4info = matches!(parts, ResponseType::All | ResponseType::P4infoAndCookie);
         let with_program = matches!(parts, ResponseType::All | ResponseType::DeviceConfigAndCookie);
@@ -176,6 +165,38 @@ fn restore_parameters(p4info: &P4Info, program: &mut Program) {
     }
 }
 
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum P4InfoError {
+    #[error("not P4Info: {0}")]
+    Text(String),
+    #[error("not P4Info in text or binary form")]
+    Neither,
+    #[error("this P4Info is empty")]
+    Empty,
+}
+
+/// Parses P4Info's text (`.txtpb`) or binary form.
+pub fn parse_p4info(bytes: &[u8]) -> Result<P4Info, P4InfoError> {
+    let says_something = |info: &P4Info| *info != P4Info::default();
+    if let Some(info) = P4Info::decode(bytes).ok().filter(says_something) {
+        return Ok(info);
+    }
+    let text = std::str::from_utf8(bytes).map_err(|_| P4InfoError::Neither)?;
+    Some(parse_text(text)?).filter(says_something).ok_or(P4InfoError::Empty)
+}
+
+fn parse_text(text: &str) -> Result<P4Info, P4InfoError> {
+    let error = |message: String| P4InfoError::Text(message.lines().next().unwrap_or_default().into());
+    let pool = DescriptorPool::decode(DESCRIPTORS).map_err(|e| error(e.to_string()))?;
+    let missing = || error("the descriptor of P4Info is missing".into());
+    let descriptor = pool.get_message_by_name("p4.config.v1.P4Info").ok_or_else(missing)?;
+    let message = DynamicMessage::parse_text_format(descriptor, text).map_err(|e| error(e.to_string()))?;
+    P4Info::decode(&message.encode_to_vec()[..]).map_err(|e| error(e.to_string()))
+}
+
 #[cfg(test)]
 #[path = "tests/config.rs"]
 mod tests;
+#[cfg(test)]
+#[path = "tests/p4info_file.rs"]
+mod tests_of_p4info;

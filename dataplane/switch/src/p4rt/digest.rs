@@ -20,7 +20,6 @@ pub const LIST_LIMIT: usize = 1024;
 /// The most messages per digest that wait for an acknowledgement; beyond it the oldest list is forgotten.
 pub const UNACKNOWLEDGED_LIMIT: usize = 65_536;
 
-/// The digests that the controller enabled.
 #[derive(Debug, Default)]
 pub struct Digests {
     enabled: BTreeMap<u32, Learner>,
@@ -39,12 +38,10 @@ pub struct Learner {
 }
 
 impl Digests {
-    /// A digest with its lists, if it is enabled.
     pub fn get(&self, id: u32) -> Option<&Learner> {
         self.enabled.get(&id)
     }
 
-    /// Puts a digest back with its lists.
     pub fn restore(&mut self, id: u32, learner: Learner) {
         self.enabled.insert(id, learner);
     }
@@ -66,23 +63,19 @@ impl Digests {
         due.then(|| learner.list(now, id, &mut self.next_list))
     }
 
-    /// The lists that are due.
     pub fn due(&mut self, now: Nanos) -> Vec<DigestList> {
         let Digests { enabled, next_list } = self;
         let ready = enabled.iter_mut().filter(|(_, learner)| learner.deadline().is_some_and(|at| at <= now));
         ready.map(|(id, learner)| learner.list(now, *id, next_list)).collect()
     }
 
-    /// When the next list is due.
     pub fn deadline(&self) -> Option<Nanos> {
         self.enabled.values().filter_map(Learner::deadline).min()
     }
 
     /// Notes that the controller has acted on a list.
     pub fn acknowledge(&mut self, binding: &Binding, ack: &DigestListAck) -> Result<(), Status> {
-        if !binding.digests.contains_key(&ack.digest_id) {
-            return Err(Status::invalid(format!("digest_id: the program has no digest {}", ack.digest_id)));
-        }
+        find(binding, ack.digest_id)?;
         if let Some(learner) = self.enabled.get_mut(&ack.digest_id) {
             learner.forget(|list, _| list == ack.list_id);
         }
@@ -136,59 +129,47 @@ impl Learner {
     fn forget(&mut self, which: impl Fn(u64, Nanos) -> bool) {
         let known = &mut self.known;
         self.sent.retain(|(list, sent_at, messages)| {
-            let keep = !which(*list, *sent_at);
-            if !keep {
-                for values in messages {
-                    known.remove(values);
-                }
+            let gone = which(*list, *sent_at);
+            if gone {
+                messages.iter().for_each(|values| _ = known.remove(values));
             }
-            keep
+            !gone
         });
     }
 }
 
-/// Enables, changes or disables a digest.
 pub fn write(state: &mut ControlState, kind: UpdateKind, entry: &DigestEntry) -> Result<(), Status> {
     let digest = find(&state.config.binding, entry.digest_id)?.clone();
-    let context = format!("digest {}", digest.name);
     let enabled = &mut state.digests.enabled;
-    let is_enabled = enabled.contains_key(&digest.id);
-    let result = match (kind, is_enabled) {
-        (UpdateKind::Insert, true) => Err(Status::new(Code::AlreadyExists, "it is enabled already")),
-        (UpdateKind::Modify | UpdateKind::Delete, false) => Err(Status::not_found("it is not enabled")),
-        (UpdateKind::Delete, true) => {
+    let result = match (kind, enabled.get_mut(&digest.id)) {
+        (UpdateKind::Insert, Some(_)) => Err(Status::new(Code::AlreadyExists, "it is enabled already")),
+        (UpdateKind::Insert, None) => {
+            config(entry).map(|config| drop(enabled.insert(digest.id, Learner::new(config, &digest))))
+        }
+        (_, None) => Err(Status::not_found("it is not enabled")),
+        (UpdateKind::Delete, _) => {
             enabled.remove(&digest.id);
             Ok(())
         }
-        (UpdateKind::Insert, false) => config(entry).map(|config| {
-            enabled.insert(digest.id, Learner::new(config, &digest));
-        }),
-        (UpdateKind::Modify, true) => config(entry).map(|config| {
-            enabled.entry(digest.id).and_modify(|learner| learner.config = config);
-        }),
+        (_, Some(learner)) => config(entry).map(|config| learner.config = config),
     };
-    result.map_err(|refusal| refusal.within(&context))
+    result.map_err(|refusal| refusal.within(&format!("digest {}", digest.name)))
 }
 
-/// Adds the enabled digests that a request asks for.
 pub fn read(state: &ControlState, filter: &DigestEntry, found: &mut Found<'_>) -> Result<(), Status> {
     if filter.digest_id != 0 {
         find(&state.config.binding, filter.digest_id)?;
     }
     let wanted = |id: &u32| filter.digest_id == 0 || filter.digest_id == *id;
-    let enabled = state.digests.enabled.iter().filter(|(id, _)| wanted(id));
-    for (id, learner) in enabled {
-        let entry = DigestEntry { digest_id: *id, config: Some(learner.config) };
-        found(entry.into());
+    for (id, learner) in state.digests.enabled.iter().filter(|(id, _)| wanted(id)) {
+        found(DigestEntry { digest_id: *id, config: Some(learner.config) }.into());
     }
     Ok(())
 }
 
 fn find(binding: &Binding, id: u32) -> Result<&BoundDigest, Status> {
-    binding
-        .digests
-        .get(&id)
-        .ok_or_else(|| Status::invalid(format!("digest_id: the program has no digest {id}")))
+    let unknown = || Status::invalid(format!("digest_id: the program has no digest {id}"));
+    binding.digests.get(&id).ok_or_else(unknown)
 }
 
 fn config(entry: &DigestEntry) -> Result<Config, Status> {
@@ -198,10 +179,8 @@ fn config(entry: &DigestEntry) -> Result<Config, Status> {
         ("max_list_size", config.max_list_size.into()),
         ("ack_timeout_ns", config.ack_timeout_ns),
     ];
-    match fields.iter().find(|(_, value)| *value < 0) {
-        Some((name, _)) => Err(Status::invalid(format!("{name}: it is negative"))),
-        None => Ok(config),
-    }
+    let negative = fields.iter().find(|(_, value)| *value < 0);
+    negative.map_or(Ok(config), |(name, _)| Err(Status::invalid(format!("{name}: it is negative"))))
 }
 
 fn span(nanoseconds: i64) -> Nanos {

@@ -2,7 +2,7 @@
 //!
 //! P4Runtime specification, section "Representation of Arbitrary P4 Types".
 
-use groupflow_pipeline::{DigestInfo, Program};
+use groupflow_pipeline::{part_widths, DigestInfo, Program};
 
 use super::bytestring::encode_signed;
 use super::translation::{encode, Names};
@@ -16,34 +16,25 @@ use info::p4_new_type_spec::Representation;
 /// The most types within a digest's: P4Info may put a type into itself.
 const LIMIT: usize = 1024;
 
-/// A type of P4.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DataType {
-    /// `bit<W>`, or a string that stands for it.
-    Bits(Option<Names>),
-    /// `int<W>`
+    /// `bit<W>` with the number of its parts, or a string that stands for it.
+    Bits(usize, Option<Names>),
     Signed(u32),
-    /// `bool`
     Bool,
-    /// An enum with an underlying type.
     EnumValue,
     /// An enum, by the names of its values.
     Enum(Vec<String>),
     /// `error`, by the names of its values.
     Error(Vec<String>),
-    /// A struct.
     Struct(Vec<DataType>),
-    /// A tuple.
     Tuple(Vec<DataType>),
     /// A header, which is valid.
     Header(Vec<DataType>),
 }
 
-/// The types of P4Info.
 pub struct Types<'a> {
-    /// Types by their names.
     pub info: Option<&'a info::P4TypeInfo>,
-    /// The strings of a type.
     pub names: &'a dyn Fn(&info::P4NamedType) -> Option<Names>,
 }
 
@@ -58,7 +49,7 @@ pub fn partner<'a>(
         return Some(found);
     }
     let named = |known: &&DigestInfo| p4info.digests.iter().any(|digest| name(digest) == known.name);
-    let mut unnamed = program.digests().iter().filter(|known| !named(known));
+    let mut unnamed = program.digests.iter().filter(|known| !named(known));
     let mut unknown = p4info.digests.iter().filter(|digest| program.digest(&name(digest)).is_none());
     let (Some(found), None, Some(_), None) = (unnamed.next(), unnamed.next(), unknown.next(), unknown.next())
     else {
@@ -74,7 +65,7 @@ impl DataType {
     pub fn of(spec: Option<&info::P4DataTypeSpec>, types: &Types<'_>, values: usize) -> DataType {
         let found = spec.and_then(|spec| types.find(spec, &mut LIMIT.clone()));
         let fits = found.filter(|found| found.values() == values);
-        fits.unwrap_or_else(|| DataType::Struct(vec![DataType::Bits(None); values]))
+        fits.unwrap_or_else(|| DataType::Struct(vec![DataType::Bits(1, None); values]))
     }
 
     fn values(&self) -> usize {
@@ -82,11 +73,12 @@ impl DataType {
             DataType::Struct(members) | DataType::Tuple(members) | DataType::Header(members) => {
                 members.iter().map(DataType::values).sum()
             }
+            DataType::Bits(parts, _) => *parts,
+            DataType::Signed(width) => part_widths(*width).count(),
             _ => 1,
         }
     }
 
-    /// The next values as P4Data.
     pub fn data(&self, values: &mut dyn Iterator<Item = u128>) -> P4Data {
         let mut all = |members: &[DataType]| P4StructLike {
             members: members.iter().map(|member| member.data(values)).collect(),
@@ -101,26 +93,25 @@ impl DataType {
                 });
                 Data::Header(P4Header { is_valid: true, bitstrings: fields.collect() })
             }
-            value => value.scalar(values.next().unwrap_or(0)),
+            value => value.scalar(&values.take(value.values()).collect::<Vec<_>>()),
         };
         P4Data { data: Some(data) }
     }
 
-    fn scalar(&self, value: u128) -> Data {
+    fn scalar(&self, parts: &[u128]) -> Data {
+        let value = parts.last().copied().unwrap_or(0);
         let name = |names: &[String]| {
             let name = usize::try_from(value).ok().and_then(|place| names.get(place));
             name.cloned().unwrap_or_else(|| value.to_string())
         };
         match self {
             DataType::Bool => Data::Bool(value != 0),
-            DataType::Signed(width) => Data::Bitstring(encode_signed(value, *width)),
-            DataType::EnumValue => Data::EnumValue(encode(value, None)),
+            DataType::Signed(width) => Data::Bitstring(encode_signed(parts, *width)),
+            DataType::EnumValue => Data::EnumValue(encode(parts, None)),
             DataType::Enum(names) => Data::Enum(name(names)),
             DataType::Error(names) => Data::Error(name(names)),
-            DataType::Bits(names) => Data::Bitstring(encode(value, names.as_ref())),
-            DataType::Struct(_) | DataType::Tuple(_) | DataType::Header(_) => {
-                Data::Bitstring(encode(value, None))
-            }
+            DataType::Bits(_, names) => Data::Bitstring(encode(parts, names.as_ref())),
+            _ => Data::Bitstring(encode(parts, None)),
         }
     }
 }
@@ -154,7 +145,7 @@ impl Types<'_> {
             }
             TypeSpec::NewType(named) => match types?.new_types.get(&named.name)?.representation.as_ref()? {
                 Representation::OriginalType(original) => self.find(original, room)?,
-                Representation::TranslatedType(_) => DataType::Bits((self.names)(named)),
+                Representation::TranslatedType(_) => DataType::Bits(1, (self.names)(named)),
             },
             TypeSpec::HeaderUnion(_) | TypeSpec::HeaderStack(_) | TypeSpec::HeaderUnionStack(_) => {
                 return None
@@ -165,8 +156,10 @@ impl Types<'_> {
 
 fn of_bits(bits: &info::P4BitstringLikeTypeSpec) -> Option<DataType> {
     match bits.type_spec.as_ref()? {
-        Bits::Bit(_) => Some(DataType::Bits(None)),
-        Bits::Int(int) => Some(DataType::Signed(u32::try_from(int.bitwidth).ok()?.clamp(1, 128))),
+        Bits::Bit(bit) => {
+            Some(DataType::Bits(part_widths(u32::try_from(bit.bitwidth).ok()?).count().max(1), None))
+        }
+        Bits::Int(int) => Some(DataType::Signed(u32::try_from(int.bitwidth).ok()?.max(1))),
         Bits::Varbit(_) => None,
     }
 }

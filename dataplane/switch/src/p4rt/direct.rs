@@ -20,7 +20,6 @@ pub struct DirectResources {
     counter: Option<CounterValue>,
     /// The new rates; an entry without any passes everything.
     meter: Option<MeterConfig>,
-    /// The new counts by colour.
     colours: Option<[CounterValue; 3]>,
 }
 
@@ -32,16 +31,13 @@ impl Default for DirectResources {
 }
 
 impl DirectResources {
-    /// Checks the counter and meter of an entry.
     pub fn of(table: &BoundTable, entry: &TableEntry, purpose: Purpose) -> Result<DirectResources, Status> {
         if entry.counter_data.is_some() && !table.direct_counter {
             return Err(Status::invalid("counter_data: the table has no direct counter"));
         }
-        let fields = [
-            ("meter_config", entry.meter_config.is_some()),
-            ("meter_counter_data", entry.meter_counter_data.is_some()),
-        ];
-        if let Some((field, _)) = fields.iter().find(|(_, given)| *given && table.direct_meter.is_none()) {
+        let config = entry.meter_config.as_ref().map(|_| "meter_config");
+        let given = config.or(entry.meter_counter_data.as_ref().map(|_| "meter_counter_data"));
+        if let Some(field) = given.filter(|_| table.direct_meter.is_none()) {
             return Err(Status::invalid(format!("{field}: the table has no direct meter")));
         }
         let rates = table.direct_meter.zip(entry.meter_config.as_ref());
@@ -69,14 +65,11 @@ impl DirectResources {
     }
 }
 
-/// Sets an entry's counter.
 pub fn write_counter(
     state: &ControlState, forwarding: &mut Forwarding, kind: UpdateKind, entry: &DirectCounterEntry,
 ) -> Result<(), Status> {
     let (table, key) = target(state, kind, entry.table_entry.as_ref(), "direct_counter_entry")?;
-    if !table.direct_counter {
-        return Err(Status::invalid(format!("table {} has no direct counter", table.name)));
-    }
+    refuse_if!(!table.direct_counter, "table {} has no direct counter", table.name);
     let (pipeline, key) = (&mut forwarding.pipeline, key.as_ref());
     match (&entry.data, key) {
         (Some(data), key) => pipeline.direct_counter_write(table.table, key, counter_value(data)?),
@@ -86,7 +79,6 @@ pub fn write_counter(
     .map_err(table::refusal)
 }
 
-/// Sets an entry's meter.
 pub fn write_meter(
     state: &ControlState, forwarding: &mut Forwarding, kind: UpdateKind, entry: &DirectMeterEntry,
     setting: Setting,
@@ -98,13 +90,10 @@ pub fn write_meter(
     let counts = colours(&entry.counter_data, setting.purpose)?;
     let (pipeline, key) = (&mut forwarding.pipeline, key.as_ref());
     pipeline.direct_meter_write(table.table, key, rates).map_err(table::refusal)?;
-    match counts {
-        Some(counts) => pipeline.direct_meter_count(table.table, key, counts).map_err(table::refusal),
-        None => Ok(()),
-    }
+    let count = |counts| pipeline.direct_meter_count(table.table, key, counts).map_err(table::refusal);
+    counts.map_or(Ok(()), count)
 }
 
-/// Adds the counters that a request asks for.
 pub fn read_counter(
     state: &ControlState, forwarding: &Forwarding, filter: &DirectCounterEntry, found: &mut Found<'_>,
 ) -> Result<(), Status> {
@@ -112,12 +101,10 @@ pub fn read_counter(
     let tables = wanted(state, filter.table_entry.as_ref(), has_counter, "counter")?;
     for_each_entry(forwarding, tables, filter.table_entry.as_ref(), |entry, resources| {
         let data = resources.counter.map(counter_data);
-        let direct = DirectCounterEntry { table_entry: Some(entry), data };
-        found(direct.into());
+        found(DirectCounterEntry { table_entry: Some(entry), data }.into());
     })
 }
 
-/// Adds the meters that a request asks for.
 pub fn read_meter(
     state: &ControlState, forwarding: &Forwarding, filter: &DirectMeterEntry, found: &mut Found<'_>,
 ) -> Result<(), Status> {
@@ -126,17 +113,14 @@ pub fn read_meter(
     for_each_entry(forwarding, tables, filter.table_entry.as_ref(), |entry, resources| {
         let counter_data = filter.counter_data.as_ref().map(|_| colour_counts(resources.colours));
         let config = resources.meter.map(meter_config);
-        let direct = DirectMeterEntry { table_entry: Some(entry), config, counter_data };
-        found(direct.into());
+        found(DirectMeterEntry { table_entry: Some(entry), config, counter_data }.into());
     })
 }
 
-/// A counter's value in P4Runtime's form.
 pub fn counter_data(value: CounterValue) -> v1::CounterData {
     v1::CounterData { byte_count: signed(value.bytes), packet_count: signed(value.packets) }
 }
 
-/// A counter's value from P4Runtime's form.
 pub fn counter_value(data: &v1::CounterData) -> Result<CounterValue, Status> {
     Ok(CounterValue {
         packets: unsigned("packet_count", data.packet_count)?,
@@ -144,7 +128,6 @@ pub fn counter_value(data: &v1::CounterData) -> Result<CounterValue, Status> {
     })
 }
 
-/// A meter's rates in P4Runtime's form.
 pub fn meter_config(rates: MeterConfig) -> v1::MeterConfig {
     let (cir, cburst) = (signed(rates.cir), signed(rates.cburst));
     let (pir, pburst) = (signed(rates.pir), signed(rates.pburst));
@@ -156,7 +139,6 @@ pub fn meter_config(rates: MeterConfig) -> v1::MeterConfig {
     }
 }
 
-/// A meter's rates from P4Runtime's form.
 pub fn meter_rates(kind: MeterKind, config: &v1::MeterConfig) -> Result<MeterConfig, Status> {
     if config.eburst != 0 && kind != MeterKind::OneRate {
         return Err(Status::invalid("eburst: only meters of the type SINGLE_RATE_THREE_COLOR have it"));
@@ -175,13 +157,10 @@ pub fn meter_rates(kind: MeterKind, config: &v1::MeterConfig) -> Result<MeterCon
             _ => unsigned("pburst", config.pburst)?,
         },
     };
-    if rates.pir < rates.cir {
-        return Err(Status::invalid("pir: it is below cir"));
-    }
+    refuse_if!(rates.pir < rates.cir, "pir: it is below cir");
     Ok(rates)
 }
 
-/// A meter's counts by colour in P4Runtime's form.
 pub fn colour_counts([green, yellow, red]: [CounterValue; 3]) -> v1::MeterCounterData {
     let [green, yellow, red] = [green, yellow, red].map(|count| Some(counter_data(count)));
     v1::MeterCounterData { green, yellow, red }
@@ -199,7 +178,6 @@ pub fn colours(
     Ok(Some([value(&data.green)?, value(&data.yellow)?, value(&data.red)?]))
 }
 
-/// Whether no packet was counted.
 pub fn is_zero(data: &v1::MeterCounterData) -> bool {
     let counts = [&data.green, &data.yellow, &data.red];
     counts.into_iter().flatten().all(|count| *count == v1::CounterData::default())
@@ -223,8 +201,8 @@ fn target<'a>(
     if entry.is_default_action {
         return Ok((table, None));
     }
-    let key = matching::key(table, &entry.r#match, entry.priority).map(Some);
-    Ok((table, key.map_err(|refusal| refusal.within(&format!("table {}", table.name)))?))
+    let key = matching::key(table, &entry.r#match, entry.priority);
+    Ok((table, Some(key.map_err(|refusal| refusal.within(&format!("table {}", table.name)))?)))
 }
 
 fn wanted<'a>(
@@ -238,9 +216,7 @@ fn wanted<'a>(
         return Ok(all.map(|(id, table)| (*id, table)).collect());
     }
     let table = table::find(tables, id)?;
-    if !has_resource(table) {
-        return Err(Status::invalid(format!("table {} has no direct {what}", table.name)));
-    }
+    refuse_if!(!has_resource(table), "table {} has no direct {what}", table.name);
     Ok(vec![(id, table)])
 }
 

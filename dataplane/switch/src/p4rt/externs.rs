@@ -11,8 +11,8 @@ use super::fields::{to_struct, Fields};
 use super::status::{Code, Status};
 use super::update::{Found, UpdateKind};
 use crate::core::{
-    parse_queue_rate, ConfigError, Generator, GeneratorError, Generators, QueueChange, QueueStats, Switch,
-    GENERATOR_LIMIT, MAX_FRAME, MAX_PORT, QUEUE_BYTES_LIMIT, QUEUE_LIMIT,
+    parse_queue_rate, ConfigError, Generator, GeneratorError, Generators, PortStats, QueueChange, QueueStats,
+    Switch, GENERATOR_LIMIT, MAX_FRAME, MAX_PORT, QUEUE_BYTES_LIMIT, QUEUE_LIMIT,
 };
 use crate::proto::p4::v1::ExternEntry;
 
@@ -23,9 +23,6 @@ pub const PORT: u32 = 0x82;
 /// `extern_type_id` of a packet generator.
 pub const GENERATOR: u32 = 0x83;
 
-const QUEUE_FIELDS: &str = "port, queue, level, weight, rate, paused, limit_packets, limit_bytes";
-const PORT_FIELDS: &str = "port, nominal_packet";
-const GENERATOR_FIELDS: &str = "id, period_ns, first_ns, frame, port, enabled";
 /// 2^53: later times are not exact in a Struct.
 const LATEST: u64 = 1 << 53;
 
@@ -43,7 +40,6 @@ pub fn write(
     }
 }
 
-/// Adds the entries that a request asks for.
 pub fn read(
     switch: &Switch, generators: &Generators, filter: &ExternEntry, found: &mut Found<'_>,
 ) -> Result<(), Status> {
@@ -69,18 +65,18 @@ fn write_queue(switch: &mut Switch, kind: UpdateKind, mut fields: Fields) -> Res
     kind.only_modify()?;
     let port = fields.required("port", 0, MAX_PORT.into())? as u16;
     let queue = fields.required("queue", 0, u8::MAX.into())? as u8;
-    let rate = fields.text("rate")?.map(|text| parse_queue_rate(&text)).transpose();
+    let wrong_rate = |error| Status::invalid(format!("entry.rate: {error}"));
     let change = QueueChange {
         level: fields.number("level", 0, u8::MAX.into())?.map(|level| level as u8),
         weight: fields.number("weight", 1, u16::MAX.into())?.map(|weight| weight as u16),
-        rate: rate.map_err(|error| Status::invalid(format!("entry.rate: {error}")))?,
+        rate: fields.text("rate")?.map(|text| parse_queue_rate(&text)).transpose().map_err(wrong_rate)?,
         paused: fields.flag("paused")?,
         limit_packets: fields
             .optional_number("limit_packets", 1, QUEUE_LIMIT.into())?
             .map(|limit| limit.map(|packets| packets as u32)),
         limit_bytes: fields.optional_number("limit_bytes", 1, QUEUE_BYTES_LIMIT)?,
     };
-    fields.finish(QUEUE_FIELDS)?;
+    fields.finish()?;
     switch.change_queue(Port(port), queue, &change).map_err(config_refusal)
 }
 
@@ -88,7 +84,7 @@ fn write_port(switch: &mut Switch, kind: UpdateKind, mut fields: Fields) -> Resu
     kind.only_modify()?;
     let port = fields.required("port", 0, MAX_PORT.into())? as u16;
     let nominal = fields.number("nominal_packet", 1, MAX_FRAME as u64)?;
-    fields.finish(PORT_FIELDS)?;
+    fields.finish()?;
     match nominal {
         Some(bytes) => switch.set_nominal_packet(Port(port), bytes as u32).map_err(config_refusal),
         None => switch.nominal_packet(Port(port)).map(drop).map_err(config_refusal),
@@ -104,7 +100,7 @@ fn write_generator(
         UpdateKind::Delete => None,
         _ => Some(generator(&mut fields, now)?),
     };
-    fields.finish(if kind == UpdateKind::Delete { "id" } else { GENERATOR_FIELDS })?;
+    fields.finish()?;
     let change = |generators: &mut Generators, now: Nanos| match (kind, generator) {
         (UpdateKind::Insert, Some(generator)) => generators.insert(now, id, generator),
         (UpdateKind::Modify, Some(generator)) => generators.modify(now, id, generator),
@@ -118,12 +114,12 @@ fn write_generator(
 }
 
 fn generator(fields: &mut Fields, now: Nanos) -> Result<Generator, Status> {
-    let frame = fields.text("frame")?.ok_or_else(|| Status::invalid("entry.frame: it is missing"))?;
+    let wrong = |what: &str| Status::invalid(format!("entry.frame: it is {what}"));
+    let bytes = |text: String| unhex(&text).ok_or_else(|| wrong("not hexadecimal, two digits a byte"));
     Ok(Generator {
         period: Nanos(fields.required("period_ns", 0, LATEST)?),
         first: fields.number("first_ns", 0, LATEST)?.map_or(now, Nanos),
-        frame: unhex(&frame)
-            .ok_or_else(|| Status::invalid("entry.frame: it is not hexadecimal, two digits a byte"))?,
+        frame: fields.text("frame")?.ok_or_else(|| wrong("missing")).and_then(bytes)?,
         port: Port(fields.number("port", 0, MAX_PORT.into())?.unwrap_or(0) as u16),
         enabled: fields.flag("enabled")?.unwrap_or(true),
     })
@@ -132,22 +128,21 @@ fn generator(fields: &mut Fields, now: Nanos) -> Result<Generator, Status> {
 fn queues(switch: &Switch, mut filter: Fields) -> Result<Vec<Value>, Status> {
     let (port, queue) =
         (filter.number("port", 0, MAX_PORT.into())?, filter.number("queue", 0, u8::MAX.into())?);
-    filter.finish("port, queue")?;
+    filter.finish()?;
     let mut found = Vec::new();
-    for number in switch.port_numbers().filter(|number| port.map_or(true, |port| port == u64::from(number.0)))
-    {
-        let queues = switch.queue_stats(number).map_err(config_refusal)?;
+    for PortStats { port, outbound, .. } in ports_of(switch, port) {
+        let queues = outbound.queues.into_iter();
         let wanted = queues.filter(|stats| queue.map_or(true, |queue| queue == u64::from(stats.priority)));
-        found.extend(wanted.map(|stats| queue_entry(number, stats)));
+        found.extend(wanted.map(|stats| queue_entry(port, stats)));
     }
     Ok(found)
 }
 
 /// A queue's statistics, in which no rate is a word, and port and queue are named as in a write.
-fn queue_entry(port: Port, stats: QueueStats) -> Value {
+fn queue_entry(port: u16, stats: QueueStats) -> Value {
     // A structure of numbers and texts always has a JSON form.
     let mut entry = serde_json::to_value(stats).unwrap_or_default();
-    entry["port"] = port.0.into();
+    entry["port"] = port.into();
     entry["queue"] = entry["priority"].take();
     if entry["rate"].is_null() {
         entry["rate"] = "unlimited".into();
@@ -158,18 +153,21 @@ fn queue_entry(port: Port, stats: QueueStats) -> Value {
 
 fn ports(switch: &Switch, mut filter: Fields) -> Result<Vec<Value>, Status> {
     let port = filter.number("port", 0, MAX_PORT.into())?;
-    filter.finish("port")?;
-    let wanted = switch.port_numbers().filter(|number| port.map_or(true, |port| port == u64::from(number.0)));
-    let entry = |port: Port| {
-        let nominal = switch.nominal_packet(port).map_err(config_refusal)?;
-        Ok(json!({ "port": port.0, "nominal_packet": nominal }))
+    filter.finish()?;
+    let entry = |PortStats { port, outbound, .. }: PortStats| {
+        let bytes = outbound.nominal_packet;
+        json!({ "port": port, "nominal_packet": bytes })
     };
-    wanted.map(entry).collect()
+    Ok(ports_of(switch, port).map(entry).collect())
+}
+
+fn ports_of(switch: &Switch, wanted: Option<u64>) -> impl Iterator<Item = PortStats> + '_ {
+    switch.port_stats(wanted.map(|port| Port(port as u16)))
 }
 
 fn all_generators(generators: &Generators, mut filter: Fields) -> Result<Vec<Value>, Status> {
     let id = filter.number("id", 0, u64::from(GENERATOR_LIMIT) - 1)?;
-    filter.finish("id")?;
+    filter.finish()?;
     let wanted = generators.iter().filter(|(other, ..)| id.map_or(true, |id| id == u64::from(*other)));
     let entry = |(id, generator, ticks): (u8, &Generator, u64)| {
         json!({
@@ -186,10 +184,9 @@ fn all_generators(generators: &Generators, mut filter: Fields) -> Result<Vec<Val
 }
 
 fn check_id(entry: &ExternEntry) -> Result<(), Status> {
-    match entry.extern_id {
-        0 => Ok(()),
-        id => Err(Status::invalid(format!("extern_id: {id}, and must be 0: the entry says which one"))),
-    }
+    let id = entry.extern_id;
+    refuse_if!(id != 0, "extern_id: {id}, and must be 0: the entry says which one");
+    Ok(())
 }
 
 fn unknown(type_id: u32) -> Status {
@@ -202,7 +199,7 @@ fn unknown(type_id: u32) -> Status {
 fn config_refusal(error: ConfigError) -> Status {
     match error {
         ConfigError::NoSuchPort(_) => Status::invalid(format!("entry.port: {error}")),
-        ConfigError::NoSuchQueue { .. } => Status::invalid(format!("entry.queue: {error}")),
+        ConfigError::NoSuchQueue(..) => Status::invalid(format!("entry.queue: {error}")),
         ConfigError::PacketSize(_) => Status::invalid(format!("entry.nominal_packet: {error}")),
         other => Status::invalid(other.to_string()),
     }

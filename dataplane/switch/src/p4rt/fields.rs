@@ -8,7 +8,6 @@ use prost_types::{Any, ListValue, Struct, Value};
 
 use super::status::Status;
 
-/// The message in the `Any`.
 const TYPE: &str = "google.protobuf.Struct";
 /// Whole numbers up to here are exact in a Struct, whose numbers are doubles.
 const EXACT: f64 = 9_007_199_254_740_992.0;
@@ -17,34 +16,34 @@ const EXACT: f64 = 9_007_199_254_740_992.0;
 #[derive(Debug)]
 pub struct Fields {
     fields: BTreeMap<String, Value>,
+    /// The names of the fields that were asked for.
+    known: Vec<&'static str>,
 }
 
 impl Fields {
     /// The fields of an entry, or none where the entry is missing.
     pub fn of(entry: Option<&Any>) -> Result<Fields, Status> {
-        let Some(any) = entry else { return Ok(Fields { fields: BTreeMap::new() }) };
-        if any.type_url.rsplit('/').next() != Some(TYPE) {
-            return Err(Status::invalid(format!("entry: {:?} is not {TYPE}", any.type_url)));
-        }
+        let known = Vec::new();
+        let Some(any) = entry else { return Ok(Fields { fields: BTreeMap::new(), known }) };
+        refuse_if!(any.type_url.rsplit('/').next() != Some(TYPE), "entry: {:?} is not {TYPE}", any.type_url);
         let decoded = Struct::decode(&any.value[..]);
         let decoded = decoded.map_err(|error| Status::invalid(format!("entry: not a {TYPE}: {error}")))?;
-        Ok(Fields { fields: decoded.fields })
+        Ok(Fields { fields: decoded.fields, known })
     }
 
-    /// Whether there are no fields.
     pub fn is_empty(&self) -> bool {
         self.fields.is_empty()
     }
 
     /// A whole number between `least` and `most`, if the entry has it. `null` counts as missing.
-    pub fn number(&mut self, name: &str, least: u64, most: u64) -> Result<Option<u64>, Status> {
+    pub fn number(&mut self, name: &'static str, least: u64, most: u64) -> Result<Option<u64>, Status> {
         let number = self.optional_number(name, least, most)?;
         Ok(number.flatten())
     }
 
     /// Does the same as [`Fields::number`], but returns `Some(None)` for `null`.
     pub fn optional_number(
-        &mut self, name: &str, least: u64, most: u64,
+        &mut self, name: &'static str, least: u64, most: u64,
     ) -> Result<Option<Option<u64>>, Status> {
         let wrong =
             || Status::invalid(format!("entry.{name}: it is not a whole number between {least} and {most}"));
@@ -60,12 +59,11 @@ impl Fields {
     }
 
     /// Does the same as [`Fields::number`], but refuses an entry without the number.
-    pub fn required(&mut self, name: &str, least: u64, most: u64) -> Result<u64, Status> {
+    pub fn required(&mut self, name: &'static str, least: u64, most: u64) -> Result<u64, Status> {
         self.number(name, least, most)?.ok_or_else(|| Status::invalid(format!("entry.{name}: it is missing")))
     }
 
-    /// A text field, if the entry has it.
-    pub fn text(&mut self, name: &str) -> Result<Option<String>, Status> {
+    pub fn text(&mut self, name: &'static str) -> Result<Option<String>, Status> {
         match self.take(name) {
             None => Ok(None),
             Some(Kind::StringValue(text)) => Ok(Some(text)),
@@ -73,8 +71,7 @@ impl Fields {
         }
     }
 
-    /// A Boolean field, if the entry has it.
-    pub fn flag(&mut self, name: &str) -> Result<Option<bool>, Status> {
+    pub fn flag(&mut self, name: &'static str) -> Result<Option<bool>, Status> {
         match self.take(name) {
             None => Ok(None),
             Some(Kind::BoolValue(value)) => Ok(Some(value)),
@@ -82,15 +79,14 @@ impl Fields {
         }
     }
 
-    /// Refuses fields that no caller took.
-    pub fn finish(self, known: &str) -> Result<(), Status> {
-        match self.fields.into_keys().next() {
-            None => Ok(()),
-            Some(name) => Err(Status::invalid(format!("entry.{name}: it is not one of {known}"))),
-        }
+    pub fn finish(self) -> Result<(), Status> {
+        let known = self.known.join(", ");
+        let fault = |name| Status::invalid(format!("entry.{name}: it is not one of {known}"));
+        self.fields.into_keys().next().map_or(Ok(()), |name| Err(fault(name)))
     }
 
-    fn take(&mut self, name: &str) -> Option<Kind> {
+    fn take(&mut self, name: &'static str) -> Option<Kind> {
+        self.known.push(name);
         self.fields.remove(name)?.kind
     }
 }

@@ -24,7 +24,6 @@ const AT_ONCE: usize = 1024;
 /// The bytes of entries that fill a notification; clients take messages of up to 4 MiB.
 const SIZE: usize = 256 << 10;
 
-/// The entries with a timeout.
 #[derive(Debug, Default)]
 pub struct IdleTimers {
     /// By the time at which each is to be looked at.
@@ -38,7 +37,6 @@ pub struct IdleTimers {
 }
 
 impl IdleTimers {
-    /// When the next entry is to be looked at.
     pub fn deadline(&self) -> Option<Nanos> {
         let (due, ..) = self.by_time.first()?;
         let may_be = if self.is_spent() { self.since + PACE } else { Nanos::ZERO };
@@ -49,7 +47,6 @@ impl IdleTimers {
         self.entries_left == 0 || self.bytes_left == 0
     }
 
-    /// The next entry that is to be looked at by now.
     fn pop(&mut self, now: Nanos) -> Option<(TableId, EntryKey)> {
         self.deadline().filter(|deadline| *deadline <= now)?;
         if now >= self.since + PACE {
@@ -70,7 +67,6 @@ impl IdleTimers {
         }
     }
 
-    /// Stops the timer of an entry.
     pub fn stop(&mut self, note: &EntryNote, table: TableId, key: &EntryKey) {
         if note.idle_timeout != Nanos::ZERO {
             self.by_time.remove(&(note.due, table, key.clone()));
@@ -78,19 +74,14 @@ impl IdleTimers {
     }
 }
 
-/// Checks an entry's fields about idle timeouts.
 pub fn check(table: &BoundTable, entry: &TableEntry) -> Result<(), Status> {
     let field = match (entry.idle_timeout_ns, &entry.time_since_last_hit) {
         (0, None) => return Ok(()),
         (0, Some(_)) => "time_since_last_hit",
         _ => "idle_timeout_ns",
     };
-    if !table.idle_timeout || entry.is_default_action {
-        return Err(Status::invalid(format!("{field}: there is no idle timeout here")));
-    }
-    if entry.idle_timeout_ns < 0 {
-        return Err(Status::invalid("idle_timeout_ns: it is negative"));
-    }
+    refuse_if!(!table.idle_timeout || entry.is_default_action, "{field}: there is no idle timeout here");
+    refuse_if!(entry.idle_timeout_ns < 0, "idle_timeout_ns: it is negative");
     Ok(())
 }
 
@@ -107,7 +98,7 @@ pub fn due(state: &mut ControlState, pipeline: &Pipeline, now: Nanos) -> Vec<Tab
         state.idle.start(note, table, &key, now);
         let bound = state.config.binding.tables.iter().find(|(_, bound)| bound.table == table);
         let Some((id, bound)) = bound else { continue };
-        let entry = note.add_to(table_read::key_message(*id, bound, &key));
+        let entry = EntryNote::add_to(Some(note), table_read::key_message(*id, bound, &key));
         state.idle.bytes_left = state.idle.bytes_left.saturating_sub(entry.encoded_len());
         found.push(entry);
     }

@@ -2,17 +2,15 @@
 //!
 //! P4Runtime specification, section "Match Format": a field that matches everything is left out.
 
-use groupflow_pipeline::{EntryKey, Match, MatchKind};
+use groupflow_pipeline::{part_prefixes, part_widths, EntryKey, Match, MatchKind};
 
 use super::bind::kind_name;
 use super::binding::{BoundField, BoundTable};
-use super::bytestring::{decode, encode, ones};
+use super::bytestring::{decode_parts, encode_parts, ones};
 use super::status::Status;
-use super::translation;
 use crate::proto::p4::v1::field_match::{self, FieldMatchType};
 use crate::proto::p4::v1::FieldMatch;
 
-/// The key of an entry as the pipeline takes it.
 pub fn key(table: &BoundTable, fields: &[FieldMatch], priority: i32) -> Result<EntryKey, Status> {
     let priority = u32::try_from(priority).map_err(|_| Status::invalid("priority: it is negative"))?;
     if table.with_priority && priority == 0 {
@@ -48,7 +46,6 @@ pub fn part<T>(parts: &[T], is_wanted: impl Fn(&T) -> bool) -> Result<Option<&T>
     }
 }
 
-/// P4Runtime's form of a key.
 pub fn fields(table: &BoundTable, key: &EntryKey) -> Vec<FieldMatch> {
     let encoded = key.matches.iter().zip(&table.fields).filter_map(|(value, field)| {
         let kind = encode_match(field, value)?;
@@ -58,34 +55,35 @@ pub fn fields(table: &BoundTable, key: &EntryKey) -> Vec<FieldMatch> {
 }
 
 fn missing(field: &BoundField) -> Result<Match, Status> {
+    let of_parts = |part: fn(u128) -> Match| Ok(Match::of_parts(ones_of(field.width).map(part).collect()));
     match field.kind {
         MatchKind::Exact => Err(Status::invalid("it is missing")),
-        MatchKind::Lpm => Ok(Match::Lpm { value: 0, prefix: 0 }),
-        MatchKind::Ternary => Ok(Match::Ternary { value: 0, mask: 0 }),
-        MatchKind::Range => Ok(Match::Range { low: 0, high: ones(field.width) }),
-        MatchKind::Optional => Ok(optional(field, None)),
+        MatchKind::Lpm => of_parts(|_| Match::Lpm { value: 0, prefix: 0 }),
+        MatchKind::Range => of_parts(|high| Match::Range { low: 0, high }),
+        // In the program's form, so that keys compare equal with those read back.
+        MatchKind::Optional if field.program_kind != MatchKind::Ternary => {
+            of_parts(|_| Match::Optional(None))
+        }
+        MatchKind::Ternary | MatchKind::Optional => of_parts(|_| Match::Ternary { value: 0, mask: 0 }),
     }
 }
 
-/// An optional match in the program's form, so that keys compare equal with those read back.
-fn optional(field: &BoundField, value: Option<u128>) -> Match {
-    match (field.program_kind, value) {
-        (MatchKind::Ternary, Some(value)) => Match::Ternary { value, mask: ones(field.width) },
-        (MatchKind::Ternary, None) => Match::Ternary { value: 0, mask: 0 },
-        (_, value) => Match::Optional(value),
-    }
+/// All ones in each part of a number.
+fn ones_of(width: u32) -> impl Iterator<Item = u128> {
+    part_widths(width).map(|width| ones(width.into()))
 }
 
 fn decode_match(field: &BoundField, given: &FieldMatch) -> Result<Match, Status> {
     let width = field.width;
     let dont_care = || Err(Status::invalid("it matches everything, and must be left out then"));
-    match (field.kind, &given.field_match_type) {
-        (_, None) => Err(Status::invalid("it has no value")),
+    let parts = |bytes: &[u8]| decode_parts(bytes, width);
+    Ok(Match::of_parts(match (field.kind, &given.field_match_type) {
+        (_, None) => return Err(Status::invalid("it has no value")),
         (MatchKind::Exact, Some(FieldMatchType::Exact(exact))) => {
-            Ok(Match::Exact(translation::decode(&exact.value, width, field.names.as_ref())?))
+            field.decode(&exact.value)?.into_iter().map(Match::Exact).collect()
         }
         (MatchKind::Lpm, Some(FieldMatchType::Lpm(lpm))) => {
-            let value = decode(&lpm.value, width)?;
+            let value = parts(&lpm.value)?;
             let prefix = u32::try_from(lpm.prefix_len).ok().filter(|prefix| *prefix <= width);
             let prefix = prefix.ok_or_else(|| {
                 Status::invalid(format!("prefix_len {} is not between 1 and {width}", lpm.prefix_len))
@@ -93,59 +91,77 @@ fn decode_match(field: &BoundField, given: &FieldMatch) -> Result<Match, Status>
             if prefix == 0 {
                 return dont_care();
             }
-            if value & ones(width - prefix) != 0 {
-                return Err(Status::invalid(format!("it has bits set beyond its prefix of {prefix}")));
-            }
-            Ok(Match::Lpm { value, prefix: prefix as u8 })
+            let parts = || value.iter().zip(part_prefixes(width, prefix));
+            let beyond = parts().any(|(value, (width, prefix))| value & ones(u32::from(width - prefix)) != 0);
+            refuse_if!(beyond, "it has bits set beyond its prefix of {prefix}");
+            parts().map(|(value, (_, prefix))| Match::Lpm { value: *value, prefix }).collect()
         }
         (MatchKind::Ternary, Some(FieldMatchType::Ternary(ternary))) => {
-            let (value, mask) = (decode(&ternary.value, width)?, decode(&ternary.mask, width)?);
-            if mask == 0 {
+            let (value, mask) = match &field.names {
+                None => (parts(&ternary.value)?, parts(&ternary.mask)?),
+                Some(_) => {
+                    let whole = ternary.mask.iter().all(|byte| *byte == 0xff);
+                    let whole = whole || parts(&ternary.mask)?.into_iter().eq(ones_of(width));
+                    refuse_if!(!whole, "a string has no bits that could be left out");
+                    (field.decode(&ternary.value)?, ones_of(width).collect())
+                }
+            };
+            if mask.iter().all(|mask| *mask == 0) {
                 return dont_care();
             }
-            if value & !mask != 0 {
-                return Err(Status::invalid("it has bits set that its mask leaves out"));
-            }
-            Ok(Match::Ternary { value, mask })
+            let parts = || value.iter().zip(&mask);
+            refuse_if!(
+                parts().any(|(value, mask)| value & !mask != 0),
+                "it has bits set that its mask leaves out"
+            );
+            parts().map(|(&value, &mask)| Match::Ternary { value, mask }).collect()
         }
         (MatchKind::Range, Some(FieldMatchType::Range(range))) => {
-            let (low, high) = (decode(&range.low, width)?, decode(&range.high, width)?);
-            if low > high {
-                return Err(Status::invalid("its low end is above its high end"));
-            }
-            if low == 0 && high == ones(width) {
+            let (low, high) = (parts(&range.low)?, parts(&range.high)?);
+            refuse_if!(low > high, "its low end is above its high end");
+            if low.iter().all(|low| *low == 0) && ones_of(width).eq(high.iter().copied()) {
                 return dont_care();
             }
-            Ok(Match::Range { low, high })
+            low.into_iter().zip(high).map(|(low, high)| Match::Range { low, high }).collect()
         }
         (MatchKind::Optional, Some(FieldMatchType::Optional(optional))) => {
-            let value = translation::decode(&optional.value, width, field.names.as_ref())?;
-            Ok(self::optional(field, Some(value)))
+            let values = field.decode(&optional.value)?.into_iter();
+            match field.program_kind {
+                MatchKind::Ternary => {
+                    values.zip(ones_of(width)).map(|(value, mask)| Match::Ternary { value, mask }).collect()
+                }
+                _ => values.map(|value| Match::Optional(Some(value))).collect(),
+            }
         }
-        (kind, Some(_)) => Err(Status::invalid(format!("it must be of kind {}", kind_name(kind)))),
-    }
+        (kind, Some(_)) => return Err(Status::invalid(format!("it must be of kind {}", kind_name(kind)))),
+    }))
 }
 
-fn encode_match(field: &BoundField, value: &Match) -> Option<FieldMatchType> {
-    let text = |value| translation::encode(value, field.names.as_ref());
-    let optional = |value| FieldMatchType::Optional(field_match::Optional { value: text(value) });
-    match *value {
-        Match::Exact(value) if field.kind == MatchKind::Optional => Some(optional(value)),
-        Match::Exact(value) => Some(FieldMatchType::Exact(field_match::Exact { value: text(value) })),
-        Match::Lpm { prefix: 0, .. } | Match::Ternary { mask: 0, .. } | Match::Optional(None) => None,
-        Match::Lpm { value, prefix } => {
-            let lpm = field_match::Lpm { value: encode(value), prefix_len: prefix.into() };
-            Some(FieldMatchType::Lpm(lpm))
+/// The match in P4Runtime's form; none of one that matches everything.
+fn encode_match(field: &BoundField, found: &Match) -> Option<FieldMatchType> {
+    let (values, seconds): (Vec<u128>, Vec<u128>) = found.parts().iter().map(Match::numbers).unzip();
+    let number = encode_parts;
+    let any = |parts: &[u128]| parts.iter().any(|part| *part != 0);
+    let sought = match field.kind {
+        MatchKind::Exact => true,
+        MatchKind::Range => any(&values) || !ones_of(field.width).eq(seconds.iter().copied()),
+        _ => any(&seconds),
+    };
+    sought.then(|| match field.kind {
+        MatchKind::Exact => FieldMatchType::Exact(field_match::Exact { value: field.encode(&values) }),
+        MatchKind::Optional => {
+            FieldMatchType::Optional(field_match::Optional { value: field.encode(&values) })
         }
-        Match::Ternary { value, .. } if field.kind == MatchKind::Optional => Some(optional(value)),
-        Match::Ternary { value, mask } => {
-            let ternary = field_match::Ternary { value: encode(value), mask: encode(mask) };
-            Some(FieldMatchType::Ternary(ternary))
+        MatchKind::Lpm => {
+            let prefix_len = seconds.iter().sum::<u128>() as i32;
+            FieldMatchType::Lpm(field_match::Lpm { value: number(&values), prefix_len })
         }
-        Match::Range { low: 0, high } if high == ones(field.width) => None,
-        Match::Range { low, high } => {
-            Some(FieldMatchType::Range(field_match::Range { low: encode(low), high: encode(high) }))
+        MatchKind::Ternary => FieldMatchType::Ternary(field_match::Ternary {
+            value: field.encode(&values),
+            mask: number(&seconds),
+        }),
+        MatchKind::Range => {
+            FieldMatchType::Range(field_match::Range { low: number(&values), high: number(&seconds) })
         }
-        Match::Optional(Some(value)) => Some(optional(value)),
-    }
+    })
 }

@@ -1,67 +1,45 @@
 //! P4Runtime without sockets: the rights of clients, and the effect of their calls on a switch.
-//!
-//! | module | subject |
-//! |---|---|
-//! | `runtime`, `arbitration`, `status` | the service of one device; the primary client; errors |
-//! | `config`, `p4info_file`, `annotations` | a pipeline configuration; P4Info files; queues' registers |
-//! | `bind`, `binding` | P4Info compared with a program; the pairs of their ids |
-//! | `roles` | the entities and packets of a named role |
-//! | `update`, `state` | entities of any kind; values that are read back as they were written |
-//! | `batch`, `reconcile` | batches that can be taken back; state that moves to another configuration |
-//! | `table`, `table_read`, `matching`, `idle` | table entries; how they are read; keys; idle timeouts |
-//! | `restriction`, `restriction_text` | rules that entries and arguments keep, and their language |
-//! | `arrays`, `direct` | registers, counters and meters with an index; those of table entries |
-//! | `pre` | multicast groups and clone sessions |
-//! | `digest`, `digest_type` | messages of the data plane; their types |
-//! | `packet_io` | packets from and to the controller |
-//! | `externs`, `fields` | queues, ports and generators as ExternEntry; the fields of their Struct |
-//! | `bytestring`, `translation` | P4Runtime's byte strings; values that are strings |
 
-mod annotations;
-mod arbitration;
-mod arrays;
-mod batch;
-mod bind;
-mod binding;
-mod bytestring;
-mod config;
-mod digest;
-mod digest_type;
-mod direct;
-mod externs;
-mod fields;
-mod idle;
-mod matching;
-mod p4info_file;
-mod packet_io;
-mod pre;
-mod profiles;
-mod reconcile;
-mod restriction;
-mod restriction_text;
-mod roles;
-mod runtime;
-mod state;
-mod status;
-mod table;
-mod table_read;
-mod translation;
-mod update;
-mod value_sets;
+#[macro_use]
+mod status; // errors
 
-pub use arbitration::{too_many, ClientId, ClientMessage, CLIENT_LIMIT};
+mod annotations; // P4Info's annotations about queues' registers
+mod arbitration; // the primary client
+mod arrays; // registers, indirect counters and meters
+mod batch; // batches that can be taken back
+mod bind; // P4Info compared with a program
+mod binding; // pairs of P4Info's and the program's ids
+mod bytestring; // P4Runtime's byte strings
+mod config; // a pipeline configuration and P4Info files
+mod digest; // digests
+mod digest_type; // the types of digests
+mod direct; // counters and meters of table entries
+mod externs; // queues, ports and generators as ExternEntry
+mod fields; // the fields of such an ExternEntry
+mod idle; // idle timeouts
+mod matching; // the keys of table entries
+mod packet_io; // packets from and to the controller
+mod pre; // multicast groups and clone sessions
+mod profiles; // action profiles: members, groups, one-shots
+mod reconcile; // state that moves to another configuration
+mod restriction; // rules that entries and arguments keep
+mod restriction_text; // the language of `restriction`
+mod roles; // the entities and packets of a named role
+mod runtime; // the service of one device
+mod state; // entities as they were written, to be read back
+mod table; // table entries
+mod table_read; // reads of table entries
+mod translation; // values that `@p4runtime_translation` makes strings
+mod update; // entities of any kind
+mod value_sets; // members of value sets
+
+pub use arbitration::{too_many, ClientId, ClientMessage};
 pub use batch::Batch;
-pub use binding::{
-    ActionScope, Binding, BindingError, BoundAction, BoundArray, BoundDigest, BoundField, BoundProfile,
-    BoundTable, BoundValue, BoundValueSet, ControllerHeader, GroupBounds,
-};
-pub use bytestring::{decode, decode_signed, encode, encode_signed};
-pub use config::{ConfigurationError, PipelineConfig};
-pub use digest::{LIST_LIMIT, UNACKNOWLEDGED_LIMIT};
-pub use digest_type::DataType;
+pub use binding::Binding;
+pub use bytestring::{decode, encode};
+pub use config::{parse_p4info, ConfigurationError, PipelineConfig};
 pub use externs::{GENERATOR, PORT, QUEUE};
-pub use p4info_file::{parse_p4info, P4InfoError};
 pub use packet_io::{packet_in, packet_out};
-pub use runtime::{Reaction, Runtime, API_VERSION};
+pub use runtime::{Reaction, Runtime};
 pub use status::{Code, Status};
-pub use update::{is_timed, takes_effect_in_time, Found};
+pub use update::{is_timed, takes_effect_in_time};

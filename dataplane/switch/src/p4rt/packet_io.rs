@@ -3,9 +3,9 @@
 //! P4Runtime specification, section "Packet I/O". BMv2's convention: the header's fields are packed
 //! without gaps in front of the packet.
 
-use groupflow_pipeline::{read_bits, write_bits};
+use groupflow_pipeline::{part_widths, read_bits, write_bits};
 
-use super::binding::{BoundValue, ControllerHeader};
+use super::binding::{BoundField, ControllerHeader};
 use super::status::Status;
 use crate::core::MAX_FRAME;
 use crate::proto::p4::v1::{PacketIn, PacketMetadata, PacketOut};
@@ -24,16 +24,16 @@ pub fn packet_out(header: &ControllerHeader, packet: &PacketOut) -> Result<Vec<u
         })?;
         let name = &header[place].name;
         let value = header[place].decode(&field.value).map_err(|e| e.within(&format!("metadata {name}")))?;
-        if values[place].replace(value).is_some() {
-            return Err(Status::invalid(format!("metadata {name}: it is there twice")));
-        }
+        refuse_if!(values[place].replace(value).is_some(), "metadata {name}: it is there twice");
     }
     let mut bytes = vec![0; header_bits(header).div_ceil(8)];
     let mut at = 0;
-    for (value, BoundValue { name, width, .. }) in values.into_iter().zip(header) {
+    for (value, BoundField { name, width, .. }) in values.into_iter().zip(header) {
         let value = value.ok_or_else(|| Status::invalid(format!("metadata {name}: it is missing")))?;
-        write_bits(&mut bytes, at, *width as usize, value);
-        at += *width as usize;
+        for (value, width) in value.into_iter().zip(part_widths(*width)) {
+            write_bits(&mut bytes, at, width.into(), value);
+            at += usize::from(width);
+        }
     }
     bytes.extend_from_slice(&packet.payload);
     Ok(bytes)
@@ -44,9 +44,12 @@ pub fn packet_in(header: &ControllerHeader, bytes: &[u8]) -> Option<PacketIn> {
     let payload = bytes.get(header_bits(header).div_ceil(8)..)?;
     let mut at = 0;
     let metadata = header.iter().map(|field| {
-        let value = read_bits(bytes, at, field.width as usize);
-        at += field.width as usize;
-        PacketMetadata { metadata_id: field.id, value: field.encode(value) }
+        let part = |width: u8| {
+            at += usize::from(width);
+            read_bits(bytes, at - usize::from(width), width.into())
+        };
+        let parts: Vec<u128> = part_widths(field.width).map(part).collect();
+        PacketMetadata { metadata_id: field.id, value: field.encode(&parts) }
     });
     Some(PacketIn { metadata: metadata.collect(), payload: payload.to_vec() })
 }

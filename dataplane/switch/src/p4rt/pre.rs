@@ -14,10 +14,8 @@ use crate::proto::p4::v1::packet_replication_engine_entry::Type;
 use crate::proto::p4::v1::replica::PortKind;
 use crate::proto::p4::v1::{self, CloneSessionEntry, MulticastGroupEntry, PacketReplicationEngineEntry};
 
-/// The most ports that may make one copy.
 const BACKUP_LIMIT: usize = 16;
 
-/// Carries out an update of the replication engine.
 pub fn write(
     state: &mut ControlState, forwarding: &mut Forwarding, kind: UpdateKind,
     entry: &PacketReplicationEngineEntry, setting: Setting,
@@ -36,7 +34,6 @@ pub fn write(
     }
 }
 
-/// Adds the groups or sessions that a request asks for.
 pub fn read(
     state: &ControlState, filter: &PacketReplicationEngineEntry, found: &mut Found<'_>,
 ) -> Result<(), Status> {
@@ -92,9 +89,7 @@ fn write_session(
     priorities: u8,
 ) -> Result<(), Status> {
     let id = session.session_id;
-    if id == 0 {
-        return Err(Status::invalid("session_id: it is zero"));
-    }
+    refuse_if!(id == 0, "session_id: it is zero");
     kind.check(state.sessions.contains_key(&id))?;
     if kind == UpdateKind::Delete {
         forwarding.replication.remove_session(id);
@@ -132,15 +127,16 @@ fn choice(written: &v1::Replica, preferred: Replica) -> Result<Vec<Replica>, Sta
     let mut choice = vec![preferred];
     for backup in &written.backup_replicas {
         let number = decode(&backup.port, 32).map_err(|refusal| refusal.within("backup_replicas: port"))?;
-        let replica = Replica { port: self::port(number)?, instance: instance(backup.instance)? };
+        let replica = Replica { port: port("port", number)?, instance: instance(backup.instance)? };
         if choice.iter().any(|other| other.port == replica.port) {
             return Err(Status::invalid(format!("backup_replicas: {} is there twice", replica.port)));
         }
         choice.push(replica);
     }
     if choice.len() > BACKUP_LIMIT {
-        let message = format!("backup_replicas: more than {BACKUP_LIMIT} ports for one copy");
-        return Err(Status::new(Code::ResourceExhausted, message));
+        return Err(Status::exhausted(format!(
+            "backup_replicas: more than {BACKUP_LIMIT} ports for one copy"
+        )));
     }
     Ok(choice)
 }
@@ -149,9 +145,10 @@ fn instance(number: u32) -> Result<u16, Status> {
     u16::try_from(number).map_err(|_| Status::invalid("instance: it is above 65535"))
 }
 
-fn port(number: u128) -> Result<Port, Status> {
+/// The port with a number, which the field `what` holds.
+pub fn port(what: &str, number: u128) -> Result<Port, Status> {
     let port = u16::try_from(number).ok().filter(|port| *port <= MAX_PORT);
-    port.map(Port).ok_or_else(|| Status::invalid(format!("port: {number} is above {MAX_PORT}")))
+    port.map(Port).ok_or_else(|| Status::invalid(format!("{what}: {number} is above {MAX_PORT}")))
 }
 
 fn decode_replica(given: &v1::Replica) -> Result<(Replica, v1::Replica), Status> {
@@ -165,13 +162,11 @@ fn decode_replica(given: &v1::Replica) -> Result<(Replica, v1::Replica), Status>
         None => return Err(Status::invalid("port: it is missing")),
     };
     let written = v1::Replica { port_kind: Some(kind), ..given.clone() };
-    Ok((Replica { port: port(number)?, instance: instance(given.instance)? }, written))
+    Ok((Replica { port: port("port", number)?, instance: instance(given.instance)? }, written))
 }
 
 fn refusal(error: ReplicationError) -> Status {
-    let code = match error {
-        ReplicationError::Full => Code::ResourceExhausted,
-        ReplicationError::TooManyReplicas | ReplicationError::Duplicate { .. } => Code::InvalidArgument,
-    };
+    let is_full = error == ReplicationError::Full;
+    let code = if is_full { Code::ResourceExhausted } else { Code::InvalidArgument };
     Status::new(code, error.to_string())
 }

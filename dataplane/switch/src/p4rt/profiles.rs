@@ -12,9 +12,9 @@ use super::binding::{Binding, BoundProfile, BoundTable, GroupBounds};
 use super::bytestring::decode;
 use super::state::ControlState;
 use super::status::{Code, Status};
-use super::table;
 use super::update::{Found, UpdateKind};
-use crate::core::{Forwarding, MAX_PORT};
+use super::{pre, table};
+use crate::core::Forwarding;
 use crate::proto::p4::v1::action_profile_action::WatchKind as PartWatch;
 use crate::proto::p4::v1::action_profile_group::member::WatchKind as MemberWatch;
 use crate::proto::p4::v1::entity::Entity as Kinds;
@@ -27,13 +27,11 @@ const FIRST_ONE_SHOT: u64 = 1 << 63;
 /// The action of an entry as its writer named it.
 #[derive(Debug, Clone)]
 pub struct Use {
-    /// The entry's action.
     pub action: TableAction,
     /// The handle of the group that the entry brought along.
     one_shot: Option<u64>,
 }
 
-/// The content of the action profiles of a program.
 #[derive(Debug, Default)]
 pub struct Profiles {
     members: BTreeMap<(u32, u32), ActionProfileMember>,
@@ -41,12 +39,10 @@ pub struct Profiles {
     uses: HashMap<(TableId, EntryKey), Use>,
     /// Groups that entries brought along, ever: the next one's handle.
     one_shots: u64,
-    /// Entries by profile that brought a group along.
     one_shot_uses: BTreeMap<u32, usize>,
 }
 
 impl Profiles {
-    /// The action of an entry in a table with a profile.
     pub fn action(&self, table: &BoundTable, key: &EntryKey) -> Option<TableAction> {
         Some(self.uses.get(&(table.table, key.clone()))?.action.clone())
     }
@@ -80,17 +76,14 @@ impl Profiles {
             }
             Some(Type::ActionProfileGroupId(id)) => {
                 find(&self.groups, table.profile, *id, "group")?;
-                Ok((
-                    ActionCall { action: select()?, arguments: vec![handle(table, *id).into()] },
-                    named(None),
-                ))
+                let arguments = vec![handle(table, *id).into()];
+                Ok((ActionCall { action: select()?, arguments }, named(None)))
             }
             Some(Type::ActionProfileActionSet(set)) => {
                 let action = select()?;
                 if self.members.range((table.profile, 0)..=(table.profile, u32::MAX)).next().is_some() {
-                    return Err(Status::invalid(
-                        "action: the profile has members, so entries name them or groups",
-                    ));
+                    let why = "action: the profile has members, so entries name them or groups";
+                    return Err(Status::invalid(why));
                 }
                 let mut weighted = Vec::new();
                 for part in &set.action_profile_actions {
@@ -100,15 +93,13 @@ impl Profiles {
                         Some(PartWatch::Watch(number)) => watch(&number.to_be_bytes())?,
                         None => None,
                     };
-                    let part_action =
-                        part.action.as_ref().ok_or_else(|| Status::invalid("action: missing"))?;
-                    weighted.push((table::action_call(table, part_action)?, part.weight, watched));
+                    let missing = || Status::invalid("action: missing");
+                    let call = table::action_call(table, part.action.as_ref().ok_or_else(missing)?)?;
+                    weighted.push((call, part.weight, watched));
                 }
                 let handle = FIRST_ONE_SHOT | self.one_shots;
                 let calls = weighed(weighted, table.group)?;
-                if calls.is_empty() {
-                    return Err(Status::invalid("action_profile_action_set: it is empty"));
-                }
+                refuse_if!(calls.is_empty(), "action_profile_action_set: it is empty");
                 pipeline.set_group(table.table, handle, calls).map_err(table::refusal)?;
                 self.one_shots += 1;
                 Ok((ActionCall { action, arguments: vec![handle.into()] }, named(Some(handle))))
@@ -157,7 +148,6 @@ impl Profiles {
     }
 }
 
-/// Carries out an update of a member.
 pub fn write_member(
     state: &mut ControlState, forwarding: &mut Forwarding, kind: UpdateKind, member: &ActionProfileMember,
 ) -> Result<(), Status> {
@@ -170,9 +160,8 @@ pub fn write_member(
     };
     let named = Type::ActionProfileMemberId(key.1);
     check_kind(kind, &profiles.members, key, "member", profile.size)?;
-    if profiles.one_shot_uses.get(&key.0).is_some_and(|entries| *entries > 0) {
-        return Err(Status::invalid("entries have groups of their own, so the profile has no members"));
-    }
+    let one_shots = profiles.one_shot_uses.get(&key.0).copied().unwrap_or(0);
+    refuse_if!(one_shots > 0, "entries have groups of their own, so the profile has no members");
     if kind == UpdateKind::Delete {
         if profiles.groups.values().any(|group| uses(&group)) || profiles.is_used(&tables, &named) {
             return Err(Status::new(Code::FailedPrecondition, format!("member {} is in use", key.1)));
@@ -186,26 +175,21 @@ pub fn write_member(
         profiles.set_group(pipeline, &tables, group)?;
     }
     for (table, call) in tables.iter().zip(calls) {
-        let of_table = profiles
-            .uses
-            .iter()
-            .filter(|((id, _), used)| *id == table.table && used.action.r#type.as_ref() == Some(&named));
-        for ((_, key), _) in of_table {
+        let has =
+            |id: &TableId, used: &Use| *id == table.table && used.action.r#type.as_ref() == Some(&named);
+        for ((_, key), _) in profiles.uses.iter().filter(|((id, _), used)| has(id, used)) {
             pipeline.table_modify(table.table, key, &call).map_err(table::refusal)?;
         }
     }
     Ok(())
 }
 
-/// Carries out an update of a group.
 pub fn write_group(
     state: &mut ControlState, forwarding: &mut Forwarding, kind: UpdateKind, group: &ActionProfileGroup,
 ) -> Result<(), Status> {
     let config = state.config.clone();
     let (profile, tables) = profile(&config.binding, group.action_profile_id)?;
-    if !profile.selector {
-        return Err(Status::invalid(format!("action profile {} has no selector", profile.name)));
-    }
+    refuse_if!(!profile.selector, "action profile {} has no selector", profile.name);
     let (profiles, pipeline) = (&mut state.profiles, &mut forwarding.pipeline);
     let key = (group.action_profile_id, group.group_id);
     check_kind(kind, &profiles.groups, key, "group", profile.size)?;
@@ -222,14 +206,12 @@ pub fn write_group(
     Ok(())
 }
 
-/// Adds the members that a request asks for.
 pub fn read_members(
     state: &ControlState, filter: &ActionProfileMember, found: &mut Found<'_>,
 ) -> Result<(), Status> {
     read(state, &state.profiles.members, (filter.action_profile_id, filter.member_id), found)
 }
 
-/// Adds the groups that a request asks for.
 pub fn read_groups(
     state: &ControlState, filter: &ActionProfileGroup, found: &mut Found<'_>,
 ) -> Result<(), Status> {
@@ -248,11 +230,9 @@ fn read<T: Clone + Into<Kinds>>(
     Ok(())
 }
 
-/// The profile of an id, with the tables that use it.
 fn profile(binding: &Binding, id: u32) -> Result<(&BoundProfile, Vec<&BoundTable>), Status> {
-    let profile = binding.profiles.get(&id);
-    let profile = profile
-        .ok_or_else(|| Status::invalid(format!("action_profile_id: the program has no profile {id}")))?;
+    let unknown = || Status::invalid(format!("action_profile_id: the program has no profile {id}"));
+    let profile = binding.profiles.get(&id).ok_or_else(unknown)?;
     Ok((profile, binding.tables.values().filter(|table| table.profile == id).collect()))
 }
 
@@ -266,7 +246,7 @@ fn check_kind<T>(
         return Err(Status::new(Code::AlreadyExists, format!("there is a {what} {} already", key.1)));
     }
     if known.range((key.0, 0)..=(key.0, u32::MAX)).count() >= size {
-        return Err(Status::new(Code::ResourceExhausted, format!("the profile is full ({size} {what}s)")));
+        return Err(Status::exhausted(format!("the profile is full ({size} {what}s)")));
     }
     Ok(())
 }
@@ -300,8 +280,8 @@ fn weighed(weighted: Vec<Written>, bounds: GroupBounds) -> Result<Vec<Weighted>,
     let mut size = 0;
     let weighted = weighted.into_iter().map(|(call, weight, watched)| {
         let weight = u32::try_from(weight).ok().filter(|weight| (1..=bounds.weight).contains(weight));
-        let weight = weight
-            .ok_or_else(|| Status::invalid(format!("weight: it is not within 1 and {}", bounds.weight)))?;
+        let wrong = || Status::invalid(format!("weight: it is not within 1 and {}", bounds.weight));
+        let weight = weight.ok_or_else(wrong)?;
         size += if bounds.by_members { 1 } else { u64::from(weight) };
         Ok((call, weight, watched))
     });
@@ -309,7 +289,7 @@ fn weighed(weighted: Vec<Written>, bounds: GroupBounds) -> Result<Vec<Weighted>,
     if size > bounds.size {
         let of = if bounds.by_members { "members" } else { "the sum of weights" };
         let message = format!("the group's size is {size} ({of}), its max_group_size {}", bounds.size);
-        return Err(Status::new(Code::ResourceExhausted, message));
+        return Err(Status::exhausted(message));
     }
     Ok(weighted)
 }
@@ -319,13 +299,10 @@ fn watch(port: &[u8]) -> Result<Option<Port>, Status> {
     if port.is_empty() {
         return Ok(None);
     }
-    let number = decode(port, 32).map_err(|refusal| refusal.within("watch_port"))?;
-    let port = u16::try_from(number).ok().filter(|port| *port <= MAX_PORT);
-    let port = port.ok_or_else(|| Status::invalid(format!("watch_port: {number} is above {MAX_PORT}")))?;
-    Ok(Some(Port(port)))
+    let port = decode(port, 32).map_err(|refusal| refusal.within("watch_port"))?;
+    pre::port("watch_port", port).map(Some)
 }
 
-/// The pipeline's handle of a group in a table.
 fn handle(table: &BoundTable, group: u32) -> u64 {
     (table.table.index() as u64) << 32 | u64::from(group)
 }

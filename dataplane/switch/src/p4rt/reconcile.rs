@@ -21,24 +21,24 @@ use crate::proto::p4::v1::{
 pub fn move_state(
     old: (&ControlState, &Forwarding), new: (&mut ControlState, &mut Forwarding), setting: Setting,
 ) -> Result<(), Status> {
-    let (state, forwarding) = new;
+    let ((old, old_forwarding), (state, forwarding)) = (old, new);
     for (uri, names) in &state.config.binding.strings {
-        if let Some(known) = old.0.config.binding.strings.get(uri) {
+        if let Some(known) = old.config.binding.strings.get(uri) {
             names.adopt(known);
         }
     }
-    forget_initial_entries(old.0, state, forwarding, setting)?;
-    let all = TableEntry { counter_data: Some(CounterData::default()), ..with_meter() };
+    forget_initial_entries(old, state, forwarding, setting)?;
+    let all = TableEntry {
+        counter_data: Some(Default::default()),
+        meter_config: Some(Default::default()),
+        meter_counter_data: Some(Default::default()),
+        ..TableEntry::default()
+    };
     let engine = |of| PacketReplicationEngineEntry { r#type: Some(of) };
-    let defaults = old
-        .0
-        .config
-        .binding
-        .tables
-        .iter()
-        .filter(|(_, table)| old.0.default_notes.contains_key(&table.table));
-    let defaults =
-        defaults.map(|(id, _)| TableEntry { table_id: *id, is_default_action: true, ..all.clone() });
+    let tables = &old.config.binding.tables;
+    let defaults = tables.iter().filter(|(_, table)| old.default_notes.contains_key(&table.table));
+    let default = || TableEntry { is_default_action: true, ..all.clone() };
+    let defaults = defaults.map(|(id, _)| TableEntry { table_id: *id, ..default() }.into());
     let inserts: [Kinds; 6] = [
         ActionProfileMember::default().into(),
         ActionProfileGroup::default().into(),
@@ -47,20 +47,20 @@ pub fn move_state(
         engine(Type::CloneSessionEntry(Default::default())).into(),
         DigestEntry::default().into(),
     ];
-    let default = || Some(TableEntry { is_default_action: true, ..TableEntry::default() });
+    let table_entry = || Some(TableEntry { is_default_action: true, ..TableEntry::default() });
+    let counter_data = Some(Default::default());
     let resources: [Kinds; 2] = [
-        DirectCounterEntry { table_entry: default(), data: None }.into(),
-        DirectMeterEntry { table_entry: default(), config: None, counter_data: Some(Default::default()) }
-            .into(),
+        DirectCounterEntry { table_entry: table_entry(), data: None }.into(),
+        DirectMeterEntry { table_entry: table_entry(), config: None, counter_data }.into(),
     ];
     let changes: [Kinds; 4] = [
         ValueSetEntry::default().into(),
         RegisterEntry::default().into(),
         CounterEntry::default().into(),
-        MeterEntry { counter_data: Some(Default::default()), ..MeterEntry::default() }.into(),
+        MeterEntry { counter_data, ..MeterEntry::default() }.into(),
     ];
     let inserts = inserts.into_iter().map(|filter| (UpdateKind::Insert, filter));
-    let changes = changes.into_iter().chain(defaults.map(Kinds::from)).chain(resources);
+    let changes = changes.into_iter().chain(defaults).chain(resources);
     for (kind, filter) in inserts.chain(changes.map(|filter| (UpdateKind::Modify, filter))) {
         let mut outcome = Ok(());
         let mut write = |entity| {
@@ -69,19 +69,14 @@ pub fn move_state(
             }
         };
         let request = Entity { entity: Some(filter) };
-        let found = update::read(old.0, old.1, &request, setting.now, &mut write);
+        let found = update::read(old, old_forwarding, &request, setting.now, &mut write);
         found.and(outcome).map_err(|refusal| {
             let place = "RECONCILE_AND_COMMIT: the new configuration has no place for this";
             Status::invalid(refusal.within(place).message)
         })?;
     }
-    forwarding.generators = old.1.generators.clone();
+    forwarding.generators = old_forwarding.generators.clone();
     Ok(())
-}
-
-fn with_meter() -> TableEntry {
-    let meter_counter_data = Some(Default::default());
-    TableEntry { meter_config: Some(Default::default()), meter_counter_data, ..TableEntry::default() }
 }
 
 /// The new program brings entries that the controller may have removed from the old one, if it could.
@@ -90,12 +85,8 @@ fn forget_initial_entries(
 ) -> Result<(), Status> {
     let config = state.config.clone();
     let old_tables = &old.config.binding.tables;
-    let kept = config
-        .binding
-        .tables
-        .iter()
-        .filter(|(id, table)| !table.is_const && old_tables.get(*id).is_some_and(|old| !old.is_const));
-    for (id, table) in kept {
+    let was_open = |id: &u32| old_tables.get(id).is_some_and(|old| !old.is_const);
+    for (id, table) in config.binding.tables.iter().filter(|(id, table)| !table.is_const && was_open(id)) {
         let entries = forwarding.pipeline.table_entries(table.table).map_err(table::refusal)?;
         let entries = entries.map(|view| key_message(*id, table, &view.entry.key));
         for entry in entries.collect::<Vec<TableEntry>>() {

@@ -6,33 +6,29 @@
 
 use std::cmp::Ordering;
 
-use groupflow_pipeline::Match;
+use groupflow_pipeline::{part_widths, Match};
 
-use super::bytestring::ones;
+use super::bytestring::{self, ones};
 use super::restriction_text::Parser;
 use super::status::Status;
+use super::translation::Names;
 
 /// The most bytes of rules of an object: each is looked at for each entry.
 pub const LIMIT: usize = 16 << 10;
-/// The characters of a rule that an error shows.
 const SHOWN: usize = 200;
 
 /// The rules of a table's entries, or of an action's arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Restriction {
     annotation: &'static str,
-    /// Each rule with its text.
     rules: Vec<(String, Rule)>,
 }
 
 /// The entry or action that rules are about.
 #[derive(Debug, Clone, Copy)]
 pub struct Subject<'a> {
-    /// The key of an entry.
     pub matches: &'a [Match],
-    /// The arguments of an action.
     pub arguments: &'a [u128],
-    /// The priority of an entry.
     pub priority: u32,
 }
 
@@ -57,13 +53,9 @@ impl Restriction {
 
     /// Refuses what breaks a rule, which the error quotes.
     pub fn check(&self, subject: Subject<'_>) -> Result<(), Status> {
-        match self.rules.iter().find(|(_, rule)| !rule.holds(subject)) {
-            Some((text, _)) => {
-                let shown: String = text.chars().take(SHOWN).collect();
-                Err(Status::invalid(format!("@{}: it breaks {shown:?}", self.annotation)))
-            }
-            None => Ok(()),
-        }
+        let Some((text, _)) = self.rules.iter().find(|(_, rule)| !rule.holds(subject)) else { return Ok(()) };
+        let shown: String = text.chars().take(SHOWN).collect();
+        Err(Status::invalid(format!("@{}: it breaks {shown:?}", self.annotation)))
     }
 }
 
@@ -87,7 +79,6 @@ fn literals(annotation: &str) -> Option<String> {
     Some(text).filter(|text| !text.trim().is_empty())
 }
 
-/// An expression that is true or not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Rule {
     /// `true` or `false`.
@@ -112,21 +103,20 @@ pub type Comparison = &'static [Option<Ordering>];
 /// An expression that is a number, or the match of a key field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Term {
-    /// A constant.
     Number(Number),
     /// `-`
     Minus(Box<Term>),
-    /// The match of a key field.
     Key(usize),
     /// A part of the match of a key field.
     Part(usize, Part),
-    /// An argument of an action.
-    Argument(usize),
+    /// The first part of a parameter, and their number.
+    Argument(usize, usize),
+    /// The string of a key field, whose bytes are a number; one of more than 128 bits is like the highest.
+    Text(usize, Names),
     /// `::priority`
     Priority,
 }
 
-/// A part of a match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
     /// `::value`, and `::low` of a range.
@@ -135,12 +125,9 @@ pub enum Part {
     Second,
 }
 
-/// A whole number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Number {
-    /// Whether it is below zero.
     pub negative: bool,
-    /// The number's distance from zero.
     pub size: u128,
 }
 
@@ -201,25 +188,32 @@ impl Term {
             },
             Term::Key(place) => Value::Match(&subject.matches[*place]),
             Term::Part(place, part) => number(part.of(&subject.matches[*place])),
-            Term::Argument(place) => number(subject.arguments[*place]),
+            Term::Argument(place, parts) => {
+                let parts = subject.arguments[*place..][..*parts].iter();
+                number(Match::Wide(parts.copied().map(Match::Exact).collect()).numbers().0)
+            }
+            Term::Text(place, names) => number(text(&subject.matches[*place], names)),
             Term::Priority => number(subject.priority.into()),
         }
     }
 }
 
+/// The number that the bytes of a key's string are; 0 where any string matches.
+fn text(found: &Match, names: &Names) -> u128 {
+    match found.numbers() {
+        (number, 1..) => {
+            bytestring::decode(&[&[0], &*names.encode(number)].concat(), 128).unwrap_or(u128::MAX)
+        }
+        _ => 0,
+    }
+}
+
 impl Part {
     fn of(self, found: &Match) -> u128 {
-        let (value, second) = match *found {
-            Match::Exact(value) | Match::Optional(Some(value)) => (value, u128::MAX),
-            Match::Lpm { value, prefix } => (value, prefix.into()),
-            Match::Ternary { value, mask } => (value, mask),
-            Match::Range { low, high } => (low, high),
-            Match::Optional(None) => (0, 0),
-        };
-        if self == Part::Value {
-            value
-        } else {
-            second
+        let (value, second) = found.numbers();
+        match self {
+            Part::Value => value,
+            Part::Second => second,
         }
     }
 }
@@ -249,5 +243,10 @@ fn is_just(found: &Match, number: u128, width: u32) -> bool {
         Match::Ternary { value, mask } => value == number && mask == ones(width),
         Match::Range { low, high } => low == number && high == number,
         Match::Optional(value) => value == Some(number),
+        Match::Wide(ref parts) => {
+            (0..parts.len()).rev().zip(parts).zip(part_widths(width)).all(|((below, part), width)| {
+                is_just(part, if below == 0 { number } else { 0 }, width.into())
+            })
+        }
     }
 }

@@ -4,15 +4,14 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use groupflow_pipeline::MatchKind;
+use groupflow_pipeline::{part_widths, MatchKind};
 
 use super::bind::kind_name;
-use super::binding::{BoundField, BoundValue};
+use super::binding::BoundField;
 use super::restriction::{Comparison, Number, Part, Rule, Term};
 
 /// How deep parentheses and negations may stand in one another.
 const DEPTH: usize = 64;
-/// The characters of the text that an error shows.
 const SHOWN: usize = 24;
 
 const LESS: Option<Ordering> = Some(Ordering::Less);
@@ -28,19 +27,13 @@ const COMPARISONS: [(&str, Comparison); 6] = [
     (">", &[MORE]),
 ];
 
-/// Reads the rules of an object.
 #[derive(Debug, Clone)]
 pub struct Parser<'a> {
-    names: Names<'a>,
-    /// The text that is left.
+    /// The fields of a key, or the parameters of an action.
+    fields: &'a [BoundField],
+    is_of_key: bool,
     rest: &'a str,
     depth: usize,
-}
-
-#[derive(Debug, Clone, Copy)]
-enum Names<'a> {
-    Fields(&'a [BoundField]),
-    Params(&'a [BoundValue]),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -56,17 +49,11 @@ enum Expression {
 }
 
 impl<'a> Parser<'a> {
-    /// For restrictions of entries with this key.
-    pub fn of_key(fields: &'a [BoundField]) -> Parser<'a> {
-        Parser { names: Names::Fields(fields), rest: "", depth: 0 }
+    /// For restrictions of entries with a key of these fields, or of actions with these parameters.
+    pub fn new(fields: &'a [BoundField], is_of_key: bool) -> Parser<'a> {
+        Parser { fields, is_of_key, rest: "", depth: 0 }
     }
 
-    /// For restrictions of actions with these parameters.
-    pub fn of_params(params: &'a [BoundValue]) -> Parser<'a> {
-        Parser { names: Names::Params(params), rest: "", depth: 0 }
-    }
-
-    /// The rules of a text, each with its own text.
     pub fn rules(&self, text: &str) -> Result<Vec<(String, Rule)>, String> {
         let mut parser = Parser { rest: text, ..self.clone() };
         let mut rules = Vec::new();
@@ -180,9 +167,9 @@ impl<'a> Parser<'a> {
             return if self.takes(")") { Ok(inner) } else { self.wrong("a ) should be") };
         }
         if self.takes("::") {
-            return match (self.word(), self.names) {
-                ("priority", Names::Fields(_)) => Ok(Expression::Term(Term::Priority, Type::Int)),
-                (other, _) => Err(format!("there is no ::{other}")),
+            return match self.word() {
+                "priority" if self.is_of_key => Ok(Expression::Term(Term::Priority, Type::Int)),
+                other => Err(format!("there is no ::{other}")),
             };
         }
         let number = |number| Ok(Expression::Term(Term::Number(Number::from(number)), Type::Int));
@@ -213,26 +200,27 @@ impl<'a> Parser<'a> {
 
     /// The value of a name: a key field or a part of it, or a parameter.
     fn named(&mut self, name: &str) -> Result<Expression, String> {
-        let fields = match self.names {
-            Names::Params(params) => {
-                let found = params.iter().enumerate().find(|(_, param)| param.name == name);
-                let (place, param) = found.ok_or_else(|| format!("there is no parameter {name}"))?;
-                if param.names.is_some() {
-                    return Err(format!("parameter {name} is a string, which rules cannot be about"));
-                }
-                return Ok(Expression::Term(Term::Argument(place), Type::Bits(param.width)));
-            }
-            Names::Fields(fields) => fields,
-        };
-        let found = fields.iter().enumerate().find(|(_, field)| field.name == name);
-        let (place, field) = found.ok_or_else(|| format!("there is no key field {name}"))?;
-        if field.names.is_some() {
-            return Err(format!("key field {name} is a string, which rules cannot be about"));
-        }
+        let what = if self.is_of_key { "key field" } else { "parameter" };
+        let found = self.fields.iter().enumerate().find(|(_, field)| field.name == name);
+        let (place, field) = found.ok_or_else(|| format!("there is no {what} {name}"))?;
         let (kind, bits) = (field.kind, Type::Bits(field.width));
-        let part = |part, of| Ok(Expression::Term(Term::Part(place, part), of));
+        if !self.is_of_key {
+            let parts = self.fields[..place].iter().map(|field| part_widths(field.width).count());
+            return match &field.names {
+                None => {
+                    let own = part_widths(field.width).count();
+                    Ok(Expression::Term(Term::Argument(parts.sum(), own), bits))
+                }
+                Some(_) => Err(format!("{what} {name} is a string, which rules cannot be about")),
+            };
+        }
+        let part = |part, of| match (&field.names, part) {
+            (Some(names), Part::Value) => Ok(Expression::Term(Term::Text(place, names.clone()), Type::Int)),
+            _ => Ok(Expression::Term(Term::Part(place, part), of)),
+        };
         if !self.takes("::") {
             return match kind {
+                _ if field.names.is_some() => part(Part::Value, bits),
                 MatchKind::Exact => part(Part::Value, bits),
                 _ => Ok(Expression::Term(Term::Key(place), Type::Match(kind, field.width))),
             };
@@ -332,9 +320,8 @@ fn address(kind: &str, text: &str) -> Option<u128> {
         "ipv4" => text.parse().ok().map(|address: Ipv4Addr| u32::from(address).into()),
         "ipv6" => text.parse().ok().map(|address: Ipv6Addr| u128::from(address)),
         _ => {
-            let bytes =
-                text.split(':').map(|part| u8::from_str_radix(part, 16).ok().filter(|_| part.len() == 2));
-            let bytes: Vec<u8> = bytes.collect::<Option<_>>()?;
+            let byte = |part: &str| u8::from_str_radix(part, 16).ok().filter(|_| part.len() == 2);
+            let bytes: Vec<u8> = text.split(':').map(byte).collect::<Option<_>>()?;
             (bytes.len() == 6).then(|| bytes.iter().fold(0, |all, byte| all << 8 | u128::from(*byte)))
         }
     }

@@ -3,21 +3,20 @@
 //! P4Runtime specification, section "Role Config", leaves the form of `role.config` open. This is the one of
 //! Stratum, `stratum.P4RoleConfig`, which lists ids of P4Info.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use prost::Message;
 
 use super::bytestring::decode;
-use super::status::{Code, Status};
+use super::status::Status;
 use crate::proto::p4::v1::entity::Entity as Kinds;
 use crate::proto::p4::v1::{Entity, PacketIn};
 
-/// The name of the message that `role.config` holds.
 const CONFIG: &str = "stratum.P4RoleConfig";
 /// The largest configuration of a role, in bytes.
 const CONFIG_LIMIT: usize = 64 << 10;
 
+/// `stratum.P4RoleConfig`; the ids are sorted once they are read.
 #[derive(Clone, PartialEq, Message)]
 struct P4RoleConfig {
     #[prost(uint32, repeated, tag = "1")]
@@ -42,23 +41,12 @@ struct PacketFilter {
 
 /// The scope of a role; everything, without a configuration.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Scope(Option<Arc<Limits>>);
-
-/// A configuration that was read.
-#[derive(Debug, Clone, PartialEq)]
-struct Limits {
-    exclusive: BTreeSet<u32>,
-    shared: BTreeSet<u32>,
-    receives_packet_ins: bool,
-    packet_in_filter: Option<PacketFilter>,
-    can_push_pipeline: bool,
-}
+pub struct Scope(Option<Arc<P4RoleConfig>>);
 
 impl Scope {
-    /// Reads `role.config`.
     pub fn of(config: Option<&prost_types::Any>) -> Result<Scope, Status> {
         let Some(config) = config else { return Ok(Scope::default()) };
-        let wrong = |what: String| Status::new(Code::InvalidArgument, format!("role.config: {what}"));
+        let wrong = |what: String| Status::invalid(format!("role.config: {what}"));
         if config.type_url.len() + config.value.len() > CONFIG_LIMIT {
             return Err(wrong(format!("it has more than {CONFIG_LIMIT} bytes")));
         }
@@ -66,7 +54,7 @@ impl Scope {
             let found: String = config.type_url.chars().take(200).collect();
             return Err(wrong(format!("{found:?} is not {CONFIG}")));
         }
-        let config = P4RoleConfig::decode(&*config.value).map_err(|error| wrong(error.to_string()))?;
+        let mut config = P4RoleConfig::decode(&*config.value).map_err(|error| wrong(error.to_string()))?;
         match &config.packet_in_filter {
             Some(_) if !config.receives_packet_ins => {
                 return Err(wrong("packet_in_filter: receives_packet_ins is not set".into()));
@@ -76,23 +64,18 @@ impl Scope {
             }
             _ => {}
         }
-        Ok(Scope(Some(Arc::new(Limits {
-            exclusive: config.exclusive_p4_ids.into_iter().collect(),
-            shared: config.shared_p4_ids.into_iter().collect(),
-            receives_packet_ins: config.receives_packet_ins,
-            packet_in_filter: config.packet_in_filter,
-            can_push_pipeline: config.can_push_pipeline,
-        }))))
+        config.exclusive_p4_ids.sort_unstable();
+        config.shared_p4_ids.sort_unstable();
+        Ok(Scope(Some(Arc::new(config))))
     }
 
     /// An id that both have and one claims for itself alone.
     pub fn conflict(&self, other: &Scope) -> Option<u32> {
         let (Some(one), Some(other)) = (&self.0, &other.0) else { return None };
-        let claimed = one.exclusive.iter().find(|id| other.lists(**id));
-        claimed.or_else(|| other.exclusive.iter().find(|id| one.lists(**id))).copied()
+        let claimed = one.exclusive_p4_ids.iter().find(|id| other.lists(**id));
+        claimed.or_else(|| other.exclusive_p4_ids.iter().find(|id| one.lists(**id))).copied()
     }
 
-    /// Whether the role may set the pipeline.
     pub fn sets_pipeline(&self) -> bool {
         self.0.as_ref().map_or(true, |config| config.can_push_pipeline)
     }
@@ -104,17 +87,14 @@ impl Scope {
         config.lists(id)
     }
 
-    /// Whether the role has the object that an entity belongs to.
     pub fn has_entity(&self, entity: &Kinds) -> bool {
         self.has(p4_id(entity))
     }
 
-    /// Refuses an entity of other roles.
     pub fn check(&self, entity: Option<&Entity>) -> Result<(), Status> {
         self.check_id(entity.and_then(|entity| p4_id(entity.entity.as_ref()?)))
     }
 
-    /// Refuses an object of other roles.
     pub fn check_id(&self, id: Option<u32>) -> Result<(), Status> {
         if self.has(id) {
             return Ok(());
@@ -122,7 +102,6 @@ impl Scope {
         Err(Status::denied(format!("object {} is not in this role's configuration", id.unwrap_or_default())))
     }
 
-    /// Whether the role gets a packet.
     pub fn gets(&self, packet: &PacketIn) -> bool {
         let Some(config) = &self.0 else { return true };
         let passes = config.packet_in_filter.as_ref().map_or(true, |filter| {
@@ -134,9 +113,9 @@ impl Scope {
     }
 }
 
-impl Limits {
+impl P4RoleConfig {
     fn lists(&self, id: u32) -> bool {
-        self.exclusive.contains(&id) || self.shared.contains(&id)
+        [&self.exclusive_p4_ids, &self.shared_p4_ids].iter().any(|ids| ids.binary_search(&id).is_ok())
     }
 }
 

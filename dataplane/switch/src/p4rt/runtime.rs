@@ -15,23 +15,21 @@ use super::update::{Found, Purpose, Setting};
 use super::{externs, idle, packet_io, reconcile, update};
 use crate::core::{Forwarding, Switch};
 use crate::proto::p4::v1::set_forwarding_pipeline_config_request::Action;
+use crate::proto::p4::v1::stream_error::Details;
 use crate::proto::p4::v1::stream_message_request::Update as Request;
 use crate::proto::p4::v1::stream_message_response::Update as Response;
 use crate::proto::p4::v1::write_request::Atomicity;
 use crate::proto::p4::v1::{
-    stream_error, DigestList, DigestListAck, DigestListAckError, Entity, ForwardingPipelineConfig,
+    DigestList, DigestListAck, DigestListAckError, Entity, ForwardingPipelineConfig,
     GetForwardingPipelineConfigRequest, IdleTimeoutNotification, PacketOut, PacketOutError, ReadRequest,
     SetForwardingPipelineConfigRequest, StreamError, StreamMessageRequest, StreamMessageResponse,
     StreamOtherError, Uint128, Update, WriteRequest,
 };
 
-/// The version of P4Runtime that is offered.
 pub const API_VERSION: &str = "1.5.0";
 
-/// The consequence of a message on a stream.
 #[derive(Debug, PartialEq)]
 pub enum Reaction {
-    /// Messages for clients.
     Send(Vec<ClientMessage>),
     /// A packet for the pipeline, see [`Switch::packet_out`].
     PacketOut(Vec<u8>),
@@ -52,7 +50,6 @@ impl Saved {
     }
 }
 
-/// The service of one device.
 #[derive(Debug)]
 pub struct Runtime {
     device_id: u64,
@@ -66,7 +63,6 @@ pub struct Runtime {
 }
 
 impl Runtime {
-    /// A device without clients and configuration.
     pub fn new(device_id: u64) -> Runtime {
         let arbitration = Arbitration::new(device_id);
         Runtime { device_id, arbitration, committed: None, saved: None, epoch: Nanos::ZERO, like_bmv2: false }
@@ -82,47 +78,43 @@ impl Runtime {
         Runtime { like_bmv2, ..self }
     }
 
-    /// The primary's stream.
     pub fn primary(&self) -> Option<ClientId> {
         self.arbitration.primary()
     }
 
-    /// The configuration in effect.
     pub fn config(&self) -> Option<&Arc<PipelineConfig>> {
         self.committed.as_ref().map(|state| &state.config)
     }
 
-    /// Handles a message on a client's stream; an error ends the stream.
     pub fn stream_message(
         &mut self, stream: ClientId, message: StreamMessageRequest,
     ) -> Result<Reaction, Status> {
-        let error = match message.update {
+        let (refusal, details) = match message.update {
             Some(Request::Arbitration(update)) => {
                 return self.arbitration.update(stream, &update).map(Reaction::Send);
             }
             Some(Request::Packet(packet)) => match self.packet_out(stream, &packet) {
                 Ok(bytes) => return Ok(Reaction::PacketOut(bytes)),
-                Err(refusal) => {
-                    let details = PacketOutError { packet_out: Some(packet) };
-                    stream_error(refusal, stream_error::Details::PacketOut(details))
-                }
+                Err(refusal) => (refusal, Details::PacketOut(PacketOutError { packet_out: Some(packet) })),
             },
             Some(Request::DigestAck(ack)) => match self.digest_ack(stream, &ack) {
                 Ok(()) => return Ok(Reaction::Send(Vec::new())),
                 Err(refusal) => {
-                    let details = DigestListAckError { digest_list_ack: Some(ack) };
-                    stream_error(refusal, stream_error::Details::DigestListAck(details))
+                    (refusal, Details::DigestListAck(DigestListAckError { digest_list_ack: Some(ack) }))
                 }
             },
             Some(Request::Other(other)) => {
-                let refusal = Status::unimplemented("other: not supported");
-                let details = StreamOtherError { other: Some(other) };
-                stream_error(refusal, stream_error::Details::Other(details))
+                let details = Details::Other(StreamOtherError { other: Some(other) });
+                (Status::unimplemented("other: not supported"), details)
             }
-            None => {
-                let refusal = Status::invalid("update: it is missing");
-                stream_error(refusal, stream_error::Details::Other(StreamOtherError::default()))
-            }
+            None => (Status::invalid("update: it is missing"), Details::Other(StreamOtherError::default())),
+        };
+        let error = StreamError {
+            canonical_code: refusal.code as i32,
+            message: refusal.message,
+            space: "groupflow".into(),
+            code: 0,
+            details: Some(details),
         };
         let response = StreamMessageResponse { update: Some(Response::Error(error)) };
         Ok(Reaction::Send(vec![(stream, response)]))
@@ -138,7 +130,6 @@ impl Runtime {
         self.arbitration.depose()
     }
 
-    /// Notes that a client's stream has ended.
     pub fn stream_closed(&mut self, stream: ClientId) -> Vec<ClientMessage> {
         self.arbitration.closed(stream)
     }
@@ -154,7 +145,6 @@ impl Runtime {
         primaries.map(|(primary, _)| (primary, response())).collect()
     }
 
-    /// Takes a digest message from the pipeline.
     pub fn digest(&mut self, now: Nanos, message: Digest) -> Vec<ClientMessage> {
         if self.arbitration.primaries().next().is_none() {
             return Vec::new();
@@ -168,10 +158,7 @@ impl Runtime {
     pub fn due(&mut self, switch: &mut Switch, now: Nanos) -> Vec<ClientMessage> {
         let Some(state) = self.committed.as_mut() else { return Vec::new() };
         let lists = state.digests.due(now);
-        let idle = match switch.forwarding() {
-            Some(forwarding) => idle::due(state, &forwarding.pipeline, now),
-            None => Vec::new(),
-        };
+        let idle = switch.forwarding().map(|f| idle::due(state, &f.pipeline, now)).unwrap_or_default();
         let mut notices = self.digest_notices(lists);
         for (primary, scope) in self.arbitration.primaries() {
             let theirs = idle.iter().filter(|entry| scope.has(Some(entry.table_id)));
@@ -223,32 +210,18 @@ impl Runtime {
 
     /// Checks whether a client may set a configuration, before the configuration itself is looked at.
     pub fn check_set_config(&self, request: &SetForwardingPipelineConfigRequest) -> Result<Action, Status> {
+        let SetForwardingPipelineConfigRequest { device_id, election_id, .. } = request;
         #[allow(deprecated)]
-        let scope = self.check_client(
-            request.device_id,
-            &request.role,
-            request.role_id,
-            request.election_id.as_ref(),
-        )?;
-        if !scope.sets_pipeline() {
-            return Err(Status::new(
-                Code::PermissionDenied,
-                "role.config: this role may not set the pipeline",
-            ));
-        }
+        let scope = self.check_client(*device_id, &request.role, request.role_id, election_id.as_ref())?;
+        refuse_if!(!scope.sets_pipeline(), Status::denied, "role.config: this role may not set the pipeline");
         let action = Action::try_from(request.action).unwrap_or(Action::Unspecified);
-        match (action, &request.config) {
-            (Action::Unspecified, _) => {
-                let message = format!("action: {} is not one that is known", request.action);
-                Err(Status::new(Code::InvalidArgument, message))
-            }
-            (Action::Commit, Some(_)) => {
-                Err(Status::new(Code::InvalidArgument, "config: COMMIT takes none, it uses the saved one"))
-            }
-            (Action::Commit, None) => Ok(action),
-            (_, None) => Err(Status::new(Code::InvalidArgument, "config: it is missing")),
-            (_, Some(_)) => Ok(action),
-        }
+        let fault = match (action, &request.config) {
+            (Action::Unspecified, _) => format!("action: {} is not one that is known", request.action),
+            (Action::Commit, Some(_)) => "config: COMMIT takes none, it uses the saved one".into(),
+            (Action::Commit, None) | (_, Some(_)) => return Ok(action),
+            (_, None) => "config: it is missing".into(),
+        };
+        Err(Status::invalid(fault))
     }
 
     /// Carries out a request that [`Runtime::check_set_config`] let pass. `config` is there unless it is a
@@ -257,15 +230,11 @@ impl Runtime {
         &mut self, switch: &mut Switch, action: Action, config: Option<PipelineConfig>,
     ) -> Result<(), Status> {
         match (action, config) {
-            (Action::Verify, _) => Ok(()),
+            (Action::Verify, _) => {}
             (Action::VerifyAndSave, Some(config)) => {
                 self.saved = Some(Box::new(Saved::new(switch, Arc::new(config))));
-                Ok(())
             }
-            (Action::VerifyAndCommit, Some(config)) => {
-                self.install(switch, config);
-                Ok(())
-            }
+            (Action::VerifyAndCommit, Some(config)) => self.install(switch, config),
             (Action::ReconcileAndCommit, Some(config)) => {
                 let mut new = Saved::new(switch, Arc::new(config));
                 if let (Some(old), Some(from)) = (&self.committed, switch.forwarding()) {
@@ -273,16 +242,14 @@ impl Runtime {
                     reconcile::move_state((old, from), to, Setting::of(switch, Purpose::Move))?;
                 }
                 self.commit(switch, new);
-                Ok(())
             }
             _ => {
-                let saved = self.saved.take();
-                let saved =
-                    saved.ok_or_else(|| Status::new(Code::NotFound, "COMMIT: no configuration is saved"))?;
+                let none = || Status::not_found("COMMIT: no configuration is saved");
+                let saved = self.saved.take().ok_or_else(none)?;
                 self.commit(switch, *saved);
-                Ok(())
             }
         }
+        Ok(())
     }
 
     /// The configuration in effect, as far as asked for; `None` if there is none.
@@ -298,18 +265,12 @@ impl Runtime {
 
     /// Checks a write as a whole, in the order that the specification demands.
     pub fn check_write(&self, request: &WriteRequest) -> Result<Batch, Status> {
+        let WriteRequest { device_id, election_id, atomicity, .. } = request;
         #[allow(deprecated)]
-        let scope = self.check_client(
-            request.device_id,
-            &request.role,
-            request.role_id,
-            request.election_id.as_ref(),
-        )?;
+        let scope = self.check_client(*device_id, &request.role, request.role_id, election_id.as_ref())?;
         self.check_config()?;
-        let atomicity = Atomicity::try_from(request.atomicity).map_err(|_| {
-            let message = format!("atomicity: {} is not one that is known", request.atomicity);
-            Status::new(Code::Unimplemented, message)
-        })?;
+        let unknown = |_| Status::unimplemented(format!("atomicity: {atomicity} is not one that is known"));
+        let atomicity = Atomicity::try_from(*atomicity).map_err(unknown)?;
         Ok(Batch::new(atomicity, scope.clone()))
     }
 
@@ -343,7 +304,6 @@ impl Runtime {
         }
     }
 
-    /// Checks a read as a whole.
     pub fn check_read(&self, request: &ReadRequest) -> Result<(), Status> {
         self.check_device(request.device_id)?;
         self.arbitration.scope(&request.role)?;
@@ -388,21 +348,17 @@ impl Runtime {
         self.check_primary_stream(stream)?;
         let config = self.config().ok_or_else(no_config)?;
         let bytes = packet_io::packet_out(&config.binding.packet_out, packet);
-        match (config.binding.settle(false), bytes) {
-            (true, Ok(_)) => {
-                Err(Status::not_found("metadata: a string that no entry has stands for nothing"))
-            }
-            (_, bytes) => bytes,
+        if config.binding.settle(false) && bytes.is_ok() {
+            return Err(Status::not_found("metadata: a string that no entry has stands for nothing"));
         }
+        bytes
     }
 
     fn digest_ack(&mut self, stream: ClientId, ack: &DigestListAck) -> Result<(), Status> {
         let scope = self.check_primary_stream(stream)?;
         scope.check_id(Some(ack.digest_id))?;
-        match &mut self.committed {
-            Some(state) => state.digests.acknowledge(&state.config.binding, ack),
-            None => Err(no_config()),
-        }
+        let state = self.committed.as_mut().ok_or_else(no_config)?;
+        state.digests.acknowledge(&state.config.binding, ack)
     }
 
     fn check_primary_stream(&self, stream: ClientId) -> Result<&Scope, Status> {
@@ -413,9 +369,7 @@ impl Runtime {
         &self, device_id: u64, role: &str, role_id: u64, election_id: Option<&Uint128>,
     ) -> Result<&Scope, Status> {
         self.check_device(device_id)?;
-        if role_id != 0 {
-            return Err(Status::new(Code::NotFound, "role_id: numbers are deprecated, give the role a name"));
-        }
+        refuse_if!(role_id != 0, Status::not_found, "role_id: numbers are deprecated, give the role a name");
         self.arbitration.check(role, election_id)
     }
 
@@ -423,7 +377,7 @@ impl Runtime {
         if device_id == self.device_id {
             return Ok(());
         }
-        Err(Status::new(Code::NotFound, wrong_device(device_id, self.device_id)))
+        Err(Status::not_found(wrong_device(device_id, self.device_id)))
     }
 
     fn check_config(&self) -> Result<(), Status> {
@@ -436,14 +390,4 @@ impl Runtime {
 
 fn no_config() -> Status {
     Status::new(Code::FailedPrecondition, "no forwarding pipeline configuration is set yet")
-}
-
-fn stream_error(refusal: Status, details: stream_error::Details) -> StreamError {
-    StreamError {
-        canonical_code: refusal.code as i32,
-        message: refusal.message,
-        space: "groupflow".into(),
-        code: 0,
-        details: Some(details),
-    }
 }

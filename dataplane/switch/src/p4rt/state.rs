@@ -12,12 +12,9 @@ use super::idle::IdleTimers;
 use super::profiles::Profiles;
 use crate::proto::p4::v1::{CloneSessionEntry, MulticastGroupEntry, TableEntry, ValueSetEntry};
 
-/// The controller's own notes on a table entry.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EntryNote {
-    /// `controller_metadata`.
     pub cookie: u64,
-    /// `metadata`.
     pub metadata: Vec<u8>,
     /// `idle_timeout_ns`; 0 is none.
     pub idle_timeout: Nanos,
@@ -26,13 +23,14 @@ pub struct EntryNote {
 }
 
 impl EntryNote {
-    /// An entry's message with what is noted.
+    /// An entry's message with what is noted, if anything is.
     #[allow(deprecated)]
-    pub fn add_to(&self, entry: TableEntry) -> TableEntry {
+    pub fn add_to(note: Option<&EntryNote>, entry: TableEntry) -> TableEntry {
+        let Some(note) = note else { return entry };
         TableEntry {
-            controller_metadata: self.cookie,
-            metadata: self.metadata.clone(),
-            idle_timeout_ns: i64::try_from(self.idle_timeout.0).unwrap_or(i64::MAX),
+            controller_metadata: note.cookie,
+            metadata: note.metadata.clone(),
+            idle_timeout_ns: i64::try_from(note.idle_timeout.0).unwrap_or(i64::MAX),
             ..entry
         }
     }
@@ -41,23 +39,14 @@ impl EntryNote {
 /// A pipeline configuration with the controller's writes since it was set.
 #[derive(Debug)]
 pub struct ControlState {
-    /// The configuration.
     pub config: Arc<PipelineConfig>,
-    /// Notes on entries, where there are any.
     pub notes: HashMap<(TableId, EntryKey), EntryNote>,
-    /// Notes on default entries that were modified.
     pub default_notes: HashMap<TableId, EntryNote>,
-    /// The timers of entries with an idle timeout.
     pub idle: IdleTimers,
-    /// Action profiles, and the entries that use them.
     pub profiles: Profiles,
-    /// Value sets as written.
     pub value_sets: BTreeMap<u32, ValueSetEntry>,
-    /// Multicast groups as written.
     pub groups: BTreeMap<u16, MulticastGroupEntry>,
-    /// Clone sessions as written.
     pub sessions: BTreeMap<u32, CloneSessionEntry>,
-    /// Digests that are enabled, and their lists.
     pub digests: Digests,
 }
 

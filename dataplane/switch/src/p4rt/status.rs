@@ -5,6 +5,19 @@ use prost::Message;
 use crate::proto::google::rpc;
 use crate::proto::p4::v1;
 
+/// Ends a function with an error where a condition holds: INVALID_ARGUMENT, or what the function in front of
+/// the text makes of it.
+macro_rules! refuse_if {
+    ($holds:expr, $text:literal $(, $argument:expr)*) => {
+        refuse_if!($holds, $crate::p4rt::Status::invalid, $text $(, $argument)*)
+    };
+    ($holds:expr, $refusal:path, $text:literal $(, $argument:expr)*) => {
+        if $holds {
+            return Err($refusal(format!($text $(, $argument)*)));
+        }
+    };
+}
+
 /// The canonical codes (google.rpc.Code) that the server uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(i32)]
@@ -23,39 +36,35 @@ pub enum Code {
     Unimplemented = 12,
 }
 
-/// The failure of a call, or of one entity of a batch.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Status {
-    /// The kind of error.
     pub code: Code,
-    /// The fault, with the name of the field.
     pub message: String,
     /// One `p4.Error` for each entity, if this is the failure of a batch that was attempted.
     pub errors: Vec<v1::Error>,
 }
 
 impl Status {
-    /// A failure with this code.
     pub fn new(code: Code, message: impl Into<String>) -> Status {
         Status { code, message: message.into(), errors: Vec::new() }
     }
 
-    /// `INVALID_ARGUMENT`.
     pub fn invalid(message: impl Into<String>) -> Status {
         Status::new(Code::InvalidArgument, message)
     }
 
-    /// `NOT_FOUND`.
     pub fn not_found(message: impl Into<String>) -> Status {
         Status::new(Code::NotFound, message)
     }
 
-    /// `UNIMPLEMENTED`.
+    pub fn exhausted(message: impl Into<String>) -> Status {
+        Status::new(Code::ResourceExhausted, message)
+    }
+
     pub fn unimplemented(message: impl Into<String>) -> Status {
         Status::new(Code::Unimplemented, message)
     }
 
-    /// `PERMISSION_DENIED`.
     pub fn denied(message: impl Into<String>) -> Status {
         Status::new(Code::PermissionDenied, message)
     }
@@ -70,12 +79,8 @@ impl Status {
         let failed = results.iter().filter(|result| result.is_err()).count();
         let first = results.iter().enumerate().find_map(|(n, result)| result.as_ref().err().map(|e| (n, e)));
         let Some((index, refusal)) = first else { return Ok(()) };
-        let message = format!(
-            "{failed} of {} {what}s failed, first {what} {}: {}",
-            results.len(),
-            index + 1,
-            refusal.message
-        );
+        let (all, number, first) = (results.len(), index + 1, &refusal.message);
+        let message = format!("{failed} of {all} {what}s failed, first {what} {number}: {first}");
         let errors = results.iter().map(to_error).collect();
         Err(Status { code: Code::Unknown, message, errors })
     }

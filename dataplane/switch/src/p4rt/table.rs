@@ -20,7 +20,6 @@ use crate::proto::p4::v1::{action::Param, table_action, Action, TableAction, Tab
 /// The most bytes of `metadata` that an entry may keep for the controller.
 const METADATA_LIMIT: usize = 4096;
 
-/// Carries out an update of a table entry.
 pub fn write(
     state: &mut ControlState, forwarding: &mut Forwarding, kind: UpdateKind, entry: &TableEntry,
     setting: Setting,
@@ -38,18 +37,16 @@ pub fn write(
     result.map_err(|refusal| refusal.within(&format!("table {}", table.name)))
 }
 
-/// The table with P4Info's id.
 pub fn find(tables: &BTreeMap<u32, BoundTable>, id: u32) -> Result<&BoundTable, Status> {
     tables.get(&id).ok_or_else(|| Status::invalid(format!("table_id: the program has no table {id}")))
 }
 
-/// The refusal that a table's error amounts to.
 pub fn refusal(error: TableError) -> Status {
     let code = match error {
         TableError::ConstEntries(_) | TableError::ConstDefault(_) => Code::PermissionDenied,
         TableError::AlreadyExists(_) => Code::AlreadyExists,
         TableError::NotFound(_) => Code::NotFound,
-        TableError::Full { .. } | TableError::GroupsFull(_) => Code::ResourceExhausted,
+        TableError::Full(..) | TableError::GroupsFull(_) => Code::ResourceExhausted,
         _ => Code::InvalidArgument,
     };
     Status::new(code, error.to_string())
@@ -108,9 +105,7 @@ fn delete(
     state: &mut ControlState, pipeline: &mut Pipeline, table: &BoundTable, entry: &TableEntry,
 ) -> Result<(), Status> {
     check_not_const(entry)?;
-    if table.is_const {
-        return Err(Status::denied("its entries are constant"));
-    }
+    refuse_if!(table.is_const, Status::denied, "its entries are constant");
     let key = matching::key(table, &entry.r#match, entry.priority)?;
     pipeline.table_delete(table.table, &key).map_err(refusal)?;
     if table.profile != 0 {
@@ -124,20 +119,12 @@ fn write_default(
     state: &mut ControlState, pipeline: &mut Pipeline, kind: UpdateKind, table: &BoundTable,
     entry: &TableEntry, purpose: Purpose,
 ) -> Result<(), Status> {
-    if kind != UpdateKind::Modify {
-        return Err(Status::invalid("the default entry is always there: it can only be modified"));
-    }
-    if !entry.r#match.is_empty() {
-        return Err(Status::invalid("match: the default entry has none"));
-    }
-    if entry.priority != 0 {
-        return Err(Status::invalid("priority: the default entry has none"));
-    }
+    refuse_if!(kind != UpdateKind::Modify, "the default entry is always there: it can only be modified");
+    refuse_if!(!entry.r#match.is_empty(), "match: the default entry has none");
+    refuse_if!(entry.priority != 0, "priority: the default entry has none");
     check_common(table, entry)?;
     let resources = direct::DirectResources::of(table, entry, purpose)?;
-    if table.const_default {
-        return Err(Status::denied("its default action is constant"));
-    }
+    refuse_if!(table.const_default, Status::denied, "its default action is constant");
     let call = |action| call(table, action, ActionScope::TableOnly, purpose);
     let call = entry.action.as_ref().map(call).transpose()?;
     let reset = call.is_none();
@@ -154,24 +141,17 @@ fn write_default(
 }
 
 fn check_common(table: &BoundTable, entry: &TableEntry) -> Result<(), Status> {
-    if entry.metadata.len() > METADATA_LIMIT {
-        return Err(Status::invalid(format!("metadata: it is longer than {METADATA_LIMIT} bytes")));
-    }
+    refuse_if!(entry.metadata.len() > METADATA_LIMIT, "metadata: it is longer than {METADATA_LIMIT} bytes");
     check_not_const(entry)?;
-    if entry.time_since_last_hit.is_some() {
-        return Err(Status::invalid("time_since_last_hit: it can only be read"));
-    }
+    refuse_if!(entry.time_since_last_hit.is_some(), "time_since_last_hit: it can only be read");
     idle::check(table, entry)
 }
 
 fn check_not_const(entry: &TableEntry) -> Result<(), Status> {
-    match entry.is_const {
-        true => Err(Status::invalid("is_const: only the program can make entries constant")),
-        false => Ok(()),
-    }
+    refuse_if!(entry.is_const, "is_const: only the program can make entries constant");
+    Ok(())
 }
 
-/// The action of an entry as the pipeline takes it.
 fn call(
     table: &BoundTable, action: &TableAction, forbidden: ActionScope, purpose: Purpose,
 ) -> Result<ActionCall, Status> {
@@ -190,12 +170,11 @@ pub fn action_call(table: &BoundTable, action: &Action) -> Result<ActionCall, St
 fn call_of(
     table: &BoundTable, action: &Action, forbidden: ActionScope, purpose: Purpose,
 ) -> Result<ActionCall, Status> {
-    let known = table.actions.get(&action.action_id);
-    let known = known
-        .ok_or_else(|| Status::invalid(format!("action_id: the table has no action {}", action.action_id)))?;
+    let unknown = || Status::invalid(format!("action_id: the table has no action {}", action.action_id));
+    let known = table.actions.get(&action.action_id).ok_or_else(unknown)?;
     if known.scope == forbidden {
-        let place =
-            if forbidden == ActionScope::TableOnly { "the default entry" } else { "entries with a key" };
+        let is_default = forbidden == ActionScope::TableOnly;
+        let place = if is_default { "the default entry" } else { "entries with a key" };
         return Err(Status::denied(format!("action {}: not for {place}", known.name)));
     }
     let arguments = arguments(known, action).map_err(|e| e.within(&format!("action {}", known.name)))?;
@@ -217,7 +196,7 @@ fn arguments(known: &BoundAction, action: &Action) -> Result<Vec<u128>, Status> 
             .and_then(|given| param.decode(&given.value))
             .map_err(|refusal| refusal.within(&format!("parameter {}", param.name)))
     });
-    arguments.collect()
+    Ok(arguments.collect::<Result<Vec<_>, Status>>()?.concat())
 }
 
 fn remember(state: &mut ControlState, table: &BoundTable, key: EntryKey, entry: &TableEntry, now: Nanos) {

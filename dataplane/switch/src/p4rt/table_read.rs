@@ -3,13 +3,13 @@
 //! P4Runtime specification, section "Wildcard Reads".
 
 use groupflow_base::Nanos;
-use groupflow_pipeline::{ActionCall, EntryKey, EntryResources, EntryView, TableError};
+use groupflow_pipeline::{part_widths, ActionCall, EntryKey, EntryResources, EntryView, TableError};
 
-use super::binding::BoundTable;
+use super::binding::{BoundField, BoundTable};
 use super::direct;
 use super::idle;
 use super::matching;
-use super::state::ControlState;
+use super::state::{ControlState, EntryNote};
 use super::status::Status;
 use super::table;
 use super::update::Found;
@@ -17,7 +17,6 @@ use crate::core::Forwarding;
 use crate::proto::p4::v1::action::Param;
 use crate::proto::p4::v1::{table_action, table_entry, Action, TableAction, TableEntry};
 
-/// Adds the entries that a request asks for.
 pub fn read(
     state: &ControlState, forwarding: &Forwarding, filter: &TableEntry, now: Nanos, found: &mut Found<'_>,
 ) -> Result<(), Status> {
@@ -26,9 +25,9 @@ pub fn read(
         if !is_bare(filter) {
             return Err(Status::invalid("table_id: it is zero, so nothing else can be asked for"));
         }
-        return tables
-            .iter()
-            .try_for_each(|(id, table)| read_table(state, forwarding, (*id, table), filter, now, found));
+        let mut read =
+            |(id, table): (&u32, _)| read_table(state, forwarding, (*id, table), filter, now, found);
+        return tables.iter().try_for_each(&mut read);
     }
     let table = table::find(tables, filter.table_id)?;
     let result = if filter.is_default_action {
@@ -59,19 +58,18 @@ fn read_table(
     let priority = u32::try_from(filter.priority).map_err(|_| Status::invalid("priority: it is negative"))?;
     let mut visit = |view: EntryView| {
         let entry = &view.entry;
-        let message = || {
-            let since = filter.time_since_last_hit.as_ref().filter(|_| table.idle_timeout);
-            let elapsed_ns = i64::try_from((now - view.hit).0).unwrap_or(i64::MAX);
-            let time_since_last_hit = since.map(|_| table_entry::IdleTimeout { elapsed_ns });
-            TableEntry { time_since_last_hit, ..to_message(state, id, table, &view, filter) }
-        };
         let wanted = matches.as_ref().map_or(true, |matches| *matches == entry.key.matches)
             && (priority == 0 || priority == entry.key.priority)
             && action.map_or(true, |id| action_id(table, &entry.call) == Some(id));
-        if let Some(message) = wanted.then(message) {
-            if is_noted(filter, &message) {
-                found(message.into());
-            }
+        if !wanted {
+            return;
+        }
+        let since = filter.time_since_last_hit.as_ref().filter(|_| table.idle_timeout);
+        let elapsed_ns = i64::try_from((now - view.hit).0).unwrap_or(i64::MAX);
+        let time_since_last_hit = since.map(|_| table_entry::IdleTimeout { elapsed_ns });
+        let message = TableEntry { time_since_last_hit, ..to_message(state, id, table, &view, filter) };
+        if is_noted(filter, &message) {
+            found(message.into());
         }
     };
     if let (Some(matches), true) = (&matches, table.with_priority == (priority != 0)) {
@@ -106,10 +104,7 @@ fn read_default(
         is_default_action: true,
         ..TableEntry::default()
     };
-    let entry = match state.default_notes.get(&table.table) {
-        Some(note) => note.add_to(entry),
-        None => entry,
-    };
+    let entry = EntryNote::add_to(state.default_notes.get(&table.table), entry);
     let counter = resources.counter.filter(|_| table.direct_counter);
     if is_noted(filter, &entry) {
         found(with_resources(entry, table, filter, EntryResources { counter, ..resources }).into());
@@ -141,24 +136,18 @@ fn to_message(
 ) -> TableEntry {
     let entry = &view.entry;
     let note = (!state.notes.is_empty()).then(|| state.notes.get(&(table.table, entry.key.clone())));
-    let note = note.flatten();
     let key = key_message(id, table, &entry.key);
-    let message = match note {
-        Some(note) => note.add_to(key),
-        None => key,
-    };
     let message = TableEntry {
         action: match table.profile {
             0 => action(table, &entry.call),
             _ => state.profiles.action(table, &entry.key),
         },
         is_const: view.is_const,
-        ..message
+        ..EntryNote::add_to(note.flatten(), key)
     };
     with_resources(message, table, filter, view.resources)
 }
 
-/// P4Runtime's form of an entry's key.
 pub fn key_message(id: u32, table: &BoundTable, key: &EntryKey) -> TableEntry {
     TableEntry {
         table_id: id,
@@ -168,7 +157,6 @@ pub fn key_message(id: u32, table: &BoundTable, key: &EntryKey) -> TableEntry {
     }
 }
 
-/// The entry with the direct resources that `filter` asks for.
 fn with_resources(
     entry: TableEntry, table: &BoundTable, filter: &TableEntry, resources: EntryResources,
 ) -> TableEntry {
@@ -181,21 +169,18 @@ fn with_resources(
     }
 }
 
-/// The action whose entries are asked for. Its parameters do not count, nor which member or group of a profile
-/// is named: a client may ask for an entry as it has written it.
+/// The action whose entries are asked for. Its parameters do not count, nor the named member or group of a
+/// profile: a client may ask for an entry as it has written it.
 fn wanted_action(table: &BoundTable, filter: &TableEntry) -> Result<Option<u32>, Status> {
     match filter.action.as_ref().and_then(|action| action.r#type.as_ref()) {
         Some(table_action::Type::Action(Action { action_id: id, .. })) if *id != 0 => {
-            if !table.actions.contains_key(id) {
-                return Err(Status::invalid(format!("action_id: the table has no action {id}")));
-            }
-            Ok(Some(*id))
+            let unknown = || Status::invalid(format!("action_id: the table has no action {id}"));
+            table.actions.contains_key(id).then_some(Some(*id)).ok_or_else(unknown)
         }
         _ => Ok(None),
     }
 }
 
-/// Whether an entry has the notes that a request asks for.
 #[allow(deprecated)]
 fn is_noted(filter: &TableEntry, entry: &TableEntry) -> bool {
     (filter.controller_metadata == 0 || filter.controller_metadata == entry.controller_metadata)
@@ -208,8 +193,13 @@ fn action_id(table: &BoundTable, call: &ActionCall) -> Option<u32> {
 
 fn action(table: &BoundTable, call: &ActionCall) -> Option<TableAction> {
     let id = action_id(table, call)?;
-    let params = table.actions.get(&id)?.params.iter().zip(&call.arguments);
-    let params = params.map(|(param, value)| Param { param_id: param.id, value: param.encode(*value) });
-    let action = Action { action_id: id, params: params.collect() };
+    let mut rest = call.arguments.as_slice();
+    let mut param = |param: &BoundField| {
+        let (own, others) = rest.split_at(part_widths(param.width).count().min(rest.len()));
+        rest = others;
+        Param { param_id: param.id, value: param.encode(own) }
+    };
+    let params = table.actions.get(&id)?.params.iter().map(&mut param).collect();
+    let action = Action { action_id: id, params };
     Some(TableAction { r#type: Some(table_action::Type::Action(action)) })
 }

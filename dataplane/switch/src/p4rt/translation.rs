@@ -1,21 +1,21 @@
 //! Values that the controller writes as strings, `@p4runtime_translation("uri", string)`.
 //!
-//! P4Runtime specification, section "User-defined types". A number in decimal digits is that number; any
-//! other string stands for the lowest number, from 1 on, that stands for nothing yet. Only strings of
-//! accepted writes are kept. Translations to other widths need nothing: the number is the same.
+//! P4Runtime specification, section "User-defined types". A number in decimal digits is that number, the
+//! empty string is 0; any other string stands for the lowest number, from 1 on, that stands for nothing yet.
+//! Only strings of accepted writes are kept. Translations to other widths need nothing: the number is the
+//! same.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::bytestring;
-use super::status::{Code, Status};
+use super::status::Status;
 use crate::proto::p4::config::v1 as info;
 use info::p4_new_type_spec::Representation;
 use info::p4_new_type_translation::SdnType;
 
-/// The most strings of one type.
 const LIMIT: usize = 65_536;
-/// The most bytes of a string.
+/// The longest string, in bytes.
 const LONGEST: usize = 256;
 
 /// The strings of a type and their numbers, for all that share it.
@@ -41,20 +41,18 @@ impl PartialEq for Names {
 impl Eq for Names {}
 
 impl Names {
-    fn decode(&self, bytes: &[u8], width: u32) -> Result<u128, Status> {
+    /// The program's number that a string stands for.
+    pub fn decode(&self, bytes: &[u8], width: u32) -> Result<u128, Status> {
         let text = std::str::from_utf8(bytes).map_err(|_| Status::invalid("it is not UTF-8"))?;
-        let text = Some(text).filter(|text| !text.is_empty());
-        let text = text.ok_or_else(|| Status::new(Code::OutOfRange, "empty string"))?;
-        if text.len() > LONGEST {
-            return Err(Status::invalid(format!("it is longer than {LONGEST} bytes")));
-        }
+        refuse_if!(text.len() > LONGEST, "it is longer than {LONGEST} bytes");
         let mut known = self.known();
         let old = known.numbers.get(text).copied();
-        let number = old.or_else(|| text.parse().ok().filter(|number: &u128| number.to_string() == text));
-        let number = number.unwrap_or_else(|| known.free());
-        if number > bytestring::ones(width) || (old.is_none() && known.names.len() >= LIMIT) {
+        let decimal = if text.is_empty() { Some(0) } else { text.parse().ok() };
+        let decimal = decimal.filter(|number: &u128| text.is_empty() || number.to_string() == text);
+        let number = old.or(decimal).unwrap_or_else(|| known.free());
+        if number > bytestring::ones(width.min(128)) || (old.is_none() && known.names.len() >= LIMIT) {
             let message = format!("{text:?}: there is no number left for it in bit<{width}>");
-            return Err(Status::new(Code::ResourceExhausted, message));
+            return Err(Status::exhausted(message));
         }
         if old.is_none() {
             if let Some(other) = known.names.get(&number) {
@@ -65,7 +63,8 @@ impl Names {
         Ok(number)
     }
 
-    fn encode(&self, number: u128) -> Vec<u8> {
+    /// The string of a number.
+    pub fn encode(&self, number: u128) -> Vec<u8> {
         self.known().names.get(&number).cloned().unwrap_or_else(|| number.to_string()).into_bytes()
     }
 
@@ -81,7 +80,6 @@ impl Names {
         strings
     }
 
-    /// Takes over all strings of another configuration.
     pub fn adopt(&self, other: &Names) {
         let theirs = other.known().clone();
         *self.known() = theirs;
@@ -126,7 +124,9 @@ impl<'a> Types<'a> {
         for (name, kind) in p4info.type_info.iter().flat_map(|types| &types.new_types) {
             if let Some(Representation::TranslatedType(to)) = &kind.representation {
                 if matches!(to.sdn_type, Some(SdnType::SdnString(_))) {
-                    let names = of_uri.entry(to.uri.clone()).or_default();
+                    // Types without a URI have nothing in common.
+                    let shared = if to.uri.is_empty() { name } else { &to.uri };
+                    let names = of_uri.entry(shared.clone()).or_default();
                     strings.insert(name.as_str(), names.clone());
                 }
             }
@@ -134,25 +134,16 @@ impl<'a> Types<'a> {
         Types(strings)
     }
 
-    /// The strings of a type.
     pub fn names(&self, name: &Option<info::P4NamedType>) -> Option<Names> {
         self.0.get(name.as_ref()?.name.as_str()).cloned()
     }
 }
 
-/// The number of the program that the controller's bytes stand for.
-pub fn decode(bytes: &[u8], width: u32, names: Option<&Names>) -> Result<u128, Status> {
-    match names {
-        Some(names) => names.decode(bytes, width),
-        None => bytestring::decode(bytes, width),
-    }
-}
-
 /// The controller's bytes for a number of the program.
-pub fn encode(number: u128, names: Option<&Names>) -> Vec<u8> {
-    match names {
-        Some(names) => names.encode(number),
-        None => bytestring::encode(number),
+pub fn encode(parts: &[u128], names: Option<&Names>) -> Vec<u8> {
+    match (names, parts) {
+        (Some(names), [.., number]) => names.encode(*number),
+        _ => bytestring::encode_parts(parts),
     }
 }
 

@@ -7,31 +7,18 @@ use super::status::{Code, Status};
 use super::{arrays, digest, direct, pre, profiles, table, table_read, value_sets};
 use crate::core::{Forwarding, Switch};
 use crate::proto::p4::v1::entity::Entity as Kinds;
-use crate::proto::p4::v1::{update, Entity, ExternEntry, Update};
+pub use crate::proto::p4::v1::update::Type as UpdateKind;
+use crate::proto::p4::v1::{Entity, ExternEntry, Update};
 
 /// A receiver of the entities that a read finds, one by one.
 pub type Found<'a> = dyn FnMut(Kinds) + 'a;
 
-/// The operation of an update.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum UpdateKind {
-    /// Adds a new entity.
-    Insert,
-    /// Changes an existing entity.
-    Modify,
-    /// Removes an existing entity.
-    Delete,
-}
-
 impl UpdateKind {
-    /// The operation of an update.
+    /// The operation of an update, which is never `Unspecified`.
     pub fn of(update: &Update) -> Result<UpdateKind, Status> {
-        match update::Type::try_from(update.r#type) {
-            Ok(update::Type::Insert) => Ok(UpdateKind::Insert),
-            Ok(update::Type::Modify) => Ok(UpdateKind::Modify),
-            Ok(update::Type::Delete) => Ok(UpdateKind::Delete),
-            _ => Err(Status::invalid(format!("type: {} is not INSERT, MODIFY or DELETE", update.r#type))),
-        }
+        let kind = UpdateKind::try_from(update.r#type).ok().filter(|kind| *kind != UpdateKind::Unspecified);
+        let text = || format!("type: {} is not INSERT, MODIFY or DELETE", update.r#type);
+        kind.ok_or_else(|| Status::invalid(text()))
     }
 
     /// Refuses to add an entity that exists, and to change or remove one that does not.
@@ -45,17 +32,13 @@ impl UpdateKind {
 
     /// Refuses operations on an entity that is always there.
     pub fn only_modify(self) -> Result<(), Status> {
-        match self {
-            UpdateKind::Modify => Ok(()),
-            _ => Err(Status::invalid("it can only be modified")),
-        }
+        refuse_if!(self != UpdateKind::Modify, "it can only be modified");
+        Ok(())
     }
 }
 
-/// The reason for an update.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
-    /// A client wants it.
     Client,
     /// The update is of another configuration's state: the counts of a meter by colour may be set.
     Move,
@@ -63,31 +46,20 @@ pub enum Purpose {
     Undo,
 }
 
-/// The state of the switch that an update depends on.
 #[derive(Debug, Clone, Copy)]
 pub struct Setting {
-    /// The reason for the update.
     pub purpose: Purpose,
-    /// The number of queues of each port.
     pub priorities: u8,
-    /// The time.
     pub now: Nanos,
 }
 
 impl Setting {
-    /// The state of a switch.
     pub fn of(switch: &Switch, purpose: Purpose) -> Setting {
         Setting { purpose, priorities: switch.config().priorities, now: switch.reached() }
     }
 }
 
-/// An update.
 pub fn of(kind: UpdateKind, entity: Kinds) -> Update {
-    let kind = match kind {
-        UpdateKind::Insert => update::Type::Insert,
-        UpdateKind::Modify => update::Type::Modify,
-        UpdateKind::Delete => update::Type::Delete,
-    };
     Update { r#type: kind.into(), entity: Some(Entity { entity: Some(entity) }) }
 }
 
@@ -116,17 +88,9 @@ pub fn is_timed(entity: &Entity) -> bool {
 pub fn write(
     state: &mut ControlState, forwarding: &mut Forwarding, update: &Update, setting: Setting,
 ) -> Result<(), Status> {
-    let result = write_entity(state, forwarding, update, setting);
-    state.config.binding.settle(result.is_ok());
-    result
-}
-
-fn write_entity(
-    state: &mut ControlState, forwarding: &mut Forwarding, update: &Update, setting: Setting,
-) -> Result<(), Status> {
     let kind = UpdateKind::of(update)?;
     let entity = update.entity.as_ref().and_then(|entity| entity.entity.as_ref());
-    match entity.ok_or_else(|| Status::invalid("entity: it is missing"))? {
+    let result = match entity.ok_or_else(|| Status::invalid("entity: it is missing"))? {
         Kinds::TableEntry(entry) => table::write(state, forwarding, kind, entry, setting),
         Kinds::PacketReplicationEngineEntry(entry) => pre::write(state, forwarding, kind, entry, setting),
         Kinds::RegisterEntry(entry) => arrays::write_register(state, forwarding, kind, entry),
@@ -139,22 +103,16 @@ fn write_entity(
         Kinds::ActionProfileGroup(group) => profiles::write_group(state, forwarding, kind, group),
         Kinds::ValueSetEntry(entry) => value_sets::write(state, forwarding, kind, entry),
         Kinds::ExternEntry(_) => Err(Status::unimplemented("this entity: not supported")),
-    }
+    };
+    state.config.binding.settle(result.is_ok());
+    result
 }
 
 /// Adds the entities that a request asks for at a time, of any kind but ExternEntry.
 pub fn read(
     state: &ControlState, forwarding: &Forwarding, request: &Entity, now: Nanos, found: &mut Found<'_>,
 ) -> Result<(), Status> {
-    let result = read_entities(state, forwarding, request, now, found);
-    state.config.binding.settle(false);
-    result
-}
-
-fn read_entities(
-    state: &ControlState, forwarding: &Forwarding, request: &Entity, now: Nanos, found: &mut Found<'_>,
-) -> Result<(), Status> {
-    match request.entity.as_ref().ok_or_else(|| Status::invalid("entity: it is missing"))? {
+    let result = match request.entity.as_ref().ok_or_else(|| Status::invalid("entity: it is missing"))? {
         Kinds::TableEntry(filter) => table_read::read(state, forwarding, filter, now, found),
         Kinds::PacketReplicationEngineEntry(filter) => pre::read(state, filter, found),
         Kinds::RegisterEntry(filter) => arrays::read_register(state, forwarding, filter, found),
@@ -167,5 +125,7 @@ fn read_entities(
         Kinds::ActionProfileGroup(filter) => profiles::read_groups(state, filter, found),
         Kinds::ValueSetEntry(filter) => value_sets::read(state, filter, found),
         Kinds::ExternEntry(_) => Err(Status::unimplemented("this entity: not supported")),
-    }
+    };
+    state.config.binding.settle(false);
+    result
 }

@@ -2,7 +2,7 @@
 //!
 //! P4Runtime specification, section "ValueSetEntry".
 
-use groupflow_pipeline::{Match, StateError};
+use groupflow_pipeline::{part_widths, Match, StateError};
 
 use super::binding::BoundValueSet;
 use super::bytestring::ones;
@@ -13,7 +13,6 @@ use super::update::{Found, UpdateKind};
 use crate::core::Forwarding;
 use crate::proto::p4::v1::ValueSetEntry;
 
-/// Sets the members of a value set.
 pub fn write(
     state: &mut ControlState, forwarding: &mut Forwarding, kind: UpdateKind, entry: &ValueSetEntry,
 ) -> Result<(), Status> {
@@ -21,31 +20,30 @@ pub fn write(
     kind.only_modify().map_err(|refusal| refusal.within("value_set_entry"))?;
     let members = entry.members.iter().map(|member| {
         let matches = matching::of_fields(&set.fields, &member.r#match)?;
-        matches.iter().zip(&set.fields).map(|(part, field)| bits(part, field.width)).collect()
+        let parts = matches.iter().zip(&set.fields);
+        let parts = parts.flat_map(|(found, field)| found.parts().iter().zip(part_widths(field.width)));
+        parts.map(|(part, width)| bits(part, width.into())).collect()
     });
     let members: Vec<Vec<_>> = members.collect::<Result<_, Status>>().map_err(|e| e.within(&set.name))?;
     if let Some(twice) = (1..members.len()).find(|i| members[..*i].contains(&members[*i])) {
         return Err(Status::new(Code::AlreadyExists, format!("members: {twice} is there already")));
     }
     forwarding.pipeline.value_set_write(set.set, members).map_err(|error| {
-        let full = matches!(error, StateError::Full { .. });
+        let full = matches!(error, StateError::Full(..));
         Status::new(if full { Code::ResourceExhausted } else { Code::InvalidArgument }, error.to_string())
     })?;
     state.value_sets.insert(entry.value_set_id, entry.clone());
     Ok(())
 }
 
-/// Adds the value sets that a request asks for.
 pub fn read(state: &ControlState, filter: &ValueSetEntry, found: &mut Found<'_>) -> Result<(), Status> {
     if filter.value_set_id != 0 {
         find(state, filter.value_set_id)?;
     }
-    for id in state.config.binding.value_sets.keys() {
-        if filter.value_set_id == 0 || filter.value_set_id == *id {
-            let empty = || ValueSetEntry { value_set_id: *id, members: Vec::new() };
-            let entry = state.value_sets.get(id).cloned().unwrap_or_else(empty);
-            found(entry.into());
-        }
+    let asked = filter.value_set_id;
+    for id in state.config.binding.value_sets.keys().filter(|id| asked == 0 || asked == **id) {
+        let empty = || ValueSetEntry { value_set_id: *id, members: Vec::new() };
+        found(state.value_sets.get(id).cloned().unwrap_or_else(empty).into());
     }
     Ok(())
 }
@@ -62,6 +60,8 @@ fn bits(part: &Match, width: u32) -> Result<(u128, u128), Status> {
         Match::Optional(None) => Ok((0, 0)),
         Match::Lpm { value, prefix } => Ok((value, ones(width) & !ones(width - u32::from(prefix)))),
         Match::Ternary { value, mask } => Ok((value, mask)),
-        Match::Range { .. } => Err(Status::unimplemented("match: a range in a value set is not supported")),
+        Match::Range { .. } | Match::Wide(_) => {
+            Err(Status::unimplemented("match: a range in a value set is not supported"))
+        }
     }
 }

@@ -18,7 +18,6 @@ const WAITING_LIMIT: usize = 128 << 20;
 /// The key of the field `entities`: number 1, of the wire type with a length.
 const ENTITIES: u8 = 1 << 3 | 2;
 
-/// The answers that wait for their clients.
 #[derive(Debug, Default)]
 pub struct Waiting {
     bytes: usize,
@@ -50,7 +49,6 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// An empty answer.
     pub fn new(waiting: &Arc<Mutex<Waiting>>) -> Answer {
         let number = Some(lock(waiting).add(VecDeque::new()));
         Answer { last: Vec::new(), waiting: Arc::clone(waiting), number }
@@ -77,14 +75,7 @@ impl Answer {
             waiting.remove(longest);
         }
     }
-}
 
-fn gave_way() -> String {
-    format!("more than {} MiB of answers wait for their clients, this one for longest", WAITING_LIMIT >> 20)
-}
-
-impl Answer {
-    /// Adds an entity.
     pub fn push(&mut self, entity: entity::Entity) {
         let entity = Entity { entity: Some(entity) };
         self.last.push(ENTITIES);
@@ -94,6 +85,10 @@ impl Answer {
             self.end_message();
         }
     }
+}
+
+fn gave_way() -> String {
+    format!("more than {} MiB of answers wait for their clients, this one for longest", WAITING_LIMIT >> 20)
 }
 
 impl Iterator for Answer {

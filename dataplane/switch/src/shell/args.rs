@@ -1,20 +1,17 @@
-//! The command line of a switch that starts: that of simple_switch_grpc, with links, queues and limits added.
+//! The command line of a switch that starts: that of simple_switch_grpc, with links and queues added.
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use groupflow_base::quantity::parse_span;
 use groupflow_base::Nanos;
 use groupflow_pipeline::Port;
 
-use super::ignored::Ignored;
-use super::lateness::LatenessLimits;
 use crate::core::{
     parse_port_link, parse_port_queue, LinkChange, QueueChange, QueuePlace, SwitchConfig, DEFAULT_PRIORITIES,
     NOMINAL_PACKET,
 };
 
-/// The description of a switch to start.
 #[derive(Debug, Args)]
 pub struct SwitchArgs {
     /// p4c's BMv2 JSON; without it, the program is set over P4Runtime
@@ -67,12 +64,6 @@ pub struct SwitchArgs {
     /// [default: /tmp/gfswitch-<device id>.sock]
     #[arg(long, value_name = "PATH")]
     pub control_socket: Option<PathBuf>,
-    /// The switch counts as CPU-bound when the 99th percentile of its lateness is above this
-    #[arg(long, value_name = "SPAN", default_value = "10ms", value_parser = parse_span)]
-    pub lateness_limit: Nanos,
-    /// The switch counts as CPU-bound when the kernel has dropped more frames than this
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub kernel_drop_limit: u64,
     /// Write each port's frames, with their verdicts, to DIR/INTERFACE.pcapng
     #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = ".")]
     pub pcap: Option<PathBuf>,
@@ -97,7 +88,6 @@ impl SwitchArgs {
         interfaces
     }
 
-    /// The make-up of the switch.
     pub fn config(&self) -> SwitchConfig {
         SwitchConfig {
             ports: self.interfaces_in_order().into_iter().map(|(port, _)| port).collect(),
@@ -111,11 +101,6 @@ impl SwitchArgs {
             ..SwitchConfig::default()
         }
     }
-
-    /// When the switch counts as bound by the CPU.
-    pub fn limits(&self) -> LatenessLimits {
-        LatenessLimits { lateness: self.lateness_limit, kernel_drops: self.kernel_drop_limit }
-    }
 }
 
 /// The control socket of the switch with a device id, where nobody names another.
@@ -124,11 +109,72 @@ pub fn default_control_socket(device_id: u64) -> PathBuf {
 }
 
 fn parse_interface(text: &str) -> Result<(Port, String), String> {
-    let wrong = || "it is not PORT@INTERFACE, such as 1@s1-eth1".to_string();
-    let (port, name) = text.split_once('@').ok_or_else(wrong)?;
-    let port = port.parse().map_err(|_| wrong())?;
-    if name.is_empty() {
-        return Err(wrong());
+    let parts = text.split_once('@').filter(|(_, name)| !name.is_empty());
+    let interface = parts.and_then(|(port, name)| Some((Port(port.parse().ok()?), name.into())));
+    interface.ok_or_else(|| "it is not PORT@INTERFACE, such as 1@s1-eth1".into())
+}
+
+/// Flags of simple_switch_grpc that are accepted and have no effect, with the names of their values.
+const FLAGS: [(&str, Option<&str>); 19] = [
+    ("debugger", None),
+    ("debugger-addr", Some("ADDR")),
+    ("disable-colors", None),
+    ("disable-swap", None),
+    ("dp-grpc-server-addr", Some("ADDR")),
+    ("dump-packet-data", Some("BYTES")),
+    ("enable-swap", None),
+    ("log-file-max-files", Some("COUNT")),
+    ("log-file-max-size", Some("BYTES")),
+    ("log-flush", None),
+    ("max-l1-entries", Some("COUNT")),
+    ("max-l2-entries", Some("COUNT")),
+    ("max-mc-groups", Some("COUNT")),
+    ("max-port-count", Some("COUNT")),
+    ("nanolog", Some("ADDR")),
+    ("notifications-addr", Some("ADDR")),
+    ("packet-in", Some("ADDR")),
+    ("restore-state", Some("FILE")),
+    ("use-files", Some("SECONDS")),
+];
+
+/// The way to have what a flag that has no effect stands for, where there is one.
+pub fn instead(flag: &str) -> &'static str {
+    match flag {
+        "notifications-addr" => {
+            "; no nanomsg is spoken: digests, idle timeouts and packets come over P4Runtime"
+        }
+        _ => "",
     }
-    Ok((Port(port), name.into()))
+}
+
+#[derive(Debug)]
+pub struct Ignored(pub Vec<&'static str>);
+
+impl Args for Ignored {
+    fn augment_args(command: Command) -> Command {
+        let command = command.next_help_heading("Accepted for simple_switch_grpc's sake, without effect");
+        FLAGS.iter().fold(command, |command, (name, value)| {
+            let arg = Arg::new(*name).long(*name).hide_short_help(true);
+            command.arg(match value {
+                Some(value) => arg.value_name(*value),
+                None => arg.action(ArgAction::SetTrue),
+            })
+        })
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Ignored::augment_args(command)
+    }
+}
+
+impl FromArgMatches for Ignored {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Ignored, clap::Error> {
+        let given = |name: &&str| matches.value_source(name) == Some(clap::parser::ValueSource::CommandLine);
+        Ok(Ignored(FLAGS.iter().map(|(name, _)| *name).filter(given).collect()))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Ignored::from_arg_matches(matches)?;
+        Ok(())
+    }
 }

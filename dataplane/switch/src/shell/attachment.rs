@@ -7,16 +7,12 @@ use super::rx::FrameReceiver;
 use super::socket::interface_index;
 use super::tx::Transmitter;
 
-/// The sockets of an interface.
 pub struct Attachment {
-    /// The source of frames.
     pub receiver: FrameReceiver,
-    /// The destination of frames.
     pub transmitter: Transmitter,
 }
 
 impl Attachment {
-    /// Attaches to an interface.
     pub fn open(interface: &str) -> Result<Attachment, ShellError> {
         let receiver = FrameReceiver::open(interface)?;
         Ok(Attachment { transmitter: Transmitter::open(receiver.index())?, receiver })
@@ -29,34 +25,39 @@ impl Attachment {
 #[derive(Default)]
 pub struct Reopening {
     opening: Option<JoinHandle<Result<Attachment, ShellError>>>,
-    /// Whether the last attempt failed.
     failed: bool,
 }
 
 impl Reopening {
     /// Looks at an interface by its name. Once another has it and is open, that takes the attachment's place.
     pub fn renew(&mut self, interface: &str, attachment: &mut Attachment) -> bool {
-        if self.opening.is_none() {
+        let Some(opening) = self.opening.take() else {
             let other = |index| !attachment.receiver.is_attached_to(index);
             if interface_index(interface).is_some_and(other) {
                 let interface = interface.to_string();
                 self.opening = Builder::new().spawn(move || Attachment::open(&interface)).ok();
             }
             return false;
-        }
-        if !self.opening.as_ref().is_some_and(JoinHandle::is_finished) {
+        };
+        if !opening.is_finished() {
+            self.opening = Some(opening);
             return false;
         }
-        match self.opening.take().map(JoinHandle::join) {
-            Some(Ok(Ok(opened))) => {
+        match opening.join() {
+            Ok(Ok(opened)) => {
                 let old = std::mem::replace(attachment, opened);
                 // Without a thread, the closure that has it is dropped, which closes it.
                 drop(Builder::new().spawn(move || drop(old)));
-                tracing::warn!(interface, "interface was made again; it is used from now on");
+                tracing::warn!(
+                    interface,
+                    "interface was made again; it is used from now on. If its host has another MAC address \
+                     than before, groupflow's guard (table port_sources) drops the host's frames as spoofed: \
+                     give the host its old address (ip link set dev <its interface> address <MAC>)"
+                );
                 self.failed = false;
                 return true;
             }
-            Some(Ok(Err(error))) if !std::mem::replace(&mut self.failed, true) => {
+            Ok(Err(error)) if !std::mem::replace(&mut self.failed, true) => {
                 tracing::warn!(interface, %error, "interface was made again, and cannot be used yet");
             }
             _ => {}

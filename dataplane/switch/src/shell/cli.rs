@@ -1,17 +1,18 @@
 //! The command line: that of simple_switch_grpc, with links, statistics and run-time changes added.
 
 use std::ffi::{OsStr, OsString};
+use std::fmt::Display;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
+use tracing_subscriber::filter::LevelFilter;
 
-use super::args::{default_control_socket, SwitchArgs};
+use super::args::{default_control_socket, instead, SwitchArgs};
 use super::control::{ask, find_switch, trace_switch, ControlRequest};
 use super::error::{system, ShellError};
-use super::ignored::instead;
 use super::report::render;
 use super::run::run;
 use super::trace_text::render_trace;
@@ -134,37 +135,40 @@ impl RunningSwitch {
     }
 }
 
-/// Runs the command line of this process.
 pub fn main() -> ExitCode {
     let cli = match Cli::try_parse_from(arguments(std::env::args())) {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
     };
+    let change = |target: RunningSwitch, request| ask(&target.path(), &request).map(drop);
     let result = match cli.command {
         Some(Command::Stats { target, json, reset }) => stats(&target, json, reset),
         Some(Command::Trace { target, port, session, fields, dropped, next, json }) => {
             let request = TraceRequest { port, session, fields, dropped, next, patient: false };
             trace(&target.path(), request, json)
         }
-        Some(Command::Link { target, port, spec }) => {
-            ask(&target.path(), &ControlRequest::Link { port, spec }).map(drop)
-        }
+        Some(Command::Link { target, port, spec }) => change(target, ControlRequest::Link { port, spec }),
         Some(Command::Queue { target, port, queue, spec }) => {
-            ask(&target.path(), &ControlRequest::Queue { port, queue, spec }).map(drop)
+            change(target, ControlRequest::Queue { port, queue, spec })
         }
         Some(Command::Port { target, port, nominal_packet }) => {
-            ask(&target.path(), &ControlRequest::Port { port, nominal_packet }).map(drop)
+            change(target, ControlRequest::Port { port, nominal_packet })
         }
-        Some(Command::Depose { target }) => ask(&target.path(), &ControlRequest::Depose).map(drop),
+        Some(Command::Depose { target }) => change(target, ControlRequest::Depose),
         None => start(cli.switch, is_bmv2(std::env::args_os().next())),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("gfswitch: {error}");
+            tell(&error);
             ExitCode::FAILURE
         }
     }
+}
+
+/// Writes a line to standard error. That may be a file on a full disk, where `eprintln` would panic.
+pub fn tell(line: impl Display) {
+    let _ = writeln!(std::io::stderr(), "gfswitch: {line}");
 }
 
 /// The arguments, without the first `--`: simple_switch_grpc wants it before its target's own flags.
@@ -179,22 +183,14 @@ fn arguments(arguments: impl Iterator<Item = String>) -> Vec<String> {
 /// Prints one line for a wrong command line; help and version are printed as they are.
 fn usage(error: &clap::Error) -> ExitCode {
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
-        return match error.print() {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(_) => ExitCode::FAILURE,
-        };
+        return error.print().map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS);
     }
     let text = error.to_string();
-    let lines: Vec<&str> = text
-        .lines()
-        .map(str::trim)
-        .take_while(|line| !line.starts_with("Usage:"))
-        .filter(|l| !l.is_empty())
-        .collect();
-    let message = lines.join(" ");
+    let lines = text.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:"));
+    let message = lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
     let message = message.strip_prefix("error: ").unwrap_or(&message);
     let message = message.split(" For more information").next().unwrap_or(message);
-    eprintln!("gfswitch: {message} (see gfswitch --help)");
+    tell(format_args!("{message} (see gfswitch --help)"));
     ExitCode::from(2)
 }
 
@@ -204,7 +200,7 @@ fn trace(path: &Path, request: TraceRequest, json: bool) -> Result<(), ShellErro
         shown += 1;
         print(&if json { trace.to_string() } else { render_trace(trace) })
     };
-    trace_switch(path, request, show, || eprintln!("gfswitch: waiting for such a packet; Ctrl-C ends"))?;
+    trace_switch(path, request, show, || tell("waiting for such a packet; Ctrl-C ends"))?;
     if shown < wanted {
         return Err(ShellError::Refused(format!("the switch ended; {shown} of {wanted} packets came")));
     }
@@ -224,7 +220,6 @@ fn stats(target: &RunningSwitch, json: bool, reset: bool) -> Result<(), ShellErr
     print(&if json { report.to_string() } else { render(&report).trim_end().to_string() })
 }
 
-/// Whether a program has the name of BMv2's.
 fn is_bmv2(program: Option<OsString>) -> bool {
     program.is_some_and(|path| Path::new(&path).file_name() == Some(OsStr::new("simple_switch_grpc")))
 }
@@ -237,17 +232,17 @@ fn start(mut args: SwitchArgs, like_bmv2: bool) -> Result<(), ShellError> {
     }
     log(&args)?;
     for flag in &args.ignored.0 {
-        eprintln!("gfswitch: warning: --{flag} has no effect here{}", instead(flag));
+        tell(format_args!("warning: --{flag} has no effect here{}", instead(flag)));
     }
     run(&args, like_bmv2)
 }
 
 fn log(args: &SwitchArgs) -> Result<(), ShellError> {
-    use tracing_subscriber::filter::LevelFilter;
-    let default =
-        if args.log_console || args.log_file.is_some() { LevelFilter::INFO } else { LevelFilter::WARN };
-    let builder =
-        tracing_subscriber::fmt().with_max_level(args.log_level.unwrap_or(default)).with_target(false);
+    let is_asked_for = args.log_console || args.log_file.is_some();
+    let default = if is_asked_for { LevelFilter::INFO } else { LevelFilter::WARN };
+    let builder = tracing_subscriber::fmt().with_max_level(args.log_level.unwrap_or(default));
+    // The subscriber would print its own errors with `eprintln`.
+    let builder = builder.with_target(false).log_internal_errors(false);
     match &args.log_file {
         Some(path) => {
             let file = std::fs::File::create(path);

@@ -1,4 +1,4 @@
-//! The clients' connections: so many at once. When all places are taken, one without a client of P4Runtime
+//! The clients' connections, and their bound. When all places are taken, one without a client of P4Runtime
 //! gives way. Nothing that a client does ends the listener.
 
 use std::collections::BTreeMap;
@@ -36,12 +36,10 @@ pub struct Place(Arc<AtomicUsize>);
 pub struct Client(Place);
 
 impl Place {
-    /// Notes a call.
     pub fn call(&self) {
         self.0.fetch_or(1, Ordering::Relaxed);
     }
 
-    /// Notes a client.
     pub fn client(&self) -> Client {
         self.0.fetch_add(2, Ordering::Relaxed);
         Client(self.clone())
@@ -54,7 +52,6 @@ impl Drop for Client {
     }
 }
 
-/// A place that is taken.
 #[derive(Debug)]
 struct Taken {
     from: IpAddr,
@@ -63,7 +60,6 @@ struct Taken {
     _hold: oneshot::Sender<()>,
 }
 
-/// The places that are taken, the oldest first.
 type Places = BTreeMap<u64, Taken>;
 
 /// A connection, which has a place until it is dropped.
@@ -85,12 +81,10 @@ pub struct Connections {
 }
 
 impl Connections {
-    /// The connections of a listener.
     pub fn new(listener: TcpListener) -> Connections {
         Connections { listener, places: Arc::default(), next: 0, pause: None }
     }
 
-    /// Gives a connection a place, for which another one gives way if all are taken.
     fn take(&mut self, stream: TcpStream, from: IpAddr) -> Option<Connection> {
         let mut places = lock(&self.places);
         if places.len() >= CONNECTION_LIMIT {
@@ -131,19 +125,19 @@ impl Stream for Connections {
                 ready!(pause.as_mut().poll(context));
                 self.pause = None;
             }
-            let (stream, peer) = match ready!(self.listener.poll_accept(context)) {
-                Ok(accepted) => accepted,
+            match ready!(self.listener.poll_accept(context)) {
+                Ok((stream, peer)) => {
+                    // A connection that is gone already ends by itself.
+                    drop(stream.set_nodelay(true));
+                    if let Some(connection) = self.take(stream, peer.ip()) {
+                        return Poll::Ready(Some(Ok(connection)));
+                    }
+                }
                 Err(error) => {
                     tracing::warn!(%error, "a connection could not be taken");
                     make_way(&mut lock(&self.places));
                     self.pause = Some(Box::pin(sleep(PAUSE)));
-                    continue;
                 }
-            };
-            // A connection that is gone already ends by itself.
-            drop(stream.set_nodelay(true));
-            if let Some(connection) = self.take(stream, peer.ip()) {
-                return Poll::Ready(Some(Ok(connection)));
             }
         }
     }

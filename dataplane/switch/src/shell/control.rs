@@ -1,7 +1,8 @@
 //! The control socket: statistics, changes of links and queues, one JSON object a line.
 
-use std::io::{self, ErrorKind};
+use std::io::{self, BufRead, ErrorKind, Write};
 use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixStream as BlockingStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -20,35 +21,27 @@ use crate::core::{LinkChange, QueueChange, Switch, TraceRequest};
 
 /// The longest request, in bytes.
 const REQUEST_LIMIT: u64 = 4096;
-/// The answer to a change that is carried out.
 const OK: &str = r#"{"ok":true}"#;
 /// How often traces are collected for a client.
 const TRACE_INTERVAL: std::time::Duration = std::time::Duration::from_millis(20);
 /// How long a client waits for its first trace before it says that it waits.
 const QUIET: std::time::Duration = std::time::Duration::from_millis(500);
 
-/// A request in the form in which it is sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "lowercase", deny_unknown_fields)]
 pub enum ControlRequest {
-    /// The statistics.
     Stats {
         /// Whether to start new lateness figures and high-water marks.
         #[serde(default)]
         reset: bool,
     },
-    /// A change of a port's link.
     Link {
-        /// The port.
         port: u16,
         /// The change, as [`LinkChange`] reads it.
         spec: String,
     },
-    /// A change of a port's queue.
     Queue {
-        /// The port.
         port: u16,
-        /// The queue.
         queue: u8,
         /// The change, as [`QueueChange`] reads it.
         spec: String,
@@ -57,9 +50,7 @@ pub enum ControlRequest {
     Depose,
     /// Traces of packets, each a line, until the client closes the connection or `next` are sent.
     Trace(TraceRequest),
-    /// A change of a port's settings.
     Port {
-        /// The port.
         port: u16,
         /// Bytes of a packet where packets/s are computed from the bit rate.
         nominal_packet: u32,
@@ -79,7 +70,7 @@ impl ControlSocket {
         let failed = |error| ShellError::Control(path.into(), error);
         let listener = match bind_private(path) {
             Err(error) if error.kind() == ErrorKind::AddrInUse => {
-                if std::os::unix::net::UnixStream::connect(path).is_ok() {
+                if BlockingStream::connect(path).is_ok() {
                     return Err(ShellError::ControlInUse(path.into()));
                 }
                 std::fs::remove_file(path).map_err(failed)?;
@@ -90,12 +81,10 @@ impl ControlSocket {
         Ok(ControlSocket { listener: listener.map_err(failed)?, path: path.into() })
     }
 
-    /// Where it listens.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Serves clients for ever.
     pub async fn serve(&self, shared: Arc<Shared>, device_id: u64) {
         loop {
             match self.listener.accept().await {
@@ -150,23 +139,25 @@ async fn serve_client(client: UnixStream, shared: Arc<Shared>, device_id: u64) {
         if let Ok(ControlRequest::Trace(request)) = serde_json::from_str(&line) {
             return trace(&shared, device_id, &request, &mut reader, &mut write).await;
         }
-        let mut answer = answer(&shared, device_id, &line);
-        answer.push('\n');
-        if write.write_all(answer.as_bytes()).await.is_err() {
+        if write_line(&mut write, answer(&shared, device_id, &line)).await.is_err() {
             return;
         }
     }
 }
 
+async fn write_line(write: &mut OwnedWriteHalf, line: String) -> io::Result<()> {
+    write.write_all((line + "\n").as_bytes()).await
+}
+
 fn answer(shared: &Shared, device_id: u64, line: &str) -> String {
     let request = match serde_json::from_str(line) {
         Ok(request) => request,
-        Err(error) => return refusal(&format!("request: {error}")),
+        Err(error) => return refusal(format_args!("request: {error}")),
     };
     match request {
         ControlRequest::Stats { reset } => {
             let report = report(shared, device_id, reset);
-            serde_json::to_string(&report).unwrap_or_else(|error| refusal(&error.to_string()))
+            serde_json::to_string(&report).unwrap_or_else(refusal)
         }
         ControlRequest::Depose => {
             shared.depose.notify_one();
@@ -187,7 +178,6 @@ fn answer(shared: &Shared, device_id: u64, line: &str) -> String {
     }
 }
 
-/// Sends traces until there are no more, or the client has gone.
 async fn trace(
     shared: &Shared, device_id: u64, request: &TraceRequest, reader: &mut BufReader<OwnedReadHalf>,
     write: &mut OwnedWriteHalf,
@@ -195,9 +185,7 @@ async fn trace(
     let armed = shared.switch().trace(request);
     let filter = match armed {
         Ok(filter) => filter,
-        Err(error) => {
-            return drop(write.write_all(format!("{}\n", refusal(&to_text(error))).as_bytes()).await)
-        }
+        Err(error) => return drop(write_line(write, refusal(error)).await),
     };
     let mut sent = 0;
     let mut line = String::new();
@@ -214,7 +202,7 @@ async fn trace(
             if sent < request.next {
                 let ended = format!("another program was loaded; {sent} of {} packets came", request.next);
                 // The client may have gone.
-                let _ = write.write_all(format!("{}\n", refusal(&ended)).as_bytes()).await;
+                let _ = write_line(write, refusal(ended)).await;
             }
             break;
         };
@@ -231,25 +219,21 @@ async fn trace(
     shared.switch().tracer().disarm(filter);
 }
 
-/// Carries out a change as of now.
 fn change(shared: &Shared, change: impl FnOnce(&mut Switch) -> Result<(), String>) -> String {
     let mut switch = shared.switch();
     switch.catch_up(shared.clock.now());
     let result = change(&mut switch);
     drop(switch);
     shared.waker.wake();
-    match result {
-        Ok(()) => OK.into(),
-        Err(message) => refusal(&message),
-    }
+    result.map_or_else(refusal, |()| OK.into())
 }
 
 fn to_text(error: impl std::fmt::Display) -> String {
     error.to_string()
 }
 
-fn refusal(message: &str) -> String {
-    serde_json::json!({ "error": message }).to_string()
+fn refusal(message: impl std::fmt::Display) -> String {
+    serde_json::json!({ "error": message.to_string() }).to_string()
 }
 
 /// Sends a request to a running switch, whose answer is one line.
@@ -258,7 +242,7 @@ pub fn ask(path: &Path, request: &ControlRequest) -> Result<serde_json::Value, S
     let socket = send(path, request)?;
     socket.set_read_timeout(Some(std::time::Duration::from_secs(5))).map_err(failed)?;
     let mut answer = String::new();
-    std::io::BufRead::read_line(&mut std::io::BufReader::new(socket), &mut answer).map_err(failed)?;
+    io::BufReader::new(socket).read_line(&mut answer).map_err(failed)?;
     parse_answer(&answer)
 }
 
@@ -279,9 +263,9 @@ pub fn trace_switch(
     let failed = |error| ShellError::Control(path.into(), error);
     let socket = send(path, &ControlRequest::Trace(request))?;
     socket.set_read_timeout(Some(QUIET)).map_err(failed)?;
-    let (mut reader, mut line, mut wait) = (std::io::BufReader::new(socket), String::new(), Some(wait));
+    let (mut reader, mut line, mut wait) = (io::BufReader::new(socket), String::new(), Some(wait));
     loop {
-        match std::io::BufRead::read_line(&mut reader, &mut line) {
+        match reader.read_line(&mut line) {
             Ok(0) => return Ok(()),
             Ok(_) => show(&parse_answer(&std::mem::take(&mut line))?)?,
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
@@ -295,15 +279,15 @@ pub fn trace_switch(
     }
 }
 
-fn send(path: &Path, request: &ControlRequest) -> Result<std::os::unix::net::UnixStream, ShellError> {
+fn send(path: &Path, request: &ControlRequest) -> Result<BlockingStream, ShellError> {
     let failed = |error| ShellError::Control(path.into(), error);
-    let mut socket = std::os::unix::net::UnixStream::connect(path).map_err(|error| match error.kind() {
+    let mut socket = BlockingStream::connect(path).map_err(|error| match error.kind() {
         ErrorKind::NotFound | ErrorKind::ConnectionRefused => ShellError::NoSwitch(path.into()),
         _ => failed(error),
     })?;
     let mut line = serde_json::to_string(request).map_err(|e| ShellError::Refused(e.to_string()))?;
     line.push('\n');
-    std::io::Write::write_all(&mut socket, line.as_bytes()).map_err(failed)?;
+    socket.write_all(line.as_bytes()).map_err(failed)?;
     Ok(socket)
 }
 

@@ -16,7 +16,7 @@ use super::error::ShellError;
 use super::pcapng::Capture;
 use super::rx::{ReceivedFrame, RingRead};
 use super::shared::{Shared, ToControlPlane};
-use crate::core::{Emitted, MAX_FRAME};
+use crate::core::{Emitted, MAX_FRAME, MAX_PORT};
 
 /// Frames taken from one port before the next port's turn.
 const BATCH: usize = 64;
@@ -27,83 +27,72 @@ const HOUSEKEEPING: Nanos = Nanos::from_millis(200);
 /// A kernel time stamp further back than this is not believed: the wall clock was set.
 const OLDEST: Nanos = Nanos::from_secs(1);
 
-/// A port with its interface.
 pub struct PortInterface {
-    /// The port.
     pub port: Port,
-    /// The source and the destination of the port's frames.
     pub attachment: Attachment,
-    /// The attempts to attach again.
     pub reopening: Reopening,
-    /// The file of the frames that come in and go out.
     pub capture: Option<Capture>,
 }
 
-/// The data path.
 pub struct Datapath {
-    /// The state shared with the control plane.
-    pub shared: Arc<Shared>,
-    /// The ports in the order of their numbers.
-    pub ports: Vec<PortInterface>,
-    /// The channel for packets and digests to the controller.
-    pub control_plane: Sender<ToControlPlane>,
-    /// The quantum: the least time between two movements of frames.
-    pub quantum: Nanos,
-}
-
-/// The state of the loop.
-struct Loop {
-    datapath: Datapath,
-    /// The frames taken in this turn.
+    shared: Arc<Shared>,
+    /// In the order of their numbers.
+    ports: Vec<PortInterface>,
+    control_plane: Sender<ToControlPlane>,
+    /// The least time between two movements of frames.
+    quantum: Nanos,
     frames: Vec<ReceivedFrame>,
     emitted: Emitted,
     /// Positions in `emitted` of the frames that each port sends.
     outgoing: Vec<Vec<usize>>,
     polls: Vec<libc::pollfd>,
-    /// The place of each port number.
     places: Vec<Option<usize>>,
-    /// The wall clock's reading at the switch's zero.
+    /// The wall clock at the switch's zero, in ns since 1970.
     wall_offset: u64,
     next_housekeeping: Nanos,
     down: Vec<bool>,
-    /// The port that is read first in the next turn.
     first_port: usize,
 }
 
 impl Datapath {
-    /// Runs until the shared state says that the data path must end.
-    pub fn run(self) {
-        let highest = self.ports.iter().map(|p| usize::from(p.port.0)).max().unwrap_or(0);
-        let mut places = vec![None; highest + 1];
-        for (place, interface) in self.ports.iter().enumerate() {
+    /// The data path between ports, in the order of their numbers, and the control plane.
+    pub fn new(
+        shared: Arc<Shared>, ports: Vec<PortInterface>, control_plane: Sender<ToControlPlane>, quantum: Nanos,
+    ) -> Datapath {
+        let mut places = vec![None; usize::from(MAX_PORT) + 1];
+        for (place, interface) in ports.iter().enumerate() {
             places[usize::from(interface.port.0)] = Some(place);
         }
-        let waker = std::iter::once(self.shared.waker.fd());
-        let polls =
-            waker.chain(self.ports.iter().map(|p| p.attachment.receiver.fd())).map(poll_entry).collect();
-        let mut state = Loop {
+        let receivers = ports.iter().map(|port| port.attachment.receiver.fd());
+        let polls = std::iter::once(shared.waker.fd()).chain(receivers).map(poll_entry).collect();
+        Datapath {
             frames: Vec::with_capacity(TURN),
             emitted: Emitted::default(),
-            outgoing: vec![Vec::new(); self.ports.len()],
+            outgoing: vec![Vec::new(); ports.len()],
             polls,
             places,
-            wall_offset: self.shared.clock.wall_offset(),
+            wall_offset: shared.clock.wall_offset(),
             next_housekeeping: Nanos::ZERO,
-            down: vec![false; self.ports.len()],
+            down: vec![false; ports.len()],
             first_port: 0,
-            datapath: self,
-        };
-        while !state.datapath.shared.stop.load(Ordering::Acquire) {
-            state.turn();
+            shared,
+            ports,
+            control_plane,
+            quantum,
         }
-        state.flush_captures();
     }
-}
 
-impl Loop {
+    /// Runs until the shared state says that the data path must end.
+    pub fn run(mut self) {
+        while !self.shared.stop.load(Ordering::Acquire) {
+            self.turn();
+        }
+        self.flush_captures();
+    }
+
     /// Makes one turn: reads, lets the switch run, sends, sleeps.
     fn turn(&mut self) {
-        let began = self.datapath.shared.clock.now();
+        let began = self.shared.clock.now();
         let more = self.read_all();
         let deadline = self.run_switch(began);
         self.send_all();
@@ -117,7 +106,7 @@ impl Loop {
             return;
         }
         // While packets flow, the rings are looked at once a quantum; otherwise they wake us at once.
-        let next_turn = began + self.datapath.quantum;
+        let next_turn = began + self.quantum;
         let limit = if busy { next_turn } else { self.next_housekeeping.max(next_turn) };
         let until = deadline.map_or(limit, |deadline| deadline.max(next_turn).min(limit));
         self.sleep(until, !busy);
@@ -126,7 +115,7 @@ impl Loop {
     /// Takes at most [`TURN`] of the frames that have arrived; returns whether there may be more. Ports take
     /// turns, a batch each, so that a busy port does not starve the others.
     fn read_all(&mut self) -> bool {
-        let ports = self.datapath.ports.len();
+        let ports = self.ports.len();
         self.first_port = (self.first_port + 1) % ports.max(1);
         loop {
             let mut more = false;
@@ -142,7 +131,7 @@ impl Loop {
     /// Takes a batch from one port; returns whether there may be more.
     fn read_batch(&mut self, place: usize) -> bool {
         let most = BATCH.min(TURN.saturating_sub(self.frames.len()));
-        let read = self.datapath.ports[place].attachment.receiver.read(place, most, &mut self.frames);
+        let read = self.ports[place].attachment.receiver.read(place, most, &mut self.frames);
         if read.frames > 0 {
             self.down[place] = false;
         }
@@ -153,7 +142,7 @@ impl Loop {
     }
 
     fn note_left_out(&self, place: usize, read: RingRead) {
-        let shared = &self.datapath.shared;
+        let shared = &self.shared;
         let (name, counters) = &shared.interfaces[place];
         let before = counters.oversize.fetch_add(read.oversize, Ordering::Relaxed);
         if before == 0 && read.oversize > 0 {
@@ -172,8 +161,8 @@ impl Loop {
         let offset = self.wall_offset;
         // Frames of one port are in order already; a stable sort merges the ports.
         self.frames.sort_by_key(|frame| frame.received_at);
-        let shared = &self.datapath.shared;
-        let ports = &mut self.datapath.ports;
+        let shared = &self.shared;
+        let ports = &mut self.ports;
         let mut switch = shared.switch();
         // The time is read only now: the thread that held the switch may have run it beyond the turn's
         // beginning.
@@ -204,11 +193,11 @@ impl Loop {
                 self.outgoing[place].push(n);
             }
         }
-        let shared = &self.datapath.shared;
+        let shared = &self.shared;
         let now = shared.clock.now();
         for (place, numbers) in self.outgoing.iter_mut().enumerate().filter(|(_, n)| !n.is_empty()) {
             let frames = numbers.iter().map(|n| &outputs[*n].bytes[..]);
-            self.datapath.ports[place].attachment.transmitter.send(frames, |bytes, error| {
+            self.ports[place].attachment.transmitter.send(frames, |bytes, error| {
                 let (interface, counters) = &shared.interfaces[place];
                 if counters.refused.fetch_add(1, Ordering::Relaxed) == 0 {
                     let note = "interface refused a frame; more are only counted";
@@ -222,12 +211,12 @@ impl Loop {
     }
 
     fn pass_to_control_plane(&mut self) {
-        let shared = &self.datapath.shared;
-        let packets = self.emitted.packet_ins.drain(..).map(|packet| ToControlPlane::Packet(packet.bytes));
-        let digests =
-            self.emitted.digests.drain(..).map(|(time, digest)| ToControlPlane::Digest(time, digest));
+        let shared = &self.shared;
+        let Emitted { packet_ins, digests, .. } = &mut self.emitted;
+        let packets = packet_ins.drain(..).map(|packet| ToControlPlane::Packet(packet.bytes));
+        let digests = digests.drain(..).map(|(time, digest)| ToControlPlane::Digest(time, digest));
         for message in packets.chain(digests) {
-            if self.datapath.control_plane.try_send(message).is_err() {
+            if self.control_plane.try_send(message).is_err() {
                 shared.control_plane_full.fetch_add(1, Ordering::Relaxed);
             }
         }
@@ -236,17 +225,17 @@ impl Loop {
     fn capture_frames(&mut self) {
         for frame in self.emitted.seen.drain(..) {
             let place = self.places.get(usize::from(frame.port.0)).copied().flatten();
-            if let Some(capture) = place.and_then(|place| self.datapath.ports[place].capture.as_mut()) {
-                note_written(&self.datapath.shared, capture.write(self.wall_offset, &frame));
+            if let Some(capture) = place.and_then(|place| self.ports[place].capture.as_mut()) {
+                note_written(&self.shared, capture.write(self.wall_offset, &frame));
             }
         }
     }
 
     fn keep_house(&mut self, now: Nanos) {
         self.next_housekeeping = now + HOUSEKEEPING;
-        let shared = &self.datapath.shared;
+        let shared = &self.shared;
         let mut total = 0;
-        for (interface, (_, counters)) in self.datapath.ports.iter().zip(&shared.interfaces) {
+        for (interface, (_, counters)) in self.ports.iter().zip(&shared.interfaces) {
             let drops = interface.attachment.receiver.take_kernel_drops();
             counters.kernel_drops.fetch_add(drops, Ordering::Relaxed);
             total += drops;
@@ -259,7 +248,7 @@ impl Loop {
         drop(lateness);
         // The wall clock may be adjusted while we run.
         self.wall_offset = shared.clock.wall_offset();
-        let ports = self.datapath.ports.iter_mut().zip(&shared.interfaces).zip(&mut self.polls[1..]);
+        let ports = self.ports.iter_mut().zip(&shared.interfaces).zip(&mut self.polls[1..]);
         for ((port, (interface, _)), poll) in ports {
             if port.reopening.renew(interface, &mut port.attachment) {
                 *poll = poll_entry(port.attachment.receiver.fd());
@@ -269,14 +258,14 @@ impl Loop {
     }
 
     fn flush_captures(&mut self) {
-        for capture in self.datapath.ports.iter_mut().filter_map(|port| port.capture.as_mut()) {
-            note_written(&self.datapath.shared, capture.flush());
+        for capture in self.ports.iter_mut().filter_map(|port| port.capture.as_mut()) {
+            note_written(&self.shared, capture.flush());
         }
     }
 
     /// Sleeps until a time, a wake, or (if `for_frames`) a frame.
     fn sleep(&mut self, until: Nanos, for_frames: bool) {
-        let remaining = until - self.datapath.shared.clock.now();
+        let remaining = until - self.shared.clock.now();
         if remaining == Nanos::ZERO {
             return;
         }
@@ -294,7 +283,7 @@ impl Loop {
             return;
         }
         if self.polls[0].revents != 0 {
-            self.datapath.shared.waker.clear();
+            self.shared.waker.clear();
         }
         for place in 0..count - 1 {
             if self.polls[place + 1].revents & libc::POLLERR != 0 {
@@ -305,8 +294,8 @@ impl Loop {
 
     /// Logs why poll reports an error, once for an interface that is down.
     fn note_error(&mut self, place: usize) {
-        let (interface, _) = &self.datapath.shared.interfaces[place];
-        let Some(error) = self.datapath.ports[place].attachment.receiver.take_error() else { return };
+        let (interface, _) = &self.shared.interfaces[place];
+        let Some(error) = self.ports[place].attachment.receiver.take_error() else { return };
         if error.raw_os_error() != Some(libc::ENETDOWN) {
             tracing::warn!(interface, %error, "reading failed");
         } else if !std::mem::replace(&mut self.down[place], true) {

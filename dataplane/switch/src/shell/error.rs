@@ -11,61 +11,49 @@ use crate::p4rt::ConfigurationError;
 /// The reason why gfswitch cannot start, or must stop.
 #[derive(Debug, Error)]
 pub enum ShellError {
-    /// Packet sockets need CAP_NET_RAW.
     #[error("no permission to open packet sockets: run as root (or give the file CAP_NET_RAW)")]
     NotRoot,
-    /// No interface of this name.
     #[error("interface {0} does not exist here: create it first, see `ip link`")]
     NoInterface(String),
-    /// An interface is attached twice.
     #[error("interface {0} is attached to two ports")]
     InterfaceTwice(String),
     /// A system call failed for an interface.
     #[error("interface {0}: {1}: {2}")]
     Interface(String, &'static str, std::io::Error),
-    /// The ports or links are invalid.
     #[error("{0}")]
     Config(#[from] ConfigError),
+    #[error("lateness: {0}")]
+    Lateness(#[from] hdrhistogram::CreationError),
     /// A file cannot be read or written.
     #[error("{0}: {1}")]
     File(PathBuf, std::io::Error),
-    /// A capture cannot be written.
     #[error("capture {0}: {1}; free some room there, or name another --pcap")]
     Capture(PathBuf, std::io::Error),
     /// Something was not written; how, was told when it happened.
     #[error("{0}")]
     Unwritten(String),
-    /// The program or its P4Info cannot be used.
     #[error("{0}: {1}")]
     Program(PathBuf, ConfigurationError),
-    /// The address that a flag names is no address.
     #[error("--{0} {1}: not an address such as 0.0.0.0:9559")]
     Address(&'static str, String),
-    /// Another program listens at the address that a flag names.
     #[error("cannot listen on {0}: {1}; choose another --{2}, or stop the program that uses it")]
     Listen(SocketAddr, std::io::Error, &'static str),
-    /// The P4Runtime server failed.
     #[error("P4Runtime server: {0}")]
     Server(#[from] tonic::transport::Error),
-    /// Another gfswitch has this control socket.
     #[error("{0} belongs to a gfswitch that runs: give each switch its own --device-id or --control-socket")]
     ControlInUse(PathBuf),
-    /// The control socket cannot be created.
     #[error("control socket {0}: {1}")]
     Control(PathBuf, std::io::Error),
     /// A system call that hardly ever fails: the operation, and its error.
     #[error("{0}: {1}")]
     System(&'static str, std::io::Error),
-    /// The data path ended by itself, which is a bug.
     #[error("the data path stopped: this is a bug, please report it with the log")]
     DatapathDied,
-    /// No switch answers at the control socket.
     #[error(
         "no gfswitch answers at {0}: is it running? see --socket and --device-id; of a network of \
         groupflow's: groupflow net exec s1 gfswitch stats --device-id 1"
     )]
     NoSwitch(PathBuf),
-    /// A running switch refused a request.
     #[error("{0}")]
     Refused(String),
 }

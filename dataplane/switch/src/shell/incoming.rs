@@ -30,7 +30,6 @@ pub struct Incoming<S> {
 }
 
 impl<S> Incoming<S> {
-    /// A service, looked at.
     pub fn new(service: S) -> Incoming<S> {
         Incoming { service, unfinished: Arc::default() }
     }
@@ -73,14 +72,11 @@ pub struct Counted<B> {
 struct Message {
     all: Arc<AtomicUsize>,
     head: Vec<u8>,
-    /// Bytes that are still to come.
     missing: usize,
-    /// Bytes that have come.
     size: usize,
 }
 
 impl Message {
-    /// Bytes that count.
     fn counted(&self) -> usize {
         self.size.saturating_sub(FREE)
     }

@@ -23,7 +23,6 @@ const PACKET_FLAGS: u16 = 2;
 const INBOUND: u32 = 1;
 const OUTBOUND: u32 = 2;
 
-/// One capture file.
 #[derive(Debug)]
 pub struct Capture {
     path: PathBuf,
@@ -50,8 +49,8 @@ impl Capture {
         Ok(Capture { path, out: Some(out) })
     }
 
-    /// Adds a frame. An error ends the capture, and is returned once. `offset` is the wall clock's reading at the
-    /// switch's zero, in ns since 1970.
+    /// Adds a frame. An error ends the capture, and is returned once. `offset` is the wall clock's reading at
+    /// the switch's zero, in ns since 1970.
     pub fn write(&mut self, offset: u64, frame: &SeenFrame) -> Result<(), ShellError> {
         let (time, length) = (offset + frame.time.0, frame.bytes.len() as u32);
         let mut body = words(&[0, (time >> 32) as u32, time as u32, length, length]);

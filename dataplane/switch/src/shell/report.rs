@@ -9,26 +9,19 @@ use super::lateness::LatenessStats;
 use super::shared::Shared;
 use crate::core::SwitchStats;
 
-/// The whole report.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SwitchReport {
-    /// gfswitch's version.
     pub version: &'static str,
-    /// The device.
     pub device_id: u64,
-    /// The time from which the counters count.
     pub uptime_ns: u64,
     /// The program that p4c compiled.
     pub program: Option<String>,
     /// Whether figures measured with this switch are about the machine, not the network.
     pub cpu_bound: bool,
-    /// The capture that ended early, and why.
     pub problem: Option<String>,
     /// Frames that the kernel dropped since the last reset.
     pub kernel_drops: u64,
-    /// The lateness of packets.
     pub lateness: LatenessStats,
-    /// The switch's own counters.
     #[serde(flatten)]
     pub switch: SwitchStats,
 }
@@ -37,7 +30,8 @@ pub struct SwitchReport {
 pub fn report(shared: &Shared, device_id: u64, reset: bool) -> SwitchReport {
     let mut switch = shared.switch();
     let mut stats = switch.stats();
-    let program = switch.forwarding().map(|f| f.pipeline.program().source().unwrap_or("unknown").to_string());
+    let program =
+        switch.forwarding().map(|f| f.pipeline.program().source.as_deref().unwrap_or("unknown").to_string());
     if reset {
         switch.reset_high_water();
     }
@@ -71,7 +65,6 @@ pub fn report(shared: &Shared, device_id: u64, reset: bool) -> SwitchReport {
 
 /// The report for people. It is made from the JSON form, as `gfswitch stats` has no other.
 pub fn render(report: &serde_json::Value) -> String {
-    let number = |value: &serde_json::Value| value.as_u64().unwrap_or(0);
     let mut text = String::new();
     let late = &report["lateness"];
     // Writing to a String cannot fail.
@@ -115,6 +108,10 @@ pub fn render(report: &serde_json::Value) -> String {
     text
 }
 
+fn number(value: &serde_json::Value) -> u64 {
+    value.as_u64().unwrap_or(0)
+}
+
 fn port_line(port: &serde_json::Value, direction: &str) -> String {
     let side = &port[direction];
     let queues: Vec<&serde_json::Value> = match side["queues"].as_array() {
@@ -126,11 +123,11 @@ fn port_line(port: &serde_json::Value, direction: &str) -> String {
     let down = if port["up"] == serde_json::Value::Bool(false) { " (down)" } else { "" };
     format!(
         "{:>5} {:<16} {:<4} {:>12} {:>15} {:>7} {:>7}  {}{down}",
-        port["port"].as_u64().unwrap_or(0),
+        number(&port["port"]),
         port["interface"].as_str().unwrap_or("-"),
         direction,
-        side["packets"].as_u64().unwrap_or(0),
-        side["bytes"].as_u64().unwrap_or(0),
+        number(&side["packets"]),
+        number(&side["bytes"]),
         sum("packets"),
         most,
         nonzero(&side["drops"]),
@@ -145,16 +142,13 @@ fn is_used(queue: &serde_json::Value) -> bool {
 
 /// A queue's line, below its port's: settings, J~ and L of eq. 13 in packets/s, counters.
 fn queue_line(queue: &serde_json::Value) -> String {
-    let number = |key: &str| queue[key].as_u64().unwrap_or(0);
+    let number = |key: &str| number(&queue[key]);
     let packets = |key: &str| match queue[key].as_u64() {
         // Two digits show a 64th.
         Some(units) => format!("{}.{:02}", units / 64, units % 64 * 100 / 64),
         None => "-".into(),
     };
-    let rate = match (queue["paused"] == true, queue["rate"].as_str()) {
-        (true, _) => "paused",
-        (false, rate) => rate.unwrap_or("-"),
-    };
+    let rate = if queue["paused"] == true { "paused" } else { queue["rate"].as_str().unwrap_or("-") };
     format!(
         "      queue {:<2} level {:<3} weight {:<3} rate {rate} J {} L {}  \
          enqueued {} sent {} ({} bytes) queued {} most {}  {}",
@@ -174,17 +168,14 @@ fn queue_line(queue: &serde_json::Value) -> String {
 
 /// `key=value` of the counters that are not zero, or `-`.
 fn nonzero(object: &serde_json::Value) -> String {
-    let mut parts = Vec::new();
-    for (key, value) in object.as_object().into_iter().flatten() {
-        match value {
-            serde_json::Value::Object(_) => match nonzero(value) {
-                inner if inner == "-" => {}
-                inner => parts.push(format!("{key}: {inner}")),
-            },
-            value if value.as_u64() != Some(0) => parts.push(format!("{key}={value}")),
-            _ => {}
-        }
-    }
+    let part = |(key, value): (&String, &serde_json::Value)| match value {
+        serde_json::Value::Object(_) => match nonzero(value) {
+            inner if inner == "-" => None,
+            inner => Some(format!("{key}: {inner}")),
+        },
+        value => (value.as_u64() != Some(0)).then(|| format!("{key}={value}")),
+    };
+    let parts: Vec<String> = object.as_object().into_iter().flatten().filter_map(part).collect();
     if parts.is_empty() {
         "-".into()
     } else {

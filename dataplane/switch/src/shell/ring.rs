@@ -20,12 +20,11 @@ const HEADER: usize = 52;
 /// struct virtio_net_hdr, which is in front of each frame.
 pub const VNET_HEADER: usize = 10;
 
-/// The kernel's description of a frame.
 #[derive(Debug, Clone, Copy)]
 pub struct RingSlot {
     /// `TP_STATUS_…`
     pub status: u32,
-    /// Bytes of the frame on the wire.
+    /// The frame's bytes on the wire; fewer may be captured.
     pub length: usize,
     /// Bytes of the frame in the ring.
     pub captured: usize,
@@ -35,7 +34,6 @@ pub struct RingSlot {
     pub vlan_control: u16,
     /// See `vlan_control`.
     pub vlan_protocol: u16,
-    /// The offset of the frame in the ring.
     pub start: usize,
 }
 
@@ -47,7 +45,6 @@ pub struct Ring {
     mask: usize,
     /// The oldest slot that was taken and is not given back yet.
     first: usize,
-    /// The slot to look at next.
     next: usize,
 }
 
@@ -80,7 +77,6 @@ impl Ring {
         Ok(Ring { memory, mask: slots - 1, first: 0, next: 0 })
     }
 
-    /// Takes the next frame, if one has arrived.
     pub fn take(&mut self) -> Option<RingSlot> {
         let status = self.status(self.next).load(Ordering::Acquire);
         // A slot that was taken still has the status with which it came.
@@ -118,7 +114,6 @@ impl Ring {
         unsafe { std::slice::from_raw_parts_mut(self.memory.as_ptr().add(start), length) }
     }
 
-    /// Gives the slots back that were taken.
     pub fn release(&mut self) {
         for slot in self.first..self.next {
             self.status(slot).store(libc::TP_STATUS_KERNEL, Ordering::Release);

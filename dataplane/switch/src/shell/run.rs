@@ -1,6 +1,7 @@
 //! Puts a switch together and runs it until a signal.
 
 use std::future::Future;
+use std::io::{ErrorKind, Write};
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::Path;
 use std::sync::Arc;
@@ -9,13 +10,14 @@ use std::time::Duration;
 use groupflow_base::Nanos;
 use groupflow_pipeline::Program;
 use tokio::net::TcpListener;
-use tokio::signal::unix::{signal, SignalKind};
+use tokio::signal::unix::{signal, Signal, SignalKind};
 use tokio::sync::mpsc::channel;
 use tokio::sync::oneshot;
 use tonic::transport::server::Server;
 
 use super::args::{default_control_socket, SwitchArgs};
 use super::attachment::{Attachment, Reopening};
+use super::cli::tell;
 use super::connections::Connections;
 use super::control::ControlSocket;
 use super::datapath::{Datapath, PortInterface};
@@ -44,19 +46,12 @@ pub fn run(args: &SwitchArgs, like_bmv2: bool) -> Result<(), ShellError> {
         load(&mut switch, &mut runtime, json, args.p4info.as_deref())?;
     }
     let names = args.interfaces_in_order().into_iter().map(|(_, name)| name).collect();
-    let shared = Arc::new(Shared::new(switch, names, args.limits())?);
+    let shared = Arc::new(Shared::new(switch, names)?);
     let runtime = runtime.since(Nanos(shared.clock.wall_offset())).like_bmv2(like_bmv2);
-    let executor = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(system("starting the executor"))?;
+    let executor = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let executor = executor.map_err(system("starting the executor"))?;
     let (to_control_plane, from_datapath) = channel(TO_CONTROL_PLANE);
-    let datapath = Datapath {
-        shared: Arc::clone(&shared),
-        ports,
-        control_plane: to_control_plane,
-        quantum: args.quantum,
-    };
+    let datapath = Datapath::new(Arc::clone(&shared), ports, to_control_plane, args.quantum);
     executor.block_on(async {
         // Everything that can be refused comes before the data path starts.
         let control = bind_control(args)?;
@@ -73,7 +68,7 @@ pub fn run(args: &SwitchArgs, like_bmv2: bool) -> Result<(), ShellError> {
             tokio::spawn(thrift::serve(waiting, place.clone() + &program));
             place.push_str(&format!(" thrift={thrift}"));
         }
-        let signals = Signals::new()?;
+        let signals = signals()?;
         let (thread, died) = start(datapath)?;
         let service = P4RuntimeService::new(Arc::clone(&shared), runtime);
         tokio::spawn(service.clone().forward(from_datapath));
@@ -100,7 +95,7 @@ fn bind_control(args: &SwitchArgs) -> Result<Option<ControlSocket>, ShellError> 
         Err(ShellError::ControlInUse(_)) if named.is_none() => {
             let path = taken.with_extension(format!("{}.sock", std::process::id()));
             let (taken, shown) = (taken.display(), path.display());
-            eprintln!("gfswitch: warning: {taken} is another switch's; --socket {shown} reaches this one");
+            tell(format_args!("warning: {taken} is another switch's; --socket {shown} reaches this one"));
             ControlSocket::bind(&path).map(Some)
         }
         bound => bound.map(Some),
@@ -130,11 +125,7 @@ fn assemble(args: &SwitchArgs) -> Result<(Switch, Vec<PortInterface>), ShellErro
 fn load(
     switch: &mut Switch, runtime: &mut Runtime, json: &Path, p4info: Option<&Path>,
 ) -> Result<(), ShellError> {
-    let unreadable = |path: &Path| {
-        let path = path.to_path_buf();
-        move |error| ShellError::File(path, error)
-    };
-    let text = std::fs::read_to_string(json).map_err(unreadable(json))?;
+    let text = std::fs::read_to_string(json).map_err(|error| ShellError::File(json.into(), error))?;
     let Some(p4info) = p4info else {
         let program = Program::from_json(&text);
         let program = program.map_err(|e| ShellError::Program(json.into(), e.into()))?;
@@ -142,7 +133,7 @@ fn load(
         switch.install(switch.fresh(Arc::new(program), QueueRegisters::default()));
         return Ok(());
     };
-    let info = std::fs::read(p4info).map_err(unreadable(p4info))?;
+    let info = std::fs::read(p4info).map_err(|error| ShellError::File(p4info.into(), error))?;
     let config = PipelineConfig::from_files(&text, &info).map_err(|error| {
         let path = if error.field() == "p4info" { p4info } else { json };
         ShellError::Program(path.into(), error)
@@ -152,7 +143,6 @@ fn load(
     Ok(())
 }
 
-/// Logs what P4Info and the program do not share.
 pub(super) fn warn_of(config: &PipelineConfig) {
     config.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
 }
@@ -165,10 +155,10 @@ async fn listen(flag: &'static str, address: &str) -> Result<TcpListener, ShellE
 
 /// Starts the data path's thread. The receiver resolves when the thread ends for any reason.
 fn start(datapath: Datapath) -> Result<(std::thread::JoinHandle<()>, oneshot::Receiver<()>), ShellError> {
-    let (alive, died) = oneshot::channel();
+    let (alive, died) = oneshot::channel::<()>();
     let body = move || {
-        let _alive: oneshot::Sender<()> = alive;
         datapath.run();
+        drop(alive);
     };
     let thread = std::thread::Builder::new().name("datapath".into()).spawn(body);
     Ok((thread.map_err(system("starting the data path"))?, died))
@@ -183,63 +173,47 @@ fn place(args: &SwitchArgs, control: Option<&ControlSocket>, listener: Option<&T
 
 /// Prints on standard output that the switch is ready, for the process that started it.
 fn announce(place: &str) -> Result<(), ShellError> {
-    use std::io::{ErrorKind, Write};
     let mut out = std::io::stdout();
     match writeln!(out, "gfswitch ready {place}").and_then(|()| out.flush()) {
         // A process that reads may be gone. One that waits for a line in a file on a full disk would wait on.
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            Err(ShellError::System("saying that the switch is ready", error))
-        }
-        _ => Ok(()),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        written => written.map_err(system("saying that the switch is ready")),
     }
 }
 
-struct Signals {
-    terminate: tokio::signal::unix::Signal,
-    interrupt: tokio::signal::unix::Signal,
-}
-
-impl Signals {
-    fn new() -> Result<Signals, ShellError> {
-        let catch = |kind| signal(kind).map_err(system("catching signals"));
-        Ok(Signals { terminate: catch(SignalKind::terminate())?, interrupt: catch(SignalKind::interrupt())? })
-    }
-
-    async fn any(&mut self) {
-        tokio::select! {
-            _ = self.terminate.recv() => {}
-            _ = self.interrupt.recv() => {}
-        }
-    }
+/// Catches SIGTERM and SIGINT from now on.
+fn signals() -> Result<[Signal; 2], ShellError> {
+    let catch = |kind| signal(kind).map_err(system("catching signals"));
+    Ok([catch(SignalKind::terminate())?, catch(SignalKind::interrupt())?])
 }
 
 async fn serve(
     shared: &Arc<Shared>, args: &SwitchArgs, service: P4RuntimeService, control: Option<&ControlSocket>,
-    listener: Option<TcpListener>, mut signals: Signals, died: oneshot::Receiver<()>,
+    listener: Option<TcpListener>, [mut terminate, mut interrupt]: [Signal; 2], died: oneshot::Receiver<()>,
 ) -> Result<(), ShellError> {
     let (stop_server, server_stopped) = oneshot::channel::<()>();
     let grpc = serve_grpc(service.clone(), listener, async {
         let _ = server_stopped.await;
     });
     tokio::pin!(grpc);
+    let controlled = async {
+        match control {
+            Some(control) => control.serve(Arc::clone(shared), args.device_id).await,
+            None => std::future::pending().await,
+        }
+    };
     let result = tokio::select! {
         result = &mut grpc => return result,
-        () = serve_control(control, shared, args.device_id) => Ok(()),
+        () = controlled => Ok(()),
         _ = died => Err(ShellError::DatapathDied),
-        () = signals.any() => Ok(()),
+        _ = terminate.recv() => Ok(()),
+        _ = interrupt.recv() => Ok(()),
     };
     service.streams().close_all(&tonic::Status::unavailable("gfswitch stops"));
     drop(stop_server);
     // Clients that keep their connections open do not keep the switch.
     let _ = tokio::time::timeout(FAREWELL, grpc).await;
     result
-}
-
-async fn serve_control(control: Option<&ControlSocket>, shared: &Arc<Shared>, device_id: u64) {
-    match control {
-        Some(control) => control.serve(Arc::clone(shared), device_id).await,
-        None => std::future::pending().await,
-    }
 }
 
 async fn serve_grpc(

@@ -1,13 +1,15 @@
-//! Reception of frames from interfaces: one packet socket with a ring for each port.
+//! Reception of frames from interfaces: one packet socket with a ring for each port. Received frames are
+//! repaired: senders' kernels leave work to hardware that veth does not have.
 
 use std::io;
-use std::mem::zeroed;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
+use groupflow_base::codec::internet_checksum;
 use libc::c_int;
+use nix::sys::socket::sockopt::SocketError;
+use nix::sys::socket::{getsockopt, recv, MsgFlags};
 
 use super::error::ShellError;
-use super::frame::{complete_checksum, insert_vlan_tag, VlanTag, VLAN_TAG};
 use super::ring::{Ring, RingSlot, VNET_HEADER};
 use super::socket::{bind, bound_index, interface_index, option, packet_socket, set_option};
 use crate::core::MAX_FRAME;
@@ -20,7 +22,6 @@ const RECEIVE_BUFFER: c_int = 4 << 20;
 const TP_STATUS_VLAN_VALID: u32 = 1 << 4;
 const TP_STATUS_VLAN_TPID_VALID: u32 = 1 << 6;
 
-/// Receives the frames that arrive at one interface.
 #[derive(Debug)]
 pub struct FrameReceiver {
     socket: OwnedFd,
@@ -49,10 +50,8 @@ enum Buffer {
     Long(usize, usize),
 }
 
-/// The result of a read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RingRead {
-    /// Frames looked at.
     pub frames: usize,
     /// Frames longer than [`MAX_FRAME`], which are left out.
     pub oversize: u64,
@@ -65,10 +64,7 @@ impl FrameReceiver {
     pub fn open(name: &str) -> Result<FrameReceiver, ShellError> {
         let index = interface_index(name).ok_or_else(|| ShellError::NoInterface(name.into()))?;
         let socket = packet_socket()?;
-        let failed = |what| {
-            let name = name.to_string();
-            move |error| ShellError::Interface(name, what, error)
-        };
+        let failed = |what| move |error| ShellError::Interface(name.into(), what, error);
         let enable = |option| set_option(&socket, libc::SOL_PACKET, option, &1);
         enable(libc::PACKET_IGNORE_OUTGOING)
             .map_err(failed("PACKET_IGNORE_OUTGOING (Linux 4.20 or newer is needed)"))?;
@@ -81,16 +77,14 @@ impl FrameReceiver {
         }
         let ring = largest_ring(&socket).map_err(failed("PACKET_RX_RING"))?;
         bind(&socket, index, libc::ETH_P_ALL).map_err(failed("bind"))?;
-        // SAFETY: packet_mreq is plain integers, for which zero is valid.
-        let mut membership: libc::packet_mreq = unsafe { zeroed() };
-        membership.mr_ifindex = index;
-        membership.mr_type = libc::PACKET_MR_PROMISC as u16;
+        let kind = libc::PACKET_MR_PROMISC as u16;
+        let membership =
+            libc::packet_mreq { mr_ifindex: index, mr_type: kind, mr_alen: 0, mr_address: [0; 8] };
         set_option(&socket, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &membership)
             .map_err(failed("promiscuous mode"))?;
         Ok(FrameReceiver { socket, index, ring, long: Vec::new() })
     }
 
-    /// The interface's index.
     pub fn index(&self) -> c_int {
         self.index
     }
@@ -100,7 +94,6 @@ impl FrameReceiver {
         bound_index(&self.socket) == index
     }
 
-    /// The descriptor to poll.
     pub fn fd(&self) -> RawFd {
         self.socket.as_raw_fd()
     }
@@ -115,11 +108,8 @@ impl FrameReceiver {
     /// The error that poll reports, for example that the interface went down. The kernel tells each error
     /// once.
     pub fn take_error(&self) -> Option<io::Error> {
-        match option::<c_int>(&self.socket, libc::SOL_SOCKET, libc::SO_ERROR) {
-            Ok(0) => None,
-            Ok(code) => Some(io::Error::from_raw_os_error(code)),
-            Err(error) => Some(error),
-        }
+        let code = getsockopt(&self.socket, SocketError).unwrap_or_else(|error| error as c_int);
+        (code != 0).then(|| io::Error::from_raw_os_error(code))
     }
 
     /// Adds up to `most` frames that are there, as of `source`.
@@ -143,7 +133,6 @@ impl FrameReceiver {
         read
     }
 
-    /// The bytes of a frame.
     pub fn bytes(&self, frame: &ReceivedFrame) -> &[u8] {
         match frame.place {
             Buffer::Ring(start) => self.ring.bytes(start, frame.length),
@@ -151,7 +140,6 @@ impl FrameReceiver {
         }
     }
 
-    /// Gives the room of the frames back to the kernel.
     pub fn release(&mut self) {
         self.ring.release();
         self.long.clear();
@@ -168,18 +156,13 @@ impl FrameReceiver {
     /// Reads a frame that did not fit its slot; `None` if it is longer than [`MAX_FRAME`].
     fn read_long(&self) -> io::Result<Option<Vec<u8>>> {
         let mut bytes = vec![0; VNET_HEADER + MAX_FRAME];
-        let flags = libc::MSG_DONTWAIT | libc::MSG_TRUNC;
-        // SAFETY: the pointer is to as many writable bytes as the call is told of.
-        let length = unsafe { libc::recv(self.fd(), bytes.as_mut_ptr().cast(), bytes.len(), flags) };
-        match usize::try_from(length) {
-            Ok(length) if length > bytes.len() => Ok(None),
-            Ok(length) if length < VNET_HEADER => Err(io::ErrorKind::UnexpectedEof.into()),
-            Ok(length) => {
-                bytes.truncate(length);
-                Ok(Some(bytes))
-            }
-            Err(_) => Err(io::Error::last_os_error()),
+        let length = recv(self.fd(), &mut bytes, MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_TRUNC)?;
+        if length < VNET_HEADER {
+            return Err(io::ErrorKind::UnexpectedEof.into());
         }
+        let whole = length <= bytes.len();
+        bytes.truncate(length);
+        Ok(whole.then_some(bytes))
     }
 
     fn repaired_long(&mut self, source: usize, slot: RingSlot, mut bytes: Vec<u8>) -> ReceivedFrame {
@@ -208,14 +191,59 @@ fn vlan_tag(slot: &RingSlot) -> Option<VlanTag> {
     (slot.status & TP_STATUS_VLAN_VALID != 0).then_some(VlanTag { protocol, control: slot.vlan_control })
 }
 
-/// The largest ring for which there is memory.
 fn largest_ring(socket: &OwnedFd) -> io::Result<Ring> {
-    let mut result = Err(io::ErrorKind::OutOfMemory.into());
-    for slots in SLOTS {
-        result = Ring::new(socket, slots);
-        if !matches!(&result, Err(error) if error.raw_os_error() == Some(libc::ENOMEM)) {
-            break;
-        }
-    }
-    result
+    let fits =
+        |ring: &io::Result<Ring>| !matches!(ring, Err(error) if error.raw_os_error() == Some(libc::ENOMEM));
+    let mut rings = SLOTS.into_iter().map(|slots| Ring::new(socket, slots));
+    rings.find(fits).unwrap_or_else(|| Err(io::Error::from_raw_os_error(libc::ENOMEM)))
 }
+
+/// Bytes of a VLAN tag.
+const VLAN_TAG: usize = 4;
+/// Bytes of the two MAC addresses in front of it.
+const ADDRESSES: usize = 12;
+/// VIRTIO_NET_HDR_F_NEEDS_CSUM
+const NEEDS_CHECKSUM: u8 = 1;
+
+/// A VLAN tag that the kernel took off a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct VlanTag {
+    protocol: u16,
+    /// Priority and VLAN id.
+    control: u16,
+}
+
+/// Puts a tag back. The frame starts after the first four bytes of `bytes`, which get filled.
+fn insert_vlan_tag(bytes: &mut [u8], tag: VlanTag) -> bool {
+    if bytes.len() < VLAN_TAG + ADDRESSES {
+        return false;
+    }
+    bytes.copy_within(VLAN_TAG..VLAN_TAG + ADDRESSES, 0);
+    bytes[ADDRESSES..ADDRESSES + 2].copy_from_slice(&tag.protocol.to_be_bytes());
+    bytes[ADDRESSES + 2..ADDRESSES + 4].copy_from_slice(&tag.control.to_be_bytes());
+    true
+}
+
+/// Completes a checksum that the sender left to its network card (CHECKSUM_PARTIAL): packets of a
+/// host on veth arrive that way unless `tx-checksumming` is off. `header` is a virtio_net_hdr.
+fn complete_checksum(header: &[u8], frame: &mut [u8]) {
+    if header.len() < 10 || header[0] & NEEDS_CHECKSUM == 0 {
+        return;
+    }
+    let start = usize::from(u16::from_ne_bytes([header[6], header[7]]));
+    let field = start + usize::from(u16::from_ne_bytes([header[8], header[9]]));
+    if start > frame.len() || field + 2 > frame.len() {
+        return;
+    }
+    // The field holds the pseudo header's sum already, so it is summed with the rest.
+    let checksum = match internet_checksum(&frame[start..]) {
+        // Zero would mean "no checksum" in UDP (RFC 768).
+        0 => 0xffff,
+        checksum => checksum,
+    };
+    frame[field..field + 2].copy_from_slice(&checksum.to_be_bytes());
+}
+
+#[cfg(test)]
+#[path = "tests/rx.rs"]
+mod tests;

@@ -41,7 +41,6 @@ pub struct P4RuntimeService {
 }
 
 impl P4RuntimeService {
-    /// A service for a switch.
     pub fn new(shared: Arc<Shared>, runtime: Runtime) -> P4RuntimeService {
         P4RuntimeService {
             shared,
@@ -52,12 +51,10 @@ impl P4RuntimeService {
         }
     }
 
-    /// The service in the form that tonic wants.
     pub fn into_server(self) -> Incoming<P4RuntimeServer<P4RuntimeService>> {
         Incoming::new(P4RuntimeServer::new(self).max_decoding_message_size(MESSAGE_LIMIT))
     }
 
-    /// The open streams.
     pub fn streams(&self) -> &Streams {
         &self.streams
     }
@@ -82,7 +79,6 @@ impl P4RuntimeService {
         }
     }
 
-    /// Takes their roles from all primaries, as the switch's owner wants.
     fn depose(&self) {
         let mut runtime = lock(&self.runtime);
         let (primaries, notices) = runtime.depose();
@@ -124,18 +120,13 @@ impl P4RuntimeService {
                 message = requests.message() => message,
                 _ = &mut closed => break None,
             };
-            match message {
-                Ok(Some(message)) => {
-                    let arbitrates =
-                        matches!(message.update, Some(stream_message_request::Update::Arbitration(_)));
-                    if let Err(status) = self.react(stream, message) {
-                        break Some(status);
-                    }
-                    if arbitrates && client.is_none() {
-                        client = Some(place.client());
-                    }
-                }
-                Ok(None) | Err(_) => break None,
+            let Ok(Some(message)) = message else { break None };
+            let arbitrates = matches!(message.update, Some(stream_message_request::Update::Arbitration(_)));
+            if let Err(status) = self.react(stream, message) {
+                break Some(status);
+            }
+            if arbitrates && client.is_none() {
+                client = Some(place.client());
             }
         };
         if let Some(status) = &error {
@@ -233,20 +224,13 @@ impl P4Runtime for P4RuntimeService {
         let mut request = request.into_inner();
         lock(&self.runtime).check_set_config(&request).map_err(to_tonic)?;
         // Loading a program takes a while: neither packets nor other clients wait for it.
-        let build = |config| tokio::task::spawn_blocking(move || PipelineConfig::new(config));
-        let config = request.config.take().map(build);
-        let config = match config {
-            Some(task) => {
-                Some(task.await.map_err(|_| tonic::Status::internal("loading the program panicked"))?)
-            }
-            None => None,
-        };
+        let given = request.config.take();
+        let build = move || given.map(PipelineConfig::new).transpose();
+        let config = tokio::task::spawn_blocking(build).await;
         let config = config
-            .transpose()
+            .map_err(|_| tonic::Status::internal("loading the program panicked"))?
             .map_err(|error| tonic::Status::invalid_argument(format!("{}: {error}", error.field())))?;
-        if let Some(config) = &config {
-            warn_of(config);
-        }
+        config.iter().for_each(warn_of);
         // The client may have lost its role, or the message its meaning, in the meantime.
         request.config = config.is_some().then(ForwardingPipelineConfig::default);
         let mut runtime = lock(&self.runtime);
@@ -279,10 +263,8 @@ impl P4Runtime for P4RuntimeService {
         &self, request: Request<CapabilitiesRequest>,
     ) -> Result<Response<CapabilitiesResponse>, tonic::Status> {
         let version = lock(&self.runtime).capabilities(request.get_ref().device_id).map_err(to_tonic)?;
-        Ok(Response::new(CapabilitiesResponse {
-            p4runtime_api_version: version.into(),
-            ..CapabilitiesResponse::default()
-        }))
+        let p4runtime_api_version = version.into();
+        Ok(Response::new(CapabilitiesResponse { p4runtime_api_version, ..Default::default() }))
     }
 }
 

@@ -3,23 +3,43 @@
 use std::os::fd::{AsRawFd, RawFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use groupflow_base::Nanos;
 use groupflow_pipeline::Digest;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use tokio::sync::Notify;
 
-use super::clock::Clock;
 use super::error::{system, ShellError};
-use super::lateness::{Lateness, LatenessLimits};
+use super::lateness::Lateness;
 use crate::core::Switch;
 
-/// Wakes the data path from its sleep.
+/// The switch's clock: nanoseconds since it started.
+#[derive(Debug, Clone, Copy)]
+pub struct Clock {
+    start: Instant,
+}
+
+impl Clock {
+    pub fn start() -> Clock {
+        Clock { start: Instant::now() }
+    }
+
+    pub fn now(&self) -> Nanos {
+        Nanos(u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX))
+    }
+
+    /// The wall clock's reading (nanoseconds since 1970) that belongs to zero.
+    pub fn wall_offset(&self) -> u64 {
+        let wall = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_nanos());
+        u64::try_from(wall).unwrap_or(0).saturating_sub(self.now().0)
+    }
+}
+
 #[derive(Debug)]
 pub struct Waker(EventFd);
 
 impl Waker {
-    /// A waker that was not called yet.
     pub fn new() -> Result<Waker, ShellError> {
         let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
         EventFd::from_value_and_flags(0, flags).map(Waker).map_err(|error| system("eventfd")(error.into()))
@@ -31,28 +51,23 @@ impl Waker {
         let _ = self.0.write(1);
     }
 
-    /// Makes ready for the next wake.
     pub fn clear(&self) {
         // An empty counter is clear already.
         let _ = self.0.read();
     }
 
-    /// The descriptor to poll.
     pub fn fd(&self) -> RawFd {
         self.0.as_raw_fd()
     }
 }
 
-/// A message for the controller.
 #[derive(Debug)]
 pub enum ToControlPlane {
     /// A packet with the program's header in front.
     Packet(Vec<u8>),
-    /// A digest message.
     Digest(Nanos, Digest),
 }
 
-/// The counters of an interface itself.
 #[derive(Debug, Default)]
 pub struct InterfaceCounters {
     /// Frames that the kernel dropped before the switch read them.
@@ -63,14 +78,11 @@ pub struct InterfaceCounters {
     pub refused: AtomicU64,
 }
 
-/// The state that the threads share.
 #[derive(Debug)]
 pub struct Shared {
-    /// The switch's clock.
     pub clock: Clock,
     /// Wakes the data path after something changed that it has to look at.
     pub waker: Waker,
-    /// Whether the data path is to end.
     pub stop: AtomicBool,
     /// Called when all primaries are to lose their roles.
     pub depose: Notify,
@@ -88,9 +100,7 @@ pub struct Shared {
 
 impl Shared {
     /// Shares a switch whose ports have these interfaces, in the order of port numbers.
-    pub fn new(
-        switch: Switch, interfaces: Vec<String>, limits: LatenessLimits,
-    ) -> Result<Shared, ShellError> {
+    pub fn new(switch: Switch, interfaces: Vec<String>) -> Result<Shared, ShellError> {
         Ok(Shared {
             clock: Clock::start(),
             waker: Waker::new()?,
@@ -101,7 +111,7 @@ impl Shared {
             problem: OnceLock::new(),
             interfaces: interfaces.into_iter().map(|name| (name, InterfaceCounters::default())).collect(),
             switch: Mutex::new(switch),
-            lateness: Mutex::new(Lateness::new(limits)),
+            lateness: Mutex::new(Lateness::new()?),
         })
     }
 
@@ -110,12 +120,10 @@ impl Shared {
         lock(&self.switch)
     }
 
-    /// The measure of lateness.
     pub fn lateness(&self) -> MutexGuard<'_, Lateness> {
         lock(&self.lateness)
     }
 
-    /// Ends the data path.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Release);
         self.waker.wake();

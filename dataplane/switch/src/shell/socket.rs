@@ -2,27 +2,22 @@
 
 use std::io;
 use std::mem::{size_of, zeroed};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 
 use libc::{c_int, c_void};
+use nix::errno::Errno;
+use nix::sys::socket::{socket, AddressFamily, SockFlag, SockType};
 
 use super::error::ShellError;
 
 /// A packet socket that is not bound yet, and receives nothing until it is.
 pub fn packet_socket() -> Result<OwnedFd, ShellError> {
-    let flags = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
-    // SAFETY: no pointers are passed. Protocol 0 receives nothing: otherwise frames of all interfaces come
-    // in before bind().
-    let fd = unsafe { libc::socket(libc::AF_PACKET, flags, 0) };
-    if fd >= 0 {
-        // SAFETY: the descriptor is new and has no other owner.
-        return Ok(unsafe { OwnedFd::from_raw_fd(fd) });
-    }
-    let error = io::Error::last_os_error();
-    match error.raw_os_error() {
-        Some(libc::EPERM | libc::EACCES) => Err(ShellError::NotRoot),
-        _ => Err(ShellError::System("packet socket", error)),
-    }
+    let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+    // Without a protocol: otherwise frames of all interfaces come in before bind().
+    socket(AddressFamily::Packet, SockType::Raw, flags, None).map_err(|error| match error {
+        Errno::EPERM | Errno::EACCES => ShellError::NotRoot,
+        error => ShellError::System("packet socket", error.into()),
+    })
 }
 
 /// Binds to the interface with an index: frames of `protocol` come in (0 for none), and sent frames go
@@ -45,12 +40,12 @@ pub fn bound_index(socket: &OwnedFd) -> c_int {
     let mut address: libc::sockaddr_ll = unsafe { zeroed() };
     let mut length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
     let pointer: *mut libc::sockaddr_ll = &mut address;
+    // nix takes no address of 18 bytes, as an Ethernet interface has.
     // SAFETY: the pointer is to `length` writable bytes that outlive the call.
     let asked = succeeded(unsafe { libc::getsockname(socket.as_raw_fd(), pointer.cast(), &mut length) });
     asked.map_or(-1, |()| address.sll_ifindex)
 }
 
-/// Sets a socket option to a plain value.
 pub fn set_option<T: Copy>(socket: &OwnedFd, level: c_int, option: c_int, value: &T) -> io::Result<()> {
     let pointer: *const T = value;
     let length = size_of::<T>() as libc::socklen_t;
@@ -78,9 +73,5 @@ pub fn interface_index(name: &str) -> Option<c_int> {
 }
 
 fn succeeded(result: c_int) -> io::Result<()> {
-    if result == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error())
-    }
+    Ok(Errno::result(result).map(drop)?)
 }

@@ -13,19 +13,16 @@ use crate::p4rt::{ClientId, ClientMessage};
 use crate::proto::p4::v1::stream_message_response::Update;
 use crate::proto::p4::v1::StreamMessageResponse;
 
-/// Messages that wait for a client that reads slowly.
 const WAITING: usize = 4096;
 
 /// Messages about idle entries are long: they wait only behind so few others.
 const IDLE_WAITING: usize = 16;
 
-/// A message to a client.
 pub type StreamReply = Result<StreamMessageResponse, Status>;
 
 /// The ends of an open stream: where its client reads, and the end that resolves when it is closed.
 type Ends = (Sender<StreamReply>, oneshot::Sender<()>);
 
-/// The open streams.
 #[derive(Debug, Default)]
 pub struct Streams {
     next: AtomicU64,
@@ -48,12 +45,10 @@ impl Streams {
     pub fn send(&self, notices: Vec<ClientMessage>) {
         let mut open = lock(&self.open);
         for (id, message) in notices {
-            let may_be_lost = matches!(
-                message.update,
-                Some(Update::Packet(_) | Update::Digest(_) | Update::IdleTimeoutNotification(_))
-            );
             let Some((sender, _)) = open.get(&id) else { continue };
             let is_idle = matches!(message.update, Some(Update::IdleTimeoutNotification(_)));
+            let may_be_lost =
+                is_idle || matches!(message.update, Some(Update::Packet(_) | Update::Digest(_)));
             if is_idle && WAITING - sender.capacity() >= IDLE_WAITING {
                 continue;
             }
@@ -64,7 +59,6 @@ impl Streams {
         }
     }
 
-    /// Ends a stream, with an error if there is one.
     pub fn close(&self, id: ClientId, error: Option<Status>) {
         let sender = lock(&self.open).remove(&id);
         if let (Some((sender, _)), Some(error)) = (sender, error) {
@@ -73,7 +67,6 @@ impl Streams {
         }
     }
 
-    /// Ends all streams.
     pub fn close_all(&self, error: &Status) {
         for (_, (sender, _)) in lock(&self.open).drain() {
             drop(sender.try_send(Err(error.clone())));

@@ -9,10 +9,11 @@ use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::task::AbortHandle;
 
 /// The most connections at a time; the oldest gives way.
 const CONNECTIONS: usize = 16;
-/// The most bytes of a call's name.
+/// The longest name of a call, in bytes.
 const NAME_LIMIT: usize = 256;
 /// Version 1 with the type of a call, and of an exception.
 const CALL: [u8; 4] = [0x80, 1, 0, 1];
@@ -35,7 +36,7 @@ pub async fn serve(listener: TcpListener, place: String) {
             // No more files can be opened, for now.
             Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
         }
-        clients.retain(|client| !client.is_finished());
+        clients.retain(|client: &AbortHandle| !client.is_finished());
         if clients.len() > CONNECTIONS {
             if let Some(oldest) = clients.pop_front() {
                 oldest.abort();

@@ -4,7 +4,6 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
-/// One trace as text.
 pub fn render_trace(trace: &Value) -> String {
     let mut text = String::new();
     if trace["missed"] != 0 {

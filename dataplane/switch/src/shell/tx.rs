@@ -12,7 +12,6 @@ use libc::c_int;
 use super::error::{system, ShellError};
 use super::socket::{bind, packet_socket, set_option};
 
-/// Frames sent per call.
 const BATCH: usize = 64;
 /// Kernel buffer of the socket, in bytes.
 const SEND_BUFFER: c_int = 8 << 20;
@@ -54,8 +53,8 @@ impl Transmitter {
         loop {
             let mut count = 0;
             for frame in frames.by_ref().take(BATCH) {
-                let start = frame.as_ptr().cast_mut().cast();
-                self.vectors[count] = libc::iovec { iov_base: start, iov_len: frame.len() };
+                let iov_base = frame.as_ptr().cast_mut().cast();
+                self.vectors[count] = libc::iovec { iov_base, iov_len: frame.len() };
                 count += 1;
             }
             // One pointer for all, once they are set: each new borrow of the vector would end the pointers

@@ -20,9 +20,14 @@ const RULES: &str = "TestIngress.rules";
 /// Ports are strings: the first parameter of `forward`, the third field of `rules`, and that of packets'
 /// headers.
 fn config() -> PipelineConfig {
+    config_of("ports", info::match_field::MatchType::Optional)
+}
+
+/// The same with a URI of the type, and a match kind of the field.
+fn config_of(uri: &str, kind_of_match: info::match_field::MatchType) -> PipelineConfig {
     changed(|_, p4info| {
         let sdn_type = Some(SdnType::SdnString(SdnString {}));
-        let to = info::P4NewTypeTranslation { uri: "ports".into(), sdn_type };
+        let to = info::P4NewTypeTranslation { uri: uri.into(), sdn_type };
         let kind = Representation::TranslatedType(to);
         let kind = info::P4NewTypeSpec { representation: Some(kind), ..info::P4NewTypeSpec::default() };
         p4info.type_info.get_or_insert_with(Default::default).new_types.insert("port_t".into(), kind);
@@ -34,6 +39,7 @@ fn config() -> PipelineConfig {
         (param.bitwidth, param.type_name) = (0, port());
         let field = &mut info_table(p4info, RULES).match_fields[2];
         (field.bitwidth, field.type_name) = (0, port());
+        field.r#match = Some(info::match_field::Match::MatchType(kind_of_match.into()));
         for header in &mut p4info.controller_packet_metadata {
             (header.metadata[0].bitwidth, header.metadata[0].type_name) = (0, port());
         }
@@ -82,6 +88,25 @@ fn a_field_of_a_string_type_has_strings() {
     let update = bed.runtime.packet_in(&[0x00, 0x85, 0xaa]).remove(0).1.update;
     let Some(stream_message_response::Update::Packet(packet)) = update else { panic!("no packet") };
     assert_eq!((packet.metadata[0].value.as_slice(), packet.payload), (&b"Ethernet8"[..], vec![0xaa]));
+}
+
+#[test]
+fn a_ternary_string_is_matched_as_a_whole() {
+    let mut bed = Testbed::with(config_of("", info::match_field::MatchType::Ternary));
+    let rule = |mask: &[u8]| {
+        let ternary = field_match::Ternary { value: "Ethernet8".into(), mask: mask.to_vec() };
+        let ternary = Some(field_match::FieldMatchType::Ternary(ternary));
+        let key = FieldMatch { field_id: 3, field_match_type: ternary };
+        TableEntry { priority: 1, ..bed.entry(RULES, &[key], "keep", &[]) }
+    };
+    let (whole, part) = (rule(&[0x01, 0xff]), rule(&[0x0f]));
+    assert!(bed.refused(Type::Insert, part).1.contains("a string has no bits that could be left out"));
+    bed.apply(Type::Insert, whole.clone()).unwrap();
+    assert_eq!(all(&bed, RULES), [Kinds::from(whole)]);
+    // The empty string is 0.
+    let entry = to(&bed, 1, "");
+    bed.apply(Type::Insert, entry.clone()).unwrap();
+    assert_eq!((all(&bed, DESTINATIONS), port_of(&mut bed, 1, 0)), (vec![Kinds::from(entry)], vec![]));
 }
 
 #[test]

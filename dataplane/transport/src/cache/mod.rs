@@ -3,27 +3,19 @@
 //!
 //! A packet that is still missing at some branch is never dropped. At the bound, new packets are neither kept
 //! nor acknowledged, which closes the sender's window.
-//!
-//! | module | is |
-//! |---|---|
-//! | `stream` | one stream: its packets are kept, fetched, repaired and acknowledged |
-//! | `store` | the packets of one stream, those that were promised and those that are history |
-//! | `repair` | which packets go out again, to whom |
-//! | `requesters` | hosts that ask: what each may ask for, and which of them lag |
-//! | `report` | events and figures |
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use groupflow_base::{CodecError, Datagram, Machine, Nanos, Transmit};
 use rand_chacha::ChaCha8Rng;
 
-mod repair;
-mod report;
-mod requesters;
-mod store;
-mod stream;
+mod repair; // the packets that go out again, and their targets
+mod report; // events and figures
+mod requesters; // hosts that ask: their budgets, and those that lag
+mod store; // one stream's packets, promised ones and history
+mod stream; // one stream: packets kept, fetched, repaired, acknowledged
 
-use store::PacketStore;
+use store::{PacketStore, FULL_PACKET};
 use stream::StreamCache;
 
 use crate::ids::{MemberId, Seq, SessionId};
@@ -62,9 +54,9 @@ pub struct Cache {
     max_bytes: u64,
     stored: u64,
     stored_peak: u64,
-    promised: u64,
+    /// Bytes of packets that some branch has not acknowledged.
+    pub promised: u64,
     promised_peak: u64,
-    /// Counters of streams that were forgotten.
     past: StreamCounters,
     events: VecDeque<CacheEvent>,
 }
@@ -211,15 +203,10 @@ impl Cache {
     /// Whether another window of packets would fit beside all promised packets.
     fn room_for_window(&self, key: StreamKey) -> bool {
         self.slots.get(&key).is_some_and(|slot| {
-            let window = slot.stream.window_bytes();
+            let window = u64::from(slot.stream.terms.window) * FULL_PACKET;
             let own = slot.stream.store.promised + window <= slot.stream.bound();
             own && self.promised + window <= self.max_bytes
         })
-    }
-
-    /// Bytes of packets that some branch has not acknowledged.
-    pub fn promised(&self) -> u64 {
-        self.promised
     }
 
     fn counters(&self) -> StreamCounters {

@@ -36,7 +36,6 @@ const SHARE_BURST: Nanos = Nanos::from_millis(10);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Recipient {
-    /// The whole group.
     All,
     One(SocketAddrV4),
 }
@@ -148,7 +147,6 @@ impl Repairs {
         self.fetched(now, seq);
     }
 
-    /// Whether some requester waits for the packet.
     pub fn awaits(&self, seq: Seq) -> bool {
         self.requests(seq).next().is_some()
     }
@@ -224,7 +222,6 @@ impl Repairs {
         }
     }
 
-    /// When [`Repairs::poll`] next has a repair to send.
     pub fn next_deadline(&self) -> Option<Nanos> {
         let held = self.held.front().map(|&(due, _)| due);
         let lanes = self.lanes.values().filter(|lane| !lane.queue.is_empty()).map(|lane| lane.next).min();

@@ -21,13 +21,10 @@ pub enum CacheEvent {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct StreamStats {
     pub session: SessionId,
-    /// The stream's sender.
     pub source: MemberId,
     /// Bytes that some branch lacks.
     pub cache_bytes: u64,
-    /// The most these were.
     pub cache_peak_bytes: u64,
-    /// Bytes kept.
     pub stored_bytes: u64,
     /// Packets kept.
     pub packets: u64,
@@ -41,30 +38,21 @@ pub struct StreamStats {
     pub acked: Seq,
     /// Whether the controller delegated the stream to this cache.
     pub active: bool,
-    /// The node that acknowledges.
     pub mode: Mode,
-    /// The effect of a slow receiver.
     pub policy: Policy,
-    /// Repairs and requests.
     #[serde(flatten)]
     pub counters: StreamCounters,
-    /// Members that lag.
     pub slow: Vec<MemberId>,
 }
 
-/// Figures of a cache agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct CacheStats {
     /// Bytes that some branch lacks.
     pub cache_bytes: u64,
-    /// The most these were.
     pub cache_peak_bytes: u64,
-    /// Bytes kept.
     pub stored_bytes: u64,
-    /// The most these were.
     pub stored_peak_bytes: u64,
     pub max_bytes: u64,
-    /// Whether the bound is reached.
     pub full: bool,
     /// Repairs and requests, forgotten streams included.
     #[serde(flatten)]
@@ -74,11 +62,8 @@ pub struct CacheStats {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct StreamCounters {
-    /// Repairs to one requester.
     pub repairs_unicast: u64,
-    /// Repairs to the group.
     pub repairs_multicast: u64,
-    /// NACKs sent upstream.
     pub upstream_nacks: u64,
     /// NACKs received.
     pub requests: u64,
@@ -87,7 +72,6 @@ pub struct StreamCounters {
 }
 
 impl StreamCounters {
-    /// Adds another stream's figures.
     pub(super) fn add(&mut self, other: StreamCounters) {
         self.repairs_unicast += other.repairs_unicast;
         self.repairs_multicast += other.repairs_multicast;

@@ -81,12 +81,10 @@ impl Requesters {
         Some(address)
     }
 
-    /// When [`Requesters::poll_sync`] next has a requester to tell.
     pub fn next_deadline(&self, highest: Seq) -> Option<Nanos> {
         self.all.values().filter(|r| r.slow).map(|r| r.sync_due(highest)).min()
     }
 
-    /// Members that lag.
     pub fn slow(&self) -> Vec<MemberId> {
         self.all.values().filter(|r| r.slow).map(|r| r.member).collect()
     }

@@ -18,31 +18,19 @@ pub struct Cached {
     pub payload: Box<[u8]>,
 }
 
-impl Cached {
-    fn cost(&self) -> u64 {
-        self.payload.len() as u64 + OVERHEAD
-    }
-}
-
-#[derive(Debug)]
+/// In a new store every packet to come is promised.
+#[derive(Debug, Default)]
 pub struct PacketStore {
     packets: BTreeMap<u32, Cached>,
     /// Every branch has the packets below this one.
     floor: Seq,
-    /// Bytes kept.
     pub(super) bytes: u64,
     /// The bytes kept that some branch has not acknowledged.
     pub(super) promised: u64,
-    /// The most bytes that were ever promised.
     pub(super) promised_peak: u64,
 }
 
 impl PacketStore {
-    /// An empty store, in which every packet to come is promised.
-    pub fn new() -> PacketStore {
-        PacketStore { packets: BTreeMap::new(), floor: Seq::ZERO, bytes: 0, promised: 0, promised_peak: 0 }
-    }
-
     /// Bytes that a packet with this payload would take.
     pub fn cost(payload: &[u8]) -> u64 {
         payload.len() as u64 + OVERHEAD
@@ -51,7 +39,7 @@ impl PacketStore {
     /// Keeps a packet that the store does not have.
     pub fn insert(&mut self, seq: Seq, flags: Flags, payload: &[u8]) {
         let cached = Cached { flags: flags.only(Flags::FIN.with(Flags::BOUNDARY)), payload: payload.into() };
-        let cost = cached.cost();
+        let cost = PacketStore::cost(payload);
         if self.packets.insert(seq.0, cached).is_none() {
             self.bytes += cost;
             if seq >= self.floor {
@@ -64,7 +52,8 @@ impl PacketStore {
     /// Notes that every branch has the packets below `floor`, which falls when a branch joins.
     pub fn set_floor(&mut self, floor: Seq) {
         let (low, high) = (self.floor.min(floor), self.floor.max(floor));
-        let moved: u64 = self.packets.range(low.0..high.0).map(|(_, cached)| cached.cost()).sum();
+        let moved: u64 =
+            self.packets.range(low.0..high.0).map(|(_, cached)| PacketStore::cost(&cached.payload)).sum();
         if floor > self.floor {
             self.promised -= moved;
         } else {
@@ -78,7 +67,7 @@ impl PacketStore {
     pub fn evict(&mut self) -> u64 {
         match self.packets.first_entry() {
             Some(entry) if *entry.key() < self.floor.0 => {
-                let cost = entry.remove().cost();
+                let cost = PacketStore::cost(&entry.remove().payload);
                 self.bytes -= cost;
                 cost
             }
@@ -94,7 +83,6 @@ impl PacketStore {
         self.packets.contains_key(&seq.0)
     }
 
-    /// Packets kept.
     pub fn len(&self) -> usize {
         self.packets.len()
     }
@@ -102,12 +90,6 @@ impl PacketStore {
     /// Bytes that could be evicted.
     pub fn history(&self) -> u64 {
         self.bytes - self.promised
-    }
-}
-
-impl Default for PacketStore {
-    fn default() -> PacketStore {
-        PacketStore::new()
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddrV4;
 
+use groupflow_base::ranges::Ranges;
 use groupflow_base::{Dest, Nanos, Transmit};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
@@ -10,10 +11,10 @@ use rand_chacha::ChaCha8Rng;
 use super::repair::{Recipient, Repairs};
 use super::report::{StreamCounters, StreamStats};
 use super::requesters::{LagChange, Requesters};
-use super::store::{Cached, PacketStore, FULL_PACKET};
+use super::store::{Cached, PacketStore};
 use crate::acks::Acknowledger;
 use crate::ids::{MemberId, Seq, SessionId};
-use crate::nack::{IntervalSet, Nack, PacketRange};
+use crate::nack::{Nack, PacketRange};
 use crate::requests::Requests;
 use crate::terms::{Mode, Policy, Share, Terms};
 use crate::wire::{Flags, GroupPacket, Header, Kind};
@@ -58,7 +59,7 @@ pub(super) struct StreamCache {
     highest: Seq,
     fin: Option<Seq>,
     /// Packets that arrived and for which there was no room.
-    unstored: IntervalSet,
+    unstored: Ranges,
     /// Packets fetched for a requester while there was no room; they go out at once.
     passing: BTreeMap<u32, Cached>,
     expiry_due: Nanos,
@@ -75,7 +76,7 @@ impl StreamCache {
             source,
             terms: Terms::default(),
             delegated: false,
-            store: PacketStore::new(),
+            store: PacketStore::default(),
             counters: StreamCounters::default(),
             last_heard: now,
             requesters: Requesters::default(),
@@ -86,7 +87,7 @@ impl StreamCache {
             origin: None,
             highest: Seq::ZERO,
             fin: None,
-            unstored: IntervalSet::new(UNSTORED_BOUND),
+            unstored: Ranges::default(),
             passing: BTreeMap::new(),
             expiry_due: now,
             probers: Vec::new(),
@@ -112,9 +113,10 @@ impl StreamCache {
     ) {
         let header = packet.header;
         let seq = header.seq;
+        let own = PacketRange { first: seq, last: seq };
         if header.flags.has(Flags::GONE) {
             // The packet went to the whole group, and so to the requesters that wait here.
-            self.requests.forget(PacketRange { first: seq, last: seq });
+            self.requests.forget(own);
             self.repairs.seen_by_all(now, seq);
             return;
         }
@@ -127,9 +129,9 @@ impl StreamCache {
         if !self.store.contains(seq) {
             if room {
                 self.store.insert(seq, header.flags, packet.payload);
-                self.unstored.remove(PacketRange { first: seq, last: seq });
+                self.unstored.remove(own.numbers());
             } else if Some(seq) >= self.branch_min {
-                self.unstored.insert(PacketRange { first: seq, last: seq });
+                self.unstored.insert_within(own.numbers(), UNSTORED_BOUND);
             }
         }
         if header.is_to_one() {
@@ -198,7 +200,7 @@ impl StreamCache {
         let passed = PacketRange { first: known.unwrap_or(Seq::ZERO), last: value.prev() };
         if passed.first <= passed.last {
             self.requests.forget(passed);
-            self.unstored.remove(PacketRange { first: Seq::ZERO, last: passed.last });
+            self.unstored.remove_below(value.0.into());
         }
         self.branch_min = Some(value);
         self.store.set_floor(value);
@@ -208,7 +210,6 @@ impl StreamCache {
         }
     }
 
-    /// Handles a NACK: packets are missing at a requester.
     pub(super) fn on_nack(
         &mut self, now: Nanos, from: SocketAddrV4, member: MemberId, nack: &Nack, rng: &mut ChaCha8Rng,
     ) -> Option<LagChange> {
@@ -279,7 +280,7 @@ impl StreamCache {
     fn contiguous(&self) -> Seq {
         let from = self.needed_from();
         let missing = self.requests.first_from(from);
-        let unstored = self.unstored.first().filter(|&seq| seq >= from);
+        let unstored = self.unstored.first().map(|range| Seq(range.start as u32)).filter(|&seq| seq >= from);
         let here = self.highest.next();
         [missing, unstored].into_iter().flatten().fold(here, Seq::min).max(from)
     }
@@ -398,10 +399,5 @@ impl StreamCache {
             0 => u64::MAX,
             bound => bound,
         }
-    }
-
-    /// Bytes that a window of further packets takes.
-    pub(super) fn window_bytes(&self) -> u64 {
-        u64::from(self.terms.window) * FULL_PACKET
     }
 }

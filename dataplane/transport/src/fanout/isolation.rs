@@ -8,7 +8,7 @@
 use super::{Branch, BranchId, Fanout, FanoutError};
 
 impl Fanout {
-    /// Makes branches laggards once so many bytes are cached for them, and not only when the cache is full:
+    /// Makes branches laggards once `bytes` are cached for them, and not only when the cache is full:
     /// the rest of the cache is for isolated branches.
     #[must_use]
     pub fn with_patience(mut self, bytes: u64) -> Fanout {

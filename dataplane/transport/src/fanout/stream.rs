@@ -4,7 +4,6 @@ use std::ops::Range;
 
 use super::{Branch, BranchId, FanoutError, FinState, Mode};
 
-/// The place at which a branch begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BranchStart {
     /// With the next byte that comes from upstream.
@@ -21,21 +20,22 @@ pub enum BranchStart {
 #[derive(Debug, Clone)]
 pub struct Fanout {
     mode: Mode,
-    pub(super) capacity: u64,
+    pub capacity: u64,
     allowance: u64,
     history: u64,
     pub(super) patience: u64,
     /// The first byte that is cached.
-    pub(super) base: u64,
+    pub base: u64,
     /// Every branch that is not isolated has acknowledged the bytes below. Without such a branch the floor
     /// stays where it is.
-    floor: u64,
+    pub floor: u64,
     /// Bytes that came from upstream.
-    pub(super) received: u64,
-    ended: bool,
+    pub received: u64,
+    pub ended: bool,
     /// The offset that was acknowledged upstream; it never goes back.
     acknowledged: u64,
-    peak: u64,
+    /// The most that was ever cached, without the history.
+    pub peak: u64,
     pub(super) branches: Vec<Branch>,
     next_id: u32,
 }
@@ -66,15 +66,15 @@ impl Fanout {
         }
     }
 
-    /// In E2E mode, takes no more than so many bytes beyond what every branch has acknowledged: for a
-    /// shell that cannot hold the acknowledgement upstream back, and so holds back its reads.
+    /// In E2E mode, takes at most `bytes` beyond those that every branch has acknowledged: for a shell
+    /// that cannot hold back the acknowledgement upstream, and holds back its reads instead.
     #[must_use]
     pub fn with_allowance(mut self, bytes: u64) -> Fanout {
         self.allowance = bytes;
         self
     }
 
-    /// Keeps up to so many bytes that every branch has acknowledged, for branches that come later,
+    /// Keeps up to `bytes` that every branch has acknowledged, for branches that come later,
     /// as long as the capacity is not needed for others.
     #[must_use]
     pub fn with_history(mut self, bytes: u64) -> Fanout {
@@ -165,7 +165,7 @@ impl Fanout {
         }
     }
 
-    /// Notes that so many bytes from the beginning of [`Fanout::sendable`] were handed to the branch.
+    /// Notes that the first `bytes` of [`Fanout::sendable`] were handed to the branch.
     pub fn on_sent(&mut self, branch: BranchId, bytes: u64) -> Result<(), FanoutError> {
         let range = self.sendable(branch);
         let sendable = range.end - range.start;
@@ -221,26 +221,6 @@ impl Fanout {
         }
     }
 
-    /// The offset that every branch has acknowledged, in either mode: upstream must begin there again when
-    /// this agent is lost with its cache.
-    pub fn floor(&self) -> u64 {
-        self.floor
-    }
-
-    /// The first byte that is still cached; earlier bytes may be discarded.
-    pub fn base(&self) -> u64 {
-        self.base
-    }
-
-    /// Bytes that have come from upstream: the offset of the next one.
-    pub fn received(&self) -> u64 {
-        self.received
-    }
-
-    pub fn ended(&self) -> bool {
-        self.ended
-    }
-
     /// Bytes that are cached because some branch that is not isolated has not acknowledged them.
     pub fn cached(&self) -> u64 {
         self.received - self.floor
@@ -251,27 +231,15 @@ impl Fanout {
         self.received - self.base
     }
 
-    /// The most that was ever cached, without the history.
-    pub fn peak(&self) -> u64 {
-        self.peak
-    }
-
-    /// The bound of the cache.
-    pub fn capacity(&self) -> u64 {
-        self.capacity
-    }
-
     /// Bytes handed to the branch; `None` if there is no such branch.
     pub fn sent(&self, branch: BranchId) -> Option<u64> {
         self.branch(branch).map(|b| b.sent)
     }
 
-    /// The offset that the branch has acknowledged.
     pub fn acked(&self, branch: BranchId) -> Option<u64> {
         self.branch(branch).map(|b| b.acked)
     }
 
-    /// Bytes that the branch is behind.
     pub fn lag(&self, branch: BranchId) -> Option<u64> {
         self.branch(branch).map(|b| self.received - b.acked)
     }

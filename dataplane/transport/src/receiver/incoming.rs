@@ -100,7 +100,6 @@ impl IncomingStream {
         !self.requests.is_empty()
     }
 
-    /// The packets to ask for now.
     pub(super) fn poll_nack(&mut self, now: Nanos) -> Option<Nack> {
         let ranges = self.requests.take_due(now);
         let next = self.assembly.next;

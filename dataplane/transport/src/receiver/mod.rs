@@ -23,7 +23,6 @@ const PROBE_MAX: Nanos = Nanos::from_secs(2);
 #[derive(Debug, Clone)]
 pub struct ReceiverConfig {
     pub session: SessionId,
-    /// The receiver's own id.
     pub member: MemberId,
     /// The stream; 0: the first one that is heard.
     pub source: MemberId,
@@ -39,22 +38,15 @@ pub struct ReceiverConfig {
 pub enum ReceiverError {
     /// A packet is missing that no cache and no sender has any more.
     #[error("{missing} is no longer available, the first available one is {available}")]
-    Gone {
-        missing: Seq,
-        /// The first packet that is available.
-        available: Seq,
-    },
+    Gone { missing: Seq, available: Seq },
     #[error(transparent)]
     Format(#[from] FormatError),
 }
 
-/// An event of a stream that arrives.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReceiverEvent {
-    /// The first packet came.
     Started {
         source: MemberId,
-        /// The packet's number.
         seq: Seq,
     },
     /// The whole stream has arrived in order; its last bytes may still have to be taken.
@@ -62,7 +54,6 @@ pub enum ReceiverEvent {
     Failed(ReceiverError),
 }
 
-/// Figures for progress reports.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ReceiverStats {
     /// Bytes delivered in order.
@@ -73,7 +64,6 @@ pub struct ReceiverStats {
     pub repaired: u64,
     /// Packets among these that arrived as DATA sent again.
     pub retransmitted: u64,
-    /// Packets that had arrived before.
     pub duplicates: u64,
     pub nacks: u64,
     /// Packets that wait for an earlier one.
@@ -96,7 +86,8 @@ pub struct Receiver {
     stream: Option<IncomingStream>,
     phase: ReceiverPhase,
     started: bool,
-    last_packet: Option<Nanos>,
+    /// When the last packet of the stream came.
+    pub last_packet: Option<Nanos>,
     /// When to ask where the stream is, and how often the pause before that was doubled.
     probe_at: Nanos,
     probes: u32,
@@ -294,37 +285,29 @@ impl Receiver {
         self.stream.as_ref().map(|stream| stream.acks.value)
     }
 
-    /// When the last packet of the stream came.
-    pub fn last_packet(&self) -> Option<Nanos> {
-        self.last_packet
-    }
-
-    /// Whether some packet is known to be missing.
     pub fn lacks_any(&self) -> bool {
         self.stream.as_ref().is_some_and(IncomingStream::lacks_any)
     }
 
     /// The number of bytes in order that were not taken.
     pub fn ready(&self) -> usize {
-        self.stream.as_ref().map_or(0, |s| s.assembly.ready().len())
+        self.stream.as_ref().map_or(0, |s| s.assembly.ready.len())
     }
 
     /// Moves the bytes in order to the end of `out`. Bytes that are not taken slow the sender.
     pub fn take(&mut self, now: Nanos, out: &mut Vec<u8>) {
         if let Some(stream) = self.stream.as_mut() {
-            if !stream.assembly.ready().is_empty() {
+            if !stream.assembly.ready.is_empty() {
                 stream.assembly.take(out);
                 self.progress(now);
             }
         }
     }
 
-    /// Whether everything was delivered.
     pub fn complete(&self) -> bool {
         self.stream.as_ref().is_some_and(|s| s.assembly.finished)
     }
 
-    /// Figures for progress reports.
     pub fn stats(&self) -> ReceiverStats {
         let stream = self.stream.as_ref();
         ReceiverStats {

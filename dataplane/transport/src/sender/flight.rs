@@ -2,17 +2,16 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use groupflow_base::ranges::Ranges;
 use groupflow_base::Nanos;
 
 use crate::ids::{Seq, FRAME_OVERHEAD};
-use crate::nack::{IntervalSet, Nack, PacketRange};
+use crate::nack::{Nack, PacketRange};
 
 /// The packets that were sent, and those that the whole group has.
 #[derive(Debug)]
 pub(super) struct Flight {
-    /// The first packet of the stream.
     pub(super) first: Seq,
-    /// The next new packet.
     pub(super) next: Seq,
     /// The whole group has the packets below this one.
     pub(super) acked: Seq,
@@ -63,12 +62,10 @@ impl Flight {
         true
     }
 
-    /// All packets sent so far.
     pub(super) fn sent(&self) -> PacketRange {
         PacketRange { first: self.first, last: self.next.prev() }
     }
 
-    /// Packets sent and not acknowledged.
     pub(super) fn outstanding(&self) -> u32 {
         self.next.since(self.acked)
     }
@@ -92,17 +89,13 @@ const BOUND: usize = 4096;
 const HOLD_MIN: Nanos = Nanos::from_millis(20);
 
 /// The packets that are to be sent again.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Repeats {
-    wanted: IntervalSet,
+    wanted: Ranges,
     sent_at: BTreeMap<u32, Nanos>,
 }
 
 impl Repeats {
-    pub(super) fn new() -> Repeats {
-        Repeats { wanted: IntervalSet::new(BOUND), sent_at: BTreeMap::new() }
-    }
-
     /// Takes a request, as far as its packets are in `sent` and there is room.
     pub(super) fn request(&mut self, nack: &Nack, sent: PacketRange) {
         let mut budget = NACK_BOUND;
@@ -114,14 +107,15 @@ impl Repeats {
             }
             let range = PacketRange { first, last };
             budget -= range.count();
-            self.wanted.insert(range);
+            self.wanted.insert_within(range.numbers(), BOUND);
         }
     }
 
     /// The next packet to send again.
     pub(super) fn pop(&mut self, now: Nanos, rtt: Nanos) -> Option<Seq> {
         let hold = Nanos(rtt.0 / 2).max(HOLD_MIN);
-        while let Some(seq) = self.wanted.pop_first() {
+        while let Some(packet) = self.wanted.take_first(1) {
+            let seq = Seq(packet.start as u32);
             if self.sent_at.get(&seq.0).is_some_and(|&at| now - at < hold) {
                 continue;
             }

@@ -1,21 +1,14 @@
 //! The sender of one stream: it numbers packets, paces them, answers NACKs that no cache could answer, and
 //! knows when the whole group has the stream.
-//!
-//! | module | is |
-//! |---|---|
-//! | `rate` | the model of the path: pacing rate and congestion window |
-//! | `flight` | packets on their way, and packets that were asked for again |
-//! | `polls` | when the group is asked to acknowledge, and for how long it has not |
-//! | `report` | events, errors and figures |
 
 use std::collections::VecDeque;
 
 use groupflow_base::{BitRate, CodecError, Datagram, Machine, Nanos, Transmit};
 
-mod flight;
-mod polls;
-mod rate;
-mod report;
+mod flight; // packets on their way, and packets that were asked for again
+mod polls; // polls of the group for acknowledgements, and its silence
+mod rate; // the model of the path: pacing rate and congestion window
+mod report; // events, errors and figures
 
 use flight::{Flight, Repeats};
 use polls::{Polls, Watch};
@@ -37,7 +30,6 @@ const ANNOUNCE_PAUSE: Nanos = Nanos::from_millis(100);
 /// A stream and the group that it goes to.
 #[derive(Debug, Clone)]
 pub struct SenderConfig {
-    /// The group's session.
     pub session: SessionId,
     /// The stream: the sender's own id.
     pub stream: MemberId,
@@ -54,7 +46,6 @@ pub struct SenderConfig {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SenderPhase {
-    /// The stream has not begun.
     Waiting,
     Sending,
     Over,
@@ -79,7 +70,8 @@ pub struct Sender {
     announce: bool,
     announced: Option<Nanos>,
 
-    began: Nanos,
+    /// The time at which the stream began; before that, at which the sender was made.
+    pub began: Nanos,
     stats: SenderStats,
     events: VecDeque<SenderEvent>,
 }
@@ -92,7 +84,7 @@ impl Sender {
             watch: Watch::new(now),
             flight: Flight::new(source.first()),
             source,
-            repeats: Repeats::new(),
+            repeats: Repeats::default(),
             gone: None,
             model: RateModel::new(config.rate, config.cap),
             pacer: PacketPacer::default(),
@@ -114,11 +106,6 @@ impl Sender {
         self.watch.progress(now);
         self.pacer.idle(now);
         self.model.begin(now, self.flight.first);
-    }
-
-    /// The time at which the stream began; before that, at which the sender was made.
-    pub fn began(&self) -> Nanos {
-        self.began
     }
 
     /// The stream: the sender's own id.
@@ -307,18 +294,16 @@ impl Sender {
         self.source.written()
     }
 
-    /// The stream's length in bytes, if it is known.
     pub fn total_bytes(&self) -> Option<u64> {
         self.source.total_bytes()
     }
 
-    /// Figures for progress reports.
     pub fn stats(&self) -> SenderStats {
         SenderStats {
             acked_bytes: self.flight.acked_bytes,
             outstanding: self.flight.outstanding(),
             pacing: if self.phase == SenderPhase::Sending { self.model.pacing() } else { BitRate(0) },
-            rtt: self.rtt.get(),
+            rtt: self.rtt.smoothed,
             ..self.stats
         }
     }

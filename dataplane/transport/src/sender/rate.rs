@@ -24,7 +24,7 @@ const UNIT: u64 = 1000;
 const STARTUP_GAIN: u64 = 2000;
 /// The rate is taken to be the ceiling if the measured rate is at least this share of it.
 const CLOSE: u64 = 900;
-/// Once in so many rounds a higher rate is tried, and then one lower by as much.
+/// Rounds from one trial of a higher rate, and then of one lower by as much, to the next.
 const CYCLE: u64 = 8;
 const PROBE_GAIN: u64 = 1250;
 /// The largest share of the hint that is used; also the share until a rate is measured.
@@ -119,7 +119,6 @@ impl RateModel {
         }
     }
 
-    /// Takes a measured round-trip time.
     pub fn on_rtt(&mut self, now: Nanos, rtt: Nanos) {
         while self.rtts.back().is_some_and(|&(_, old)| old >= rtt) {
             self.rtts.pop_back();

@@ -11,12 +11,10 @@ pub enum SenderError {
     /// No acknowledgement came for this long, not even the answer to a poll.
     #[error("no acknowledgement for {} s", .0.as_millis() / 1000)]
     Silence(Nanos),
-    /// The stream cannot go on.
     #[error(transparent)]
     Source(#[from] SourceError),
 }
 
-/// An event of a stream that is sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SenderEvent {
     /// The group's acknowledgement has not moved for this long, though it answers polls; the sender goes on.
@@ -28,7 +26,6 @@ pub enum SenderEvent {
     Failed(SenderError),
 }
 
-/// Figures for progress reports.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SenderStats {
     /// Payload bytes acknowledged by the whole group.
@@ -39,13 +36,11 @@ pub struct SenderStats {
     pub sent_wire: u64,
     /// Distinct packets sent.
     pub packets: u64,
-    /// Packets sent again.
     pub retransmitted: u64,
     pub nacks: u64,
     /// Acknowledgements of packets that were not sent. They change nothing.
     pub acks_beyond: u64,
     pub polls: u64,
-    /// Packets sent and not acknowledged.
     pub outstanding: u32,
     pub pacing: BitRate,
     /// The smoothed round-trip time.

@@ -28,7 +28,7 @@ fn an_arrival_splits_the_gap_and_measures() {
     assert_eq!(requests.take_due(ms(0)), [range(5, 7)]);
     assert!(requests.arrived(ms(20), Seq(6), true));
     assert!(!requests.arrived(ms(20), Seq(6), true));
-    assert_eq!(requests.rtt.get(), Some(ms(20)));
+    assert_eq!(requests.rtt.smoothed, Some(ms(20)));
     assert_eq!(requests.take_due(ms(100)), [range(5, 5), range(7, 7)]);
     assert_eq!(requests.first_from(Seq(6)), Some(Seq(7)));
     requests.forget(range(0, 6));

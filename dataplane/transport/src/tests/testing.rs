@@ -1,10 +1,9 @@
-//! Helpers of tests, of this crate and of those above it: a file in memory, and strategies of property tests
-//! for headers and ranges of packet numbers.
+//! Helpers of tests, of this crate and of those above it: a file in memory, and a strategy of property tests
+//! for headers.
 
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use crate::nack::PacketRange;
 use crate::wire::{Flags, Header, Kind};
 use crate::{MemberId, Seq, SessionId};
 use groupflow_base::SeekableBytes;
@@ -41,10 +40,4 @@ pub fn header() -> impl Strategy<Value = Header> {
             stamp,
         }
     })
-}
-
-/// Up to twelve packets, early in a stream.
-pub fn range() -> impl Strategy<Value = PacketRange> {
-    (0..60_u32, 0..12_u32)
-        .prop_map(|(first, more)| PacketRange { first: Seq(first), last: Seq(first + more) })
 }

@@ -76,7 +76,7 @@ impl FanoutShell {
         match step {
             Step::Receive(wanted) => {
                 let bytes = wanted.min(self.stream.intake());
-                let at = self.stream.received();
+                let at = self.stream.received;
                 self.bytes.extend((at..at + bytes).map(byte));
                 self.stream.on_received(bytes).expect("no more than the intake");
             }
@@ -95,7 +95,7 @@ impl FanoutShell {
                 assert_eq!(self.stream.on_acked(branch, offset).is_ok(), known);
             }
             Step::Join(from) => {
-                let (base, received) = (self.stream.base(), self.stream.received());
+                let (base, received) = (self.stream.base, self.stream.received);
                 let wanted = match from {
                     BranchStart::Now => received,
                     BranchStart::Start => 0,
@@ -150,7 +150,7 @@ impl FanoutShell {
             }
         }
         // The shell forgets what it is told it may.
-        let drop = self.stream.base() - self.base;
+        let drop = self.stream.base - self.base;
         self.bytes.drain(..drop as usize);
         self.base += drop;
     }
@@ -158,19 +158,19 @@ impl FanoutShell {
     fn check(&mut self, mode: Mode) -> Result<(), TestCaseError> {
         let stream = &self.stream;
         prop_assert_eq!(self.bytes.len() as u64, stream.held());
-        prop_assert!(stream.held() <= stream.capacity() && stream.peak() <= stream.capacity());
-        prop_assert!(stream.base() <= stream.floor() && stream.cached() <= stream.held());
+        prop_assert!(stream.held() <= stream.capacity && stream.peak <= stream.capacity);
+        prop_assert!(stream.base <= stream.floor && stream.cached() <= stream.held());
         for branch in stream.branches() {
             let (acked, sent) = (stream.acked(branch).expect("there"), stream.sent(branch).expect("there"));
             let isolated = stream.is_isolated(branch);
-            prop_assert!((isolated || stream.floor() <= acked) && acked <= sent && sent <= stream.received());
-            prop_assert_eq!(stream.lag(branch), Some(stream.received() - acked));
+            prop_assert!((isolated || stream.floor <= acked) && acked <= sent && sent <= stream.received);
+            prop_assert_eq!(stream.lag(branch), Some(stream.received - acked));
         }
         let counting = stream.branches().filter(|&b| !stream.is_isolated(b));
         let least = counting.filter_map(|b| stream.acked(b)).min();
-        prop_assert!(least.is_none() || least == Some(stream.floor()));
+        prop_assert!(least.is_none() || least == Some(stream.floor));
         if mode == Mode::EndToEnd {
-            prop_assert!(least.is_none() || stream.acknowledged() >= stream.floor());
+            prop_assert!(least.is_none() || stream.acknowledged() >= stream.floor);
         }
         prop_assert!(stream.acknowledged() >= self.acknowledged, "an acknowledgement went back");
         self.acknowledged = stream.acknowledged();
@@ -178,7 +178,7 @@ impl FanoutShell {
             prop_assert!(got.iter().zip(*start..).all(|(&b, at)| b == byte(at)), "order");
         }
         if stream.finished() {
-            let all = stream.branches().all(|b| stream.acked(b) == Some(stream.received()));
+            let all = stream.branches().all(|b| stream.acked(b) == Some(stream.received));
             prop_assert!(all && stream.cached() == 0);
         }
         Ok(())
@@ -223,7 +223,7 @@ proptest! {
         while !shell.stream.finished() {
             rounds += 1;
             prop_assert!(rounds < 10_000, "no progress");
-            match length - shell.stream.received() {
+            match length - shell.stream.received {
                 0 => shell.act(Step::End),
                 left => shell.act(Step::Receive(left)),
             }
@@ -262,7 +262,7 @@ proptest! {
         while shell.stream.acked(quick) != Some(length) {
             rounds += 1;
             prop_assert!(rounds <= length + 1, "the quick one moves in each round");
-            match length - shell.stream.received() {
+            match length - shell.stream.received {
                 0 => shell.act(Step::End),
                 left => shell.act(Step::Receive(left)),
             }

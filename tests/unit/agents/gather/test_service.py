@@ -195,7 +195,7 @@ def test_nothing_goes_unencrypted_unless_it_is_said(told: Path, capfd: pytest.Ca
     [(None, ["--plain"]), ((Path("a.crt"), Path("a.key")), ["--tls-cert", "a.crt", "--tls-key", "a.key"])],
 )
 def test_a_server_encrypts_with_a_certificate(tls: tuple[Path, Path] | None, arguments: list[str]) -> None:
-    said = ServeOptions(clients=Path("c.json"), tls=tls).arguments()
+    said = ServeOptions(max_clients=2, tls=tls).arguments()
     assert said[-1 - len(arguments) :] == [*arguments, "--discard"]
 
 

@@ -9,8 +9,8 @@ import pytest
 from groupflow.agents.controller_link import REPORT_SECONDS, TIMEOUT
 from groupflow.control.agents import MOST_AGENTS, AgentId, Agents, Report
 from groupflow.control.controller import Controller
+from groupflow.control.sessions.admission import Options
 from groupflow.control.sessions.model import RefusalError
-from groupflow.control.sessions.requests import Options
 from groupflow.model.agent import AgentBounds
 from groupflow.p4rt.program import Program
 from groupflow.store.interface import StoreError, Transaction

@@ -16,8 +16,6 @@ from groupflow.agents.api_token import headers
 from groupflow.cli.main import main
 from groupflow.control.api.server import ApiError, listen
 from groupflow.control.controller import Controller
-from groupflow.control.split.control_socket import ControlAddress
-from groupflow.control.split.service import SplitOptions
 from groupflow.errors import UnavailableError
 from tests.support.api import command, served
 from tests.support.waiting import until
@@ -293,7 +291,6 @@ def run_arguments(folder: Path, changes: dict[str, str]) -> list[str]:
         ({"program": str(JSON), "p4info": str(JSON)}, 4, f"groupflow: {JSON}: not P4Info text"),
         ({"p4info": str(P4INFO)}, 4, "groupflow: {FOLDER}/net.yaml: p4info: is of no program; write its"),
         ({"program": "/x.p4"}, 4, "groupflow: /x.p4: no such file or directory"),
-        ({"sockets": "c1=1.2.3.4:99999"}, 2, "groupflow: --sockets c1=1.2.3.4:99999: '1.2.3.4:99999' is no"),
         ({"policy-file": "none.py"}, 4, "groupflow: none.py: no such file or directory"),
         (
             {"store": "/no/folder/x.db"},
@@ -310,21 +307,17 @@ def test_a_controller_that_cannot_run_says_why(
     assert error.startswith(message.replace("{FOLDER}", str(tmp_path))) and error.count("\n") == 1
 
 
-def test_sockets_are_looked_for_in_a_folder_and_at_places(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    found: list[SplitOptions] = []
+def test_sockets_are_looked_for_in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found: list[Path] = []
 
-    async def opened(*_: object, split: SplitOptions, **_more: object) -> Controller:
-        found.append(split)
+    async def opened(*_: object, sockets: Path, **_more: object) -> Controller:
+        found.append(sockets)
         raise UnavailableError("seen")
 
     monkeypatch.setattr(Controller, "open", opened)
     arguments = run_arguments(tmp_path, {})
-    places = ("--sockets", "/run/mine", "--sockets", "c1=10.0.0.1:26481", "--sockets", "c2=/run/c2.sock")
-    assert main([*arguments, *places]) == 1
-    at = {"c1": ControlAddress(None, "10.0.0.1", 26481), "c2": ControlAddress(Path("/run/c2.sock"))}
-    assert found == [SplitOptions(folder=Path("/run/mine"), places=at)]
+    assert main([*arguments, "--sockets", "/run/mine"]) == 1
+    assert found == [Path("/run/mine")]
 
 
 def test_an_api_that_is_no_address_is_a_usage_error(

@@ -21,8 +21,7 @@ from scapy.packet import Raw
 
 from groupflow.control.diffusion.coefficients import line_rate
 from groupflow.control.diffusion.plan import Branch, Part, Rule, Upstream, part_entries
-from groupflow.p4rt.entries import Action, Entries
-from groupflow.p4rt.externs import Generator, QueueSettings
+from groupflow.p4rt.entries import Action, Entries, Generator, QueueSettings
 from groupflow.switch import Output, Switch
 from tests.support.p4.diffusion import Feedback, parsed
 from tests.support.p4.network import JSON, P4INFO, ROUTER_MAC, admit_entry, mac, route_entry

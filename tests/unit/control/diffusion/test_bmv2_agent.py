@@ -20,19 +20,19 @@ from groupflow.control.diffusion.bmv2_agent import (
     QUEUE_SHARE,
     RateAgent,
     RegisterCell,
+    ThriftClient,
     Tick,
     packets_per_second,
     shares,
 )
 from groupflow.control.diffusion.coefficients import RATE_MAX
-from groupflow.control.diffusion.thrift_client import ThriftClient
 from groupflow.errors import UnavailableError
 
 MS = 1_000_000
 
 
-class FakeBmv2:
-    def __init__(self) -> None:
+class FakeBmv2(ThriftClient):
+    def __init__(self) -> None:  # pyright: ignore[reportMissingSuperCall]
         self.registers: dict[tuple[str, int], int] = {}
         self.rates: dict[tuple[int, int], int] = {}
         self.depths: dict[tuple[int, int], int] = {}

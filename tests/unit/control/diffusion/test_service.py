@@ -12,7 +12,7 @@ import pytest
 from groupflow.control.diffusion.plan import FASTEST, FIRST
 from groupflow.errors import Error, InvalidError
 from groupflow.model.flow import FlowRequest
-from groupflow.p4rt.externs import Generator
+from groupflow.p4rt.entries import Generator
 from groupflow.store.interface import MemoryStore
 from tests.support.api import command, served
 from tests.support.world import World, world

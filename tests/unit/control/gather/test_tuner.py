@@ -147,7 +147,7 @@ def test_another_policy_and_other_limits_count_from_the_next_round_on() -> None:
     tuned.set_policy(POLICIES["buffer"])
     line: Any = tuned.take(event(*BOTH, number=2))
     assert all(each["window"] > 1152 for each in line["tune"])
-    tuned.set_limits(Limits(50_000, 2), tuned.link)
+    tuned.set_limits(Limits(50_000, 2))
     line = tuned.take(event(*BOTH, number=3))
     assert (line["buffer"], line["max_connections"]) == (50_000, 2)
     assert 49_990 < sum(each["window"] for each in line["tune"]) <= 50_000

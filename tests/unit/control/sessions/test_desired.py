@@ -16,9 +16,8 @@ from groupflow.control.sessions.model import Member, RefusalError, Session, Sess
 from groupflow.control.sessions.numbers import MAX_NEIGHBOURS, MAX_STREAMS, Stream, SwitchNumbers, next_free
 from groupflow.control.sessions.replication import Branch, Neighbour, Node, stream_tree
 from groupflow.files.topology import parse
-from groupflow.p4rt.desired import DesiredState
 from groupflow.p4rt.entries import DELETE, INSERT, MODIFY, PUNT_METER, Action, Entries, Key, Replicas, action
-from groupflow.p4rt.reconcile import ALL_BRANCHES, Reset, plan
+from groupflow.p4rt.reconcile import ALL_BRANCHES, DesiredState, Reset, plan
 from tests.support.world import TOPOLOGY
 
 TOPO = parse(TOPOLOGY)

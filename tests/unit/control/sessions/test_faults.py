@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from groupflow.control.sessions.requests import Options
+from groupflow._native import build_reset
+from groupflow.control.sessions.admission import Options
 from groupflow.lab.frames import request_frame
-from groupflow.p4rt.messages import reset_frame
 from groupflow.store.sqlite import SqliteStore
 from tests.support.waiting import quiet, until
 from tests.support.world import FakeHost, World, world
@@ -309,7 +309,7 @@ async def test_nothing_a_host_sends_ends_the_service() -> None:
                 frame = bytes(damaged[: random_bytes.randrange(len(damaged) + 1)])
             w.switches["s1"].punt(random_bytes.choice([port, 3, 0, 510]), frame)
         w.switches["s1"].punt(port, b"\0" * 80, reason=2)
-        w.switches["s1"].punt(port, reset_frame(7, 1, 0xFF))
+        w.switches["s1"].punt(port, build_reset(7, 1, 0xFF))
         w.switches["s1"].punt(3, valid)  # from the port of another switch
         spoofed = sender.ask("keepalive", ip_src="10.0.9.9")
         await w.settle()

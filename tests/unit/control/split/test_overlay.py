@@ -4,8 +4,8 @@ from ipaddress import IPv4Address, IPv4Network
 
 import pytest
 
+from groupflow.control.sessions.admission import checked, lowest_free
 from groupflow.control.sessions.model import Member, RefusalError, Session, SessionRecord, Tcp
-from groupflow.control.sessions.requests import checked, lowest_free
 from groupflow.control.split import overlay
 from groupflow.files.topology import parse
 from groupflow.model.topology import Topology

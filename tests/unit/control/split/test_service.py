@@ -2,22 +2,21 @@
 
 import asyncio
 from dataclasses import replace
+from ipaddress import IPv4Network
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from groupflow.control.sessions.model import RefusalError, Tcp
-from groupflow.control.split.control_socket import ControlAddress
-from groupflow.control.split.service import AGENT_GRACE, SplitOptions, check
+from groupflow.control.split.service import AGENT_GRACE
 from groupflow.errors import InvalidError
-from groupflow.files.topology import parse
 from groupflow.model.session import NewTcp
 from groupflow.p4rt.device import ApplyError
 from groupflow.store.interface import MemoryStore
 from tests.support.split import REFUSED, TCP, lab
 from tests.support.waiting import until
-from tests.support.world import TOPOLOGY
+from tests.support.world import world
 
 pytestmark = pytest.mark.slow
 
@@ -365,17 +364,10 @@ async def test_sessions_stored_before_there_was_tcp_are_read(tmp_path: Path) -> 
         assert subject.world.running.manager.get(7).record.tcp is None
 
 
-def test_a_prefix_that_has_a_host_in_it_is_refused() -> None:
-    from ipaddress import IPv4Network
-
+async def test_a_prefix_that_has_a_host_in_it_is_refused() -> None:
     with pytest.raises(InvalidError, match="has the address of h1"):
-        check(parse(TOPOLOGY), IPv4Network("10.0.0.0/16"), SplitOptions())
-    with pytest.raises(InvalidError, match="no switch has this agent"):
-        check(
-            parse(TOPOLOGY),
-            IPv4Network("10.200.0.0/16"),
-            SplitOptions(places={"zz": ControlAddress(Path("/x"))}),
-        )
+        async with world(tcp_prefix=IPv4Network("10.0.0.0/16")):
+            pass
 
 
 async def test_a_stalled_agent_does_not_stall_the_others(tmp_path: Path) -> None:

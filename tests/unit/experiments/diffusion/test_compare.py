@@ -47,14 +47,6 @@ def test_a_run_without_its_counterpart_is_not_compared() -> None:
     assert compare(PLAN, [KERNEL]) == []
 
 
-def test_the_switches_of_each_kind_are_compared() -> None:
-    found = compare(PLAN, [KERNEL, replace(KERNEL, where="bmv2", drops={"s1": 1, "s2": 8}), NETSIM])
-    assert [(c.run["where"], c.kernel) for c in found if c.quantity == "dropped"] == [
-        ("gfswitch", 4),
-        ("bmv2", 9),
-    ]
-
-
 @pytest.mark.parametrize(
     ("kernel", "netsim", "within"),
     [(0.0, 0.0, True), (0.0, 1.0, False), (10.0, 11.0, True), (10.0, 8.9, False), (10.0, 0.0, False)],

@@ -56,21 +56,17 @@ def test_a_run_repeats_and_seeds_differ() -> None:
 
 
 @pytest.mark.slow
-def test_hosts_behind_routers_are_in_many_clusters(tmp_path: Path) -> None:
-    run = Run("slowest", "skip", 3, hosts=40, network=(2, 2, 3))
-    found = run_one(run)
-    assert found.clusters > 2
-    assert found.without + sum(found.groups[kind].hosts for kind in ("below", "others", "slow")) == 40
-    assert (found.groups["others"].skipped, found.groups["others"].cut_off) == (0, 0)
-    none = replace(found, run=replace(run, mode="isolate", is_slow=False))
-    runs = [replace(run, demotion=rule, mode=mode) for rule in DEMOTIONS for mode in ("isolate", "skip")]
+def test_a_late_recovery_is_no_recovery(tmp_path: Path) -> None:
+    found = of_the_slowest()
+    none = replace(found, run=replace(found.run, mode="isolate", is_slow=False))
+    runs = [replace(found.run, demotion=rule, mode=mode) for rule in DEMOTIONS for mode in MODES]
     outcomes = [none, *(replace(found, run=each) for each in runs)]
     study.draw(tmp_path / "drawn.png", outcomes)
     assert (tmp_path / "drawn.png").stat().st_size > 10_000
-    below = replace(found.groups["below"], caught_up=study.SOON_BEHIND_ROUTERS_S + 1)
+    below = replace(found.groups["below"], caught_up=study.SOON_S + 1)
     late = [replace(each, groups={**each.groups, "below": below}) for each in outcomes]
-    soon = {claim.id: claim.holds for claim in study.judge_routers(outcomes)}
-    too_late = {claim.id: claim.holds for claim in study.judge_routers(late)}
+    soon = {claim.id: claim.holds for claim in study.judge_slow(outcomes)}
+    too_late = {claim.id: claim.holds for claim in study.judge_slow(late)}
     assert soon["slowest-skip-below"] and not too_late["slowest-skip-below"]
     assert soon["none-slow"] and too_late["slowest-skip-others"]
 

@@ -13,7 +13,7 @@ from papers.icn2011 import findings
 from papers.icn2011.claims import LINK_MBPS, PAYLOAD_MBPS, at_every_load, evaluate
 from papers.icn2011.figures import FIGURES, Figure, draw
 from papers.icn2011.outcome import Indices, Outcome, Point, points, row, runs
-from papers.icn2011.paper import DELAYS_MS, LOADS, SEEDS, Case, Run
+from papers.icn2011.paper import DELAYS_MS, LOADS, SEEDS, Case, D, Run
 
 NOTHING = Indices(*[0.0] * 11)
 
@@ -111,7 +111,7 @@ OF_A_DELAY: dict[str, Change] = {
 }
 
 
-def only(change: Change, **which: str | int) -> Change:
+def only(change: Change, **which: str | float | None) -> Change:
     """The change, at the points that have these parameters."""
     return lambda case, i: change(case, i) if all(getattr(case, n) == v for n, v in which.items()) else i
 
@@ -144,7 +144,8 @@ WRONG: dict[str, Change] = {
     "members-more": lambda _, i: replace(i, consumption_mbps=50.0),
     "group-four-low-load": lambda _, i: replace(i, consumption_mbps=99.0),
     "group-four-reception": lambda case, i: replace(i, received_mbps=i.received_mbps - 30 * case.load),
-    "group-four-effective": lambda case, i: replace(i, effective=0.5 if case.method == "group" else 0.9),
+    **{f"group-four{id}-effective": only(lambda _, i: replace(i, effective=0.5), method="group", diffusion=d)
+       for id, d in (("", None), ("-control", D))},
     "group-four-cache": lambda _, i: replace(i, cache_ratio=i.cache_ratio + 0.5),
 }  # fmt: skip
 
@@ -222,9 +223,10 @@ def test_figures_share_what_they_have_in_common() -> None:
         figure.number: set(runs(lambda _, of=figure: of.cases(LOADS))(False, 1)) for figure in FIGURES
     }
     assert len(of_figures[6]) == (5 * 2 * len(LOADS) + 1) * SEEDS
-    assert of_figures[8] < of_figures[7] and of_figures[9] == of_figures[10] == of_figures[11]
+    assert of_figures[8] < of_figures[7] and of_figures[9] == of_figures[10] < of_figures[11]
+    assert {(run.case.load, run.case.diffusion) for run in of_figures[11] - of_figures[9]} == {(1.0, D)}
     assert of_figures[12] < of_figures[7] | of_figures[9]
-    assert len(set[Run]().union(*of_figures.values())) == (5 * 4 * len(LOADS) + 1) * SEEDS
+    assert len(set[Run]().union(*of_figures.values())) == (5 * 4 * len(LOADS) + 2) * SEEDS
 
 
 def test_tcp_through_members_has_the_tree_of_the_papers_figure_1() -> None:

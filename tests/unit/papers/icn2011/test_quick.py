@@ -95,7 +95,7 @@ def test_an_interrupted_run_keeps_and_tells_what_is_finished(tmp_path: Path) -> 
         process.send_signal(signal.SIGINT)
         printed, error = process.communicate(timeout=120)
     assert process.returncode == 130
-    assert "groupflow: interrupted; " in error and "of 98 runs" in error and "Traceback" not in error
+    assert "groupflow: interrupted; " in error and "of 99 runs" in error and "Traceback" not in error
     figures = {claim["figure"] for claim in json.loads((tmp_path / "claims.json").read_text())}
     assert "V.A, Fig. 6" in figures and "V.C, Fig. 12" not in figures
     assert "claims hold" in printed

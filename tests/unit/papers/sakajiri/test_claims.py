@@ -10,8 +10,8 @@ from groupflow.study.experiment import AnyStudy
 from papers.sakajiri.claims import RULES
 from papers.sakajiri.figures import FIGURES
 from papers.sakajiri.outcome import Outcome, Series
+from papers.sakajiri.over_links import links
 from papers.sakajiri.paper import FULL, HIGH, LOW, TABLE_II, Case, Run
-from papers.sakajiri.studies.range import links
 from tests.support.studies import beyond
 
 STUDIES = beyond("sakajiri")
@@ -220,7 +220,7 @@ def test_a_narrow_link_is_divided_as_the_policy_says() -> None:
     assert {case.links.bottleneck_mbps for case in narrow} == {3.6}
 
     def held(rate: Callable[[str], float]) -> dict[str, set[bool]]:
-        claims = study.judge({case: [outcome(case, lambda _, name, __: rate(name))] for case in narrow})
+        claims = list(study.judge({case: [outcome(case, lambda _, n, __: rate(n))] for case in narrow}))
         names = ("as-said", "order", "used")
         return {name: {c.holds for c in claims if f"narrow-{name}" in c.id} for name in names}
 

@@ -131,7 +131,6 @@ pub struct BoneHubArgs {
 }
 
 impl BoneHubArgs {
-    /// The hub machine's configuration.
     pub fn config(&self) -> Result<HubConfig, AgentError> {
         let unicast = self.method == Method::Unicast;
         if unicast && self.rims.is_empty() {

@@ -68,7 +68,6 @@ impl Carrier {
         self.member.as_mut()?.poll_transmit(now)
     }
 
-    /// When the membership has something to send.
     pub fn next_deadline(&self) -> Option<Nanos> {
         self.member.as_ref()?.next_deadline()
     }

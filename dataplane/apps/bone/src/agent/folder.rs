@@ -13,7 +13,7 @@ use groupflow_base::{Digest, SeekableBytes};
 use groupflow_host::error::plain;
 use groupflow_host::files::{FileBytes, Stamp, CHANGED};
 
-use super::digest;
+use super::incoming::digest_of;
 use crate::machine::{FileName, Offer, Verdict};
 
 /// The most files that are considered; the first file beyond is reported once.
@@ -27,13 +27,10 @@ pub enum FileState {
     Idle,
     /// The file is being hashed, and will then be queued.
     Hashing,
-    /// The file waits for its turn.
     Queued,
-    /// The file is being sent.
     Sending,
-    Sent,
-    /// The file was sent, but not to all rims; the text names the others.
-    SentWithout(String),
+    /// The file was sent; the text names the rims that were left out, if there are any.
+    Sent(Option<String>),
     /// The file was not sent; one line says why.
     Failed(String),
 }
@@ -41,7 +38,6 @@ pub enum FileState {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listed {
     pub state: FileState,
-    /// The file's hash, if it is known.
     pub digest: Option<Digest>,
     /// While the file is sent: bytes that no rim is known to lack.
     pub done: u64,
@@ -167,7 +163,6 @@ impl Folder {
         Listed { state, digest, done: 0, stamp, mode: 0, fresh: false, seen }
     }
 
-    /// Asks for a file to be sent.
     pub fn want(&mut self, name: &FileName) -> Verdict {
         let Some(stamp) = self.stamp(name) else { return Verdict::Unknown };
         if self.files.len() >= MAX_FILES && !self.files.contains_key(name) {
@@ -275,7 +270,7 @@ pub fn open(path: &Path) -> io::Result<(File, Stamp, u16)> {
 /// A file's hash, with the stamp and access mode that it had then.
 pub fn hash(path: &Path) -> io::Result<(Digest, Stamp, u16)> {
     let (file, stamp, mode) = open(path)?;
-    let digest = digest::read(&file)?;
+    let digest = digest_of(&file)?;
     if Stamp::of_file(&file)? != stamp {
         return Err(io::Error::other("it changed while it was read"));
     }

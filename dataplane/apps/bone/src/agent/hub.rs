@@ -34,71 +34,66 @@ impl Subcommand for BoneHubArgs {
         self.bone.common.reporter("bone-hub", false, self.bone.session)
     }
 
+    /// Sends until a signal comes; returns the exit code.
     fn run(&self, reporter: &mut Reporter) -> Result<u8, AgentError> {
         check_name(&self.bone.common.name)?;
-        run(self, reporter)
-    }
-}
-
-/// Sends until a signal comes; returns the exit code.
-pub fn run(args: &BoneHubArgs, reporter: &mut Reporter) -> Result<u8, AgentError> {
-    raise_descriptors();
-    let config = args.config()?;
-    folder::prepare(&args.dir).map_err(|e| {
-        let cause = format!("cannot use {}: {}", args.dir.display(), plain(&e));
-        AgentError::new("folder", cause, "check --dir and its permissions")
-    })?;
-    let (listener, http) = http::listen(args.http)?;
-    let socket = GroupSocket::open(&args.bone.hub_socket())?;
-    // This thread handles signals, and must block them before another thread exists.
-    let mut shell = Shell::new(socket)?;
-    let wake = Wake::new().map_err(|e| system(&e.into()))?;
-    let desk = Desk::new(args.dir.clone(), args.all, wake)?;
-    // Files that are put into the folder after "ready" is reported count as new.
-    report_scan(reporter, desk.scan());
-    let scans = desk.keep_scanning(Duration::from_millis(args.poll_ms))?;
-    let shared = Arc::clone(&desk);
-    http::serve(listener, http::STALLED, move |request| answer(Arc::clone(&shared), request))?;
-    let mut orders = Orders::new(RATE, args.bone.orders);
-    let address = shell.socket.address();
-    let fields = json!({
-        "addr": address.ip().to_string(), "port": address.port(), "http": http.to_string(),
-        "interval_us": config.interval.0 / 1000,
-    });
-    let human = format!("sends each file put into {}; orders at http://{http}/", args.dir.display());
-    reporter.event("ready", Weight::Lasting, fields, Some(human));
-    let carrier = Carrier::new(shell.clock.now(), args.bone.session, Role::Sender, &args.bone.common);
-    let mut sender = HubDriver::new(config, carrier, Arc::clone(&desk));
-    let mut progress_at = Nanos::ZERO;
-    loop {
-        desk.wake.clear();
-        let now = shell.clock.now();
+        raise_descriptors();
+        let config = self.config()?;
+        folder::prepare(&self.dir).map_err(|e| {
+            let cause = format!("cannot use {}: {}", self.dir.display(), plain(&e));
+            AgentError::new("folder", cause, "check --dir and its permissions")
+        })?;
+        let (listener, http) = http::listen(self.http)?;
+        let socket = GroupSocket::open(&self.bone.hub_socket())?;
+        // This thread handles signals, and must block them before another thread exists.
+        let mut shell = Shell::new(socket)?;
+        let wake = Wake::new().map_err(|e| system(&e.into()))?;
+        let (desk, scans) = Desk::new(self.dir.clone(), self.all, Duration::from_millis(self.poll_ms), wake)?;
+        // Files that are put into the folder after "ready" is reported count as new.
         scans.try_iter().for_each(|scan| report_scan(reporter, scan));
-        for order in orders.read() {
-            obey(args, &mut sender, &desk, order, reporter);
-        }
-        sender.attend();
-        shell.exchange(&mut sender)?;
-        // Messages that have just arrived are answered at once.
-        sender.attend();
-        shell.transmit(&mut sender)?;
-        sender.carrier.events(reporter)?;
-        sender.notes.drain(..).for_each(|note| note.report(reporter));
-        if progress_at <= now {
-            progress_at = now + PROGRESS;
-            if let Some((name, done, sent)) = sender.progress() {
-                let fields = json!({"file": name.as_str(), "bytes": done, "sent_bytes": sent});
-                reporter.event("progress", Weight::Passing, fields, None);
+        let shared = Arc::clone(&desk);
+        http::serve(listener, http::STALLED, move |request| answer(Arc::clone(&shared), request))?;
+        let mut orders = Orders::new(RATE, self.bone.orders);
+        let address = shell.socket.address;
+        let fields = json!({
+            "addr": address.ip().to_string(), "port": address.port(), "http": http.to_string(),
+            "interval_us": config.interval.0 / 1000,
+        });
+        let human = format!("sends each file put into {}; orders at http://{http}/", self.dir.display());
+        reporter.event("ready", Weight::Lasting, fields, Some(human));
+        let carrier = Carrier::new(shell.clock.now(), self.bone.session, Role::Sender, &self.bone.common);
+        let mut sender = HubDriver::new(config, carrier, Arc::clone(&desk));
+        let mut progress_at = Nanos::ZERO;
+        loop {
+            desk.wake.clear();
+            let now = shell.clock.now();
+            scans.try_iter().for_each(|scan| report_scan(reporter, scan));
+            for order in orders.read() {
+                obey(self, &mut sender, &desk, order, reporter);
+            }
+            sender.attend();
+            shell.exchange(&mut sender)?;
+            // Messages that have just arrived are answered at once.
+            sender.attend();
+            shell.exchange(&mut sender)?;
+            sender.carrier.events(reporter)?;
+            sender.notes.drain(..).for_each(|note| note.report(reporter));
+            if progress_at <= now {
+                progress_at = now + PROGRESS;
+                if let Some((name, done, sent)) = sender.progress() {
+                    let fields = json!({"file": name.as_str(), "bytes": done, "sent_bytes": sent});
+                    reporter.event("progress", Weight::Passing, fields, None);
+                }
+            }
+            let until = sender.progress().is_some().then_some(progress_at);
+            if shell.wait(&sender, until, orders.interests(&desk.wake))?.signal {
+                break;
             }
         }
-        let until = sender.progress().is_some().then_some(progress_at);
-        if shell.wait(&sender, until, orders.interests(&desk.wake))?.signal {
-            break;
-        }
+        sender.carrier.leave(shell.clock.now());
+        shell.farewell(&mut sender, |sender| sender.carrier.has_ended())?;
+        Ok(0)
     }
-    sender.carrier.leave(shell.clock.now());
-    shell.farewell(&mut sender, |sender| sender.carrier.has_ended())?;
-    Ok(0)
 }
 
 /// Carries out an order about the rate.
@@ -169,8 +164,7 @@ fn form(name: &FileName, file: &Listed) -> Value {
         FileState::Hashing => ("hashing", None),
         FileState::Queued => ("queued", None),
         FileState::Sending => ("sending", None),
-        FileState::Sent => ("sent", None),
-        FileState::SentWithout(rims) => ("sent", Some(rims.as_str())),
+        FileState::Sent(without) => ("sent", without.as_deref()),
         FileState::Failed(why) => ("failed", Some(why.as_str())),
     };
     let digest = file.digest.map(|digest| digest.to_string());

@@ -58,8 +58,8 @@ impl HubDriver {
                 HubEvent::Ended(report) => {
                     let state = match failure(&report) {
                         Some(why) => FileState::Failed(why),
-                        None if report.without.is_empty() => FileState::Sent,
-                        None => FileState::SentWithout(format!("without {}", report.without.join(", "))),
+                        None if report.without.is_empty() => FileState::Sent(None),
+                        None => FileState::Sent(Some(format!("without {}", report.without.join(", ")))),
                     };
                     folder.set(&report.name, state);
                     match &report.outcome {
@@ -149,10 +149,14 @@ fn ended(report: &TransferReport) -> Note {
     });
     let human = match why {
         Some(why) => format!("{}: not sent: {why}", report.name),
-        None => format!(
-            "{}: sent, {} of {} bytes in {took:.1} s, {} rims complete, {} lost",
-            report.name, report.sent, report.size, report.complete, report.lost
-        ),
+        None => {
+            let copied = report.size * u64::from(report.copies);
+            let again = (copied > 0).then(|| (100.0 * (report.sent as f64 / copied as f64 - 1.0)).round());
+            let again = again.map_or(String::new(), |percent| format!("{percent} % again, "));
+            let without: String = report.without.iter().map(|rim| format!(", without {rim}")).collect();
+            let (name, complete) = (&report.name, report.complete);
+            format!("{name}: sent in {took:.1} s, {again}{complete} rims complete{without}")
+        }
     };
     Note::new("sent", fields, human)
 }
@@ -190,25 +194,23 @@ impl Machine for HubDriver {
 /// The most wishes remembered; a rim whose wish is not remembered asks again after a minute.
 const MOST: usize = 4096;
 
+/// The files that rims were told are queued, and the rims' addresses.
 #[derive(Debug, Default)]
-pub struct Wishes {
-    of: BTreeMap<FileName, BTreeMap<RimId, SocketAddrV4>>,
-    count: usize,
-}
+pub struct Wishes(BTreeMap<(FileName, RimId), SocketAddrV4>);
 
 impl Wishes {
-    /// Notes that a rim was told that the file is queued.
     pub fn add(&mut self, name: &FileName, rim: RimId, from: SocketAddrV4) {
-        if self.count < MOST && self.of.entry(name.clone()).or_default().insert(rim, from).is_none() {
-            self.count += 1;
+        if self.0.len() < MOST {
+            self.0.insert((name.clone(), rim), from);
         }
     }
 
-    /// Removes and returns the rims that wanted a file.
-    pub fn take(&mut self, name: &FileName) -> BTreeMap<RimId, SocketAddrV4> {
-        let rims = self.of.remove(name).unwrap_or_default();
-        self.count -= rims.len();
-        rims
+    /// Removes the wishes for a file; returns the rims that had them.
+    pub fn take(&mut self, name: &FileName) -> Vec<(RimId, SocketAddrV4)> {
+        let (taken, kept) = std::mem::take(&mut self.0).into_iter().partition(|((of, _), _)| of == name);
+        self.0 = kept;
+        let taken: BTreeMap<_, _> = taken;
+        taken.into_iter().map(|((_, rim), from)| (rim, from)).collect()
     }
 }
 

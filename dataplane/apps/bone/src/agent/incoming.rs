@@ -1,7 +1,8 @@
-//! A file that arrives: written under a temporary name, and hashed as far as it has no gaps.
+//! A file that arrives: written under a temporary name, and hashed as far as it has no gaps. The hash of a
+//! whole file.
 
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, BufReader};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -17,6 +18,12 @@ use crate::machine::{FileName, FileWrite};
 /// Bytes hashed at a time.
 const CHUNK: usize = 64 << 10;
 
+pub fn digest_of(file: &File) -> io::Result<Digest> {
+    let mut hasher = Sha256::default();
+    io::copy(&mut BufReader::with_capacity(CHUNK, file), &mut hasher)?;
+    Ok(Digest(hasher.finalize().into()))
+}
+
 /// The hub's description of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Announced {
@@ -29,7 +36,6 @@ pub struct Announced {
 /// A file that is arriving. If it is dropped before it is adopted, it leaves nothing on the disk.
 #[derive(Debug)]
 pub struct IncomingFile {
-    /// The hub's description of the file.
     pub announced: Announced,
     /// The open file, which may be read as far as it has arrived.
     pub file: Arc<File>,

@@ -10,7 +10,7 @@ use crate::machine::FileName;
 pub struct Note {
     event: &'static str,
     fields: Value,
-    human: String,
+    pub human: String,
 }
 
 impl Note {

@@ -19,7 +19,6 @@ const LINE: usize = 4096;
 #[derive(Debug, Clone)]
 pub struct Bound {
     pub name: &'static str,
-    /// The values that it may have.
     pub range: RangeInclusive<u64>,
 }
 
@@ -38,7 +37,6 @@ impl Orders {
         Orders { bound, lines: wanted.then(|| StdinLines::new(LINE)) }
     }
 
-    /// The orders that are there.
     pub fn read(&mut self) -> Vec<Order> {
         match self.lines.as_mut().map_or(Ok(Vec::new()), StdinLines::read) {
             Ok(lines) => lines.iter().map(|line| parse(line, &self.bound)).collect(),

@@ -8,12 +8,13 @@ use std::sync::Arc;
 use groupflow_base::{CodecError, Datagram, Digest, Machine, Nanos, Transmit};
 use groupflow_host::error::plain;
 use groupflow_host::report::seconds;
+use hyper::StatusCode;
 use serde_json::json;
 
 use super::carrier::Carrier;
 use super::incoming::{Announced, IncomingFile};
 use super::note::Note;
-use super::shelf::{Failure, PartialFile, Progress, Shelf};
+use super::shelf::{PartialFile, Progress, Shelf};
 use crate::machine::message::{Message, Parameters};
 use crate::machine::{Asker, FileName, Rim, RimConfig, RimEvent, Verdict, WishOutcome};
 
@@ -63,7 +64,7 @@ impl RimDriver {
     pub fn set_limit(&mut self, limit: u64) {
         self.rim.set_max_size(limit);
         if self.arriving().is_some_and(|(announced, _)| announced.size > limit) {
-            self.fail(Failure::NoRoom, "it is larger than the rim's new bound");
+            self.fail(StatusCode::INSUFFICIENT_STORAGE, "it is larger than the rim's new bound");
             self.rim.leave(false);
         }
         let gone = self.shelf.store().set_limit(limit);
@@ -93,7 +94,7 @@ impl RimDriver {
                 }
             } else {
                 let why = "the hub is asked for too many files; try again";
-                self.shelf.publish(&name, Progress::Failed(Failure::Busy, why.to_owned()));
+                self.shelf.publish(&name, Progress::Failed(StatusCode::SERVICE_UNAVAILABLE, why.to_owned()));
             }
         }
         self.give_up_unheard(now);
@@ -108,7 +109,7 @@ impl RimDriver {
             let Some((_, name)) = self.unheard.pop_front() else { return };
             let why = "no hub is heard; start it, or name its address";
             self.asker.forget(&name);
-            self.shelf.publish(&name, Progress::Failed(Failure::Silent, why.to_owned()));
+            self.shelf.publish(&name, Progress::Failed(StatusCode::GATEWAY_TIMEOUT, why.to_owned()));
         }
     }
 
@@ -143,19 +144,17 @@ impl RimDriver {
                     self.begin(now, Announced { name, size, digest: Digest(digest) });
                 }
                 RimEvent::Complete => complete = true,
-                RimEvent::Abandoned => self.fail(Failure::Broken, "the hub gave the file up"),
-                RimEvent::Silent => self.fail(Failure::Silent, "the hub fell silent; try again"),
-                RimEvent::TooLong { size } => {
+                RimEvent::Abandoned => self.fail(StatusCode::BAD_GATEWAY, "the hub gave the file up"),
+                RimEvent::Silent => self.fail(StatusCode::GATEWAY_TIMEOUT, "the hub fell silent; try again"),
+                RimEvent::TooLong { name, size } => {
                     let limit = self.shelf.store().limit;
                     let why = format!("its {size} bytes are more than the {limit} of the rim's bound");
-                    if let Some(name) = self.rim.refused() {
-                        self.give_up(name.clone(), Failure::NoRoom, why);
-                    }
+                    self.give_up(name, StatusCode::INSUFFICIENT_STORAGE, why);
                 }
             }
         }
         if let Err(error) = self.store_bytes() {
-            self.fail(Failure::NoRoom, &disk(&error));
+            self.fail(StatusCode::INSUFFICIENT_STORAGE, &disk(&error));
             self.rim.leave(false);
         }
         if complete {
@@ -164,7 +163,7 @@ impl RimDriver {
     }
 
     fn begin(&mut self, now: Nanos, announced: Announced) {
-        self.fail(Failure::Broken, "the hub gave the file up");
+        self.fail(StatusCode::BAD_GATEWAY, "the hub gave the file up");
         let name = announced.name.clone();
         let had = self.shelf.store().digest(&name) == Some(announced.digest);
         if had {
@@ -186,7 +185,7 @@ impl RimDriver {
             }
             Err(error) => {
                 self.rim.leave(false);
-                self.give_up(name, Failure::NoRoom, disk(&error));
+                self.give_up(name, StatusCode::INSUFFICIENT_STORAGE, disk(&error));
             }
         }
     }
@@ -225,7 +224,7 @@ impl RimDriver {
             Ok(false) => {
                 let why = "the bytes received do not match the hub's SHA-256".to_owned();
                 self.rim.leave(false);
-                return self.give_up(announced.name, Failure::Broken, why);
+                return self.give_up(announced.name, StatusCode::BAD_GATEWAY, why);
             }
             Err(error) => Err(error),
         };
@@ -241,42 +240,40 @@ impl RimDriver {
             }
             Err(error) => {
                 self.rim.leave(false);
-                self.give_up(announced.name, Failure::NoRoom, disk(&error));
+                self.give_up(announced.name, StatusCode::INSUFFICIENT_STORAGE, disk(&error));
             }
         }
     }
 
     /// Gives up the file that is arriving.
-    fn fail(&mut self, failure: Failure, why: &str) {
+    fn fail(&mut self, status: StatusCode, why: &str) {
         if let Some((incoming, _)) = self.incoming.take() {
-            self.give_up(incoming.announced.name.clone(), failure, why.to_owned());
+            self.give_up(incoming.announced.name.clone(), status, why.to_owned());
         }
     }
 
-    fn give_up(&mut self, name: FileName, failure: Failure, why: String) {
+    fn give_up(&mut self, name: FileName, status: StatusCode, why: String) {
         self.asker.forget(&name);
-        self.shelf.publish(&name, Progress::Failed(failure, format!("{name}: {why}")));
+        self.shelf.publish(&name, Progress::Failed(status, format!("{name}: {why}")));
         let fields = json!({"file": name.as_str(), "why": why});
         self.notes.push_back(Note::new("failed", fields, format!("{name}: {why}")));
     }
 
     /// Handles the hub's answers to wishes.
     fn listen(&mut self) {
-        let events: Vec<WishOutcome> = self.asker.events().collect();
-        for event in events {
-            let (name, verdict) = match event {
-                WishOutcome::Answered(name, verdict) => (name, Some(verdict)),
-                WishOutcome::Silent(name) => (name, None),
-            };
+        let outcomes: Vec<WishOutcome> = self.asker.events().collect();
+        for (name, verdict) in outcomes {
             let failure = match verdict {
                 Some(Verdict::Queued) => None,
-                Some(Verdict::Unknown) => Some((Failure::Unknown, "the hub has no such file")),
-                Some(Verdict::Busy) => Some((Failure::Busy, "too many files wait at the hub; try again")),
-                Some(Verdict::Unreadable) => Some((Failure::Broken, "the hub cannot read the file")),
-                None => Some((Failure::Silent, "the hub does not answer; try again")),
+                Some(Verdict::Unknown) => Some((StatusCode::NOT_FOUND, "the hub has no such file")),
+                Some(Verdict::Busy) => {
+                    Some((StatusCode::SERVICE_UNAVAILABLE, "too many files wait at the hub; try again"))
+                }
+                Some(Verdict::Unreadable) => Some((StatusCode::BAD_GATEWAY, "the hub cannot read the file")),
+                None => Some((StatusCode::GATEWAY_TIMEOUT, "the hub does not answer; try again")),
             };
-            if let Some((failure, why)) = failure {
-                self.shelf.publish(&name, Progress::Failed(failure, format!("{name}: {why}")));
+            if let Some((status, why)) = failure {
+                self.shelf.publish(&name, Progress::Failed(status, format!("{name}: {why}")));
             }
             let answer = verdict.map_or("silent", Verdict::word);
             let fields = json!({"file": name.as_str(), "answer": answer});

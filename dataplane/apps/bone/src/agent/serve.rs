@@ -17,10 +17,10 @@ use serde_json::{json, Value};
 use tokio::sync::{watch, Semaphore};
 use tokio::time::timeout;
 
-use super::digest;
 use super::http::FileBody;
 use super::http::{self, HttpResponse};
-use super::shelf::{Failure, Progress, Shelf};
+use super::incoming::digest_of;
+use super::shelf::{Progress, Shelf};
 use crate::machine::FileName;
 
 /// A rim's files, served to its clients.
@@ -88,7 +88,7 @@ impl Pages {
                     http::arriving(arriving, range, progress)
                 })
             }
-            Ok((Progress::Failed(failure, why), _)) => http::problem(status(failure), &why),
+            Ok((Progress::Failed(status, why), _)) => http::problem(status, &why),
             Ok((Progress::Stored | Progress::Asked, _)) => match self.stored(&wanted.name).await {
                 Some(found) => whole(found),
                 None => http::problem(StatusCode::BAD_GATEWAY, "the file did not stay; try again"),
@@ -114,7 +114,7 @@ fn verify(shelf: &Shelf, name: &FileName) -> Option<(File, Digest, u64)> {
     let opened = shelf.store().open_file(name)?;
     let stamp = opened.stamp;
     if !opened.verified {
-        let found = digest::read(&opened.file).ok()?;
+        let found = digest_of(&opened.file).ok()?;
         // A write after this check makes the file unverified at its next use.
         let steady = Stamp::of_file(&opened.file).ok()? == stamp;
         if !steady || !shelf.store().judge(name, stamp, found) {
@@ -149,16 +149,6 @@ pub fn not_allowed(methods: &'static str) -> HttpResponse {
     answer
 }
 
-fn status(failure: Failure) -> StatusCode {
-    match failure {
-        Failure::Unknown => StatusCode::NOT_FOUND,
-        Failure::Busy => StatusCode::SERVICE_UNAVAILABLE,
-        Failure::Silent => StatusCode::GATEWAY_TIMEOUT,
-        Failure::Broken => StatusCode::BAD_GATEWAY,
-        Failure::NoRoom => StatusCode::INSUFFICIENT_STORAGE,
-    }
-}
-
 /// The response to a request for a file with this hash and size; `body` gives the file's bytes.
 fn respond(
     wanted: &Wanted, digest: Digest, size: u64, body: impl FnOnce(Range<u64>) -> FileBody,
@@ -172,13 +162,7 @@ fn respond(
         if_match: header(header::IF_MATCH),
     };
     let etag = format!("\"{digest}\"");
-    let (status, range) = match select(conditions, &etag, size) {
-        Selected::Whole => (StatusCode::OK, 0..size),
-        Selected::Part(range) => (StatusCode::PARTIAL_CONTENT, range),
-        Selected::NotModified => (StatusCode::NOT_MODIFIED, 0..0),
-        Selected::Failed => (StatusCode::PRECONDITION_FAILED, 0..0),
-        Selected::Unsatisfiable => (StatusCode::RANGE_NOT_SATISFIABLE, 0..0),
-    };
+    let (status, range) = select(conditions, &etag, size);
     let whole_or_part = status.is_success();
     let mut answer = match whole_or_part && !wanted.head && !range.is_empty() {
         true => HttpResponse::new(body(range.clone()).boxed_unsync()),
@@ -218,33 +202,18 @@ pub struct Conditions<'a> {
     pub if_match: Option<&'a str>,
 }
 
-/// The response that a request selects.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Selected {
-    /// 200: the whole file.
-    Whole,
-    /// 206: these bytes.
-    Part(Range<u64>),
-    /// 304: the client has the file already.
-    NotModified,
-    /// 412: the client wants an earlier version, which is gone.
-    Failed,
-    /// 416: the file does not have the bytes asked for.
-    Unsatisfiable,
-}
-
-/// Selects from a file of `size` bytes with this ETag (quoted, strong).
-pub fn select(conditions: Conditions<'_>, etag: &str, size: u64) -> Selected {
+/// Selects from a file of `size` bytes with this ETag (quoted, strong): the status, and bytes of the file.
+pub fn select(conditions: Conditions<'_>, etag: &str, size: u64) -> (StatusCode, Range<u64>) {
     let Conditions { range, if_range, if_none_match, if_match } = conditions;
     if if_match.is_some_and(|wanted| !names(wanted, etag, false)) {
-        return Selected::Failed;
+        return (StatusCode::PRECONDITION_FAILED, 0..0);
     }
     if if_none_match.is_some_and(|known| names(known, etag, true)) {
-        return Selected::NotModified;
+        return (StatusCode::NOT_MODIFIED, 0..0);
     }
     // A date in If-Range never matches, because files have no dates here.
     let valid = if_range.map_or(true, |had| had.trim() == etag);
-    range.filter(|_| valid).map_or(Selected::Whole, |range| ranged(range, size))
+    range.filter(|_| valid).map_or((StatusCode::OK, 0..size), |range| ranged(range, size))
 }
 
 /// Whether a list of entity tags contains this tag. Weak tags count only if `weak` is set.
@@ -257,11 +226,11 @@ fn names(list: &str, etag: &str, weak: bool) -> bool {
 
 /// The bytes of one range. A Range header with several ranges, other units or bad syntax is ignored, as the
 /// RFC lets a server do.
-fn ranged(range: &str, size: u64) -> Selected {
+fn ranged(range: &str, size: u64) -> (StatusCode, Range<u64>) {
     let spec = range.trim().strip_prefix("bytes=").map(str::trim);
     let Some((first, last)) = spec.filter(|spec| !spec.contains(',')).and_then(|spec| spec.split_once('-'))
     else {
-        return Selected::Whole;
+        return (StatusCode::OK, 0..size);
     };
     let number = |text: &str| {
         let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -272,12 +241,12 @@ fn ranged(range: &str, size: u64) -> Selected {
         (Some(start), Some(last)) if start <= last => (start, last.saturating_add(1).min(size)),
         (Some(start), None) if last.trim().is_empty() => (start, size),
         (None, Some(count)) if first.trim().is_empty() => (size.saturating_sub(count), size),
-        _ => return Selected::Whole,
+        _ => return (StatusCode::OK, 0..size),
     };
-    if start >= end {
-        return Selected::Unsatisfiable;
+    match start < end {
+        true => (StatusCode::PARTIAL_CONTENT, start..end),
+        false => (StatusCode::RANGE_NOT_SATISFIABLE, 0..0),
     }
-    Selected::Part(start..end)
 }
 
 #[cfg(test)]

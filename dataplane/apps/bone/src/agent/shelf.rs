@@ -7,12 +7,13 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
-use std::sync::mpsc::{channel, Receiver};
+use std::sync::mpsc::{channel, Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use groupflow_base::Digest;
 use groupflow_host::error::AgentError;
+use hyper::StatusCode;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use tokio::sync::watch;
 
@@ -31,30 +32,14 @@ pub struct PartialFile {
     pub position: u64,
 }
 
-/// The reason why a client does not get a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Failure {
-    /// The hub has no such file.
-    Unknown,
-    /// Too many files wait at the hub or the rim.
-    Busy,
-    /// The hub does not answer, or no hub is known.
-    Silent,
-    /// The hub gave the file up, or the bytes did not match the announced digest.
-    Broken,
-    /// The file does not fit into the store, or on the disk.
-    NoRoom,
-}
-
 /// The progress of a file that clients wait for.
 #[derive(Debug, Clone)]
 pub enum Progress {
-    /// The hub was asked for the file.
     Asked,
     Arriving(PartialFile),
     Stored,
-    /// The file does not come; the text says why in one line.
-    Failed(Failure, String),
+    /// The file does not come: the answer to clients, and the reason in one line.
+    Failed(StatusCode, String),
 }
 
 /// The state shared by main loop and HTTP server.
@@ -170,55 +155,54 @@ pub struct Desk {
 }
 
 impl Desk {
-    /// Starts a thread that hashes one file after the other, so that neither sending nor clients wait for
-    /// hashes.
-    pub fn new(path: PathBuf, all: bool, wake: Wake) -> Result<Arc<Desk>, AgentError> {
-        let (sender, files) = channel();
+    /// A desk whose folder was scanned once. A thread hashes files, one after the other, and between them
+    /// scans the folder again, at most once in `every`: both may take longer than the interval between two
+    /// packets. The channel delivers the result of each scan.
+    pub fn new(
+        path: PathBuf, all: bool, every: Duration, wake: Wake,
+    ) -> Result<(Arc<Desk>, Receiver<ScanResult>), AgentError> {
+        let ((sender, files), (results, scans)) = (channel(), channel());
         let desk = Arc::new(Desk { folder: Mutex::new(Folder::new(path.clone(), all, sender)), path, wake });
         let shared = Arc::clone(&desk);
+        let _ = results.send(desk.scan());
         let run = move || {
-            for (name, path) in files {
-                let result = hash(&path);
-                shared.folder().hashed(&name, result);
+            let mut next = Instant::now() + every;
+            loop {
+                match files.recv_timeout(next.saturating_duration_since(Instant::now())) {
+                    Ok((name, path)) => {
+                        let result = hash(&path);
+                        shared.folder().hashed(&name, result);
+                    }
+                    Err(RecvTimeoutError::Timeout) => {}
+                    Err(RecvTimeoutError::Disconnected) => return,
+                }
+                // Files that wait to be hashed hold up no scan.
+                if Instant::now() >= next {
+                    if results.send(shared.scan()).is_err() {
+                        return;
+                    }
+                    next = Instant::now() + every;
+                }
                 shared.wake.wake();
             }
         };
-        start("hash", run)?;
-        Ok(desk)
+        let started = std::thread::Builder::new().name("folder".to_owned()).spawn(run);
+        started
+            .map_err(|e| AgentError::new("system", format!("no thread: {e}"), "end other programs"))
+            .map(|_| (desk, scans))
     }
 
     /// Scans the folder once. Returns the entries that cannot be sent, each of them only once.
-    pub fn scan(&self) -> ScanResult {
+    fn scan(&self) -> ScanResult {
         let found = scan(&self.path)?;
         let skipped = found.chunks(PART).flat_map(|part| self.folder().take_in(part)).collect();
         self.folder().end_scan();
         Ok(skipped)
     }
 
-    /// Scans the folder repeatedly, in a thread of its own: scanning many files takes longer than the
-    /// interval between two packets. The channel delivers the result of each scan.
-    pub fn keep_scanning(self: &Arc<Desk>, every: Duration) -> Result<Receiver<ScanResult>, AgentError> {
-        let (sender, scans) = channel();
-        let desk = Arc::clone(self);
-        start("scan", move || loop {
-            std::thread::sleep(every);
-            if sender.send(desk.scan()).is_err() {
-                return;
-            }
-            desk.wake.wake();
-        })?;
-        Ok(scans)
-    }
-
-    /// The locked folder. A thread that panicked cannot have left it half changed.
     pub fn folder(&self) -> MutexGuard<'_, Folder> {
-        self.folder.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.folder)
     }
-}
-
-fn start(name: &str, run: impl FnOnce() + Send + 'static) -> Result<(), AgentError> {
-    let started = std::thread::Builder::new().name(name.to_owned()).spawn(run);
-    started.map(drop).map_err(|e| AgentError::new("system", format!("no thread: {e}"), "end other programs"))
 }
 
 /// A descriptor that is readable once somebody has called [`Wake::wake`].

@@ -20,13 +20,8 @@ pub const BELIEVED: Nanos = Nanos::from_secs(60);
 /// The most files asked for at one time.
 pub const MAX_ASKED: usize = 256;
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum WishOutcome {
-    /// The hub gave this answer.
-    Answered(FileName, Verdict),
-    /// The hub did not answer.
-    Silent(FileName),
-}
+/// The hub's answer to a wish; `None`: it did not answer.
+pub type WishOutcome = (FileName, Option<Verdict>);
 
 #[derive(Debug, Clone, Copy)]
 struct Wish {
@@ -72,7 +67,7 @@ impl Asker {
             Verdict::Queued => *wish = Wish { next: now + BELIEVED, tries: 0 },
             Verdict::Unknown | Verdict::Busy | Verdict::Unreadable => drop(self.wishes.remove(name)),
         }
-        self.events.push_back(WishOutcome::Answered(name.clone(), *verdict));
+        self.events.push_back((name.clone(), Some(*verdict)));
     }
 
     pub fn poll_transmit(&mut self, now: Nanos, hub: SocketAddrV4) -> Option<Transmit> {
@@ -83,7 +78,7 @@ impl Asker {
             let wish = self.wishes.get_mut(&name)?;
             if wish.tries >= TRIES {
                 self.wishes.remove(&name);
-                self.events.push_back(WishOutcome::Silent(name));
+                self.events.push_back((name, None));
                 continue;
             }
             wish.next = now + FIRST_WAIT.doubled(wish.tries, LONGEST_WAIT);
@@ -94,7 +89,6 @@ impl Asker {
         None
     }
 
-    /// When [`Asker::poll_transmit`] next has an ASK to send.
     pub fn next_deadline(&self) -> Option<Nanos> {
         self.wishes.values().map(|wish| wish.next).min()
     }

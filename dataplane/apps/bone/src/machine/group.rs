@@ -67,12 +67,10 @@ impl RimGroup {
         }
     }
 
-    /// How many rims take part.
     pub fn len(&self) -> usize {
         self.members.len()
     }
 
-    /// Whether no rim takes part.
     pub fn is_empty(&self) -> bool {
         self.members.is_empty()
     }
@@ -107,8 +105,7 @@ impl RimGroup {
 
     /// The bytes asked for after this round.
     pub fn asked(&self) -> Vec<Range<u64>> {
-        let mut rest = self.asked.clone();
-        std::iter::from_fn(|| rest.take_first(u64::MAX)).take(MAX_SPANS).collect()
+        self.asked.iter().take(MAX_SPANS).collect()
     }
 
     /// Takes out the bytes that punctual rims asked for.
@@ -116,7 +113,6 @@ impl RimGroup {
         std::mem::take(&mut self.asked)
     }
 
-    /// Awaits answers of all rims from now on.
     pub fn await_all(&mut self) {
         self.members.values_mut().for_each(|member| member.answered = false);
         (self.answers, self.slowest) = (0, None);
@@ -125,7 +121,6 @@ impl RimGroup {
         self.asked_late.clear();
     }
 
-    /// Whether all awaited rims have answered.
     pub fn all_answered(&self) -> bool {
         !self.members.values().any(Participant::is_awaited)
     }

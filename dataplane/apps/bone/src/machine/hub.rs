@@ -26,15 +26,12 @@ const MAX_ANSWERS: usize = 256;
 pub struct HubConfig {
     /// The multicast address on which rims listen.
     pub group: SocketAddrV4,
-    /// The way files are sent.
     pub method: Method,
-    /// The choice of bytes that are sent again.
     pub repair: Repair,
     /// Payload bytes of every packet, or of the first round's packets.
     pub packet: u16,
     /// The smallest and the largest payload to which the size is adapted.
     pub sizes: (u16, u16),
-    /// Packets of a round.
     pub per_round: u16,
     /// Time from one packet to the next.
     pub interval: Nanos,
@@ -69,7 +66,6 @@ pub enum HubEvent {
     /// A rim wants a file; [`Hub::answer`] sends the answer.
     Asked {
         rim: RimId,
-        /// The rim's address.
         from: SocketAddrV4,
         name: FileName,
     },
@@ -163,7 +159,6 @@ impl Hub {
         self.outgoing.push_back(Transmit { dest: Dest::Host(to), bytes: answer.encode() });
     }
 
-    /// The events since the last call.
     pub fn events(&mut self) -> impl Iterator<Item = HubEvent> + '_ {
         self.events.drain(..)
     }
@@ -395,7 +390,6 @@ impl Machine for Hub {
         self.outgoing.pop_front()
     }
 
-    /// When the hub next has something to send or decide.
     fn next_deadline(&self) -> Option<Nanos> {
         let idle = if self.state == HubState::Idle { self.announce_at } else { Nanos::MAX };
         let now = if self.outgoing.is_empty() { self.deadline.min(idle) } else { Nanos::ZERO };

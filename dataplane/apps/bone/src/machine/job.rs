@@ -32,7 +32,6 @@ pub(super) struct Job {
     pub(super) declined: bool,
     /// Consecutive times that nobody answered.
     pub(super) silent: u8,
-    /// The report so far.
     pub(super) report: TransferReport,
 }
 
@@ -85,7 +84,7 @@ impl Job {
 
     /// Bytes that no rim is known to lack.
     pub(super) fn done(&self) -> u64 {
-        self.report.size.saturating_sub(self.lacks.total())
+        self.report.size.saturating_sub(self.lacks.total)
     }
 
     pub(super) fn control(&self, config: &HubConfig) -> Parameters {
@@ -161,8 +160,8 @@ impl Job {
     }
 
     /// Adds bytes that a rim lacks.
-    pub(super) fn join(&mut self, mut asked: Ranges) {
-        while let Some(range) = asked.take_first(u64::MAX) {
+    pub(super) fn join(&mut self, asked: Ranges) {
+        for range in asked.iter() {
             // A rim may ask for bytes beyond the end of the file.
             self.lacks.insert(range.start.min(self.report.size)..range.end.min(self.report.size));
         }
@@ -173,7 +172,6 @@ pub struct Offer {
     pub name: FileName,
     /// The file's access mode.
     pub mode: u16,
-    /// The file's digest, for the rims.
     pub digest: [u8; 32],
     pub source: Box<dyn SeekableBytes>,
 }
@@ -190,7 +188,6 @@ pub enum TransferOutcome {
     Done,
     /// No rim took part, or none is left.
     Nobody,
-    /// The file could not be read.
     Unreadable(String),
 }
 

@@ -54,20 +54,16 @@ wire_enum!(
     Verdict, "answer.verdict", {
         /// The file will be sent, or is being sent.
         Queued = 1 => "queued",
-        /// The hub has no such file.
         Unknown = 2 => "unknown",
         /// Too many files wait already.
         Busy = 3 => "busy",
-        /// The hub cannot read the file.
         Unreadable = 4 => "unreadable",
     }
 );
 
 wire_struct!(
     Parameters, "control.", {
-        /// The way the file is sent.
         method: Method,
-        /// The choice of bytes that are sent again.
         repair: Repair,
         /// The file's size in bytes.
         size: u64,
@@ -75,7 +71,6 @@ wire_struct!(
         mode: u16 = 0..=0o777,
         /// Payload bytes of a packet, unless a round announces another size.
         packet: u16 = 1..=MAX_PACKET,
-        /// Packets of a round.
         per_round: u16 = 1..=u16::MAX,
         /// Time between two packets, µs.
         interval_us: u32,
@@ -102,7 +97,6 @@ wire_struct!(
         round: u32,
         /// Payload bytes of the round's packets.
         packet: u16 = 1..=MAX_PACKET,
-        /// The number of packets.
         count: u16 = 1..=u16::MAX,
         /// The offset of the first packet.
         first: u64,
@@ -111,7 +105,6 @@ wire_struct!(
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DataPacket {
-    /// The number of the packet's round.
     pub round: u32,
     /// The packet's number in the round, from 1; 0 is the last packet of the file.
     pub number: u16,
@@ -123,9 +116,7 @@ pub struct DataPacket {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reception {
     pub rim: RimId,
-    /// The number of the reported round.
     pub round: u32,
-    /// Whether the rim has the whole file.
     pub complete: bool,
     /// Payload bytes/s at which packets of the round arrived; 0: unknown.
     pub rate: u64,
@@ -136,41 +127,23 @@ pub struct Reception {
 
 wire_frames!(
     Body, "kind", "message", {
-        /// A multicast begins, and rims are asked to join.
-        IpmSend = 1 => "ipm_send." {
-            /// Time within which rims answer.
-            spread_ms: u16,
-        },
+        /// A multicast begins, and rims are asked to join within this time.
+        IpmSend = 1 => "ipm_send." { spread_ms: u16 },
         /// A rim takes part.
         Join = 2 => "join." { rim: RimId },
         Control(control: Parameters) = 3,
         Round(round: Round) = 4,
         Data(data: DataPacket) = 5,
         Result(result: Reception) = 6,
-        /// The bytes asked for after this round: a rim that lacks nothing else need not answer.
-        Heard = 7 => "heard." {
-            round: u32,
-            /// The bytes that the hub will send again.
-            lacks: Vec<Range<u64>> => spans,
-        },
-        /// Rims are asked to answer.
-        Poll = 8 => "poll." {
-            /// The number of the last round.
-            round: u32,
-            /// The rims that are asked; none named means all.
-            awaited: Vec<RimId> => awaited,
-        },
+        /// The bytes asked for after this round, which the hub will send again: a rim that lacks nothing else
+        /// need not answer.
+        Heard = 7 => "heard." { round: u32, lacks: Vec<Range<u64>> => spans },
+        /// Rims (none named: all) are asked to answer; the round is the last one.
+        Poll = 8 => "poll." { round: u32, awaited: Vec<RimId> => awaited },
         /// A rim takes part no more.
-        Leave = 9 => "leave." {
-            rim: RimId,
-            /// Whether the rim has the file.
-            complete: bool,
-        },
-        /// The transfer is over.
-        End = 10 => "end." {
-            /// Whether the transfer was completed, and not given up.
-            complete: bool,
-        },
+        Leave = 9 => "leave." { rim: RimId, complete: bool },
+        /// The transfer is over: completed, or given up.
+        End = 10 => "end." { complete: bool },
         /// A rim wants a file (transfer 0).
         Ask = 11 => "ask." { rim: RimId, name: FileName },
         /// The hub answers a rim's wish (transfer 0).
@@ -236,7 +209,6 @@ impl fmt::Display for FileName {
 }
 
 impl Message {
-    /// The message's bytes.
     pub fn encode(&self) -> Vec<u8> {
         let mut w = Writer::default();
         w.u8(VERSION).u8(self.body.number()).u32(self.transfer.0);

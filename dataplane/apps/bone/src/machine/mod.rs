@@ -1,18 +1,6 @@
 //! Round multicast between caches: one hub sends files to many rims over a poor link (*Adaptive Multicasting
 //! Cache Bone*).
 //!
-//! The machines do no I/O. `groupflow_base` gives readers of frames, time, datagrams and sets of ranges.
-//!
-//! | module | subject |
-//! |---|---|
-//! | `hub`, `job` | [`Hub`], the machine that sends; a file to send, its transfer and the report on it |
-//! | `rim`, [`reception`] | [`Rim`], the machine that receives; the parts of a file that it has |
-//! | [`states`] | the states and steps of both machines: the paper's two flowcharts |
-//! | [`message`] | the messages and their bytes, with names of files, rims and transfers |
-//! | [`asking`] | a rim's requests for files that it lacks |
-//! | [`size`] | the size of the next round's packets |
-//! | [`group`] | the rims that take part, and their answers |
-//!
 //! A hub has a [`Method`] and a [`Repair`]. The paper's are *scheduled* (adaptive), *unscheduled*
 //! (non-adaptive) and *unicast*, all with Go-Back-N; selective repeat can be combined with each of them.
 //!
@@ -52,15 +40,15 @@
 //! A hub keeps ranges of missing bytes, at most 64 of each report, and an entry for each rim. A rim keeps up
 //! to 4,096 separate pieces of a file, as offsets.
 
-mod asking;
-mod group;
-mod hub;
-mod job;
-pub mod message;
-mod reception;
-mod rim;
-mod size;
-pub mod states;
+mod asking; // a rim's requests for missing files
+mod group; // the rims that take part, and their answers
+mod hub; // `Hub`, the machine that sends
+mod job; // a file to send, its transfer and the report on it
+pub mod message; // the messages and their bytes, with names of files, rims and transfers
+mod reception; // the parts of a file that a rim has
+mod rim; // `Rim`, the machine that receives
+mod size; // the size of the next round's packets
+pub mod states; // the states and steps of both machines: the paper's two flowcharts
 
 pub use asking::{Asker, WishOutcome, MAX_ASKED};
 pub use hub::{Hub, HubConfig, HubEvent};

@@ -32,13 +32,12 @@ impl Stored {
         Stored { size: control.size, repair: control.repair, have: Ranges::default() }
     }
 
-    /// Whether every byte is there.
     pub fn complete(&self) -> bool {
-        self.have.total() == self.size
+        self.have.total == self.size
     }
 
     pub fn bytes(&self) -> u64 {
-        self.have.total()
+        self.have.total
     }
 
     /// The offset of the first byte that is lacking.
@@ -111,7 +110,6 @@ impl Stored {
         writes.push_back(FileWrite { offset, bytes });
     }
 
-    /// The number of separate pieces.
     pub fn pieces(&self) -> usize {
         self.have.count()
     }

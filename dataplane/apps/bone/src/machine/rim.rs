@@ -44,11 +44,8 @@ pub enum RimEvent {
     Abandoned,
     /// The hub was silent for as long as it may be, before the file was complete.
     Silent,
-    /// The file is longer than the rim takes.
-    TooLong {
-        /// The file's size in bytes.
-        size: u64,
-    },
+    /// The file has more bytes than the rim takes.
+    TooLong { name: FileName, size: u64 },
 }
 
 /// A round, as far as the rim heard it.
@@ -68,7 +65,6 @@ struct ArrivingFile {
     heard: Option<HeardRound>,
     /// The round that the hub last polled, or that the rim missed; the rim may have heard nothing of it.
     asked: u32,
-    /// The round that was reported last.
     reported: u32,
     told_complete: u8,
 }
@@ -96,7 +92,6 @@ struct Transfer {
     /// When the rim reports: when the round should be over, or at a random time.
     report_at: Nanos,
     chosen: bool,
-    /// When the hub was heard last.
     heard_at: Nanos,
     /// The rim does not take part.
     refused: bool,
@@ -156,18 +151,11 @@ impl Rim {
         self.arriving().map_or(0, |arriving| arriving.stored.position())
     }
 
-    /// The file that the rim does not take.
-    pub fn refused(&self) -> Option<&FileName> {
-        let transfer = self.transfer.as_ref().filter(|transfer| transfer.refused)?;
-        transfer.arriving.as_ref().map(|arriving| &arriving.control.name)
-    }
-
     /// The current hub, or the last one.
     pub fn hub(&self) -> Option<SocketAddrV4> {
         self.last
     }
 
-    /// The number of separate pieces of the file.
     pub fn pieces(&self) -> usize {
         self.arriving().map_or(0, |arriving| arriving.stored.pieces())
     }
@@ -177,7 +165,6 @@ impl Rim {
         self.writes.pop_front()
     }
 
-    /// The events since the last call.
     pub fn events(&mut self) -> impl Iterator<Item = RimEvent> + '_ {
         self.events.drain(..)
     }
@@ -269,7 +256,10 @@ impl Rim {
             self.change(now, id, hub, join_at);
         }
         let refused = control.size > self.config.max_size;
-        let (size, began) = (control.size, RimEvent::Began(control.clone()));
+        let event = match refused {
+            true => RimEvent::TooLong { name: control.name.clone(), size: control.size },
+            false => RimEvent::Began(control.clone()),
+        };
         let stored = Stored::new(&control);
         let complete = stored.complete() && !refused;
         if let Some(transfer) = &mut self.transfer {
@@ -286,11 +276,10 @@ impl Rim {
                 Some(ArrivingFile { control, stored, heard: None, asked, reported: 0, told_complete: 0 });
         }
         self.go(RimState::Receiving);
+        self.events.push_back(event);
         if refused {
             self.leave(false);
-            return self.events.push_back(RimEvent::TooLong { size });
         }
-        self.events.push_back(began);
         if complete {
             self.complete();
         }
@@ -310,20 +299,16 @@ impl Rim {
     }
 
     fn on_end(&mut self) {
-        if self.state == RimState::Complete {
-            if let Some(transfer) = &mut self.transfer {
-                transfer.report_at = Nanos::MAX;
-            }
-            return self.go(RimState::Waiting);
-        }
-        let abandoned = self.arriving().is_some_and(|arriving| !arriving.stored.complete());
-        if abandoned {
+        let complete = self.state == RimState::Complete;
+        if self.arriving().is_some_and(|arriving| !arriving.stored.complete()) {
             self.events.push_back(RimEvent::Abandoned);
         }
         if let Some(transfer) = &mut self.transfer {
             transfer.report_at = Nanos::MAX;
-            transfer.join_at = Nanos::MAX;
-            transfer.refused = true;
+            if !complete {
+                transfer.join_at = Nanos::MAX;
+                transfer.refused = true;
+            }
         }
         if self.state != RimState::Waiting {
             self.go(RimState::Waiting);
@@ -422,7 +407,6 @@ impl Machine for Rim {
         self.outgoing.pop_front()
     }
 
-    /// When the rim next has something to send.
     fn next_deadline(&self) -> Option<Nanos> {
         let transfer = self.transfer.as_ref()?;
         if !self.outgoing.is_empty() {

@@ -3,12 +3,8 @@
 //! Both machines follow these tables; a step that is not in them is a bug, and debug builds panic. The
 //! drawings docs/img/bone-hub.png and bone-rim.png are made from them.
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FlowchartStep<S> {
-    pub from: S,
-    pub when: &'static str,
-    pub to: S,
-}
+/// The state before, the condition, the state after.
+pub type FlowchartStep<S> = (S, &'static str, S);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum HubState {
@@ -44,66 +40,62 @@ pub enum RimState {
     Complete,
 }
 
-const fn step<S: Copy>(from: S, when: &'static str, to: S) -> FlowchartStep<S> {
-    FlowchartStep { from, when, to }
-}
-
 use HubState as H;
 use RimState as R;
 
 /// All steps that a hub may take.
 pub const HUB: &[FlowchartStep<HubState>] = &[
-    step(H::Idle, "scheduled: a file is queued", H::Joining),
-    step(H::Idle, "unscheduled, unicast: a file is queued", H::Describing),
-    step(H::Joining, "timeout, nobody joined: again", H::Joining),
-    step(H::Joining, "nobody joined again and again", H::Idle),
-    step(H::Joining, "timeout: the rims are known", H::Describing),
-    step(H::Describing, "scheduled", H::Announcing),
-    step(H::Describing, "fixed size", H::Sending),
-    step(H::Describing, "the file is empty", H::Asking),
-    step(H::Announcing, "", H::Sending),
-    step(H::Sending, "the round's packets are sent", H::Gathering),
-    step(H::Sending, "the file cannot be read", H::Idle),
-    step(H::Gathering, "all answered, or timeout", H::Sizing),
-    step(H::Gathering, "some are silent", H::Asking),
-    step(H::Gathering, "all complete; unscheduled: silence", H::Idle),
-    step(H::Gathering, "unicast: the next rim", H::Describing),
-    step(H::Sizing, "scheduled", H::Announcing),
-    step(H::Sizing, "a rim lacks the control parameters", H::Describing),
-    step(H::Sizing, "fixed size", H::Sending),
-    step(H::Asking, "something is lacking", H::Sizing),
-    step(H::Asking, "some are silent", H::Asking),
-    step(H::Asking, "all complete, or given up", H::Idle),
-    step(H::Asking, "unicast: the next rim", H::Describing),
+    (H::Idle, "scheduled: a file is queued", H::Joining),
+    (H::Idle, "unscheduled, unicast: a file is queued", H::Describing),
+    (H::Joining, "timeout, nobody joined: again", H::Joining),
+    (H::Joining, "nobody joined again and again", H::Idle),
+    (H::Joining, "timeout: the rims are known", H::Describing),
+    (H::Describing, "scheduled", H::Announcing),
+    (H::Describing, "fixed size", H::Sending),
+    (H::Describing, "the file is empty", H::Asking),
+    (H::Announcing, "", H::Sending),
+    (H::Sending, "the round's packets are sent", H::Gathering),
+    (H::Sending, "the file cannot be read", H::Idle),
+    (H::Gathering, "all answered, or timeout", H::Sizing),
+    (H::Gathering, "some are silent", H::Asking),
+    (H::Gathering, "all complete; unscheduled: silence", H::Idle),
+    (H::Gathering, "unicast: the next rim", H::Describing),
+    (H::Sizing, "scheduled", H::Announcing),
+    (H::Sizing, "a rim lacks the control parameters", H::Describing),
+    (H::Sizing, "fixed size", H::Sending),
+    (H::Asking, "something is lacking", H::Sizing),
+    (H::Asking, "some are silent", H::Asking),
+    (H::Asking, "all complete, or given up", H::Idle),
+    (H::Asking, "unicast: the next rim", H::Describing),
 ];
 
 /// All steps that a rim may take.
 pub const RIM: &[FlowchartStep<RimState>] = &[
-    step(R::Waiting, "IPM_SEND; late: anything of an unknown multicast", R::Joining),
-    step(R::Waiting, "control parameters", R::Receiving),
-    step(R::Joining, "IPM_SEND of the next", R::Joining),
-    step(R::Joining, "JOIN_MESSAGE sent", R::Joined),
-    step(R::Joining, "control parameters", R::Receiving),
-    step(R::Joined, "control parameters", R::Receiving),
-    step(R::Joined, "still unknown: again", R::Joining),
-    step(R::Receiving, "the round's last packet, or timeout; asked", R::Reporting),
-    step(R::Reporting, "reported, or others asked for the same", R::Receiving),
-    step(R::Receiving, "packet 0: the whole file", R::Complete),
-    step(R::Reporting, "the whole file", R::Complete),
-    step(R::Complete, "END", R::Waiting),
-    step(R::Joining, "END", R::Waiting),
-    step(R::Joined, "END", R::Waiting),
-    step(R::Receiving, "END: given up", R::Waiting),
-    step(R::Reporting, "END: given up", R::Waiting),
-    step(R::Complete, "IPM_SEND of the next", R::Joining),
-    step(R::Complete, "control parameters of the next", R::Receiving),
-    step(R::Receiving, "control parameters of the next", R::Receiving),
-    step(R::Reporting, "control parameters of the next", R::Receiving),
-    step(R::Joined, "IPM_SEND", R::Joining),
-    step(R::Receiving, "IPM_SEND of the next", R::Joining),
-    step(R::Reporting, "IPM_SEND of the next", R::Joining),
+    (R::Waiting, "IPM_SEND; late: anything of an unknown multicast", R::Joining),
+    (R::Waiting, "control parameters", R::Receiving),
+    (R::Joining, "IPM_SEND of the next", R::Joining),
+    (R::Joining, "JOIN_MESSAGE sent", R::Joined),
+    (R::Joining, "control parameters", R::Receiving),
+    (R::Joined, "control parameters", R::Receiving),
+    (R::Joined, "still unknown: again", R::Joining),
+    (R::Receiving, "the round's last packet, or timeout; asked", R::Reporting),
+    (R::Reporting, "reported, or others asked for the same", R::Receiving),
+    (R::Receiving, "packet 0: the whole file", R::Complete),
+    (R::Reporting, "the whole file", R::Complete),
+    (R::Complete, "END", R::Waiting),
+    (R::Joining, "END", R::Waiting),
+    (R::Joined, "END", R::Waiting),
+    (R::Receiving, "END: given up", R::Waiting),
+    (R::Reporting, "END: given up", R::Waiting),
+    (R::Complete, "IPM_SEND of the next", R::Joining),
+    (R::Complete, "control parameters of the next", R::Receiving),
+    (R::Receiving, "control parameters of the next", R::Receiving),
+    (R::Reporting, "control parameters of the next", R::Receiving),
+    (R::Joined, "IPM_SEND", R::Joining),
+    (R::Receiving, "IPM_SEND of the next", R::Joining),
+    (R::Reporting, "IPM_SEND of the next", R::Joining),
 ];
 
 pub fn allowed<S: PartialEq>(table: &[FlowchartStep<S>], from: &S, to: &S) -> bool {
-    table.iter().any(|step| step.from == *from && step.to == *to)
+    table.iter().any(|(before, _, after)| before == from && after == to)
 }

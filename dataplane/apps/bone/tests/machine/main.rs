@@ -10,7 +10,6 @@ use groupflow_base::{Datagram, Dest, Machine, Nanos, Transmit};
 use groupflow_bone::machine::message::Message;
 use groupflow_bone::machine::{
     Asker, FileName, Hub, HubConfig, Method, Repair, Rim, RimConfig, RimId, TransferOutcome, Verdict,
-    WishOutcome,
 };
 use proptest::prelude::*;
 use world::{config, file, rim_address, Medium, World, GROUP, HUB};
@@ -144,7 +143,7 @@ fn a_rim_asks_for_a_file_and_the_hub_answers_while_it_sends_another() {
     let answer = world.hub.poll_transmit(world.now).expect("an ANSWER, before what is sent at its time");
     assert_eq!(answer.dest, Dest::Host(from));
     asker.handle(world.now, &Message::parse(&answer.bytes).expect("a message").body);
-    assert_eq!(asker.events().collect::<Vec<_>>(), [WishOutcome::Answered(wanted, Verdict::Unknown)]);
+    assert_eq!(asker.events().collect::<Vec<_>>(), [(wanted, Some(Verdict::Unknown))]);
     world.run(1, DAY);
     assert_eq!(world.rims[0].stored, file(60_000));
 }

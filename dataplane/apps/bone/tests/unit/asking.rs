@@ -2,7 +2,7 @@ use std::net::SocketAddrV4;
 
 use groupflow_base::Nanos;
 use groupflow_bone::machine::message::Body;
-use groupflow_bone::machine::{Asker, FileName, RimId, Verdict, WishOutcome, MAX_ASKED};
+use groupflow_bone::machine::{Asker, FileName, RimId, Verdict, MAX_ASKED};
 
 const HUB: SocketAddrV4 = SocketAddrV4::new(std::net::Ipv4Addr::new(10, 0, 0, 1), 1);
 const MINUTE: Nanos = Nanos::from_secs(60);
@@ -28,7 +28,7 @@ fn it_asks_again_until_it_gives_up() {
     }
     assert_eq!(asks, [5, 6, 8, 12, 20, 36]);
     assert_eq!(now, Nanos::from_secs(52));
-    assert_eq!(asker.events().collect::<Vec<_>>(), [WishOutcome::Silent(name("a"))]);
+    assert_eq!(asker.events().collect::<Vec<_>>(), [(name("a"), None)]);
 }
 
 #[test]
@@ -44,7 +44,7 @@ fn an_answer_is_believed_for_a_while() {
     assert!(asker.poll_transmit(now + MINUTE, HUB).is_some());
     asker.handle(now, &answer(1, Verdict::Unknown));
     assert_eq!(asker.next_deadline(), None, "it wishes for nothing more");
-    let said = [Verdict::Queued, Verdict::Unknown].map(|verdict| WishOutcome::Answered(name("a"), verdict));
+    let said = [Verdict::Queued, Verdict::Unknown].map(|verdict| (name("a"), Some(verdict)));
     assert_eq!(asker.events().collect::<Vec<_>>(), said);
 }
 

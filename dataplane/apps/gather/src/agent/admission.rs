@@ -1,80 +1,74 @@
 //! Connections and streams at their beginning and their end: accepting, admitting, refusing; news that
 //! clients get of their streams, and farewells.
 
-use std::fs::File;
 use std::io;
+use std::net::SocketAddrV4;
 use std::time::Duration;
 
+use groupflow_base::gives_way;
 use groupflow_base::reassembly::Reassembly;
 use groupflow_host::link::{Channel, LongHandshake, TlsMismatch};
-use groupflow_host::tcp::{self, is_exhausted, is_later, EXHAUSTED};
+use groupflow_host::report::Weight;
+use groupflow_host::tcp::{Accepted, EXHAUSTED};
 use serde_json::json;
 
-use super::flow::{GatherFlow, ServerStripe};
+use super::flow::{Destination, GatherFlow, ServerStripe};
 use super::server::{Server, ServerPollKey};
 use crate::machine::frame::Hello;
-use crate::machine::{Admitted, ClientName, Epoch, GatherFrame, RefusalCode, Refused};
+use crate::machine::{admit, ClientName, Epoch, GatherFrame, RefusalCode, Refused};
 
-impl Server {
+/// Time within which a peer must close after its farewell.
+const FAREWELL: Duration = Duration::from_secs(5);
+/// Bytes accepted after a farewell: more than the buffers of both kernels hold with Linux's settings (32 MiB
+/// and 4 MiB), so that a peer that reads its refusal can always do so. A peer that sends more is cut off.
+const UNDER_WAY: usize = 64 << 20;
+
+impl Server<'_> {
     pub(super) fn accept(&mut self) {
         while self.listed {
-            let (socket, peer) = match self.listener.accept() {
-                Ok(accepted) => accepted,
-                Err(error) if is_exhausted(&error) && self.spare.take().is_some() => {
-                    // The spare descriptor gives room for one more connection, which is closed at once.
-                    drop(self.listener.accept());
-                    self.spare = File::open("/dev/null").ok();
-                    let fields =
-                        json!({"peer": null, "client": null, "code": "descriptors", "text": EXHAUSTED});
-                    self.events.event("refused", fields, Some(EXHAUSTED.to_owned()));
+            let silence = Duration::from_secs(self.args.silence);
+            let (socket, peer) = match self.acceptor.accept(&self.listener, silence) {
+                Some(Accepted::Peer(socket, peer)) => (socket, peer),
+                Some(Accepted::Refused) => {
+                    self.tell_refused(None, None, "descriptors", EXHAUSTED);
                     continue;
                 }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) if is_later(&error) => return,
-                // The connection is gone already.
-                Err(_) => continue,
+                None => return,
             };
             self.next += 1;
             let number = self.next;
-            if tcp::prepare(&socket, self.options.silence).is_err() {
-                continue;
-            }
-            let tls =
-                self.options.tls.clone().map(|config| rustls::ServerConnection::new(config).map(Into::into));
+            let tls = self.tls.clone().map(|config| rustls::ServerConnection::new(config).map(Into::into));
             let Ok(tls) = tls.transpose() else { continue };
             let Ok(registration) = self.poller.add(&socket, ServerPollKey::Stripe(number)) else { continue };
-            self.stripes
-                .insert(number, ServerStripe::new(Channel::accepted(socket, tls), registration, peer));
-            self.pending.insert(number, self.poller.now);
-            if self.pending.len() > self.options.max_pending {
-                if let Some((&oldest, _)) = self.pending.first_key_value() {
-                    self.refuse(oldest, RefusalCode::Late, "too many connections have sent no HELLO yet");
+            let channel = Channel::accepted(socket, tls);
+            if self.pending.len() >= self.args.max_pending as usize {
+                let from = |number| Some((number, (*self.stripes.get(&number)?.peer.ip()).into()));
+                let gives_way = gives_way(self.pending.keys().copied().filter_map(from));
+                if let Some(other) = gives_way {
+                    self.refuse(other, RefusalCode::Late, "too many connections have sent no HELLO yet");
                 }
             }
+            self.stripes.insert(number, ServerStripe::new(channel, registration, peer));
+            self.pending.insert(number, self.poller.now);
         }
     }
 
     /// Handles a connection's HELLO.
     pub(super) fn admit(&mut self, number: u64, hello: &Hello) {
-        let began = match self.roster.admit(hello) {
-            Ok(admitted) => self.enter(number, hello, admitted),
-            Err(refused) => Err(refused),
-        };
-        if let Err(Refused { code, text }) = began {
+        if let Err(Refused { code, text }) = self.enter(number, hello) {
             self.refuse_as(number, Some(hello), code, &text);
         }
     }
 
-    fn enter(&mut self, number: u64, hello: &Hello, admitted: Admitted) -> Result<(), Refused> {
+    fn enter(&mut self, number: u64, hello: &Hello) -> Result<(), Refused> {
         let client = &hello.client;
-        if let Admitted::Replaces(_) = admitted {
+        let remembered = self.flows.get(client).map(|flow| (flow.stream, flow.stripes.len()));
+        admit(hello, self.tokens.get(client), remembered, self.bounds.connections)?;
+        if remembered.is_some_and(|(stream, _)| stream != hello.stream) {
             self.end_flow(client, "replaced", None);
         }
         if !self.flows.contains_key(client) {
-            if let Err(refused) = self.begin(hello) {
-                self.roster.forget(client, hello.stream);
-                return Err(refused);
-            }
+            self.begin(hello)?;
         }
         let wanted = self.settings.get(client).copied().unwrap_or_default().connections;
         self.pending.remove(&number);
@@ -84,14 +78,15 @@ impl Server {
         stripe.client = Some(client.clone());
         flow.stripes.insert(number);
         flow.alone = None;
-        let welcome = flow.welcome(wanted);
+        let (epoch, delivered, limit) = (flow.epoch, flow.core.delivered, flow.core.limit());
+        let welcome = GatherFrame::Welcome { epoch, delivered, limit, wanted };
         self.share_window(client);
         self.send(number, &welcome);
         Ok(())
     }
 
     fn begin(&mut self, hello: &Hello) -> Result<(), Refused> {
-        let opened = self.folder.open(&hello.client, hello.stream);
+        let opened = Destination::open(self.args.out.as_deref(), &hello.client, hello.stream);
         let (destination, delivered) = opened.map_err(|text| Refused { code: RefusalCode::Output, text })?;
         if delivered < hello.acknowledged {
             let text = format!(
@@ -101,14 +96,14 @@ impl Server {
             return Err(Refused { code: RefusalCode::CannotResume, text });
         }
         let path = destination.path().map(|path| path.display().to_string());
-        let core = Reassembly::new(delivered, self.options.room);
+        let core = Reassembly::new(delivered, self.args.room());
         let flow = GatherFlow::new(hello.stream, Epoch(rand::random()), (destination, delivered), core);
         self.flows.insert(hello.client.clone(), flow);
         let stream = hello.stream.to_string();
         let fields =
             json!({"client": hello.client.as_str(), "stream": stream, "from": delivered, "path": path});
         let human = format!("client {}: stream {stream} from byte {delivered}", hello.client);
-        self.events.event("stream_started", fields, Some(human));
+        self.events.event("stream_started", Weight::Lasting, fields, Some(human));
         Ok(())
     }
 
@@ -125,13 +120,25 @@ impl Server {
         }
         let is_tls = why.is_some_and(|why| why.is::<rustls::Error>() || why.is::<LongHandshake>());
         if is_tls && stripe.client.is_none() {
-            let peer = stripe.peer.to_string();
-            let text = format!("TLS: {error}");
-            let human = format!("refused {peer}: {text}");
-            let fields = json!({"peer": peer, "client": null, "code": RefusalCode::Tls.word(), "text": text});
-            self.events.event("refused", fields, Some(human));
+            let peer = stripe.peer;
+            self.tell_refused(Some(peer), None, RefusalCode::Tls.word(), &format!("TLS: {error}"));
         }
         self.lose(number);
+    }
+
+    /// Reports a refusal, of a connection whose client may not be known, or of a client's stream.
+    fn tell_refused(
+        &mut self, peer: Option<SocketAddrV4>, client: Option<&ClientName>, code: &str, text: &str,
+    ) {
+        let peer = peer.map(|peer| peer.to_string());
+        let human = match (&peer, client) {
+            (Some(peer), _) => format!("refused {peer}: {text}"),
+            (None, Some(client)) => format!("client {client}: {text}"),
+            (None, None) => text.to_owned(),
+        };
+        let client = client.map(ClientName::as_str);
+        let fields = json!({"peer": peer, "client": client, "code": code, "text": text});
+        self.events.event("refused", Weight::Lasting, fields, Some(human));
     }
 
     /// Tells a connection why it is refused, and closes it.
@@ -141,28 +148,16 @@ impl Server {
 
     fn refuse_as(&mut self, number: u64, hello: Option<&Hello>, code: RefusalCode, text: &str) {
         let Some(stripe) = self.stripes.get_mut(&number) else { return };
-        let client = hello.map(|hello| &hello.client).or(stripe.client.as_ref());
-        let fields = json!({
-            "peer": stripe.peer.to_string(), "client": client.map(|name| name.as_str()),
-            "code": code.word(), "text": text,
-        });
-        self.events.event("refused", fields, Some(format!("refused {}: {text}", stripe.peer)));
         stripe.send(&GatherFrame::Refusal { code, text: text.to_owned() });
-        if let Some(client) = stripe.client.take() {
+        let (peer, own) = (stripe.peer, stripe.client.take());
+        let client = hello.map(|hello| &hello.client).or(own.as_ref());
+        self.tell_refused(Some(peer), client, code.word(), text);
+        if let Some(client) = own {
             self.detach(&client, number);
         }
         self.farewell(number);
     }
-}
 
-/// Time within which a peer must close after its farewell.
-const FAREWELL: Duration = Duration::from_secs(5);
-
-/// Bytes accepted after a farewell: more than the buffers of both kernels hold with Linux's settings (32 MiB
-/// and 4 MiB), so that a peer that reads its refusal can always do so. A peer that sends more is cut off.
-const UNDER_WAY: usize = 64 << 20;
-
-impl Server {
     /// Tells clients how much is delivered; ends streams that are complete or cannot be written.
     pub(super) fn report_delivered(&mut self) {
         for client in std::mem::take(&mut self.touched) {
@@ -177,9 +172,8 @@ impl Server {
             }
             match flow.delivered_frame(self.poller.now) {
                 Some(frame) => {
-                    let speaker = [flow.last].into_iter().chain(flow.stripes.iter().copied());
-                    let speaker = speaker.into_iter().find(|number| flow.stripes.contains(number));
-                    let number = speaker.unwrap_or(flow.last);
+                    let spoke = flow.stripes.get(&flow.last);
+                    let number = spoke.or(flow.stripes.first()).copied().unwrap_or(flow.last);
                     self.send(number, &frame);
                 }
                 None if flow.report_at.is_some() => drop(self.touched.insert(client)),
@@ -201,22 +195,19 @@ impl Server {
         if let Err(why) = flow.destination.finish() {
             return self.fail(client, &why);
         }
-        let length = flow.core.delivered();
+        let length = flow.core.delivered;
         self.end_flow(client, "complete", Some(&GatherFrame::Complete { length }));
     }
 
     pub(super) fn fail(&mut self, client: &ClientName, why: &str) {
-        let text = why.to_owned();
-        let refusal = GatherFrame::Refusal { code: RefusalCode::Output, text: text.clone() };
-        let fields = json!({"peer": null, "client": client.as_str(), "code": "output", "text": text});
-        self.events.event("refused", fields, Some(format!("client {client}: {why}")));
-        self.end_flow(client, "failed", Some(&refusal));
+        let code = RefusalCode::Output;
+        self.tell_refused(None, Some(client), code.word(), why);
+        self.end_flow(client, "failed", Some(&GatherFrame::Refusal { code, text: why.to_owned() }));
     }
 
     /// Ends a stream: its connections are told, and closed.
     pub(super) fn end_flow(&mut self, client: &ClientName, outcome: &str, word: Option<&GatherFrame>) {
         let Some(flow) = self.flows.remove(client) else { return };
-        self.roster.forget(client, flow.stream);
         for &number in &flow.stripes {
             if let Some(stripe) = self.stripes.get_mut(&number) {
                 stripe.client = None;
@@ -226,7 +217,7 @@ impl Server {
             }
             self.farewell(number);
         }
-        let bytes = flow.core.delivered();
+        let bytes = flow.core.delivered;
         let seconds = flow.began.elapsed().as_secs_f64();
         let path = flow.destination.path().map(|path| path.display().to_string());
         let fields = json!({
@@ -234,7 +225,7 @@ impl Server {
             "bytes": bytes, "seconds": seconds, "path": path,
         });
         let human = format!("client {client}: stream {} {outcome}, {bytes} bytes", flow.stream);
-        self.events.event("stream_ended", fields, Some(human));
+        self.events.event("stream_ended", Weight::Lasting, fields, Some(human));
     }
 
     /// Closes a connection once its last frame has been sent and its peer has closed, too.
@@ -256,11 +247,11 @@ impl Server {
     pub(super) fn discard(&mut self, number: u64, bytes: usize) -> bool {
         let Some(stripe) = self.stripes.get_mut(&number) else { return false };
         stripe.discarded += bytes;
-        let goes_on = stripe.discarded <= UNDER_WAY;
-        if !goes_on {
-            self.lose(number);
+        if stripe.discarded <= UNDER_WAY {
+            return true;
         }
-        goes_on
+        self.lose(number);
+        false
     }
 
     /// Removes a connection that is gone.
@@ -281,7 +272,6 @@ impl Server {
         if !flow.stripes.remove(&number) {
             return;
         }
-        self.roster.leave(client, flow.stream);
         if flow.stripes.is_empty() {
             flow.alone = Some(self.poller.now);
         }

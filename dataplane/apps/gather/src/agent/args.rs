@@ -19,12 +19,10 @@ pub struct GatherServeArgs {
     /// Whether connections are encrypted.
     #[command(flatten)]
     pub secure: SecureServe,
-    /// JSON file with the clients that may send, and their tokens [default: stdin brings the list]
-    #[arg(long, value_name = "PATH")]
-    pub clients: Option<PathBuf>,
-    /// Most clients on the list [default: as many as --clients has, or 64]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536))]
-    pub max_clients: Option<u32>,
+    /// Most clients on the list, which stdin brings
+    #[arg(long, value_name = "N", default_value_t = 64)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    pub max_clients: u32,
     /// Folder for the streams
     #[arg(long, value_name = "DIR", required_unless_present = "discard", conflicts_with = "discard")]
     pub out: Option<PathBuf>,
@@ -51,7 +49,7 @@ pub struct GatherServeArgs {
     #[arg(long, value_name = "MS", default_value_t = 5000)]
     #[arg(value_parser = clap::value_parser!(u64).range(10..=600_000))]
     pub handshake_ms: u64,
-    /// Connections that may wait without a HELLO; beyond, the oldest is closed
+    /// Connections that may wait without a HELLO; beyond, the oldest of the address with the most is closed
     #[arg(long, value_name = "N", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(1..))]
     pub max_pending: u32,
     /// Seconds until an unresponsive peer is given up, and a stream without connections forgotten

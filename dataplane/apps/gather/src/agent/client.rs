@@ -44,15 +44,14 @@ pub struct Client<'a> {
     pub(super) next: u32,
     pub(super) poller: Poller<ClientPollKey>,
     input: Input,
-    /// The input is always ready; such a file is not registered for polling.
     input_ready: bool,
+    /// The input is always ready; such a file is not registered for polling.
     always_ready: bool,
     input_ended: bool,
     scratch: Box<[u8]>,
     began: Instant,
     reported: Instant,
     reports: usize,
-    /// No attempt to connect is made earlier.
     pub(super) not_before: Instant,
     /// Failures since a connection was opened last.
     pub(super) failures: u32,
@@ -99,14 +98,10 @@ impl<'a> Client<'a> {
         })
     }
 
-    pub fn delivered(&self) -> u64 {
-        self.core.acknowledged()
-    }
-
     /// Runs until the whole stream is delivered; returns the seconds that it took.
     pub fn run(&mut self, reporter: &mut Reporter) -> Result<f64, AgentError> {
         let mut happened = Vec::new();
-        while !self.core.is_complete() {
+        while !self.core.complete {
             self.keep_number()?;
             self.read_input()?;
             self.give();
@@ -139,20 +134,14 @@ impl<'a> Client<'a> {
     }
 
     fn read_input(&mut self) -> Result<(), AgentError> {
-        let has_expired =
-            self.args.duration.is_some_and(|s| self.poller.now >= self.began + Duration::from_secs(s));
-        if has_expired && !self.input_ended {
-            self.input_ended = true;
-            self.core.finish();
+        if self.args.duration.is_some_and(|s| self.poller.now >= self.began + Duration::from_secs(s)) {
+            self.end_input();
         }
         let mut scratch = std::mem::take(&mut self.scratch);
         while !self.input_ended && (self.input_ready || self.always_ready) && self.core.room() > 0 {
             let most = self.core.room().min(SCRATCH);
             match self.input.read(&mut scratch[..most]) {
-                Ok(Some(0)) => {
-                    self.input_ended = true;
-                    self.core.finish();
-                }
+                Ok(Some(0)) => self.end_input(),
                 Ok(Some(count)) => drop(self.core.push(&scratch[..count])),
                 Ok(None) => {
                     self.input_ready = false;
@@ -166,6 +155,11 @@ impl<'a> Client<'a> {
         }
         self.scratch = scratch;
         Ok(())
+    }
+
+    fn end_input(&mut self) {
+        self.input_ended = true;
+        self.core.finish();
     }
 
     /// Gives each connection that has room a block, in turns.
@@ -295,16 +289,14 @@ impl<'a> Client<'a> {
     fn on_broken(
         &mut self, id: StripeId, error: &io::Error, reporter: &mut Reporter,
     ) -> Result<(), AgentError> {
-        if self.core.is_complete() {
+        if self.core.complete {
             return Ok(());
         }
         if let Some(error) = tls::hopeless(error, self.args.to) {
             return Err(error);
         }
-        let was_open = self
-            .stripes
-            .get(&id)
-            .is_some_and(|stripe| matches!(stripe.stage, StripeStage::Open | StripeStage::Leaving));
+        let stage = self.stripes.get(&id).map(|stripe| stripe.stage);
+        let was_open = matches!(stage, Some(StripeStage::Open | StripeStage::Leaving));
         self.fail(error);
         self.lose(id);
         if was_open {
@@ -322,12 +314,7 @@ impl<'a> Client<'a> {
         self.reports += 1;
         self.find_stalled();
         let (mut sum, mut count) = (0, 0);
-        let open: Vec<StripeId> = self
-            .stripes
-            .iter()
-            .filter(|(_, stripe)| stripe.stage == StripeStage::Open)
-            .map(|(&id, _)| id)
-            .collect();
+        let open: Vec<StripeId> = self.open_stripes().collect();
         let turn = self.reports % open.len().max(1);
         for (index, id) in open.into_iter().enumerate() {
             let Some(stripe) = self.stripes.get_mut(&id) else { continue };
@@ -340,7 +327,7 @@ impl<'a> Client<'a> {
         }
         let fields = json!({
             "read": self.core.read(), "acknowledged": self.core.acknowledged(), "connections": count,
-            "wanted": self.core.wanted(),
+            "wanted": self.core.wanted,
             "rtt_ms": sum.checked_div(count).map(|mean: u64| mean as f64 / 1000.0),
         });
         reporter.event("progress", Weight::Passing, fields, None);

@@ -42,7 +42,6 @@ pub enum StripeStage {
 #[derive(Debug)]
 pub struct ClientStripe {
     pub link: TcpLink,
-    /// Cuts the received bytes into frames.
     pub decoder: StripeDecoder,
     pub stage: StripeStage,
     /// The server got a report at the last call.
@@ -113,12 +112,15 @@ impl ClientStripe {
 impl Client<'_> {
     /// How many connections there should be: one until the server has said how many it wants.
     pub(super) fn target(&self) -> usize {
-        let wanted = usize::from(self.core.wanted().min(self.args.max_connections));
-        if self.alone.is_some() {
-            1
-        } else {
-            wanted
+        match self.alone {
+            Some(_) => 1,
+            None => self.core.wanted.min(self.args.max_connections).into(),
         }
+    }
+
+    /// The connections that carry the stream, the oldest first.
+    pub(super) fn open_stripes(&self) -> impl DoubleEndedIterator<Item = StripeId> + '_ {
+        self.stripes.iter().filter(|(_, stripe)| stripe.stage == StripeStage::Open).map(|(&id, _)| id)
     }
 
     /// Opens or retires connections until their number is the target.
@@ -131,18 +133,14 @@ impl Client<'_> {
         }
         let staying = self.stripes.values().filter(|stripe| stripe.stage != StripeStage::Leaving).count();
         let target = self.target();
-        if staying < target && self.poller.now >= self.not_before {
-            for _ in staying..target {
-                if let Err(error) = self.open() {
-                    self.fail(&error);
-                    break;
-                }
+        if self.poller.now >= self.not_before {
+            if let Err(error) = (staying..target).try_for_each(|_| self.open()) {
+                self.fail(&error);
             }
         }
-        let open =
-            self.stripes.iter().filter(|(_, stripe)| stripe.stage == StripeStage::Open).map(|(&id, _)| id);
         // The youngest connections are retired first.
-        let retiring: Vec<StripeId> = open.rev().take(staying.saturating_sub(target)).collect();
+        let retiring: Vec<StripeId> =
+            self.open_stripes().rev().take(staying.saturating_sub(target)).collect();
         for id in retiring {
             self.core.retire(id);
             if let Some(stripe) = self.stripes.get_mut(&id) {
@@ -181,8 +179,7 @@ impl Client<'_> {
         if let Some(stripe) = self.stripes.remove(&id) {
             stripe.link.close(&mut self.poller);
         }
-        let carries = |stripe: &ClientStripe| matches!(stripe.stage, StripeStage::Open);
-        if self.alone.is_none() && !self.stripes.values().any(carries) {
+        if self.alone.is_none() && self.open_stripes().next().is_none() {
             self.alone = Some(self.poller.now);
         }
     }

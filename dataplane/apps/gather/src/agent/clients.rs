@@ -1,10 +1,8 @@
-//! The list of clients that may send: read from a file, and replaced while the server runs.
+//! The list of clients that may send, which is replaced while the server runs.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use groupflow_base::{Digest, Token};
-use groupflow_host::error::{plain, AgentError};
 use groupflow_host::json::{FieldError, ObjectReader};
 use serde_json::Value;
 
@@ -16,26 +14,6 @@ pub const MOST: usize = 65_536;
 
 /// The clients that may send, and how each is recognized.
 pub type ClientList = BTreeMap<ClientName, Digest>;
-
-/// Reads `{"clients": [{"client": NAME, "token": TOKEN}, ...]}`.
-pub fn read(path: &Path) -> Result<ClientList, AgentError> {
-    let refused = |cause: String| AgentError::new("clients", cause, "correct the list named by --clients");
-    let shown = path.display();
-    let text = std::fs::read(path).map_err(|e| refused(format!("cannot read {shown}: {}", plain(&e))))?;
-    let value = serde_json::from_slice(&text).map_err(|e| refused(format!("{shown} is no JSON: {e}")))?;
-    parse_file(&value).map_err(|e| refused(format!("{shown}: {e}")))
-}
-
-fn parse_file(value: &Value) -> Result<ClientList, FieldError> {
-    let mut fields = ObjectReader::new("list", value)?;
-    let list = fields.list("clients", MOST)?;
-    fields.finish()?;
-    let clients = parse(list)?;
-    match clients.is_empty() {
-        true => Err(FieldError { field: "list.clients".to_owned(), text: "must have a client".to_owned() }),
-        false => Ok(clients),
-    }
-}
 
 /// Parses `[{"client": NAME, "token": TOKEN}, ...]`, where a token may be given as its `token_sha256`.
 pub fn parse(list: &[Value]) -> Result<ClientList, FieldError> {
@@ -60,31 +38,27 @@ pub fn parse(list: &[Value]) -> Result<ClientList, FieldError> {
     Ok(clients)
 }
 
-impl Server {
+impl Server<'_> {
     /// Makes these the clients that may send. A client that is no longer among them, or has another token,
     /// is refused, and its stream ends.
     pub(super) fn list_clients(&mut self, list: ClientList) {
-        let gone = self.settings.keys().filter(|name| !list.contains_key(*name)).cloned();
-        for name in gone.collect::<Vec<_>>() {
-            let text = format!("client {name} has been taken off the server's list");
-            self.dismiss(&name, RefusalCode::UnknownClient, text);
-            self.roster.remove(&name);
-            self.settings.remove(&name);
-        }
-        for (name, token) in list {
-            if self.roster.put(name.clone(), token) {
-                let text = format!("the token of client {name} has been changed");
-                self.dismiss(&name, RefusalCode::WrongToken, text);
-            }
-            self.settings.entry(name).or_default();
+        let mut former = std::mem::take(&mut self.settings);
+        self.settings =
+            list.keys().map(|name| (name.clone(), former.remove(name).unwrap_or_default())).collect();
+        for (name, token) in std::mem::replace(&mut self.tokens, list) {
+            let (code, text) = match self.tokens.get(&name) {
+                Some(known) if *known == token => continue,
+                Some(_) => (RefusalCode::WrongToken, format!("the token of client {name} has been changed")),
+                None => {
+                    let text = format!("client {name} has been taken off the server's list");
+                    (RefusalCode::UnknownClient, text)
+                }
+            };
+            self.end_flow(&name, "removed", Some(&GatherFrame::Refusal { code, text }));
         }
         if !std::mem::replace(&mut self.listed, true) {
             self.accept();
         }
-    }
-
-    fn dismiss(&mut self, client: &ClientName, code: RefusalCode, text: String) {
-        self.end_flow(client, "removed", Some(&GatherFrame::Refusal { code, text }));
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
+use groupflow_host::report::Weight;
 use groupflow_host::tcp::TcpInfo;
 use nix::time::{clock_gettime, ClockId};
 use serde::Serialize;
@@ -13,7 +14,7 @@ use super::server::Server;
 use super::tune::{self, Known, Order, Setting};
 use crate::machine::{ClientName, GatherFrame};
 
-impl Server {
+impl Server<'_> {
     /// Measures all clients, and reports the round.
     pub(super) fn round(&mut self) {
         let took = self.poller.now.saturating_duration_since(self.round_began);
@@ -25,7 +26,7 @@ impl Server {
         });
         let round =
             RoundReport { round: self.rounds, seconds: took.as_secs_f64(), clients: clients.collect() };
-        self.events.event("round", round, None);
+        self.events.event("round", Weight::Lasting, round, None);
     }
 
     /// Reads orders and carries them out.
@@ -34,15 +35,20 @@ impl Server {
             Ok(lines) => lines,
             Err(text) => {
                 let fields = json!({"id": null, "field": "request", "text": text.clone()});
-                return self.events.event("tune_refused", fields, Some(format!("tuning refused: {text}")));
+                return self.events.event(
+                    "tune_refused",
+                    Weight::Lasting,
+                    fields,
+                    Some(format!("tuning refused: {text}")),
+                );
             }
         };
         for line in lines {
             let (began, spent) = (Instant::now(), processor_time());
             let known = Known {
                 settings: &self.settings,
-                bounds: self.options.bounds,
-                max_clients: self.options.max_clients,
+                bounds: self.bounds,
+                max_clients: self.args.max_clients as usize,
             };
             match tune::parse(&line, known) {
                 (id, Ok(order)) => {
@@ -53,19 +59,23 @@ impl Server {
                     let fields = json!({
                         "id": id, "clients": changes, "seconds": seconds, "processor_seconds": spent,
                     });
-                    self.events.event("tuned", fields, None);
+                    self.events.event("tuned", Weight::Lasting, fields, None);
                 }
                 (id, Err(error)) => {
                     let fields = json!({"id": id, "field": error.field, "text": error.to_string()});
-                    self.events.event("tune_refused", fields, Some(format!("tuning refused: {error}")));
+                    self.events.event(
+                        "tune_refused",
+                        Weight::Lasting,
+                        fields,
+                        Some(format!("tuning refused: {error}")),
+                    );
                 }
             }
         }
     }
 
     fn carry_out(&mut self, order: Order) {
-        let before = std::mem::replace(&mut self.options.bounds, order.bounds);
-        self.roster.allow(order.bounds.connections);
+        let before = std::mem::replace(&mut self.bounds, order.bounds);
         if let Some(bytes) = order.bounds.buffer.filter(|_| before.buffer != order.bounds.buffer) {
             // Without the clamp, windows of new connections are coarser.
             let _ = tune::clamp(&self.listener, bytes);
@@ -163,18 +173,18 @@ pub fn measure<'a>(
         advertised += u64::from(info.own_window);
         segment = segment.max(u64::from(info.own_segment));
     }
-    let (fresh, delivered) = (flow.fresh, flow.core.delivered() - flow.before);
+    let (fresh, delivered) = (flow.fresh, flow.core.delivered - flow.before);
     let (sent, resent) = flow.segments;
     flow.fresh = 0;
     flow.segment = segment;
-    flow.before = flow.core.delivered();
+    flow.before = flow.core.delivered;
     flow.segments = (0, 0);
     MeasuredClient {
         client: client.as_str(),
         stream: flow.stream.to_string(),
         throughput_bps: per_second(fresh, took),
         delivered_bps: per_second(delivered, took),
-        bytes: flow.core.delivered(),
+        bytes: flow.core.delivered,
         rtt_ms: theirs.millis(),
         server_rtt_ms: ours.millis(),
         rto_ms: timeouts.millis(),
@@ -184,7 +194,7 @@ pub fn measure<'a>(
         connections,
         wanted: setting.connections,
         held: flow.core.held(),
-        room: flow.core.room(),
+        room: flow.core.room,
     }
 }
 

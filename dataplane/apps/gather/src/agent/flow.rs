@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, Seek, Write};
-use std::net::SocketAddr;
+use std::net::SocketAddrV4;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -33,7 +33,6 @@ pub struct GatherFlow {
     pub stripes: BTreeSet<u64>,
     /// Since when the stream has had no connection.
     pub alone: Option<Instant>,
-    /// When the stream began at this server.
     pub began: Instant,
     /// The reason why the stream cannot be written, if it cannot.
     pub failure: Option<String>,
@@ -84,29 +83,19 @@ impl GatherFlow {
             if failure.is_none() {
                 *failure = destination.write(bytes).err();
             }
-            if failure.is_some() {
-                0
-            } else {
-                bytes.len()
-            }
+            failure.as_ref().map_or(bytes.len(), |_| 0)
         };
         self.fresh += self.core.receive(offset, bytes, &mut write)?;
         Ok(())
     }
 
-    /// Takes a client's report about one of its stripes.
-    pub fn on_report(&mut self, report: StripeReport) {
-        self.segments.0 += u64::from(report.sent);
-        self.segments.1 += u64::from(report.resent);
-    }
-
     /// The frame, if one is due, that tells the client how much is delivered.
     pub fn delivered_frame(&mut self, now: Instant) -> Option<GatherFrame> {
-        let (delivered, limit) = (self.core.delivered(), self.core.limit());
+        let (delivered, limit) = (self.core.delivered, self.core.limit());
         if delivered == self.reported {
             return None;
         }
-        let much = delivered - self.reported >= MUCH.min(self.core.room() / PART);
+        let much = delivered - self.reported >= MUCH.min(self.core.room / PART);
         let due = *self.report_at.get_or_insert(now + SOON);
         if !much && now < due {
             return None;
@@ -114,12 +103,6 @@ impl GatherFlow {
         self.reported = delivered;
         self.report_at = None;
         Some(GatherFrame::Delivered { delivered, limit })
-    }
-
-    /// The frame that welcomes a new stripe.
-    pub fn welcome(&mut self, wanted: u16) -> GatherFrame {
-        let (delivered, limit) = (self.core.delivered(), self.core.limit());
-        GatherFrame::Welcome { epoch: self.epoch, delivered, limit, wanted }
     }
 }
 
@@ -129,9 +112,8 @@ const OUTBOX: usize = 8 << 10;
 #[derive(Debug)]
 pub struct ServerStripe {
     pub link: TcpLink,
-    /// Cuts the received bytes into frames.
     pub decoder: StripeDecoder,
-    pub peer: SocketAddr,
+    pub peer: SocketAddrV4,
     /// The client, known after its HELLO.
     pub client: Option<ClientName>,
     pub has_left: bool,
@@ -146,7 +128,7 @@ pub struct ServerStripe {
 }
 
 impl ServerStripe {
-    pub fn new(channel: Channel, registration: Registration, peer: SocketAddr) -> ServerStripe {
+    pub fn new(channel: Channel, registration: Registration, peer: SocketAddrV4) -> ServerStripe {
         ServerStripe {
             link: TcpLink::established(channel, registration, OUTBOX),
             decoder: StripeDecoder::new(Side::Client),
@@ -175,21 +157,12 @@ impl ServerStripe {
     }
 }
 
-#[derive(Debug, Clone)]
-pub enum StreamFolder {
-    /// Streams go to files in this folder.
-    At(PathBuf),
-    Discard,
-}
-
 #[derive(Debug)]
 pub enum Destination {
-    /// A file under a temporary name.
+    /// A file under the temporary name `part`; complete, it gets the name `path`.
     Part {
         file: File,
-        /// The file's name while it is incomplete.
         part: PathBuf,
-        /// The file's name when it is complete.
         path: PathBuf,
     },
     /// A file that is complete already.
@@ -197,10 +170,13 @@ pub enum Destination {
     Discard,
 }
 
-impl StreamFolder {
-    /// Opens the destination of a client's stream; also returns how many bytes are there.
-    pub fn open(&self, client: &ClientName, stream: StreamId) -> Result<(Destination, u64), String> {
-        let StreamFolder::At(folder) = self else { return Ok((Destination::Discard, 0)) };
+impl Destination {
+    /// Opens the destination of a client's stream, in a folder if there is one; also returns how many bytes
+    /// are there.
+    pub fn open(
+        folder: Option<&Path>, client: &ClientName, stream: StreamId,
+    ) -> Result<(Destination, u64), String> {
+        let Some(folder) = folder else { return Ok((Destination::Discard, 0)) };
         let path = folder.join(format!("{client}.{stream}"));
         if let Ok(about) = fs::metadata(&path) {
             return Ok((Destination::Whole(path), about.len()));
@@ -211,10 +187,7 @@ impl StreamFolder {
         let (file, length) = opened.map_err(|e| failed(&part, &e))?;
         Ok((Destination::Part { file, part, path }, length))
     }
-}
 
-impl Destination {
-    /// Appends bytes to the stream.
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), String> {
         match self {
             Destination::Discard => Ok(()),
@@ -241,9 +214,6 @@ impl Destination {
 }
 
 fn failed(path: &Path, error: &io::Error) -> String {
-    format!(
-        "cannot write {}: {}; see its permissions and the disk's free space",
-        path.display(),
-        plain(error)
-    )
+    let (path, error) = (path.display(), plain(error));
+    format!("cannot write {path}: {error}; see its permissions and the disk's free space")
 }

@@ -5,25 +5,14 @@
 //! reports what each client has reached, and it carries out tunings; it knows nothing of targets or
 //! priorities (docs/reference/gather.md). [`crate::machine`] decides which byte goes where; `groupflow_host`
 //! gives sockets, polling, TLS, options and reports.
-//!
-//! | module | subject |
-//! |---|---|
-//! | [`args`], [`clients`] | options; the list of clients |
-//! | [`serve`], [`server`] | the two commands; the server's loop |
-//! | `admission`, `control` | connections and streams at their beginning and their end; rounds and tunings |
-//! | [`flow`] | a client's stream, its destination, and the server's end of its stripes |
-//! | [`tune`] | settings; the window of a live connection |
-//! | [`lines`] | JSON lines in and out that block nothing |
-//! | [`client`], [`client_stripe`] | the client's loop; its end of a stripe |
 
-mod admission;
-pub mod args;
-pub mod client;
-mod client_stripe;
-mod clients;
-mod control;
-mod flow;
-mod lines;
-mod serve;
-mod server;
-mod tune;
+mod admission; // connections and streams at their beginning and their end
+pub mod args; // options
+pub mod client; // the client's loop
+mod client_stripe; // the client's end of a stripe
+mod clients; // the list of clients
+mod control; // rounds and tunings
+mod flow; // a client's stream, its destination, and the server's end of its stripes
+mod serve; // `gfagent gather-serve` and `gather-send`
+mod server; // the server's loop
+mod tune; // settings; the window of a live connection

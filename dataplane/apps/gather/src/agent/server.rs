@@ -1,10 +1,8 @@
 //! The server's loop: connections, streams, rounds and tunings.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::fs::File;
 use std::io;
 use std::net::TcpListener;
-use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -12,14 +10,15 @@ use groupflow_base::CodecError;
 use groupflow_host::json::StdinLines;
 use groupflow_host::link::ReadOutcome;
 use groupflow_host::poller::{Poller, Ready};
-use nix::errno::Errno;
+use groupflow_host::report::Reporter;
+use groupflow_host::tcp::Acceptor;
 use rustls::ServerConfig;
 
+use super::args::GatherServeArgs;
 use super::clients::ClientList;
-use super::flow::{GatherFlow, ServerStripe, StreamFolder};
-use super::lines::EventWriter;
+use super::flow::{GatherFlow, ServerStripe};
 use super::tune::{Bounds, Setting};
-use crate::machine::{ClientName, GatherFrame, Item, RefusalCode, Roster};
+use crate::machine::{ClientName, GatherFrame, Item, RefusalCode};
 
 /// Bytes of one read.
 const SCRATCH: usize = 64 << 10;
@@ -27,43 +26,28 @@ const SCRATCH: usize = 64 << 10;
 const LINE: usize = 16 << 20;
 /// Bytes that a connection may bring before other connections have their turn.
 const TURN: usize = 128 << 10;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServerPollKey {
     /// Stdin, which brings tunings.
     Stdin,
     /// Stdout, to which events go.
     Stdout,
-    /// The socket that accepts connections.
     Listener,
     Stripe(u64),
 }
 
-#[derive(Debug, Clone)]
-pub struct ServerOptions {
-    /// Time between measurements.
-    pub round: Duration,
-    /// Bytes held for each client.
-    pub room: u64,
-    /// The most clients on the list.
-    pub max_clients: usize,
-    /// Time within which a connection must send its HELLO.
-    pub handshake: Duration,
-    /// The most connections that may wait without a HELLO.
-    pub max_pending: usize,
-    /// Time after which a dead peer, or a stream without connections, is given up.
-    pub silence: Duration,
-    pub bounds: Bounds,
+pub struct Server<'a> {
+    pub(super) args: &'a GatherServeArgs,
+    pub(super) bounds: Bounds,
     /// The TLS configuration; `None`: connections are not encrypted.
-    pub tls: Option<Arc<ServerConfig>>,
-}
-
-pub struct Server {
-    pub(super) options: ServerOptions,
+    pub(super) tls: Option<Arc<ServerConfig>>,
     pub(super) poller: Poller<ServerPollKey>,
     pub(super) listener: TcpListener,
-    pub(super) roster: Roster,
-    pub(super) folder: StreamFolder,
-    /// The clients that may send, and how each is tuned.
+    pub(super) acceptor: Acceptor,
+    /// The clients that may send.
+    pub(super) tokens: ClientList,
+    /// How each of these clients is tuned.
     pub(super) settings: BTreeMap<ClientName, Setting>,
     /// Whether the server has been told its clients; until then no connection is accepted.
     pub(super) listed: bool,
@@ -78,28 +62,28 @@ pub struct Server {
     /// Flows whose clients may have to be told how much is delivered.
     pub(super) touched: BTreeSet<ClientName>,
     pub(super) next: u64,
-    /// A spare descriptor, given up to accept, and so refuse, a connection when descriptors run out.
-    pub(super) spare: Option<File>,
     pub(super) requests: StdinLines,
-    pub(super) events: EventWriter,
+    pub(super) events: &'a mut Reporter,
     pub(super) rounds: u64,
     pub(super) round_began: Instant,
     scratch: Box<[u8]>,
 }
 
-impl Server {
-    /// A server with its sockets, which are registered here. Without `clients` it accepts connections once
-    /// stdin has brought a list.
+impl<'a> Server<'a> {
+    /// A server with its sockets, which are registered here. It accepts connections once stdin has brought a
+    /// list of clients.
     pub fn new(
-        listener: TcpListener, mut poller: Poller<ServerPollKey>, clients: Option<ClientList>,
-        folder: StreamFolder, options: ServerOptions, events: EventWriter,
-    ) -> io::Result<Server> {
+        args: &'a GatherServeArgs, listener: TcpListener, mut poller: Poller<ServerPollKey>,
+        tls: Option<Arc<ServerConfig>>, events: &'a mut Reporter,
+    ) -> io::Result<Server<'a>> {
         poller.add(&listener, ServerPollKey::Listener)?;
         let mut server = Server {
             listener,
-            roster: Roster::new(options.bounds.connections),
-            options,
-            folder,
+            acceptor: Acceptor::default(),
+            bounds: Bounds { connections: args.max_connections, buffer: args.buffer },
+            args,
+            tls,
+            tokens: ClientList::new(),
             settings: BTreeMap::new(),
             listed: false,
             flows: BTreeMap::new(),
@@ -109,7 +93,6 @@ impl Server {
             ready: BTreeSet::new(),
             touched: BTreeSet::new(),
             next: 0,
-            spare: File::open("/dev/null").ok(),
             requests: StdinLines::new(LINE),
             events,
             rounds: 0,
@@ -117,16 +100,11 @@ impl Server {
             scratch: vec![0; SCRATCH].into_boxed_slice(),
             poller,
         };
-        if let Some(clients) = clients {
-            server.list_clients(clients);
-        }
         // A regular file or /dev/null is always ready and cannot be registered: it is read once, here.
-        match is_pollable(server.poller.watch(io::stdin().as_fd(), ServerPollKey::Stdin))? {
-            Some(true) => {}
-            Some(false) => server.obey(),
-            None => server.requests.ended = true,
+        if !server.poller.watch(io::stdin(), ServerPollKey::Stdin)? {
+            server.obey();
         }
-        is_pollable(server.poller.watch(io::stdout().as_fd(), ServerPollKey::Stdout))?;
+        server.poller.watch(io::stdout(), ServerPollKey::Stdout)?;
         Ok(server)
     }
 
@@ -142,19 +120,23 @@ impl Server {
             self.report_delivered();
             self.expire();
         }
-        self.events.finish(1000)
+        Ok(())
     }
 
     fn timeout(&self) -> Duration {
         if !self.ready.is_empty() {
             return Duration::ZERO;
         }
-        let round = self.round_began + self.options.round;
+        let round = self.round_began + Duration::from_millis(self.args.round_ms);
         let telling = self.touched.iter().filter_map(|client| self.flows.get(client)?.report_at).min();
-        let pending = self.pending.values().next().map(|&since| since + self.options.handshake);
+        let pending = self.pending.values().next().map(|&since| since + self.handshake());
         let farewell = self.farewells.values().next().copied();
         let next = [telling, pending, farewell].into_iter().flatten().fold(round, Instant::min);
         next.saturating_duration_since(Instant::now())
+    }
+
+    fn handshake(&self) -> Duration {
+        Duration::from_millis(self.args.handshake_ms)
     }
 
     fn dispatch(&mut self, target: ServerPollKey, ready: Ready) {
@@ -239,7 +221,8 @@ impl Server {
                 Item::Frame(GatherFrame::End { length }) => flow.core.end(length)?,
                 Item::Frame(GatherFrame::Report(report)) => {
                     stripe.report = report;
-                    flow.on_report(report);
+                    flow.segments.0 += u64::from(report.sent);
+                    flow.segments.1 += u64::from(report.resent);
                 }
                 Item::Frame(GatherFrame::Leave) => stripe.has_left = true,
                 Item::Frame(_) => return Err(CodecError::new("hello", "comes twice")),
@@ -251,7 +234,7 @@ impl Server {
 
     /// Handles the timeouts that are due.
     fn expire(&mut self) {
-        let late = self.poller.now.checked_sub(self.options.handshake);
+        let late = self.poller.now.checked_sub(self.handshake());
         while let Some((&number, _)) =
             self.pending.first_key_value().filter(|(_, &since)| late >= Some(since))
         {
@@ -262,23 +245,15 @@ impl Server {
         {
             self.lose(number);
         }
-        if self.poller.now < self.round_began + self.options.round {
+        if self.poller.now < self.round_began + Duration::from_millis(self.args.round_ms) {
             return;
         }
-        let silence = self.options.silence;
+        let silence = Duration::from_secs(self.args.silence);
         let gone = |flow: &GatherFlow| flow.alone.is_some_and(|since| since + silence <= self.poller.now);
         let lost = self.flows.iter().filter(|(_, flow)| gone(flow)).map(|(client, _)| client.clone());
         for client in lost.collect::<Vec<_>>() {
             self.end_flow(&client, "lost", None);
         }
         self.round();
-    }
-}
-
-/// Whether a standard descriptor was registered; `None`: it is closed.
-fn is_pollable(watched: io::Result<bool>) -> io::Result<Option<bool>> {
-    match watched {
-        Err(error) if error.raw_os_error() == Some(Errno::EBADF as i32) => Ok(None),
-        watched => watched.map(Some),
     }
 }

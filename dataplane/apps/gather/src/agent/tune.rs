@@ -3,13 +3,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
-use std::ops::RangeInclusive;
 use std::os::fd::AsFd;
 
 use groupflow_host::json::{FieldError, ObjectReader};
 use groupflow_host::sockopt::{get_int, set_int};
 use groupflow_host::tcp::TcpInfo;
-use serde_json::value::RawValue;
 use serde_json::Value;
 
 use super::clients::{self, ClientList, MOST};
@@ -75,47 +73,41 @@ pub struct Known<'a> {
 
 /// Parses a line: its id, and the order, or why nothing of it is carried out.
 pub fn parse(line: &[u8], known: Known) -> (Value, Result<Order, FieldError>) {
-    let mut fields: BTreeMap<String, &RawValue> = match serde_json::from_slice(line) {
-        Ok(fields) => fields,
+    match serde_json::from_slice::<Value>(line) {
+        Ok(line) => (line.get("id").cloned().unwrap_or_default(), order(&line, known)),
         Err(error) => {
-            let text = match error.is_data() {
-                true => "must be an object".to_owned(),
-                false => format!("is no JSON: {error}"),
-            };
-            return (Value::Null, Err(FieldError { field: "request".to_owned(), text }));
+            let (field, text) = ("request".to_owned(), format!("is no JSON: {error}"));
+            (Value::Null, Err(FieldError { field, text }))
         }
-    };
-    let id = fields.remove("id").and_then(|id| serde_json::from_str(id.get()).ok()).unwrap_or_default();
-    (id, request(fields, known))
+    }
 }
 
-fn wrong(field: &str, text: &str) -> FieldError {
-    FieldError { field: format!("request.{field}"), text: text.to_owned() }
-}
-
-/// Each change is parsed by itself: building a tree for a thousand changes would cost more than carrying them
-/// out.
-fn request(mut fields: BTreeMap<String, &RawValue>, known: Known) -> Result<Order, FieldError> {
-    let is_tuning_only = fields.keys().all(|key| key == "tune");
-    let buffer = number(&mut fields, "buffer", LEAST_WINDOW..=u64::MAX)?;
-    let connections = number(&mut fields, "max_connections", 1..=u16::MAX.into())?;
+fn order(line: &Value, known: Known) -> Result<Order, FieldError> {
+    let mut fields = ObjectReader::new("request", line)?;
+    fields.value("id");
+    let buffer = fields.optional_number("buffer", LEAST_WINDOW..=u64::MAX)?;
+    let connections = fields.optional_number("max_connections", 1..=u16::MAX.into())?;
     let bounds = Bounds {
         buffer: buffer.or(known.bounds.buffer),
         connections: connections.map_or(known.bounds.connections, |count| count as u16),
     };
-    let clients = fields.remove("clients").map(|raw| list(raw, known.max_clients)).transpose()?;
-    let changes = match fields.remove("tune") {
-        None if !is_tuning_only => Some(Vec::new()),
-        raw => raw.and_then(|raw| serde_json::from_str::<Vec<&RawValue>>(raw.get()).ok()),
+    let clients = match fields.value("clients") {
+        None => None,
+        Some(Value::Array(list)) if list.len() <= known.max_clients => Some(clients::parse(list)?),
+        Some(_) => {
+            let rule = format!("a list of at most {} clients, as --max-clients has it", known.max_clients);
+            return Err(fields.wrong("clients", &rule));
+        }
     };
-    let changes = changes.filter(|changes| changes.len() <= MOST);
-    let changes = changes.ok_or_else(|| wrong("tune", &format!("must be a list of at most {MOST}")))?;
-    if let Some(key) = fields.keys().next() {
-        let key: String = key.chars().filter(|c| !c.is_control()).take(64).collect();
-        return Err(wrong(&key, "is unknown"));
+    let changes = fields.list("tune", MOST)?;
+    let missing = fields.wrong("tune", &format!("a list of at most {MOST}"));
+    fields.finish()?;
+    let has = |field| line.get(field).is_some_and(|value| !value.is_null());
+    if !["buffer", "max_connections", "clients", "tune"].into_iter().any(has) {
+        return Err(missing);
     }
     let known = Known { bounds, ..known };
-    let tune = settings(&changes, clients.as_ref(), known)?;
+    let tune = settings(changes, clients.as_ref(), known)?;
     let of = |name: &ClientName| tune.get(name).copied().unwrap_or(known.setting(name)).window.unwrap_or(0);
     let total: u64 = match &clients {
         Some(list) => list.keys().map(of).sum(),
@@ -130,34 +122,17 @@ fn request(mut fields: BTreeMap<String, &RawValue>, known: Known) -> Result<Orde
     }
 }
 
-fn number(
-    fields: &mut BTreeMap<String, &RawValue>, field: &str, range: RangeInclusive<u64>,
-) -> Result<Option<u64>, FieldError> {
-    let Some(raw) = fields.remove(field) else { return Ok(None) };
-    let number = serde_json::from_str::<u64>(raw.get()).ok().filter(|number| range.contains(number));
-    let text = format!("must be a number from {} to {}", range.start(), range.end());
-    number.ok_or_else(|| wrong(field, &text)).map(Some)
-}
-
-fn list(raw: &RawValue, most: usize) -> Result<ClientList, FieldError> {
-    let list = serde_json::from_str::<Vec<Value>>(raw.get()).ok().filter(|list| list.len() <= most);
-    let text = format!("must be a list of at most {most} clients, as --max-clients has it");
-    clients::parse(&list.ok_or_else(|| wrong("clients", &text))?)
-}
-
 /// The settings of the clients that are changed.
 fn settings(
-    changes: &[&RawValue], clients: Option<&ClientList>, known: Known,
+    changes: &[Value], clients: Option<&ClientList>, known: Known,
 ) -> Result<HashMap<ClientName, Setting>, FieldError> {
     let mut changed: HashMap<ClientName, Setting> = HashMap::new();
     let is_listed = |name: &ClientName| match clients {
         Some(list) => list.contains_key(name),
         None => known.settings.contains_key(name),
     };
-    for (index, text) in changes.iter().enumerate() {
-        // The raw text was checked to be JSON already.
-        let value: Value = serde_json::from_str(text.get()).unwrap_or_default();
-        let mut fields = ObjectReader::new(format!("tune[{index}]"), &value)?;
+    for (index, value) in changes.iter().enumerate() {
+        let mut fields = ObjectReader::new(format!("tune[{index}]"), value)?;
         let name = ClientName::parse(fields.text("client", 255)?).filter(is_listed);
         let name = name.ok_or_else(|| fields.wrong("client", "one of the server's list"))?;
         let mut setting = changed.get(&name).copied().unwrap_or(known.setting(&name));

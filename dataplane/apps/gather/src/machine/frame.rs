@@ -33,7 +33,6 @@ wire_enum!(
     /// The reason why the server refuses a stripe.
     RefusalCode, "refusal.code", {
         BadFrame = 1 => "bad_frame",
-        /// The client is not on the list.
         UnknownClient = 2 => "unknown_client",
         WrongToken = 3 => "wrong_token",
         /// The client has live stripes of another stream.
@@ -81,11 +80,8 @@ wire_frames!(
     GatherFrame, "frame.kind", "frame", {
         /// Client: the stripe's client and stream.
         Hello(hello: Hello) = 1,
-        /// Client: the length of the stream, all of which was sent or will be.
-        End = 3 => "end." {
-            /// The stream's length in bytes.
-            length: u64,
-        },
+        /// Client: the length of the stream in bytes, all of which were sent or will be.
+        End = 3 => "end." { length: u64 },
         /// Client: the state of this stripe's connection.
         Report(report: StripeReport) = 4,
         /// Client: nothing follows on this stripe.
@@ -98,33 +94,16 @@ wire_frames!(
             delivered: u64,
             /// No byte at or beyond this offset may be sent.
             limit: u64,
-            /// How many stripes the server wants.
             wanted: u16 = 1..=u16::MAX,
         },
         /// Server: news of `delivered` and `limit`, as in a Welcome.
-        Delivered = 18 => "delivered." {
-            /// All bytes before this offset are delivered.
-            delivered: u64,
-            /// No byte at or beyond this offset may be sent.
-            limit: u64,
-        },
+        Delivered = 18 => "delivered." { delivered: u64, limit: u64 },
         /// Server: the number of stripes that it wants.
-        Want = 19 => "want." {
-            /// The number, at least 1.
-            wanted: u16 = 1..=u16::MAX,
-        },
-        /// Server: the whole stream is delivered.
-        Complete = 20 => "complete." {
-            /// The stream's length in bytes.
-            length: u64,
-        },
+        Want = 19 => "want." { wanted: u16 = 1..=u16::MAX },
+        /// Server: the whole stream, of so many bytes, is delivered.
+        Complete = 20 => "complete." { length: u64 },
         /// Server: the stripe is refused, or no longer accepted.
-        Refusal = 21 => "refusal." {
-            /// The reason for programs.
-            code: RefusalCode,
-            /// The reason for people.
-            text: String => last_text,
-        },
+        Refusal = 21 => "refusal." { code: RefusalCode, text: String => last_text },
     }
 );
 
@@ -241,11 +220,9 @@ groupflow_base::wire_number!(Epoch);
 #[derive(Debug, PartialEq, Eq)]
 pub enum Item<'a> {
     Frame(GatherFrame),
-    /// Bytes of the stream: a DATA frame, or the next part of one.
+    /// Bytes of the stream, at least one: a DATA frame, or the next part of one.
     Data {
-        /// The offset of the bytes in the stream.
         offset: u64,
-        /// The bytes, at least one.
         bytes: &'a [u8],
     },
 }

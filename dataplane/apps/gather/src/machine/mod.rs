@@ -10,20 +10,12 @@
 //! *Delivered* bytes are at their destination (a file or a pipe), so that a restarted server goes on behind
 //! them; the client drops bytes only once they are delivered.
 //!
-//! The crate `groupflow_base` gives readers and writers of frames, sets of ranges, reassembly and tokens.
-//!
 //! [`Reassembly`]: groupflow_base::reassembly::Reassembly
-//!
-//! | module | subject |
-//! |---|---|
-//! | [`frame`] | the frames on a stripe, the names in them, and their parser |
-//! | [`outgoing`] | the sending side |
-//! | [`roster`] | the clients that may send, and their stripes |
 
-pub mod frame;
-mod outgoing;
-mod roster;
+mod admission; // whether the client of a HELLO may send
+pub mod frame; // the frames on a stripe, the names in them, and their parser
+mod outgoing; // the sending side
 
+pub use admission::{admit, token_hash, Refused};
 pub use frame::{ClientName, Epoch, GatherFrame, Item, RefusalCode, Side, StripeDecoder};
 pub use outgoing::{Outgoing, Send, StripeId};
-pub use roster::{token_hash, Admitted, Refused, Roster};

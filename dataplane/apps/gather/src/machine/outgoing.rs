@@ -42,7 +42,7 @@ struct Stripe {
 
 /// A client's stream. At all times `acknowledged <= sent <= read`, and `read - acknowledged` is at most the
 /// capacity.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Outgoing {
     capacity: usize,
     /// Bytes from `acknowledged` to `read`.
@@ -54,28 +54,18 @@ pub struct Outgoing {
     limit: u64,
     epoch: Option<Epoch>,
     stripes: BTreeMap<StripeId, Stripe>,
-    wanted: u16,
+    /// How many stripes the server wants.
+    pub wanted: u16,
     ended: bool,
     end_given: Option<StripeId>,
-    complete: bool,
+    /// Whether the server has delivered the whole stream.
+    pub complete: bool,
 }
 
 impl Outgoing {
     /// A stream that keeps at most `capacity` bytes until they are delivered.
     pub fn new(capacity: usize) -> Outgoing {
-        Outgoing {
-            capacity,
-            buffer: ByteQueue::default(),
-            sent: 0,
-            lost: Ranges::default(),
-            limit: 0,
-            epoch: None,
-            stripes: BTreeMap::new(),
-            wanted: 1,
-            ended: false,
-            end_given: None,
-            complete: false,
-        }
+        Outgoing { capacity, wanted: 1, ..Outgoing::default() }
     }
 
     /// Bytes that may be taken from the input.
@@ -152,12 +142,7 @@ impl Outgoing {
     /// Handles the loss of a stripe: its undelivered bytes go to others.
     pub fn on_lost(&mut self, stripe: StripeId) {
         if let Some(lost) = self.stripes.remove(&stripe) {
-            for range in lost.given {
-                self.lost.insert(range.start.max(self.acknowledged())..range.end);
-            }
-            if self.end_given == Some(stripe) {
-                self.end_given = None;
-            }
+            self.give_again(stripe, lost.given);
         }
     }
 
@@ -166,12 +151,16 @@ impl Outgoing {
     pub fn on_stalled(&mut self, stripe: StripeId) {
         let Some(stalled) = self.stripes.get_mut(&stripe).filter(|stripe| !stripe.leaving) else { return };
         stalled.stalled = true;
-        for range in stalled.given.drain(..) {
-            self.lost.insert(range.start.max(self.buffer.base())..range.end);
+        let given = std::mem::take(&mut stalled.given);
+        self.give_again(stripe, given);
+    }
+
+    /// Has the ranges that a stripe was given, and the end if it was, given to others.
+    fn give_again(&mut self, stripe: StripeId, given: VecDeque<Range<u64>>) {
+        for range in given {
+            self.lost.insert(range.start.max(self.acknowledged())..range.end);
         }
-        if self.end_given == Some(stripe) {
-            self.end_given = None;
-        }
+        self.end_given = self.end_given.filter(|&id| id != stripe);
     }
 
     /// Handles a stalled stripe that carries bytes again.
@@ -238,17 +227,7 @@ impl Outgoing {
 
     /// Bytes that are delivered.
     pub fn acknowledged(&self) -> u64 {
-        self.buffer.base()
-    }
-
-    /// How many stripes the server wants.
-    pub fn wanted(&self) -> u16 {
-        self.wanted
-    }
-
-    /// Whether the server has delivered the whole stream.
-    pub fn is_complete(&self) -> bool {
-        self.complete
+        self.buffer.base
     }
 
     /// The most bytes that a stripe is given at once: a fraction of the room, between [`MIN_BLOCK`] and

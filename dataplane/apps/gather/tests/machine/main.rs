@@ -39,7 +39,7 @@ proptest! {
             world.check();
         }
         world.settle();
-        prop_assert!(world.client.is_complete());
+        prop_assert!(world.client.complete);
         prop_assert_eq!(world.out.len() as u64, world.client.read());
         world.check();
     }
@@ -58,7 +58,7 @@ proptest! {
             world.check();
         }
         world.settle();
-        prop_assert!(world.client.is_complete());
+        prop_assert!(world.client.complete);
     }
 }
 

@@ -99,7 +99,7 @@ impl World {
             // A gap has the rest of two pages.
             let (gaps, memory) = (self.room / 512 + 1, server.memory() as u64);
             assert!(memory <= self.room + gaps * 2 * 4096, "{memory} bytes");
-            assert!(server.limit() - server.delivered() <= self.room);
+            assert!(server.limit() - server.delivered <= self.room);
         }
     }
 
@@ -125,7 +125,7 @@ impl World {
             }
             Step::Retire => {
                 // The youngest that may.
-                let surplus = self.active() > usize::from(self.client.wanted());
+                let surplus = self.active() > usize::from(self.client.wanted);
                 if let Some(stripe) = self.stripes.iter_mut().rev().find(|s| surplus && s.welcome) {
                     stripe.welcome = false;
                     self.client.retire(stripe.id);
@@ -154,7 +154,7 @@ impl World {
     /// The same, but nothing is carried by one stripe.
     pub fn turn_without(&mut self, silent: Option<usize>) {
         for _ in 0..2 {
-            while self.stripes.iter().filter(|s| !s.left).count() < usize::from(self.client.wanted()) {
+            while self.stripes.iter().filter(|s| !s.left).count() < usize::from(self.client.wanted) {
                 self.open();
             }
             for _ in 0..8 {
@@ -181,7 +181,7 @@ impl World {
         self.stripes.iter().for_each(|stripe| self.client.on_progress(stripe.id));
         self.step(Step::Appetite(usize::MAX));
         for _ in 0..1000 {
-            if self.client.is_complete() {
+            if self.client.complete {
                 break;
             }
             self.turn();
@@ -262,7 +262,7 @@ impl World {
             *appetite -= taken;
             taken
         });
-        let (delivered, limit) = (server.delivered(), server.limit());
+        let (delivered, limit) = (server.delivered, server.limit());
         let complete = server.is_complete();
         for (index, stripe) in self.stripes.iter_mut().enumerate() {
             if tell.is_none() || tell == Some(index) {

@@ -65,7 +65,7 @@ fn the_end_is_told_again_when_its_stripe_is_lost() {
     outgoing.on_lost(A);
     assert_eq!(outgoing.give(B), Some(Send::End(0)));
     outgoing.on_complete(0).expect("complete");
-    assert!(outgoing.is_complete());
+    assert!(outgoing.complete);
 }
 
 /// The reason why the server is not believed.

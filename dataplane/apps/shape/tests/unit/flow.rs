@@ -1,13 +1,13 @@
 use std::net::Ipv4Addr;
 
-use groupflow_shape::args::{Flow, Protocol};
+use groupflow_shape::args::Flow;
 
 #[test]
 fn flows_are_read_or_refused() {
     let destination = Ipv4Addr::new(10, 0, 6, 1);
-    let tcp = Flow { number: 1, protocol: Some(Protocol::Tcp), destination, port: Some(5001) };
+    let tcp = Flow { number: 1, protocol: Some(6), destination, port: Some(5001) };
     assert_eq!("1=tcp:10.0.6.1:5001".parse(), Ok(tcp));
-    let udp = Flow { number: 4095, protocol: Some(Protocol::Udp), destination, port: None };
+    let udp = Flow { number: 4095, protocol: Some(17), destination, port: None };
     assert_eq!("4095=udp:10.0.6.1".parse(), Ok(udp));
     let any = Flow { number: 2, protocol: None, destination, port: None };
     assert_eq!("2=10.0.6.1".parse(), Ok(any));

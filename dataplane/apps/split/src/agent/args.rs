@@ -1,6 +1,7 @@
 //! The options of `gfagent split`, and its start.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
@@ -13,38 +14,9 @@ use groupflow_host::tcp::{self, TcpOptions};
 use serde_json::{json, Value};
 
 use super::cache::BlockPool;
-use super::control::{ControlAddress, Listener};
+use super::control::Listener;
 use super::{Agent, Resources};
 use crate::machine::MachineConfig;
-
-/// Runs the agent until a signal ends it; returns the exit code.
-pub fn run(args: &SplitArgs, reporter: &mut Reporter) -> Result<u8, AgentError> {
-    raise_descriptors();
-    let pool = BlockPool::new(args.max_cache);
-    let max_cache = pool.limit();
-    let silence = Duration::from_secs(args.silence);
-    let resources = Resources::new(pool, args.addr, silence).map_err(|e| system(&e))?;
-    let address = SocketAddrV4::new(args.addr, args.peer_port);
-    let peers = tcp::listen(address, &TcpOptions::default()).map_err(|e| {
-        let cause = format!("cannot listen for agents at {address}: {}", plain(&e));
-        AgentError::new("listen", cause, "choose another --addr or --peer-port")
-    })?;
-    let control = Listener::open(&args.control).map_err(|e| {
-        let cause = format!("cannot open the control socket: {}", plain(&e));
-        AgentError::new("control", cause, "choose another --control, or stop the agent that has it")
-    })?;
-    let port = peers.local_addr().map_err(|e| system(&e))?.port();
-    let ready = json!({"addr": args.addr.to_string(), "port": port, "control": control.name});
-    let config = MachineConfig {
-        connect: Nanos::from_secs(args.connect_timeout),
-        max_streams: args.max_streams,
-        max_cache,
-    };
-    let mut agent = Agent::new(resources, config, peers, control).map_err(|e| system(&e))?;
-    reporter.event("ready", Weight::Lasting, ready, None);
-    agent.run(|event| tell(reporter, event)).map_err(|e| system(&e))?;
-    Ok(0)
-}
 
 /// Reports an event; a slow reader of events does not stop the agent.
 fn tell(reporter: &mut Reporter, event: &Value) {
@@ -69,10 +41,9 @@ pub struct SplitArgs {
     /// TCP port for other agents; 0 takes any free port
     #[arg(long, value_name = "PORT", default_value_t = 26480)]
     pub peer_port: u16,
-    /// Address of the control socket, where sessions are set and counters read: a Unix socket's path, or
-    /// IP:PORT
-    #[arg(long, value_name = "PATH|IP:PORT", value_parser = ControlAddress::parse)]
-    pub control: ControlAddress,
+    /// Path of the control socket, where sessions are set and counters read
+    #[arg(long, value_name = "PATH")]
+    pub control: PathBuf,
     /// Cache memory of all streams together
     #[arg(long, value_parser = parse_bytes, default_value = "1GiB")]
     pub max_cache: u64,
@@ -97,8 +68,35 @@ impl Subcommand for SplitArgs {
         Reporter::new(self.json, false, "split", &self.name, None)
     }
 
+    /// Runs the agent until a signal ends it; returns the exit code.
     fn run(&self, reporter: &mut Reporter) -> Result<u8, AgentError> {
         check_name(&self.name)?;
-        run(self, reporter)
+        raise_descriptors();
+        let pool = BlockPool::new(self.max_cache);
+        let max_cache = pool.limit();
+        let silence = Duration::from_secs(self.silence);
+        let resources = Resources::new(pool, self.addr, silence).map_err(|e| system(&e))?;
+        let address = SocketAddrV4::new(self.addr, self.peer_port);
+        let peers = tcp::listen(address, &TcpOptions::default()).map_err(|e| {
+            let cause = format!("cannot listen for agents at {address}: {}", plain(&e));
+            AgentError::new("listen", cause, "choose another --addr or --peer-port")
+        })?;
+        let control = Listener::open(&self.control).map_err(|e| {
+            let cause = format!("cannot open the control socket: {}", plain(&e));
+            AgentError::new("control", cause, "choose another --control, or stop the agent that has it")
+        })?;
+        let port = peers.local_addr().map_err(|e| system(&e))?.port();
+        let ready = json!({
+            "addr": self.addr.to_string(), "port": port, "control": self.control.display().to_string(),
+        });
+        let config = MachineConfig {
+            connect: Nanos::from_secs(self.connect_timeout),
+            max_streams: self.max_streams,
+            max_cache,
+        };
+        let mut agent = Agent::new(resources, config, peers, control).map_err(|e| system(&e))?;
+        reporter.event("ready", Weight::Lasting, ready, None);
+        agent.run(|event| tell(reporter, event)).map_err(|e| system(&e))?;
+        Ok(0)
     }
 }

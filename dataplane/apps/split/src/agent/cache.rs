@@ -40,7 +40,6 @@ impl BlockPool {
         (self.limit * BLOCK) as u64
     }
 
-    /// Whether no block is left.
     pub fn is_exhausted(&self) -> bool {
         self.used >= self.limit
     }

@@ -41,10 +41,7 @@ impl SessionSpec {
         TcpOptions { from, send_buffer, congestion, pace, ..TcpOptions::default() }
     }
 
-    /// Parses a session.
-    ///
-    /// # Errors
-    /// The error names the first field that is missing, unknown or wrong.
+    /// Parses a session; the error names the first field that is missing, unknown or wrong.
     pub fn parse(value: &Value) -> Result<SessionSpec, FieldError> {
         let mut fields = ObjectReader::new("session", value)?;
         let address = fields.text("address", 64)?;
@@ -77,8 +74,6 @@ impl SessionSpec {
                 ("merge", _) => Replies::Merge,
                 _ => Replies::Drop,
             },
-            echo: fields.flag("echo", true)?,
-            upstream: fields.optional_parsed("upstream", "IP:PORT or null")?,
             neighbours: neighbours(&mut fields)?,
             branches: branches(&mut fields)?,
         };

@@ -1,7 +1,6 @@
 //! The control socket: requests and answers as JSON lines, and events for clients that watch.
 
 use std::io;
-use std::net::{SocketAddrV4, TcpListener};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::UnixStream;
@@ -21,57 +20,30 @@ const LINE: usize = 1 << 20;
 /// Bytes that may wait for a client that does not read.
 const OUTBOX: usize = 8 << 20;
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ControlAddress {
-    /// A Unix socket, only for its owner.
-    Path(PathBuf),
-    Port(SocketAddrV4),
-}
-
-impl ControlAddress {
-    /// Parses `IP:PORT`; any other text is a path.
-    pub fn parse(text: &str) -> Result<ControlAddress, String> {
-        match text.parse() {
-            Ok(address) => Ok(ControlAddress::Port(address)),
-            Err(_) if text.is_empty() => Err("a path or IP:PORT is needed".to_owned()),
-            Err(_) => Ok(ControlAddress::Path(text.into())),
-        }
-    }
-}
-
+/// A Unix socket for its owner, whose path is removed at the end.
 #[derive(Debug)]
 pub struct Listener {
     socket: Socket,
-    /// The address of the listener, as text.
-    pub name: String,
-    /// The path of a Unix socket, which is removed at the end.
-    path: Option<PathBuf>,
+    path: PathBuf,
 }
 
 impl Listener {
-    /// Begins to listen. A socket path that a dead agent left is replaced.
-    pub fn open(address: &ControlAddress) -> io::Result<Listener> {
-        let (socket, name, path) = match address {
-            ControlAddress::Port(address) => {
-                let listener = TcpListener::bind(address)?;
-                let name = listener.local_addr()?.to_string();
-                (Socket::from(listener), name, None)
-            }
-            ControlAddress::Path(path) => {
-                remove_stale(path)?;
-                let listener = sockopt::listen(path)?;
-                (listener, path.display().to_string(), Some(path.clone()))
-            }
-        };
+    /// Begins to listen. A path that a dead agent left, and at which nobody answers, is replaced.
+    pub fn open(path: &Path) -> io::Result<Listener> {
+        let is_socket = std::fs::symlink_metadata(path).is_ok_and(|about| about.file_type().is_socket());
+        if is_socket && UnixStream::connect(path).is_err() {
+            std::fs::remove_file(path)?;
+        }
+        let socket = sockopt::listen(path)?;
         socket.set_nonblocking(true)?;
-        Ok(Listener { socket, name, path })
+        Ok(Listener { socket, path: path.to_owned() })
     }
 
-    /// Accepts the next client; at a Unix socket, clients of other users are closed.
+    /// Accepts the next client; clients of other users are closed.
     pub fn accept(&self) -> io::Result<Socket> {
         loop {
             let (connection, _) = self.socket.accept()?;
-            if self.path.is_none() || sockopt::is_ours(&connection) {
+            if sockopt::is_ours(&connection) {
                 connection.set_nonblocking(true)?;
                 return Ok(connection);
             }
@@ -87,27 +59,14 @@ impl AsFd for Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        if let Some(path) = &self.path {
-            let _ = std::fs::remove_file(path);
-        }
+        let _ = std::fs::remove_file(&self.path);
     }
-}
-
-/// Removes a socket path at which nobody answers.
-fn remove_stale(path: &Path) -> io::Result<()> {
-    let is_socket = std::fs::symlink_metadata(path).is_ok_and(|about| about.file_type().is_socket());
-    if is_socket && UnixStream::connect(path).is_err() {
-        std::fs::remove_file(path)?;
-    }
-    Ok(())
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Operation {
-    /// Set a session's desired state.
     SetSession(Value),
     RemoveSession(u32),
-    /// List the sessions as they were set.
     List,
     Stats,
     /// Receive events from now on.
@@ -166,7 +125,6 @@ pub fn answer(id: &Value, result: Result<Value, Refusal>) -> Value {
 }
 
 pub struct ControlClient {
-    /// Whether the client gets events.
     pub watching: bool,
     /// Whether the client is to be closed.
     pub closed: bool,
@@ -191,7 +149,6 @@ impl ControlClient {
         }
     }
 
-    /// The client's descriptor and registration.
     pub fn registration(&self) -> (BorrowedFd<'_>, Registration) {
         (self.connection.as_fd(), self.registration)
     }
@@ -239,7 +196,6 @@ impl ControlClient {
         self.out.bytes().extend(line.bytes());
     }
 
-    /// Writes as much as the socket takes.
     pub fn flush(&mut self) {
         if self.out.flush(&mut self.connection).is_err() {
             self.closed = true;

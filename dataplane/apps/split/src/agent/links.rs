@@ -54,7 +54,7 @@ impl Links {
             self.each_branch(stream, resources, Links::acknowledge);
             stream.advance(resources.now);
             self.act(stream, resources);
-            self.cache.discard(&mut resources.pool, stream.core().base());
+            self.cache.discard(&mut resources.pool, stream.core.base);
             let taken = self.take(stream, resources);
             let before = stream.sent();
             self.each_branch(stream, resources, Links::hand_out);
@@ -65,8 +65,8 @@ impl Links {
             }
         }
         if stream.is_aborted() {
-            // Waiting frames and replies leave with the reason of the abort, in one write: the frames alone, and
-            // then a closed connection, would look like a stream's proper end.
+            // Waiting frames and replies leave with the reason of the abort, in one write: the frames alone,
+            // and then a closed connection, would look like a stream's proper end.
             return false;
         }
         self.flush(stream);
@@ -79,7 +79,7 @@ impl Links {
     }
 
     fn has_work(&self, stream: &Stream) -> bool {
-        let takes = self.upstream.readable && stream.core().intake() > 0 && !stream.starved;
+        let takes = self.upstream.readable && stream.core.intake() > 0 && !stream.starved;
         let moves = |(&id, branch): (&BranchId, &BranchLink)| {
             branch.is_writable() && !stream.sendable(id).is_empty()
                 || branch.link.readable && stream.hears(id)
@@ -87,7 +87,6 @@ impl Links {
         takes || self.branches.iter().any(moves)
     }
 
-    /// Carries out the stream's actions.
     pub fn act(&mut self, stream: &mut Stream, resources: &mut Resources) {
         while let Some(action) = stream.next_action() {
             let (Action::Connect(id) | Action::Close(id)) = action;
@@ -194,7 +193,7 @@ impl Links {
         if !self.upstream.readable {
             return 0;
         }
-        let intake = stream.core().intake();
+        let intake = stream.core.intake();
         let result = match intake {
             // A reset is noticed although nothing is read.
             0 => tcp::failure(self.upstream.socket()).map_or(Ok(None), Err),

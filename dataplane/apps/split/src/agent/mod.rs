@@ -1,16 +1,6 @@
 //! `gfagent split`: the machine on sockets, in one thread with one loop around all descriptors.
-//!
-//! | module | subject |
-//! |---|---|
-//! | [`args`] | options, and the start |
-//! | [`links`] | the connections of a stream, which move its bytes |
-//! | [`neighbours`] | connections from senders and agents |
-//! | [`requests`], [`control`], [`config`] | requests, the control socket, sessions in JSON |
-//! | [`ports`] | the ports that senders connect to |
-//! | [`cache`] | the bytes |
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::fs::File;
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};
 use std::rc::Rc;
@@ -19,7 +9,7 @@ use std::time::Duration;
 use groupflow_base::{Nanos, StreamId};
 use groupflow_host::poller::{Poller, Ready};
 use groupflow_host::shell::Clock;
-use groupflow_host::tcp;
+use groupflow_host::tcp::{self, Acceptor};
 use groupflow_transport::fanout::BranchId;
 use serde_json::Value;
 
@@ -32,14 +22,14 @@ use crate::machine::frame::Fault;
 use crate::machine::sharing::{LinkUses, Ways};
 use crate::machine::{Abort, MachineConfig, SplitMachine};
 
-pub mod args;
-mod cache;
-mod config;
-mod control;
-mod links;
-mod neighbours;
-mod ports;
-mod requests;
+pub mod args; // options, and the start
+mod cache; // the bytes of streams
+mod config; // sessions in JSON
+mod control; // the control socket
+mod links; // the connections of a stream
+mod neighbours; // connections from senders and agents
+mod ports; // the ports that senders connect to
+mod requests; // requests of the controller
 
 /// Time between two divisions of links' rates among the connections that share them: at 20 Mb/s, some 17
 /// packets are sent meanwhile.
@@ -88,7 +78,6 @@ struct Agent {
     machine: SplitMachine,
     resources: Resources,
     ports: BTreeMap<u32, SessionPorts>,
-    /// The connections of each stream.
     links: HashMap<StreamId, Links>,
     /// Streams that are to have a turn.
     ready: HashSet<StreamId>,
@@ -99,8 +88,7 @@ struct Agent {
     drains: HashMap<u64, Drain>,
     shared: Nanos,
     next: u64,
-    /// A spare descriptor, given up to accept, and so refuse, a connection when descriptors run out.
-    spare: Option<File>,
+    acceptor: Acceptor,
 }
 
 impl Agent {
@@ -123,7 +111,7 @@ impl Agent {
             greetings: BTreeMap::new(),
             drains: HashMap::new(),
             next: 0,
-            spare: File::open("/dev/null").ok(),
+            acceptor: Acceptor::default(),
         })
     }
 
@@ -219,7 +207,7 @@ impl Agent {
             for stream in self.machine.streams() {
                 stream.forget_history();
                 let Some(links) = self.links.get_mut(&stream.id) else { continue };
-                links.cache.discard(&mut self.resources.pool, stream.core().base());
+                links.cache.discard(&mut self.resources.pool, stream.core.base);
             }
         }
     }
@@ -243,7 +231,6 @@ impl Agent {
         }
     }
 
-    /// Ends a stream early.
     fn abort(&mut self, id: StreamId, fault: Fault, text: &str) {
         let Some(stream) = self.machine.stream(id) else { return };
         stream.abort(fault, text);

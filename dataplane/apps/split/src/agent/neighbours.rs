@@ -1,16 +1,15 @@
 //! Connections from senders and from other agents: their streams begin, or are refused; connections of ended
 //! streams are drained.
 
-use std::fs::File;
 use std::io;
-use std::net::{SocketAddr, SocketAddrV4, TcpListener, TcpStream};
+use std::net::{SocketAddrV4, TcpListener, TcpStream};
 use std::rc::Rc;
 use std::sync::Arc;
 
 use groupflow_base::{gives_way, CodecError, Nanos, StreamId};
 use groupflow_host::link::{Channel, ReadOutcome, TcpLink};
 use groupflow_host::poller::Ready;
-use groupflow_host::tcp;
+use groupflow_host::tcp::{self, Accepted};
 
 use super::links::Links;
 use super::{Agent, SplitPollKey};
@@ -70,7 +69,7 @@ impl Agent {
         match admitted.and_then(room) {
             Ok(spec) => {
                 let id = preamble.stream;
-                greeting.link.rename(&mut self.resources.poller, SplitPollKey::Upstream(id));
+                self.resources.poller.rename(greeting.link.registration, SplitPollKey::Upstream(id));
                 let source = Source { peer: greeting.peer, is_agent: true };
                 self.open(id, spec, source, greeting.link, preamble.offset);
             }
@@ -95,7 +94,7 @@ impl Agent {
     pub(super) fn drain_out(&mut self, link: TcpLink) {
         tcp::set_graceful(link.socket());
         let number = self.number();
-        link.rename(&mut self.resources.poller, SplitPollKey::Drain(number));
+        self.resources.poller.rename(link.registration, SplitPollKey::Drain(number));
         self.drains.insert(number, Drain { link, until: self.resources.now + PATIENCE });
         self.drain(number);
     }
@@ -167,39 +166,17 @@ impl Drain {
 }
 
 impl Agent {
-    /// Accepts a connection; `None`: no more are waiting. A connection for which there is no descriptor is
-    /// refused.
-    pub(super) fn accept(
-        &mut self, listener: &TcpListener, session: u32,
-    ) -> Option<(TcpStream, SocketAddrV4)> {
+    /// Accepts a connection; `None`: no more are waiting.
+    fn accept(&mut self, listener: &TcpListener, session: u32) -> Option<(TcpStream, SocketAddrV4)> {
         loop {
-            match listener.accept() {
-                Ok((socket, SocketAddr::V4(peer))) => {
-                    let prepared = tcp::prepare(&socket, self.resources.silence);
-                    if prepared.and_then(|()| tcp::reset_on_close(&socket)).is_ok() {
-                        return Some((socket, peer));
-                    }
+            match self.acceptor.accept(listener, self.resources.silence)? {
+                Accepted::Peer(socket, peer) if tcp::reset_on_close(&socket).is_ok() => {
+                    return Some((socket, peer));
                 }
-                Ok(_) => continue,
-                Err(error) if tcp::is_exhausted(&error) => {
-                    // The spare descriptor takes the connection, so that it can be reset.
-                    self.spare.take()?;
-                    let refused = listener.accept();
-                    if let Ok((socket, _)) = &refused {
-                        let _ = tcp::reset_on_close(socket);
-                        self.machine.refused(session, Fault::Refused.word(), tcp::EXHAUSTED);
-                    }
-                    let none = refused.is_err();
-                    drop(refused);
-                    self.spare = File::open("/dev/null").ok();
-                    if none {
-                        return None;
-                    }
+                Accepted::Peer(..) => {}
+                Accepted::Refused => {
+                    self.machine.refused(session, Fault::Refused.word(), tcp::EXHAUSTED);
                 }
-                // A connection that the client gave up while it waited is not worth an event.
-                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(_) => return None,
             }
         }
     }

@@ -17,7 +17,6 @@ const RETRY: Nanos = Nanos::from_millis(200);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BranchState {
-    /// The connection is being opened.
     Connecting,
     /// The connection was refused or lost, and is retried at this time.
     Waiting(Nanos),
@@ -49,7 +48,6 @@ pub struct Branch {
     pub(super) retried: bool,
     /// Whether the next agent has said that it accepts the stream.
     pub(super) established: bool,
-    /// Whether no more replies will come from the branch.
     pub(super) replies_ended: bool,
     /// Cut the next agent's bytes into frames.
     pub(super) envelopes: Envelopes,
@@ -57,10 +55,6 @@ pub struct Branch {
 }
 
 impl Stream {
-    pub fn branches(&self) -> &[Branch] {
-        &self.branches
-    }
-
     pub fn branch(&self, id: BranchId) -> Option<&Branch> {
         self.branches.iter().find(|branch| branch.id == id)
     }
@@ -72,11 +66,9 @@ impl Stream {
     /// Whether the stream goes to this branch: not back to its origin, and not to a member that the stream
     /// has lost.
     pub(super) fn is_wanted(&self, branch: &BranchSpec) -> bool {
-        let back = branch.address.ip() == self.source.peer.ip();
         match branch.kind {
-            BranchKind::Agent => !(self.source.is_agent && back),
-            BranchKind::Member(_) if self.tally.is_failed(branch) => false,
-            BranchKind::Member(_) => self.spec.echo || self.source.is_agent || !back,
+            BranchKind::Agent => !(self.source.is_agent && branch.address.ip() == self.source.peer.ip()),
+            BranchKind::Member(_) => !self.tally.is_failed(branch),
         }
     }
 
@@ -85,7 +77,7 @@ impl Stream {
             Ok(id) => id,
             Err(error @ FanoutError::Discarded { .. }) => {
                 let text = format!("cannot begin at the start: {error}");
-                let fields = json!({"name": spec.name, "base": self.core.base(), "text": text});
+                let fields = json!({"name": spec.name, "base": self.core.base, "text": text});
                 return self.event("join_refused", fields);
             }
             Err(error) => return self.abort(Fault::Refused, error.to_string()),
@@ -139,14 +131,12 @@ impl Stream {
         late.into_iter().for_each(|id| self.on_branch_lost(now, id, LinkLoss::Failed, "timed out"));
     }
 
-    /// Notes that the connection to a branch is made.
     pub fn on_connected(&mut self, id: BranchId) {
         if let Some(branch) = self.branch_mut(id) {
             branch.state = BranchState::Open;
         }
     }
 
-    /// Whether every branch is connected.
     pub fn is_connected(&self) -> bool {
         self.branches.iter().all(|branch| branch.state == BranchState::Open)
     }
@@ -171,7 +161,6 @@ impl Stream {
         self.core.end_due(id) && self.branch(id).is_some_and(|branch| branch.state == BranchState::Open)
     }
 
-    /// Notes that the branch was told the end.
     pub fn on_end_sent(&mut self, id: BranchId) {
         let noted = self.core.on_end_sent(id);
         self.abort_if(noted);
@@ -201,7 +190,7 @@ impl Stream {
         // The branch exists, and has been sent these bytes.
         let _ = self.core.on_acked(id, offset.min(self.core.sent(id).unwrap_or(0)));
         let Some(branch) = self.branch(id).filter(|branch| end && !branch.spec.is_agent()) else { return };
-        let (member, bytes) = (branch.spec.member(), self.core.received() - branch.start);
+        let (member, bytes) = (branch.spec.member(), self.core.received - branch.start);
         if self.core.on_end_acked(id).is_ok() {
             self.receipt(member, bytes);
         }

@@ -19,11 +19,9 @@ wire_enum!(
         /// A member's connection was reset: the stream goes on without the member, which stays in the
         /// session.
         MemberReset = 6 => "member_reset",
-        /// No member is left.
         NoMembers = 2 => "no_members",
         /// An agent is lost, and with it a part of the group.
         AgentLost = 3 => "agent_lost",
-        /// The agent refuses the stream.
         Refused = 4 => "refused",
         /// The stream was reset by its sender, or its session was removed.
         Reset = 5 => "reset",
@@ -33,30 +31,15 @@ wire_enum!(
 wire_frames!(
     SplitFrame, "frame.kind", "frame", {
         /// The agent accepts the stream, and wants it from this offset on.
-        Welcome = 1 => "welcome." {
-            /// The offset of the first byte wanted.
-            offset: u64,
-        },
-        /// All members behind the agent have acknowledged the bytes before `offset`.
-        Progress = 2 => "progress." {
-            /// The least offset over these members.
-            offset: u64,
-            /// Whether all of them have acknowledged the stream's end, too.
-            complete: bool,
-        },
-        /// A member has acknowledged the whole stream and its end.
-        Receipt = 3 => "receipt." {
-            member: u32,
-            /// The stream's length, without bytes sent before the member joined.
-            bytes: u64,
-        },
-        /// Bytes that a member sends back to the sender.
-        Reply = 4 => "reply." {
-            member: u32,
-            /// The bytes, at most [`MAX_REPLY`].
-            bytes: Vec<u8> => reply,
-        },
-        /// A member sends no more replies.
+        Welcome = 1 => "welcome." { offset: u64 },
+        /// All members behind the agent have acknowledged the bytes before `offset`, and (`complete`) the
+        /// stream's end, too.
+        Progress = 2 => "progress." { offset: u64, complete: bool },
+        /// A member has acknowledged the whole stream (its length is without bytes sent before the member
+        /// joined) and its end.
+        Receipt = 3 => "receipt." { member: u32, bytes: u64 },
+        /// Bytes, at most [`MAX_REPLY`], that a member sends back to the sender.
+        Reply = 4 => "reply." { member: u32, bytes: Vec<u8> => reply },
         ReplyEnd = 5 => "reply_end." { member: u32 },
         /// A failure of the stream or of one member.
         Failure = 6 => "failure." {
@@ -97,7 +80,6 @@ impl SplitFrame {
     }
 }
 
-/// Bytes of a preamble.
 pub const PREAMBLE: usize = 28;
 const MAGIC: &[u8; 4] = b"GFSP";
 const VERSION: u8 = 1;
@@ -115,7 +97,6 @@ pub struct Preamble {
 }
 
 impl Preamble {
-    /// As it is sent.
     pub fn encode(&self) -> Vec<u8> {
         let mut w = Writer::with_capacity(PREAMBLE);
         w.bytes(MAGIC).u8(VERSION).u8(self.mode as u8).u16(0);

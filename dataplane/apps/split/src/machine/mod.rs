@@ -5,25 +5,16 @@
 //! [`Stream::advance`], and carries out the stream's [`Action`]s. The stream says how many bytes may be taken
 //! from upstream, and which bytes each branch may get. Bytes that go downstream pass the machine as counts
 //! only; those that go back upstream, frames and replies, pass it as bytes.
-//!
-//! | module | subject |
-//! |---|---|
-//! | [`splitter`] | the agent: sessions, and which streams it admits |
-//! | [`spec`], [`session`] | a session's settings; its statistics |
-//! | [`stream`], [`branches`], [`upstream`] | a stream; its branches; what it tells upstream |
-//! | [`tally`] | a stream's counters, receipts and lost members |
-//! | [`sharing`] | the rates of links that connections share |
-//! | [`frame`] | messages between agents |
 
-mod branches;
-pub mod frame;
-mod session;
-pub mod sharing;
-mod spec;
-mod splitter;
-mod stream;
-mod tally;
-mod upstream;
+mod branches; // a stream's branches
+pub mod frame; // messages between agents
+mod session; // a session's statistics
+pub mod sharing; // the rates of links that connections share
+mod spec; // a session's settings
+mod splitter; // all sessions of an agent, and admission of streams
+mod stream; // a stream at one agent
+mod tally; // a stream's counters, receipts and lost members
+mod upstream; // the reports of a stream to its upstream neighbour
 
 pub use branches::{Branch, BranchState, LinkLoss};
 pub use spec::{BranchKind, BranchSpec, LateStart, Replies, SessionSpec};

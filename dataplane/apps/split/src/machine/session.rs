@@ -44,7 +44,7 @@ impl Session {
     pub fn closed(&mut self, stream: &Stream, stats: Value) {
         self.bytes_in += stream.tally.bytes_in;
         self.bytes_out += stream.tally.bytes_out;
-        self.cache_peak = self.cache_peak.max(stream.core.peak());
+        self.cache_peak = self.cache_peak.max(stream.core.peak);
         self.closed.push_back(stats);
         if self.closed.len() > REMEMBERED {
             self.closed.pop_front();
@@ -58,7 +58,7 @@ impl Session {
         for stream in streams {
             bytes_in += stream.tally.bytes_in;
             bytes_out += stream.tally.bytes_out;
-            peak = peak.max(stream.core.peak());
+            peak = peak.max(stream.core.peak);
             cache += stream.core.cached();
             stats.push(stream_stats(stream));
         }
@@ -111,11 +111,11 @@ pub(super) fn stream_stats(stream: &Stream) -> Value {
         "stream": stream.id.to_string(),
         "peer": stream.source.peer.to_string(),
         "from": stream.source.word(),
-        "ended": stream.core.ended(),
-        "received": stream.core.received(),
+        "ended": stream.core.ended,
+        "received": stream.core.received,
         "cache": stream.core.cached(),
         "history": stream.core.held() - stream.core.cached(),
-        "cache_peak": stream.core.peak(),
+        "cache_peak": stream.core.peak,
         "starved": stream.starved,
         "branches": branches.collect::<Vec<_>>(),
     })

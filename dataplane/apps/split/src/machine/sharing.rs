@@ -145,18 +145,18 @@ impl Stream {
         }
     }
 
-    /// Adds the use that each branch makes of its links, and that the acknowledgements to the source make of the
-    /// links to it; `tcp` says how a connection is.
+    /// Adds the use that each branch makes of its links, and that the acknowledgements to the source make of
+    /// the links to it; `tcp` says how a connection is.
     pub fn add_uses(
         &mut self, now: Nanos, ways: &Ways, tcp: impl Fn(BranchId) -> Option<TcpState>, uses: &mut LinkUses,
     ) {
-        self.arrived.note(self.core.received(), now);
+        self.arrived.note(self.core.received, now);
         for name in ways.get(self.source.peer.ip()).into_iter().flatten() {
             uses.entry(Arc::clone(name)).or_default().acknowledgements += self.arrived.rate / ACKNOWLEDGED;
         }
         let core = &self.core;
         for branch in &mut self.branches {
-            let behind = core.acked(branch.id).is_some_and(|acked| acked < core.received());
+            let behind = core.acked(branch.id).is_some_and(|acked| acked < core.received);
             branch.share.busy = false;
             if branch.state != BranchState::Open || branch.spec.links.is_empty() || !behind {
                 branch.share.short = 0;

@@ -48,7 +48,6 @@ impl BranchSpec {
         }
     }
 
-    /// Whether this is the same neighbour.
     pub fn is_same(&self, other: &BranchSpec) -> bool {
         (self.kind, self.address) == (other.kind, other.address)
     }
@@ -71,7 +70,6 @@ pub struct SessionSpec {
     /// The address to which the session's senders connect.
     pub address: Ipv4Addr,
     pub ports: Vec<u16>,
-    /// The acknowledgement mode, N2N or E2E.
     pub mode: Mode,
     /// Bound of each stream's cache, bytes.
     pub cache_bytes: u64,
@@ -85,13 +83,8 @@ pub struct SessionSpec {
     pub send_buffer: Option<usize>,
     /// SO_RCVBUF of upstream connections; `None`: the kernel adapts it.
     pub receive_buffer: Option<usize>,
-    /// Whether the stream waits for a slow branch.
     pub policy: Policy,
     pub replies: Replies,
-    /// Whether a member on the sender's own host also gets the stream.
-    pub echo: bool,
-    /// The upstream agent, if only this agent may hand streams on.
-    pub upstream: Option<SocketAddrV4>,
     /// Agents that may hand streams on to this one, besides those in `branches`.
     pub neighbours: Vec<Ipv4Addr>,
     /// The downstream branches: members, and agents with members behind them.
@@ -110,12 +103,10 @@ impl SessionSpec {
 
     /// Whether an agent at this address may hand streams on to this one.
     pub fn takes_from(&self, agent: Ipv4Addr) -> bool {
-        self.upstream.is_some_and(|upstream| *upstream.ip() == agent)
-            || self.neighbours.contains(&agent)
+        self.neighbours.contains(&agent)
             || self.branches.iter().any(|branch| branch.is_agent() && *branch.address.ip() == agent)
     }
 
-    /// Whether the sender gets this member's replies.
     pub fn wants_reply(&self, member: u32) -> bool {
         match self.replies {
             Replies::Leader(leader) => member == leader,

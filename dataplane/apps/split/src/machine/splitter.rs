@@ -19,11 +19,9 @@ const SESSIONS: usize = 65_536;
 /// The reason why a request or a stream is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
-    /// The reason for programs.
     pub code: &'static str,
     /// The field that is wrong, if the reason is a field.
     pub field: Option<String>,
-    /// The reason for people.
     pub text: String,
 }
 
@@ -33,7 +31,6 @@ impl Refusal {
         Refusal { code, field: None, text: text.into() }
     }
 
-    /// A refusal that names a field.
     pub fn field(code: &'static str, field: &str, text: impl Into<String>) -> Refusal {
         Refusal { code, field: Some(field.to_owned()), text: format!("{field} {}", text.into()) }
     }
@@ -43,7 +40,6 @@ impl Refusal {
 pub struct MachineConfig {
     /// How long connecting to the next agent is tried when a stream begins.
     pub connect: Nanos,
-    /// The most streams at one time.
     pub max_streams: usize,
     /// Bytes of memory for the caches of all streams.
     pub max_cache: u64,
@@ -69,7 +65,6 @@ impl SplitMachine {
         }
     }
 
-    /// Whether the session can be set.
     pub fn check_session(&self, spec: &SessionSpec) -> Result<(), Refusal> {
         let limit = self.config.max_cache;
         if spec.cache_bytes > limit {
@@ -118,7 +113,6 @@ impl SplitMachine {
         Ok(aborted.collect())
     }
 
-    /// The session's settings.
     pub fn session(&self, id: u32) -> Option<Arc<SessionSpec>> {
         self.sessions.get(&id).map(|session| Arc::clone(&session.spec))
     }
@@ -191,7 +185,7 @@ impl SplitMachine {
             self.refused(session, abort.fault.word(), &abort.text);
             return Err(abort);
         }
-        let offset = stream.core.received();
+        let offset = stream.core.received;
         stream.tell_source(&SplitFrame::Welcome { offset });
         let peer = stream.source.peer.to_string();
         stream.event("stream_opened", json!({"peer": peer, "from": stream.source.word(), "offset": offset}));
@@ -216,7 +210,7 @@ impl SplitMachine {
                 if stream.source.is_agent && *fault == Fault::NoMembers {
                     self.lost.remember(id, &stream.tally);
                 }
-                let (offset, text) = (stream.core.floor(), text.clone());
+                let (offset, text) = (stream.core.floor, text.clone());
                 stream.tell_source(&SplitFrame::Failure { fault: *fault, member: 0, offset, text });
             }
         }
@@ -228,7 +222,6 @@ impl SplitMachine {
         Some(stream)
     }
 
-    /// Reports that a connection was refused.
     pub fn refused(&mut self, session: u32, code: &str, text: &str) {
         self.events.push(event("refused", session, None, json!({"code": code, "text": text})));
         if let Some(session) = self.sessions.get_mut(&session) {
@@ -236,20 +229,17 @@ impl SplitMachine {
         }
     }
 
-    /// Reports that an agent was refused.
     pub fn refused_peer(&mut self, session: u32, peer: &str, text: &str) {
         let fields = json!({"code": "peer", "peer": peer, "text": text});
         self.events.push(event("refused", session, None, fields));
     }
 
-    /// The events since the last call.
     pub fn events(&mut self) -> Vec<Value> {
         let of_streams = self.streams.values_mut().flat_map(|stream| stream.events.drain(..));
         self.events.extend(of_streams);
         std::mem::take(&mut self.events)
     }
 
-    /// The sessions as they were set.
     pub fn list(&self) -> Value {
         json!({"sessions": self.sessions.values().map(|session| &session.value).collect::<Vec<_>>()})
     }

@@ -26,9 +26,7 @@ const LOOK: Nanos = Nanos::from_millis(20);
 /// The reason why a stream ends early.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Abort {
-    /// The reason for programs.
     pub fault: Fault,
-    /// The reason for people.
     pub text: String,
 }
 
@@ -43,7 +41,6 @@ impl Abort {
 pub enum Action {
     /// Connect to the branch, in place of any earlier connection; an agent is sent [`Stream::preamble`].
     Connect(BranchId),
-    /// Close the connection to the branch.
     Close(BranchId),
 }
 
@@ -75,9 +72,9 @@ pub struct Stream {
     pub outgoing: Vec<u8>,
     /// Whether the shell has no memory for bytes that may be taken.
     pub starved: bool,
-    /// The core, which keeps the stream's offsets.
-    pub(super) core: Fanout,
-    pub(super) branches: Vec<Branch>,
+    /// The stream's offsets: which bytes may be taken, acknowledged upstream and discarded.
+    pub core: Fanout,
+    pub branches: Vec<Branch>,
     pub(super) arrived: Meter,
     pub(super) tally: Tally,
     pub(super) began: Nanos,
@@ -91,7 +88,6 @@ pub struct Stream {
     /// The floor and completeness that upstream was last told.
     pub(super) progress: (u64, bool),
     finished_at: Option<Nanos>,
-    /// Why the stream ends early.
     abort: Option<Abort>,
 }
 
@@ -202,11 +198,11 @@ impl Stream {
     /// How soon a shell looks for acknowledgements, if it is not told of them; `None`: none are awaited.
     pub fn look_after(&self) -> Option<Nanos> {
         let cached = self.core.cached() > 0;
-        let blocked = !self.core.ended() && self.core.intake() == 0;
+        let blocked = !self.core.ended && self.core.intake() == 0;
         if cached && (blocked || self.spec.mode == Mode::EndToEnd) || self.starved {
             return Some(LOOK_BLOCKED);
         }
-        let ending = self.core.ended() && !self.core.finished();
+        let ending = self.core.ended && !self.core.finished();
         (cached || ending).then_some(LOOK)
     }
 
@@ -233,11 +229,6 @@ impl Stream {
         self.actions.pop_front()
     }
 
-    /// The stream's offsets: which bytes may be taken, acknowledged upstream and discarded.
-    pub fn core(&self) -> &Fanout {
-        &self.core
-    }
-
     /// Bytes that were handed to all branches together.
     pub fn sent(&self) -> u64 {
         self.tally.bytes_out
@@ -255,7 +246,6 @@ impl Stream {
         self.core.forget_history();
     }
 
-    /// Notes that upstream has ended the stream.
     pub fn on_source_end(&mut self) {
         self.core.on_upstream_end();
     }
@@ -263,7 +253,7 @@ impl Stream {
     /// Notes that the connection upstream is lost. A sender that has ended its stream may close without
     /// waiting for replies; before that, closing is a reset.
     pub fn on_source_lost(&mut self, text: &str) {
-        if self.core.ended() {
+        if self.core.ended {
             return self.on_source_deaf();
         }
         let whose = if self.source.is_agent { "the agent before" } else { "its sender" };

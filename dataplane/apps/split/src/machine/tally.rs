@@ -52,7 +52,6 @@ impl Tally {
         !known
     }
 
-    /// Whether the stream has lost this member.
     pub fn is_failed(&self, branch: &BranchSpec) -> bool {
         self.failed.iter().any(|failed| branch.kind == BranchKind::Member(failed.member))
     }

@@ -144,7 +144,7 @@ impl Stream {
     /// Tells upstream how far the members are. In N2N only their completeness matters.
     pub(super) fn report(&mut self) {
         let complete = self.core.finished();
-        let progress = (self.core.floor(), complete);
+        let progress = (self.core.floor, complete);
         let wanted = complete || self.counts_by_frames();
         // Waiting bytes go first: once nothing waits, no event would trigger the report of progress.
         if wanted && self.progress != progress && (complete || self.outgoing.is_empty()) {

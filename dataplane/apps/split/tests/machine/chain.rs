@@ -26,9 +26,9 @@ impl Chain {
     /// Moves up to so many bytes of the stream from agent to agent, and so many bytes of frames back.
     fn between(&mut self, most: u64, back: usize) {
         let (now, next) = (self.first.now, self.first.ids()[0]);
-        let moved = self.first.send(next, most.min(self.second.stream().core().intake()));
+        let moved = self.first.send(next, most.min(self.second.stream().core.intake()));
         self.second.arrive(moved);
-        let at = self.second.stream().core().received();
+        let at = self.second.stream().core.received;
         self.first.stream().on_acknowledged(next, at, false);
         self.second.advance();
         let outgoing = &mut self.second.stream().outgoing;
@@ -64,12 +64,12 @@ proptest! {
             chain.between(bytes, back);
             chain.members_take(place, bytes, false);
             let least = chain.second.sent.values().copied().min().unwrap_or(0);
-            let base = chain.first.stream().core().base();
+            let base = chain.first.stream().core.base;
             prop_assert!(mode == Mode::NodeToNode || base <= least, "end-to-end: {base} of {least}");
         }
         let now = chain.first.now;
         chain.first.stream().on_source_end();
-        while chain.second.stream().core().received() < chain.first.stream().core().received() {
+        while chain.second.stream().core.received < chain.first.stream().core.received {
             chain.between(5000, 100);
             (1..3).for_each(|place| chain.members_take(place, u64::MAX, false));
         }

@@ -49,8 +49,6 @@ pub fn session(mode: Mode, branches: Vec<BranchSpec>) -> SessionSpec {
         receive_buffer: None,
         policy: Policy::Strict,
         replies: Replies::Drop,
-        echo: true,
-        upstream: None,
         neighbours: Vec::new(),
         branches,
     }
@@ -89,7 +87,7 @@ impl World {
     }
 
     pub fn ids(&mut self) -> Vec<BranchId> {
-        self.stream().branches().iter().map(|branch| branch.id).collect()
+        self.stream().branches.iter().map(|branch| branch.id).collect()
     }
 
     pub fn state(&mut self, id: BranchId) -> Option<BranchState> {
@@ -114,7 +112,7 @@ impl World {
     /// Takes up to so many bytes from upstream; returns their number.
     pub fn arrive(&mut self, bytes: u64) -> u64 {
         let stream = self.stream();
-        let taken = bytes.min(stream.core().intake());
+        let taken = bytes.min(stream.core.intake());
         stream.on_received(taken);
         taken
     }
@@ -127,7 +125,7 @@ impl World {
             let at = self.sent.get_mut(&id).expect("bytes go only to a branch with a connection");
             assert_eq!(range.start, *at, "no gap, and nothing twice");
             *at += bytes;
-            assert!(range.start >= self.stream().core().base(), "the bytes are cached");
+            assert!(range.start >= self.stream().core.base, "the bytes are cached");
             self.stream().on_sent(id, bytes);
         }
         if self.stream().end_due(id) {

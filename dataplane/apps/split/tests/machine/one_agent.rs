@@ -82,7 +82,7 @@ fn perform(world: &mut World, members: &mut Members, op: Op) {
 /// Checks the bounds that hold at any time.
 fn check(world: &mut World, members: &Members, spec: &SessionSpec) {
     let stream = world.stream();
-    let (received, base, cached) = (stream.core().received(), stream.core().base(), stream.core().cached());
+    let (received, base, cached) = (stream.core.received, stream.core.base, stream.core.cached());
     let ahead = if spec.mode == Mode::EndToEnd { spec.allowance_bytes } else { spec.cache_bytes };
     assert!(cached <= ahead, "{cached} bytes are cached");
     assert!(stream.outgoing.len() <= 64 << 10, "replies are bounded");
@@ -101,7 +101,7 @@ fn finish(world: &mut World) -> Option<Result<(), Abort>> {
     world.stream().on_source_end();
     for id in world.ids() {
         while world.send(id, 9000) > 0 {}
-        let received = world.stream().core().received();
+        let received = world.stream().core.received;
         assert_eq!(world.sent[&id], received, "the branch has all bytes");
         world.stream().on_acknowledged(id, received, true);
         world.stream().on_heard_end(now, id);
@@ -191,12 +191,12 @@ fn an_agent_counts_when_it_has_said_that_it_accepts_the_stream() {
     world.arrive(1000);
     world.send(next, 1000);
     world.stream().on_acknowledged(next, 1000, false);
-    assert_eq!(world.stream().core().cached(), 1000, "a connection that may be refused");
+    assert_eq!(world.stream().core.cached(), 1000, "a connection that may be refused");
     let mut welcome = Vec::new();
     SplitFrame::Welcome { offset: 0 }.encode(&mut welcome);
     world.stream().on_heard(now, next, &welcome);
     world.stream().on_acknowledged(next, 1000, false);
-    assert_eq!(world.stream().core().cached(), 0);
+    assert_eq!(world.stream().core.cached(), 0);
     world.stream().on_branch_lost(now, next, LinkLoss::Reset, "connection reset");
     let lost = Abort::new(Fault::AgentLost, "agent next is lost: connection reset");
     assert_eq!(world.outcome(), Some(Err(lost)));
@@ -215,7 +215,7 @@ fn a_slow_branch_holds_up_the_stream_or_is_left_behind() {
         [fast, slow].into_iter().for_each(|id| world.stream().on_connected(id));
         while world.arrive(5000) > 0 && world.ids().len() == 2 {
             world.send(fast, u64::MAX);
-            let received = world.stream().core().received();
+            let received = world.stream().core.received;
             world.stream().on_acknowledged(fast, received, false);
             world.advance();
             if world.machine.stats(0).to_string().contains("isolated") {
@@ -225,7 +225,7 @@ fn a_slow_branch_holds_up_the_stream_or_is_left_behind() {
         let removed = world.ids() == [fast];
         let isolated = world.machine.stats(0).to_string().contains("isolated");
         assert_eq!((removed, isolated), fate, "{policy:?} {mode:?}");
-        assert_eq!(world.stream().core().intake() > 0, removed || isolated);
+        assert_eq!(world.stream().core.intake() > 0, removed || isolated);
         assert_eq!(events(&mut world, "isolated"), usize::from(removed || isolated));
     }
 }
@@ -246,7 +246,7 @@ fn a_late_branch_gets_what_its_session_says() {
             SessionSpec { branches: vec![member(1), member(2), start(3)], ..spec.clone() },
             serde_json::Value::Null,
         );
-        let starts: Vec<u64> = world.stream().branches().iter().map(|branch| branch.start).collect();
+        let starts: Vec<u64> = world.stream().branches.iter().map(|branch| branch.start).collect();
         assert_eq!(starts, begins);
         let refused = events(&mut world, "join_refused");
         assert_eq!(refused, 3 - starts.len(), "its first byte is discarded");

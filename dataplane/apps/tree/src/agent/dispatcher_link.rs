@@ -12,11 +12,9 @@ use groupflow_host::link::{Channel, ReadOutcome, TcpLink};
 use groupflow_host::poller::{Poller, Ready};
 use groupflow_host::tls::{self, Trust};
 use rustls::Connection;
-use serde::de::IgnoredAny;
-use serde::Deserialize;
 
-use super::dial::Dial;
-use crate::machine::dialogue::{HostLine, ServiceLine};
+use super::dial::{Dial, HostPollKey};
+use crate::machine::messages::{HostLine, ServiceLine};
 
 /// Bytes of the longest line.
 const LINE: usize = 1 << 20;
@@ -25,8 +23,8 @@ const WAITING: usize = 1 << 20;
 /// The first and the longest pause between attempts to connect.
 const FIRST_PAUSE: Nanos = Nanos::from_millis(50);
 const LONGEST_PAUSE: Nanos = Nanos::from_secs(1);
-/// The longest time that dispatchers may be silent after a connection was begun; they send a sign of life every
-/// second at least.
+/// The longest time that dispatchers may be silent after a connection was begun; they send a sign of life
+/// every second at least.
 const FIRST_SIGN: Duration = Duration::from_secs(5);
 /// Time without an acknowledgement after which a connection is lost.
 const SILENCE: Duration = Duration::from_secs(3);
@@ -35,14 +33,15 @@ const SILENCE: Duration = Duration::from_secs(3);
 pub struct DispatcherLink {
     to: SocketAddrV4,
     /// Dispatchers have welcomed the host at some time.
-    welcome: bool,
+    pub welcome: bool,
     trust: Option<Trust>,
     patience: Duration,
     dial: Option<Dial>,
     open: Option<Open>,
-    /// When the dispatchers were heard last, and for how long they are silent at most, if they have said so.
+    /// When the dispatchers were heard last.
     heard: Instant,
-    silence: Option<Duration>,
+    /// The longest time between two signs of life of the dispatchers, as far as they have told it.
+    pub silence: Option<Duration>,
     /// Since when there has been no connection.
     lost: Instant,
     next: Instant,
@@ -62,15 +61,6 @@ pub enum LinkEvent {
     Connected,
     Lost,
     Line(ServiceLine),
-    /// A welcome that is of another version.
-    BadWelcome,
-}
-
-/// A line that is meant to be a welcome.
-#[derive(Deserialize)]
-struct AnyWelcome {
-    #[serde(rename = "welcome")]
-    _welcome: IgnoredAny,
 }
 
 impl DispatcherLink {
@@ -93,16 +83,10 @@ impl DispatcherLink {
     }
 
     /// Leaves dispatchers that are of no use now; they are tried again after a while.
-    pub fn leave<T: Copy>(&mut self, now: Instant, poller: &mut Poller<T>, why: &str) {
+    pub fn leave(&mut self, now: Instant, poller: &mut Poller<HostPollKey>, why: &str) {
         self.trouble = why.to_owned();
         self.lose(poller);
         self.next = now + Duration::from(LONGEST_PAUSE);
-    }
-
-    fn gone(&self) -> AgentError {
-        let (to, seconds) = (self.to, self.patience.as_secs());
-        let cause = format!("no dispatchers at {to} for {seconds} s: {}", self.trouble);
-        AgentError::new("dispatchers_gone", cause, "check --to, and that groupflow tree serve runs")
     }
 
     /// This host's address on the connection to the dispatchers.
@@ -113,12 +97,10 @@ impl DispatcherLink {
         }
     }
 
-    /// The connection's round-trip time.
     pub fn round_trip(&self) -> Nanos {
         self.open.as_ref().map_or(Nanos::ZERO, |open| open.link.least_round_trip())
     }
 
-    /// Whether there is a connection.
     pub fn is_made(&self) -> bool {
         self.open.is_some()
     }
@@ -126,11 +108,6 @@ impl DispatcherLink {
     /// Whether there is a connection, or one is being made.
     pub fn is_open(&self) -> bool {
         self.open.is_some() || self.dial.is_some()
-    }
-
-    /// Expects a sign of life from the dispatchers at least this often from now on.
-    pub fn expect_signs(&mut self, silence: Option<Duration>) {
-        self.silence = silence;
     }
 
     /// When [`DispatcherLink::keep`] has something to do.
@@ -144,11 +121,9 @@ impl DispatcherLink {
 
     /// Gives up a silent connection, and connects if there is none. The error means that no dispatcher was
     /// found for too long.
-    pub fn keep<T: Copy>(
-        &mut self, now: Instant, poller: &mut Poller<T>, target: T,
-    ) -> Result<(), AgentError> {
+    pub fn keep(&mut self, now: Instant, poller: &mut Poller<HostPollKey>) -> Result<(), AgentError> {
         if let Some(dial) = &mut self.dial {
-            dial.keep(now, poller, target);
+            dial.keep(now, poller);
         }
         if self.is_open() && self.silence.is_some_and(|silence| self.heard + silence <= now) {
             self.trouble = "the dispatchers are silent".to_owned();
@@ -158,39 +133,22 @@ impl DispatcherLink {
             return Ok(());
         }
         if now >= self.lost + self.patience {
-            return Err(self.gone());
+            let (to, seconds) = (self.to, self.patience.as_secs());
+            let cause = format!("no dispatchers at {to} for {seconds} s: {}", self.trouble);
+            let cure = "check --to, and that groupflow tree serve runs";
+            return Err(AgentError::new("dispatchers_gone", cause, cure));
         }
         self.next = now + Duration::from(FIRST_PAUSE.doubled(self.attempts, LONGEST_PAUSE));
         self.attempts = self.attempts.saturating_add(1);
-        if let Err(error) = self.connect(now, poller, target) {
-            self.trouble = plain(&error);
+        match Dial::begin(now, self.to, SILENCE, poller, HostPollKey::Dispatchers) {
+            Ok(dial) => {
+                self.dial = Some(dial);
+                self.heard = now;
+                self.silence = Some(FIRST_SIGN);
+            }
+            Err(error) => self.trouble = plain(&error),
         }
         Ok(())
-    }
-
-    /// Notes that the dispatchers know this host.
-    pub fn is_welcome(&mut self) {
-        self.welcome = true;
-    }
-
-    fn connect<T: Copy>(&mut self, now: Instant, poller: &mut Poller<T>, target: T) -> io::Result<()> {
-        self.dial = Some(Dial::begin(now, self.to, SILENCE, poller, target)?);
-        (self.heard, self.silence) = (now, Some(FIRST_SIGN));
-        Ok(())
-    }
-
-    /// Whether a connection that was being made is connected by now.
-    fn is_connected<T: Copy>(&mut self, now: Instant, poller: &mut Poller<T>) -> io::Result<bool> {
-        let Some(answer) = self.dial.as_mut().and_then(|dial| dial.answered(now, poller)) else {
-            return Ok(false);
-        };
-        self.dial = None;
-        let made = answer?;
-        let tls = self.trust.as_ref().map(Trust::begin).transpose().map_err(io::Error::other)?;
-        let channel = Channel::begun(made.socket, tls.map(Connection::Client));
-        let link = TcpLink::established(channel, made.token, WAITING);
-        self.open = Some(Open { link, lines: LineBuffer::new(LINE) });
-        Ok(true)
     }
 
     /// Queues a line; without a connection it is lost. The first line of each connection introduces
@@ -202,7 +160,6 @@ impl DispatcherLink {
         }
     }
 
-    /// Notes the readiness of the connection.
     pub fn on_ready(&mut self, ready: Ready) {
         if let Some(open) = &mut self.open {
             open.link.on_ready(ready);
@@ -210,23 +167,20 @@ impl DispatcherLink {
     }
 
     /// Writes and reads as much as possible. The error means that another attempt is useless.
-    pub fn work<T: Copy>(
-        &mut self, now: Instant, poller: &mut Poller<T>,
+    pub fn work(
+        &mut self, now: Instant, poller: &mut Poller<HostPollKey>,
     ) -> Result<Vec<LinkEvent>, AgentError> {
         let mut events = Vec::new();
-        match self.converse(now, poller, &mut events) {
+        match self.converse(poller, &mut events) {
             Ok(()) => {
-                if events.iter().any(|event| matches!(event, LinkEvent::Line(_))) {
+                for event in &events {
+                    let LinkEvent::Line(line) = event else { continue };
                     self.attempts = 0;
                     self.heard = now;
-                }
-                // A process may accept connections and then say nothing, or only that it is of no use.
-                let is_of_use = |event: &LinkEvent| match event {
-                    LinkEvent::Line(line) => !matches!(line, ServiceLine::Refused { .. }),
-                    _ => false,
-                };
-                if events.iter().any(is_of_use) {
-                    self.lost = now;
+                    // A process may accept connections and then say nothing, or only that it is of no use.
+                    if !matches!(line, ServiceLine::Refused { .. }) {
+                        self.lost = now;
+                    }
                 }
             }
             Err(error) => {
@@ -241,52 +195,42 @@ impl DispatcherLink {
         Ok(events)
     }
 
-    fn converse<T: Copy>(
-        &mut self, now: Instant, poller: &mut Poller<T>, events: &mut Vec<LinkEvent>,
-    ) -> io::Result<()> {
-        if self.is_connected(now, poller)? {
+    fn converse(&mut self, poller: &mut Poller<HostPollKey>, events: &mut Vec<LinkEvent>) -> io::Result<()> {
+        if let Some(answer) = self.dial.as_mut().and_then(|dial| dial.answered(poller)) {
+            self.dial = None;
+            let made = answer?;
+            let tls = self.trust.as_ref().map(Trust::begin).transpose().map_err(io::Error::other)?;
+            let channel = Channel::begun(made.socket, tls.map(Connection::Client));
+            let link = TcpLink::established(channel, made.token, WAITING);
+            self.open = Some(Open { link, lines: LineBuffer::new(LINE) });
             events.push(LinkEvent::Connected);
         }
-        self.open.as_mut().map_or(Ok(()), |open| open.work(events))
+        let Some(Open { link, lines }) = &mut self.open else { return Ok(()) };
+        link.flush(false)?;
+        let mut chunk = vec![0; 16 << 10];
+        while link.readable {
+            let count = match link.read(&mut chunk)? {
+                ReadOutcome::Bytes(count) => count,
+                ReadOutcome::Nothing => break,
+                ReadOutcome::End => return Err(io::Error::other("the dispatchers closed the connection")),
+            };
+            let cut = lines.push(&chunk[..count]).ok_or_else(|| io::Error::other("a line is too long"))?;
+            for line in cut {
+                let parsed = serde_json::from_slice(&line);
+                events.push(LinkEvent::Line(parsed.map_err(|_| io::Error::other("a line is malformed"))?));
+            }
+        }
+        // TLS may have an answer to send, and lines may still wait.
+        link.flush(false)
     }
 
     /// Closes a connection that is of no use.
-    pub fn lose<T: Copy>(&mut self, poller: &mut Poller<T>) {
+    pub fn lose(&mut self, poller: &mut Poller<HostPollKey>) {
         if let Some(mut dial) = self.dial.take() {
             dial.end(poller);
         }
         if let Some(open) = self.open.take() {
             open.link.close(poller);
         }
-    }
-}
-
-impl Open {
-    fn work(&mut self, events: &mut Vec<LinkEvent>) -> io::Result<()> {
-        self.link.flush(false)?;
-        let mut chunk = vec![0; 16 << 10];
-        while self.link.readable {
-            match self.link.read(&mut chunk)? {
-                ReadOutcome::Bytes(count) => self.take(&chunk[..count], events)?,
-                ReadOutcome::Nothing => break,
-                ReadOutcome::End => return Err(io::Error::other("the dispatchers closed the connection")),
-            }
-        }
-        // TLS may have an answer to send, and lines may still wait.
-        self.link.flush(false)
-    }
-
-    fn take(&mut self, bytes: &[u8], events: &mut Vec<LinkEvent>) -> io::Result<()> {
-        let lines = self.lines.push(bytes).ok_or_else(|| io::Error::other("a line is too long"))?;
-        for line in lines {
-            let parsed =
-                serde_json::from_slice(&line).map_err(|_| io::Error::other("a line is malformed"))?;
-            let is_other = matches!(parsed, ServiceLine::Other(_));
-            events.push(match is_other && serde_json::from_slice::<AnyWelcome>(&line).is_ok() {
-                true => LinkEvent::BadWelcome,
-                false => LinkEvent::Line(parsed),
-            });
-        }
-        Ok(())
     }
 }

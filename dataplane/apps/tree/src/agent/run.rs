@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 use groupflow_base::Nanos;
 use groupflow_host::error::{exit, AgentError};
 use groupflow_host::files::{Input, Output};
-use groupflow_host::process::raise_descriptors;
 use groupflow_host::report::{goodput, lost_text, seconds, Reporter, Weight};
-use groupflow_host::subcommand::{check_name, Subcommand};
+use groupflow_host::subcommand::{StreamStart, Subcommand};
 use serde_json::json;
 
-use super::args::{begin, TreeArgs, TreeRecvArgs, TreeSendArgs};
-use super::host::{TreeHost, BATCH};
-use crate::machine::{HostId, ReadItem, TreeNode};
+use super::edges::BATCH;
+use super::host::TreeHost;
+use super::{TreeRecvArgs, TreeSendArgs};
+use crate::machine::{HostId, ReadItem, StartAt, TreeNode};
 
 /// The time between lines of progress.
 const PROGRESS: Duration = Duration::from_millis(200);
@@ -31,9 +31,69 @@ impl Subcommand for TreeSendArgs {
         Reporter::new(self.tree.json, false, "tree-send", &self.tree.name, None)
     }
 
+    /// Sends all of the input once enough hosts are in the tree, and waits until they have it.
     fn run(&self, reporter: &mut Reporter) -> Result<u8, AgentError> {
-        check_name(&self.tree.name)?;
-        send(self, reporter)
+        let args = &self.tree;
+        args.check()?;
+        let input = Input::open(self.file.as_deref())?;
+        let config = args.config();
+        let mut host = TreeHost::open(args, config.host, TreeNode::source(config), true)?;
+        host.dialogue.delay_bound_ms = self.delay_ms;
+        let watched = host.watch(input.as_fd())?;
+        let mut run = TransferEvents::new();
+        let mut chunk = vec![0; BATCH];
+        let mut pending = Vec::new();
+        let mut finished = false;
+        loop {
+            host.pump()?;
+            run.report(&host, reporter);
+            let may_begin = host.dialogue.members.hosts >= self.members || run.bytes > 0;
+            let mut turns = 0;
+            while may_begin && !finished && turns < TURNS {
+                turns += 1;
+                if pending.is_empty() {
+                    match input.read(&mut chunk)? {
+                        // An interrupt may have ended the program that writes the input, too: this is not the
+                        // stream's end.
+                        Some(0) if host.drive.poller.is_stopped() => break,
+                        Some(0) => {
+                            finished = true;
+                            host.drive.node.finish(host.drive.nanos());
+                            break;
+                        }
+                        Some(count) => pending.extend_from_slice(&chunk[..count]),
+                        None => break,
+                    }
+                }
+                if run.bytes == 0 {
+                    host.dialogue.begin_stream();
+                }
+                let taken = host.drive.node.write(host.drive.nanos(), &pending);
+                pending.drain(..taken);
+                run.bytes += taken as u64;
+                if taken == 0 {
+                    break;
+                }
+            }
+            host.pump()?;
+            if finished && host.drive.node.is_complete() && !host.drive.node.is_unsure() {
+                break;
+            }
+            if host.dialogue.ended {
+                let cure = "start it again to be in a new tree";
+                return Err(AgentError::new("ended", "the dispatchers say that the tree has ended", cure));
+            }
+            if host.drive.poller.stopped {
+                leave(&mut host)?;
+                return Err(AgentError::interrupted());
+            }
+            let more = turns == TURNS || may_begin && !finished && pending.is_empty() && !watched;
+            host.wait(Some(if more { Instant::now() } else { run.next() }))?;
+        }
+        let lost = wait_for_hosts(&mut host)?;
+        run.complete(reporter, "sent", Some(&lost));
+        leave(&mut host)?;
+        Ok(if lost.is_empty() { 0 } else { exit::LOST })
     }
 }
 
@@ -43,132 +103,58 @@ impl Subcommand for TreeRecvArgs {
         Reporter::new(self.tree.json, stdout, "tree-recv", &self.tree.name, None)
     }
 
+    /// Receives the whole stream, and serves the host's children until they have it.
     fn run(&self, reporter: &mut Reporter) -> Result<u8, AgentError> {
-        check_name(&self.tree.name)?;
-        recv(self, reporter)
-    }
-}
-
-/// Runs `tree-send`: sends all of the input once enough hosts are in the tree, and waits until they have it.
-/// Returns the exit code.
-fn send(command: &TreeSendArgs, reporter: &mut Reporter) -> Result<u8, AgentError> {
-    raise_descriptors();
-    let input = Input::open(command.file.as_deref())?;
-    let args = &command.tree;
-    args.check()?;
-    let id = HostId(rand::random());
-    let mut host = TreeHost::open(args, id, TreeNode::source(args.config(id)), true)?;
-    host.dialogue.delay_bound_ms = command.delay_ms;
-    let watched = host.watch(input.as_fd())?;
-    let mut run = TransferEvents::new(args);
-    let (mut pending, mut finished, mut chunk) = (Vec::new(), false, vec![0; BATCH]);
-    loop {
-        host.pump()?;
-        run.report(&host, reporter);
-        let may_begin = host.dialogue.members.hosts >= command.members || run.bytes > 0;
-        let mut turns = 0;
-        while may_begin && !finished && turns < TURNS {
-            turns += 1;
-            if pending.is_empty() {
-                match input.read(&mut chunk)? {
-                    // An interrupt may have ended the program that writes the input, too: this is not the
-                    // stream's end.
-                    Some(0) if host.drive.poller.is_stopped() => break,
-                    Some(0) => {
-                        finished = true;
-                        host.drive.node.finish(host.drive.nanos());
-                        break;
-                    }
-                    Some(count) => pending.extend_from_slice(&chunk[..count]),
-                    None => break,
+        let args = &self.tree;
+        args.check()?;
+        let mut output = Output::open(&self.output)?;
+        let begin = if self.from == StreamStart::Now { StartAt::Now } else { StartAt::Offset(0) };
+        let config = args.config();
+        let mut host = TreeHost::open(args, config.host, TreeNode::new(config, begin), false)?;
+        host.watch(output.as_fd())?;
+        let mut run = TransferEvents::new();
+        let mut unwritten = Unwritten::default();
+        let mut complete = false;
+        loop {
+            host.pump()?;
+            run.report(&host, reporter);
+            loop {
+                unwritten.fill(&mut host, reporter)?;
+                let before = unwritten.bytes.len();
+                output.write(&mut unwritten.bytes)?;
+                let written = (before - unwritten.bytes.len()) as u64;
+                run.bytes += written;
+                if written == 0 {
+                    break;
                 }
             }
-            if run.bytes == 0 {
-                host.dialogue.begin_stream();
+            if unwritten.ended && unwritten.bytes.is_empty() && !complete {
+                output.finish()?;
+                complete = true;
+                host.drive.node.on_stored(host.drive.nanos());
+                run.complete(reporter, "received", None);
             }
-            let taken = host.drive.node.write(host.drive.nanos(), &pending);
-            pending.drain(..taken);
-            run.bytes += taken as u64;
-            if taken == 0 {
-                break;
+            host.pump()?;
+            if complete && (host.drive.poller.stopped || host.drive.node.is_complete()) {
+                leave(&mut host)?;
+                return Ok(0);
             }
-        }
-        host.pump()?;
-        if finished && host.drive.node.is_complete() && !host.drive.node.is_unsure() {
-            break;
-        }
-        if host.dialogue.ended {
-            let cure = "start it again to be in a new tree";
-            return Err(AgentError::new("ended", "the dispatchers say that the tree has ended", cure));
-        }
-        if host.drive.poller.stopped {
-            leave(&mut host)?;
-            return Err(AgentError::interrupted());
-        }
-        let more = turns == TURNS || may_begin && !finished && pending.is_empty() && !watched;
-        host.wait(Some(if more { Instant::now() } else { run.next() }))?;
-    }
-    let lost = wait_for_hosts(&mut host)?;
-    run.complete(reporter, "sent", Some(&lost));
-    leave(&mut host)?;
-    Ok(if lost.is_empty() { 0 } else { exit::LOST })
-}
-
-/// Runs `tree-recv`: receives the whole stream, and serves the host's children until they have it. Returns the
-/// exit code.
-fn recv(command: &TreeRecvArgs, reporter: &mut Reporter) -> Result<u8, AgentError> {
-    raise_descriptors();
-    let mut output = Output::open(&command.output)?;
-    let args = &command.tree;
-    args.check()?;
-    let id = HostId(rand::random());
-    let mut host = TreeHost::open(args, id, TreeNode::new(args.config(id), begin(command.from)), false)?;
-    host.watch(output.as_fd())?;
-    let mut run = TransferEvents::new(args);
-    let mut unwritten = Unwritten::default();
-    let mut complete = false;
-    loop {
-        host.pump()?;
-        run.report(&host, reporter);
-        loop {
-            unwritten.fill(&mut host, reporter)?;
-            let before = unwritten.bytes.len();
-            output.write(&mut unwritten.bytes)?;
-            let written = (before - unwritten.bytes.len()) as u64;
-            run.bytes += written;
-            if written == 0 {
-                break;
+            if host.drive.poller.stopped {
+                leave(&mut host)?;
+                return Err(AgentError::interrupted());
             }
+            // The host's reader was cut off; until now the host passed the stream on.
+            if let Some(at) = host.drive.node.failed().filter(|_| host.drive.node.is_complete()) {
+                leave(&mut host)?;
+                return Err(broken(at));
+            }
+            if host.dialogue.ended && !host.drive.node.has_all() && host.drive.node.parent().is_none() {
+                let cure = "ask the sender to send it again";
+                let cause = "the source has left before the stream was complete";
+                return Err(AgentError::new("sender_lost", cause, cure));
+            }
+            host.wait(Some(run.next()))?;
         }
-        if unwritten.ended && unwritten.bytes.is_empty() && !complete {
-            output.finish()?;
-            complete = true;
-            host.drive.node.on_stored(host.drive.nanos());
-            run.complete(reporter, "received", None);
-        }
-        host.pump()?;
-        if complete && (host.drive.poller.stopped || host.drive.node.is_complete()) {
-            leave(&mut host)?;
-            return Ok(0);
-        }
-        if host.drive.poller.stopped {
-            leave(&mut host)?;
-            return Err(AgentError::interrupted());
-        }
-        // The host's reader was cut off; until now the host passed the stream on.
-        if let Some(at) = host.drive.node.failed().filter(|_| host.drive.node.is_complete()) {
-            leave(&mut host)?;
-            return Err(broken(at));
-        }
-        if host.dialogue.ended && !host.drive.node.has_all() && host.drive.node.parent().is_none() {
-            let cure = "ask the sender to send it again";
-            return Err(AgentError::new(
-                "sender_lost",
-                "the source has left before the stream was complete",
-                cure,
-            ));
-        }
-        host.wait(Some(run.next()))?;
     }
 }
 
@@ -180,7 +166,7 @@ struct Unwritten {
 }
 
 impl Unwritten {
-    fn fill(&mut self, host: &mut TreeHost<'_>, reporter: &mut Reporter) -> Result<(), AgentError> {
+    fn fill(&mut self, host: &mut TreeHost, reporter: &mut Reporter) -> Result<(), AgentError> {
         while !self.ended && self.bytes.len() < BATCH {
             match host.drive.node.read(host.drive.nanos(), BATCH) {
                 Some(ReadItem::Bytes(bytes)) => self.bytes.extend(bytes),
@@ -197,10 +183,10 @@ impl Unwritten {
     }
 }
 
-/// Waits until the dispatchers know of each host whether it has all bytes. Returns the names of those that have
-/// not. The source is complete, so each host that it served has told its parent that it has all: where no
-/// dispatcher is reached, none is missing.
-fn wait_for_hosts(host: &mut TreeHost<'_>) -> Result<Vec<String>, AgentError> {
+/// Waits until the dispatchers know of each host whether it has all bytes. Returns the names of those that
+/// have not. The source is complete, so each host that it served has told its parent that it has all: where
+/// no dispatcher is reached, none is missing.
+fn wait_for_hosts(host: &mut TreeHost) -> Result<Vec<String>, AgentError> {
     let (began, mut reached) = (Instant::now(), None);
     loop {
         host.pump()?;
@@ -219,7 +205,7 @@ fn wait_for_hosts(host: &mut TreeHost<'_>) -> Result<Vec<String>, AgentError> {
 }
 
 /// Leaves the tree, after other hosts have taken over this one's children.
-fn leave(host: &mut TreeHost<'_>) -> Result<(), AgentError> {
+fn leave(host: &mut TreeHost) -> Result<(), AgentError> {
     let began = Instant::now();
     host.drive.node.leave(host.drive.nanos());
     loop {
@@ -248,28 +234,19 @@ struct TransferEvents {
     joined: bool,
     delay: Option<(Nanos, Nanos)>,
     bytes: u64,
-    name: String,
 }
 
 impl TransferEvents {
-    fn new(args: &TreeArgs) -> TransferEvents {
+    fn new() -> TransferEvents {
         let now = Instant::now();
-        TransferEvents {
-            began: None,
-            opened: now,
-            reported: now,
-            joined: false,
-            delay: None,
-            bytes: 0,
-            name: args.name.clone(),
-        }
+        TransferEvents { began: None, opened: now, reported: now, joined: false, delay: None, bytes: 0 }
     }
 
     fn next(&self) -> Instant {
         self.reported + PROGRESS
     }
 
-    fn report(&mut self, host: &TreeHost<'_>, reporter: &mut Reporter) {
+    fn report(&mut self, host: &TreeHost, reporter: &mut Reporter) {
         let now = Instant::now();
         if self.bytes > 0 && self.began.is_none() {
             self.began = Some((now, self.bytes));
@@ -277,8 +254,9 @@ impl TransferEvents {
         if host.dialogue.is_in() && !self.joined {
             self.joined = true;
             let seconds = now.saturating_duration_since(self.opened).as_secs_f64();
-            let fields = json!({"host": host.dialogue.id(), "seconds": seconds});
-            reporter.event("joined", Weight::Lasting, fields, Some(format!("{} is in the tree", self.name)));
+            let fields = json!({"host": host.dialogue.card.peer.host, "seconds": seconds});
+            let human = format!("{} is in the tree", host.dialogue.card.name);
+            reporter.event("joined", Weight::Lasting, fields, Some(human));
         }
         if let Some((delay, bound)) = host.dialogue.delay.filter(|&reported| Some(reported) != self.delay) {
             self.delay = Some((delay, bound));

@@ -5,7 +5,7 @@ use groupflow_base::codec::{CodecError, Envelope, Envelopes, Reader, Writer};
 use groupflow_base::wire::WireField;
 use groupflow_base::{wire_enum, wire_frames};
 
-use super::names::{HostId, Ticket};
+use super::messages::{HostId, Ticket};
 
 /// The version of these frames. Versions 2 to 4 belonged to transports that no longer exist.
 pub const VERSION: u8 = 1;
@@ -51,40 +51,22 @@ wire_frames!(
     TreeFrame, "frame.kind", "frame", {
         /// Child: its introduction.
         Hello(hello: Hello) = 1,
-        /// Child: all bytes before `taken` are in its cache.
-        Taken = 2 => "taken." {
-            /// An offset.
-            taken: u64,
-            /// Neither the child nor any host below it needs bytes before this offset.
-            needed: u64,
-        },
+        /// Child: all bytes before `taken` are in its cache; neither it nor any host below it needs bytes
+        /// before `needed`.
+        Taken = 2 => "taken." { taken: u64, needed: u64 },
         /// Child: it and all hosts below it have the whole stream, and its end.
         Complete = 3,
         /// Child: another parent serves it; no byte need be kept for it and the hosts below it. No frame
         /// follows.
         Moved = 4,
-        /// Parent: it serves this connection.
-        Welcome = 16 => "welcome." {
-            /// The offset of the first byte that the parent sends.
-            begin: u64,
-        },
-        /// Parent: a part of the stream.
-        Data = 17 => "data." {
-            /// The offset of the bytes in the stream.
-            offset: u64,
-            /// 1 to [`MAX_BLOCK`] bytes.
-            bytes: Vec<u8> => block,
-        },
+        /// Parent: it serves this connection, and sends bytes from this offset on.
+        Welcome = 16 => "welcome." { begin: u64 },
+        /// Parent: a part of the stream, 1 to [`MAX_BLOCK`] bytes.
+        Data = 17 => "data." { offset: u64, bytes: Vec<u8> => block },
         /// Parent: the stream goes on at `to`, as earlier bytes are too late.
-        Skip = 18 => "skip." {
-            /// An offset.
-            to: u64,
-        },
-        /// Parent: the stream ends.
-        End = 19 => "end." {
-            /// The stream's length in bytes.
-            length: u64,
-        },
+        Skip = 18 => "skip." { to: u64 },
+        /// Parent: the stream ends; its length in bytes.
+        End = 19 => "end." { length: u64 },
         /// Parent: it does not serve this connection any more, for this reason.
         Refused(reason: Reason) = 20,
         /// Either: it is alive.
@@ -112,16 +94,14 @@ mod block {
 /// The introduction of a child.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hello {
-    /// The child.
     pub child: HostId,
     /// The child's proof that the dispatchers sent it.
     pub ticket: Ticket,
     /// The number of the edge, which all its connections share; it goes up with each edge of the child.
     pub edge: u32,
-    /// The place at which the child begins.
     pub begin: StartAt,
-    /// Neither the child nor any host below it needs bytes before this offset. Later bytes are kept for the hosts
-    /// below, even if the child has them.
+    /// Neither the child nor any host below it needs bytes before this offset. Later bytes are kept for the
+    /// hosts below, even if the child has them.
     pub needed: u64,
     /// The parent sends no byte that lies this many bytes or more beyond those that the child has.
     pub room: u64,
@@ -129,7 +109,7 @@ pub struct Hello {
 
 impl WireField for Hello {
     fn write(&self, w: &mut Writer) {
-        w.u8(VERSION).u64(self.child.0).bytes(&self.ticket.0).u32(self.edge);
+        w.u8(VERSION).u64(self.child.0).bytes(&self.ticket.0.to_be_bytes()).u32(self.edge);
         match self.begin {
             StartAt::Now => w.u8(0).u64(0),
             StartAt::Offset(offset) => w.u8(1).u64(offset),
@@ -143,7 +123,7 @@ impl WireField for Hello {
             return Err(CodecError::value("hello.version", version));
         }
         let child = HostId(r.u64("hello.child")?);
-        let ticket = Ticket(r.array("hello.ticket")?);
+        let ticket = Ticket(u128::from_be_bytes(r.array("hello.ticket")?));
         let edge = r.u32("hello.edge")?;
         let begin = match (r.u8("hello.begin")?, r.u64("hello.begin")?) {
             (0, _) => StartAt::Now,
@@ -166,7 +146,6 @@ impl WireField for Hello {
 }
 
 impl TreeFrame {
-    /// Appends the frame's encoding.
     pub fn encode(&self, out: &mut Vec<u8>) {
         let mut body = Writer::default();
         self.write_body(&mut body);

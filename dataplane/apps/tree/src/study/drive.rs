@@ -11,7 +11,7 @@ impl StreamTree {
         let now = self.now;
         let host = match event {
             WireEvent::Asked { wire, to } => {
-                match self.node(to).and_then(|node| node.conns.on_accepted(now)) {
+                match self.node(to).and_then(|node| node.on_accepted(now)) {
                     Some(conn) => {
                         self.wires.accept(now, wire, conn);
                         self.measure((to, conn));
@@ -23,16 +23,16 @@ impl StreamTree {
             }
             WireEvent::Connected((host, conn)) => {
                 self.measure((host, conn));
-                self.node(host).into_iter().for_each(|node| node.on_connected(now, conn));
+                self.tell(host, |node| node.on_connected(now, conn));
                 host
             }
             WireEvent::Bytes((host, conn), bytes) => {
-                self.node(host).into_iter().for_each(|node| node.on_bytes(now, conn, &bytes));
+                self.tell(host, |node| node.on_bytes(now, conn, &bytes));
                 host
             }
             WireEvent::Closed((host, conn)) => {
                 self.closing.remove(&(host, conn));
-                self.node(host).into_iter().for_each(|node| node.on_closed(now, conn));
+                self.tell(host, |node| node.on_closed(now, conn));
                 host
             }
             WireEvent::Room((host, _)) => host,
@@ -43,14 +43,14 @@ impl StreamTree {
     /// Measures a connection, as the kernel would.
     fn measure(&mut self, (host, conn): ConnEnd) {
         let round_trip = self.wires.round_trip((host, conn));
-        self.node(host).into_iter().for_each(|node| node.conns.on_round_trip(conn, round_trip));
+        self.tell(host, |node| node.on_round_trip(conn, round_trip));
     }
 
     /// Carries out a node's actions, fills its connections and reads, until nothing is left to do.
     pub(super) fn act(&mut self, host: HostId) {
         let mut more = true;
         while std::mem::take(&mut more) {
-            while let Some(action) = self.node(host).and_then(|node| node.conns.poll()) {
+            while let Some(action) = self.node(host).and_then(|node| node.poll()) {
                 self.carry_out(host, action);
             }
             for conn in self.wires.of(host) {
@@ -98,7 +98,7 @@ impl StreamTree {
         let closes = self.closing.remove(&end);
         if closes {
             self.wires.finish(now, end);
-            self.node(end.0).into_iter().for_each(|node| node.on_closed(now, end.1));
+            self.tell(end.0, |node| node.on_closed(now, end.1));
         }
         closes
     }

@@ -1,4 +1,5 @@
-//! The study of large trees: hosts join, the tree is measured, then hosts come and go.
+//! The study of large trees: hosts join, the tree is measured, then hosts come and go. To be measured, the
+//! tree is laid over the links between routers.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +9,6 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::measure::{chain, multicast, tree, unicast, TreeShape};
 use super::routers::Routers;
 use super::stream_tree::{StreamTree, SOURCE};
 use super::wires::{HostAttachment, Wires};
@@ -34,22 +34,17 @@ const REST: Nanos = Nanos::from_secs(20);
 /// The parameters of a study; times in ns.
 #[derive(Debug, Clone, Deserialize)]
 pub struct LargeStudySpec {
-    /// How many hosts join.
     pub hosts: usize,
-    /// Joins per second.
     pub joins_per_s: u64,
-    /// Transit routers.
     pub transit: usize,
     /// Stub domains of each transit router.
     pub domains: usize,
     /// Routers of each stub domain.
     pub routers: usize,
-    /// [`Policy::threshold`].
     pub threshold_ns: u64,
     /// Of a thousand hosts, how many leave, and how many others come, in a minute; half of those that leave
     /// fail.
     pub churn_permille: u64,
-    /// How long the churn lasts.
     pub churn_ns: u64,
     /// How long it takes others to notice a failure.
     pub silence_ns: u64,
@@ -60,13 +55,11 @@ pub struct LargeStudySpec {
 pub struct LargeStudyOutcome {
     /// Clusters, when all hosts have joined.
     pub clusters: usize,
-    /// Hosts in the largest cluster.
     pub largest: usize,
     /// The shape of the tree, when all hosts have joined.
     pub tree: TreeShape,
     /// The shape of a chain in the order of joining.
     pub chain: TreeShape,
-    /// The shape of unicast from the source to each host.
     pub unicast: TreeShape,
     pub multicast: TreeShape,
     /// Mean time from a join's beginning to its end, ms.
@@ -88,7 +81,6 @@ pub struct LargeStudyOutcome {
 /// The effects of hosts that come and go.
 #[derive(Debug, Clone, Serialize)]
 pub struct Churn {
-    /// Hosts that left.
     pub gone: u64,
     /// Orders to another parent, per host that left.
     pub moves_a_departure: f64,
@@ -113,7 +105,7 @@ pub fn run(spec: &LargeStudySpec) -> LargeStudyOutcome {
         Routers::transit_stub(spec.transit.max(1), spec.domains.max(1), spec.routers.max(1), spec.seed);
     let mut study = Study {
         spec,
-        stubs: routers.stubs().to_vec(),
+        stubs: routers.stubs.clone(),
         rng: ChaCha8Rng::seed_from_u64(spec.seed ^ 0x7472_6565),
         hosts: source(spec, routers),
     };
@@ -148,7 +140,6 @@ pub fn run(spec: &LargeStudySpec) -> LargeStudyOutcome {
     outcome
 }
 
-/// A tree with only its source.
 fn source(spec: &LargeStudySpec, routers: Routers) -> StreamTree {
     let policy = Policy {
         threshold: Nanos(spec.threshold_ns),
@@ -158,10 +149,10 @@ fn source(spec: &LargeStudySpec, routers: Routers) -> StreamTree {
         ..Policy::default()
     };
     let config = NodeConfig { silence: NEVER, alive: ALIVE, max_children: 64, ..NodeConfig::new(SOURCE) };
-    let router = Some(routers.stubs()[0]);
+    let router = Some(routers.stubs[0]);
     let attachment = HostAttachment { router, access: SOURCE_ACCESS, up: DOWN, down: DOWN };
     let own = (attachment, policy.max_children);
-    let mut tree = StreamTree::new(Wires::over(routers), policy, config, own, spec.seed);
+    let mut tree = StreamTree::new(Wires::with_routers(routers), policy, config, own, spec.seed);
     tree.silence = Nanos(spec.silence_ns);
     tree
 }
@@ -197,7 +188,7 @@ impl Study<'_> {
 
     fn overloaded(&self) -> usize {
         let mut served = BTreeMap::new();
-        for parent in self.hosts.present().filter_map(|(_, host)| host.parent()) {
+        for parent in self.hosts.present().filter_map(|(host, _)| self.hosts.parent(host)) {
             *served.entry(parent).or_insert(0) += 1;
         }
         let too_many =
@@ -207,8 +198,9 @@ impl Study<'_> {
 
     /// Second by second, some hosts leave and as many others come.
     fn churn(&mut self) -> Churn {
-        let counts = &self.hosts.counts;
-        let (gone, moves, repairs) = (counts.gone, self.moves(), counts.repairs.len());
+        let gone = self.hosts.counts.gone;
+        let repairs = self.hosts.counts.repairs.len();
+        let moves = self.moves();
         let a_second = self.spec.hosts as f64 * self.spec.churn_permille as f64 / 1000.0 / 60.0;
         let (mut due, mut shares) = (0.0, Vec::new());
         for _ in 0..self.spec.churn_ns / 1_000_000_000 {
@@ -261,4 +253,119 @@ fn milliseconds(times: &[Nanos]) -> Vec<f64> {
 /// The percentile of sorted values.
 fn part(sorted: &[f64], percent: usize) -> f64 {
     sorted.get((sorted.len() * percent / 100).min(sorted.len().saturating_sub(1))).copied().unwrap_or(0.0)
+}
+
+/// Figures of one way to distribute a stream.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct TreeShape {
+    /// Hosts that the stream reaches, not counting the source.
+    pub reached: usize,
+    /// The most copies of a packet on one link between routers.
+    pub stress_max: u32,
+    /// Copies over all links.
+    pub copies: u64,
+    /// Mean over hosts of the ratio of a packet's delay to its delay by unicast.
+    pub stretch_mean: f64,
+    /// Mean number of edges from the source to a host.
+    pub depth_mean: f64,
+    /// Mean number of edges to hosts by the number of children that they offer to serve.
+    pub depth_by_capacity: BTreeMap<u16, f64>,
+}
+
+/// The shape of the tree as hosts are connected now.
+fn tree(hosts: &StreamTree) -> TreeShape {
+    shape(hosts, |host| hosts.parent(host))
+}
+
+/// The shape of a chain, in which every host passes the stream to the one that came after it.
+fn chain(hosts: &StreamTree) -> TreeShape {
+    let chain: Vec<HostId> = std::iter::once(SOURCE).chain(hosts.members()).collect();
+    let before: BTreeMap<HostId, HostId> = chain.windows(2).map(|pair| (pair[1], pair[0])).collect();
+    shape(hosts, |host| before.get(&host).copied())
+}
+
+/// The shape of unicast, in which the source sends to every host.
+fn unicast(hosts: &StreamTree) -> TreeShape {
+    shape(hosts, |host| hosts.hosts[&host].joined.then_some(SOURCE))
+}
+
+/// The shape of multicast, in which routers send a packet once over each link of the shortest paths.
+fn multicast(hosts: &StreamTree) -> TreeShape {
+    let mut found = unicast(hosts);
+    let mut links = Links::of(hosts);
+    for host in hosts.members() {
+        links.count(SOURCE, host, |_| 1);
+    }
+    (found.stress_max, found.copies) = links.stress();
+    found
+}
+
+/// Copies on each link between routers.
+struct Links<'a> {
+    hosts: &'a StreamTree,
+    copies: Vec<u32>,
+}
+
+impl<'a> Links<'a> {
+    fn of(hosts: &'a StreamTree) -> Links<'a> {
+        Links {
+            hosts,
+            copies: vec![0; hosts.wires.routers.as_ref().map_or(0, |routers| routers.links.len())],
+        }
+    }
+
+    /// Changes the number of copies on all links from one host to another.
+    fn count(&mut self, from: HostId, to: HostId, copies: impl Fn(u32) -> u32) {
+        let wires = &self.hosts.wires;
+        let ends = wires.router(from).zip(wires.router(to));
+        for link in
+            wires.routers.as_ref().zip(ends).into_iter().flat_map(|(routers, (a, b))| routers.way(a, b))
+        {
+            self.copies[link] = copies(self.copies[link]);
+        }
+    }
+
+    /// The most copies on one link, and the copies on all.
+    fn stress(&self) -> (u32, u64) {
+        let most = self.copies.iter().copied().max().unwrap_or(0);
+        (most, self.copies.iter().map(|&copies| u64::from(copies)).sum())
+    }
+}
+
+fn shape(hosts: &StreamTree, parent: impl Fn(HostId) -> Option<HostId>) -> TreeShape {
+    let mut children: BTreeMap<HostId, Vec<HostId>> = BTreeMap::new();
+    for (host, _) in hosts.present().filter(|&(host, _)| host != SOURCE) {
+        if let Some(above) = parent(host).filter(|above| !hosts.hosts[above].gone) {
+            children.entry(above).or_default().push(host);
+        }
+    }
+    let mut links = Links::of(hosts);
+    let (mut stretches, mut depths) = (Vec::new(), 0);
+    let mut by_capacity: BTreeMap<u16, (usize, usize)> = BTreeMap::new();
+    // Each host that is reached, with its delay from the source and the number of edges.
+    let mut next = vec![(SOURCE, Nanos::ZERO, 0)];
+    while let Some((from, so_far, level)) = next.pop() {
+        for host in children.remove(&from).unwrap_or_default() {
+            let (delay, depth) = (so_far + hosts.wires.latency(from, host), level + 1);
+            links.count(from, host, |copies| copies + 1);
+            stretches.push(delay.0 as f64 / hosts.wires.latency(SOURCE, host).0 as f64);
+            depths += depth;
+            let (sum, count) = by_capacity.entry(hosts.hosts[&host].capacity).or_default();
+            (*sum, *count) = (*sum + depth, *count + 1);
+            next.push((host, delay, depth));
+        }
+    }
+    stretches.sort_by(f64::total_cmp);
+    let (stress_max, copies) = links.stress();
+    let reached = stretches.len();
+    let mean = |sum: f64| if reached > 0 { sum / reached as f64 } else { 0.0 };
+    let ratio = |(capacity, (sum, count)): (u16, (usize, usize))| (capacity, sum as f64 / count as f64);
+    TreeShape {
+        reached,
+        stress_max,
+        copies,
+        stretch_mean: mean(stretches.iter().sum()),
+        depth_mean: mean(depths as f64),
+        depth_by_capacity: by_capacity.into_iter().map(ratio).collect(),
+    }
 }

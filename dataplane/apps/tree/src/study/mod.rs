@@ -1,26 +1,12 @@
 //! Studies of clustered trees in virtual time.
 //!
 //! Nodes and dispatchers are those of [`crate::machine`]. One study places up to ten thousand hosts on a
-//! network of routers ([`large`]): no stream is sent, but its edges are laid over the links between routers
-//! and counted ([`measure`]). The other study sends a stream byte by byte, and one host is slow ([`slow`]).
-//!
-//! | module | subject |
-//! |---|---|
-//! | [`routers`] | transit-stub networks, and their shortest paths |
-//! | [`wires`] | connections that carry bytes, at the rates of the hosts' links |
-//! | [`stream_tree`], `drive` | the hosts of a tree with these connections, and their dispatchers |
-//! | [`large`] | the study of many hosts |
-//! | [`measure`] | link stress, delay stretch and depth; also of chains, unicast and IP multicast |
-//! | [`slow`] | the study of one slow host |
-//! | [`group`] | the share of the stream that the hosts of one kind have |
+//! network of routers: no stream is sent, but its edges are laid over the links between routers and counted.
+//! The other study sends a stream byte by byte, and one host is slow.
 
-mod drive;
-pub mod group;
-pub mod large;
-pub mod measure;
-pub mod routers;
-pub mod slow;
-pub mod stream_tree;
-pub mod wires;
-
-pub use large::{run, LargeStudyOutcome, LargeStudySpec};
+mod drive; // the hosts of a stream tree, and their dispatchers
+pub mod large; // the study of many hosts: link stress, stretch, depth; also of chains and multicast
+pub mod routers; // transit-stub networks, and their shortest paths
+pub mod slow; // the study of one slow host
+pub mod stream_tree; // a tree whose hosts have connections of `wires`
+pub mod wires; // connections that carry bytes, at the rates of the hosts' links

@@ -18,7 +18,7 @@ const MORE_LINKS: f64 = 0.5;
 
 /// A link between two routers, undirected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct RouterLink {
+pub(super) struct RouterLink {
     ends: (usize, usize),
     latency: Nanos,
 }
@@ -26,8 +26,9 @@ struct RouterLink {
 /// A network of routers, and the shortest path between any two.
 #[derive(Debug, Clone)]
 pub struct Routers {
-    links: Vec<RouterLink>,
-    stubs: Vec<usize>,
+    pub(super) links: Vec<RouterLink>,
+    /// The routers to which hosts are attached.
+    pub stubs: Vec<usize>,
     /// Shortest paths by source and target: the latency, and the last link.
     ways: Vec<Vec<(Nanos, Option<usize>)>>,
 }
@@ -52,15 +53,6 @@ impl Routers {
         let mut found = Routers { links, stubs, ways: Vec::new() };
         found.ways = found.shortest(next);
         found
-    }
-
-    /// The routers to which hosts are attached.
-    pub fn stubs(&self) -> &[usize] {
-        &self.stubs
-    }
-
-    pub fn links(&self) -> usize {
-        self.links.len()
     }
 
     /// Latency from one router to another, one way.

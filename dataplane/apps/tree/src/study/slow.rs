@@ -1,6 +1,5 @@
-//! The effect of one slow host on the others. The hosts are a cluster around the source, or many clusters
-//! behind the routers of a transit-stub network; the link of a host that serves others becomes slower than
-//! the stream.
+//! The effect of one slow host on the others. The hosts are a cluster around the source; the link of a host
+//! that serves others becomes slower than the stream.
 
 use std::collections::BTreeSet;
 
@@ -10,9 +9,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::group::{seconds, GroupGoodput, Kind, END};
-use super::routers::Routers;
-use super::stream_tree::{StreamTree, SOURCE};
+use super::stream_tree::{StreamHost, StreamTree, SOURCE};
 use super::wires::{HostAttachment, Wires};
 use crate::machine::{Demotion, HostId, NodeConfig, Policy, Slow};
 
@@ -22,42 +19,17 @@ const REST_JOINS: u64 = 100;
 /// Latency from a host to the network, one way, µs: all hosts are nearer to the source than
 /// `Policy::threshold`.
 const ACCESS_US: (u64, u64) = (500, 2500);
-/// Children that hosts offer to serve where all have the same link, and that the source offers everywhere.
+/// Children that hosts offer to serve: the fewest, and the most, which the source offers.
 const CAPACITY: (u16, u16) = (2, 4);
-/// Hosts behind routers: the latency to their router, µs; the numbers of children that they offer to serve,
-/// each with how many of a hundred hosts offer it. Such a host's upstream rate is a quarter more than these
-/// children need.
-const TO_ROUTER_US: (u64, u64) = (100, 1000);
-const CAPACITIES: [(u16, u32); 5] = [(0, 20), (1, 20), (2, 30), (4, 20), (8, 10)];
 /// Time between two writes of the source, and between two looks at the hosts.
 const TICK: Nanos = Nanos::from_millis(10);
 const LOOK: Nanos = Nanos::from_millis(100);
 /// Looks between two that are reported.
 const LOOKS_A_REPORT: usize = 5;
-
-/// The treatment of a slow host ([`Slow`]).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Treatment {
-    /// All hosts wait for the slow host.
-    Wait,
-    /// The slow host is cut off.
-    Isolate,
-    /// The slow host skips bytes.
-    Skip,
-}
-
-/// The size of a transit-stub network, to whose stub routers hosts are attached.
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct TransitStub {
-    /// Transit routers.
-    pub transit: usize,
-    /// Stub domains of each transit router.
-    pub domains: usize,
-    /// Routers of each stub domain.
-    pub routers: usize,
-}
+/// A host that is further behind the source than this counts as late.
+const LATE: Nanos = Nanos::from_millis(500);
+/// The last part of the stream, in which the tree should have settled.
+const END: Nanos = Nanos::from_secs(10);
 
 /// The parameters of a study; times in ns, rates in bit/s.
 #[derive(Debug, Clone, Deserialize)]
@@ -65,23 +37,18 @@ pub struct TransitStub {
 pub struct SlowStudySpec {
     /// Hosts, not counting the source.
     pub hosts: usize,
-    /// The network; `None`: all hosts are near the source.
-    pub network: Option<TransitStub>,
-    /// The stream's rate.
     pub rate_bps: u64,
-    /// Rate of each host's link downstream; also upstream, except behind routers.
+    /// Rate of each host's link, both ways.
     pub link_bps: u64,
     /// Rate of the slow host's link, once it is slow; `None`: no host becomes slow.
     pub slow_bps: Option<u64>,
     /// When the host becomes slow, from the stream's start.
     pub slow_at_ns: u64,
-    /// The stream's duration.
     pub stream_ns: u64,
     /// Bytes that a node caches.
     pub cache: u64,
-    /// The host that is moved down.
     pub demotion: Demotion,
-    pub mode: Treatment,
+    pub mode: Slow,
     /// The number of children that each host offers to serve, and the source; `None`: different ones.
     pub children: Option<u16>,
     /// The latency from each host to the network, one way; `None`: different ones.
@@ -98,9 +65,7 @@ pub struct StreamLag {
     pub at: f64,
     /// Lag of the hosts that were below the slow host.
     pub below: Option<f64>,
-    /// Lag of all other hosts.
     pub others: Option<f64>,
-    /// Lag of the slow host.
     pub slow: Option<f64>,
 }
 
@@ -108,9 +73,7 @@ pub struct StreamLag {
 pub struct SlowStudyOutcome {
     /// The hosts that were below the slow host when it became slow.
     pub below: GroupGoodput,
-    /// All other hosts.
     pub others: GroupGoodput,
-    /// The slow host itself.
     pub slow: GroupGoodput,
     /// The number of clusters at that time.
     pub clusters: usize,
@@ -165,7 +128,7 @@ pub fn run(spec: &SlowStudySpec) -> SlowStudyOutcome {
         study.stream.wires.set_rate(slow, BitRate(rate));
     }
     let end = Nanos(spec.stream_ns);
-    study.go_on(end.saturating_sub(END).max(slow_at), &mut kinds);
+    study.go_on((end - END).max(slow_at), &mut kinds);
     kinds.iter_mut().for_each(|kind| kind.settle(&study.stream));
     study.go_on(end, &mut kinds);
     let reports = &study.stream.reports[reports..];
@@ -191,35 +154,17 @@ pub fn run(spec: &SlowStudySpec) -> SlowStudyOutcome {
 
 /// Lets the hosts join and find their places.
 fn gather(spec: &SlowStudySpec, rng: &mut ChaCha8Rng) -> StreamTree {
-    let slow = match spec.mode {
-        Treatment::Wait => Slow::Wait,
-        Treatment::Isolate => Slow::Isolate,
-        Treatment::Skip => Slow::Skip { align: 1 },
-    };
-    let base = NodeConfig::new(SOURCE);
-    // The configuration that `gfagent` derives from --cache.
-    let config = NodeConfig {
-        slow,
-        capacity: spec.cache,
-        history: spec.cache / 2,
-        window: base.window.min(spec.cache / 4),
-        slow_after: base.slow_after.min(spec.cache / 4),
-        max_children: 64,
-        ..base
-    };
+    let config = NodeConfig { slow: spec.mode, max_children: 64, ..NodeConfig::new(SOURCE) };
     let policy = Policy { demotion: spec.demotion, review: Nanos::ZERO, ..Policy::default() };
-    let routers = spec
-        .network
-        .map(|n| Routers::transit_stub(n.transit.max(1), n.domains.max(1), n.routers.max(1), spec.seed));
-    let stubs = routers.as_ref().map_or(Vec::new(), |routers| routers.stubs().to_vec());
     let own = spec.children.unwrap_or(CAPACITY.1);
-    let source = attachment(spec, ACCESS_US.0, stubs.first().copied(), own);
-    let mut wires = routers.map_or_else(Wires::default, Wires::over);
+    let source = attachment(spec, ACCESS_US.0);
+    let mut wires = Wires::default();
     wires.one_by_one = spec.one_by_one;
-    let mut stream = StreamTree::new(wires, policy, config, (source, own), spec.seed);
+    let mut stream = StreamTree::new(wires, policy, config.with_cache(spec.cache), (source, own), spec.seed);
     for _ in 0..spec.hosts {
-        let (at, capacity) = draw(spec, &stubs, rng);
-        stream.join(stream.now, at, capacity);
+        let at = attachment(spec, rng.gen_range(ACCESS_US.0..=ACCESS_US.1));
+        let drawn = rng.gen_range(CAPACITY.0..=CAPACITY.1);
+        stream.join(stream.now, at, spec.children.unwrap_or(drawn));
         let next = stream.now + BETWEEN_JOINS;
         stream.run_until(next);
     }
@@ -230,24 +175,10 @@ fn gather(spec: &SlowStudySpec, rng: &mut ChaCha8Rng) -> StreamTree {
     stream
 }
 
-/// Draws the attachment of a host, and how many children it offers to serve.
-fn draw(spec: &SlowStudySpec, stubs: &[usize], rng: &mut ChaCha8Rng) -> (HostAttachment, u16) {
-    let Some(&router) = stubs.choose(rng) else {
-        let access = rng.gen_range(ACCESS_US.0..=ACCESS_US.1);
-        let drawn = rng.gen_range(CAPACITY.0..=CAPACITY.1);
-        let capacity = spec.children.unwrap_or(drawn);
-        return (attachment(spec, access, None, capacity), capacity);
-    };
-    let access = rng.gen_range(TO_ROUTER_US.0..=TO_ROUTER_US.1);
-    let capacity = CAPACITIES.choose_weighted(rng, |(_, share)| *share).map_or(0, |&(children, _)| children);
-    (attachment(spec, access, Some(router), capacity), capacity)
-}
-
-fn attachment(spec: &SlowStudySpec, access_us: u64, router: Option<usize>, capacity: u16) -> HostAttachment {
+fn attachment(spec: &SlowStudySpec, access_us: u64) -> HostAttachment {
     let access = spec.access_ns.map_or(Nanos::from_micros(access_us), Nanos);
-    let down = BitRate(spec.link_bps);
-    let up = router.map_or(down, |_| BitRate(spec.rate_bps * 5 / 4 * u64::from(capacity).max(1)));
-    HostAttachment { router, access, up, down }
+    let rate = BitRate(spec.link_bps);
+    HostAttachment { router: None, access, up: rate, down: rate }
 }
 
 impl Study<'_> {
@@ -297,10 +228,109 @@ impl Study<'_> {
             kinds.iter_mut().map(|kind| kind.look(&self.stream, rate, at)).collect();
         if let &[below, others, slow] = last.as_slice() {
             if at.0 % (LOOKS_A_REPORT as u64 * LOOK.0) == 0 {
-                let in_seconds = |lag: Option<Nanos>| lag.map(seconds);
-                let (below, others, slow) = (in_seconds(below), in_seconds(others), in_seconds(slow));
+                let [below, others, slow] = [below, others, slow].map(|lag| lag.map(seconds));
                 self.looks.push(StreamLag { at: seconds(at), below, others, slow });
             }
         }
     }
+}
+
+/// The bytes that the hosts of one kind received, from when the slow host became slow until the stream's end.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct GroupGoodput {
+    pub hosts: usize,
+    /// Median goodput of the hosts, bit/s.
+    pub goodput_median: f64,
+    /// Least goodput of a host, bit/s.
+    pub goodput_least: f64,
+    /// Least goodput of a host in the last 10 s, bit/s.
+    pub end_least: f64,
+    /// Greatest lag behind the source at any time, s, of the hosts that are not cut off.
+    pub lag_most: f64,
+    /// Greatest lag at the end, s.
+    pub lag_end: f64,
+    /// Time until all hosts that are not cut off were less than 0.5 s behind again, s; `None`: this did not
+    /// happen before the stream's end, or there are no such hosts.
+    pub caught_up: Option<f64>,
+    /// Bytes that were skipped.
+    pub skipped: u64,
+    /// Hosts for which the stream was broken off.
+    pub cut_off: usize,
+}
+
+/// The hosts of one kind, while they are observed.
+struct Kind {
+    hosts: Vec<HostId>,
+    /// Bytes that each host had when the observation began, and when the last part of the stream began.
+    begun: Vec<u64>,
+    settled: Vec<u64>,
+    lag_most: Nanos,
+    /// When one of the hosts was last late.
+    late: Option<Nanos>,
+}
+
+impl Kind {
+    /// Begins to observe these hosts.
+    fn begin(hosts: Vec<HostId>, stream: &StreamTree) -> Kind {
+        let begun = read(&hosts, stream);
+        Kind { hosts, begun, settled: Vec::new(), lag_most: Nanos::ZERO, late: None }
+    }
+
+    /// Notes that the last part of the stream begins.
+    fn settle(&mut self, stream: &StreamTree) {
+        self.settled = read(&self.hosts, stream);
+    }
+
+    /// The lag of the last of the hosts behind a source with this rate, at a time in the stream; `None`: all
+    /// are cut off.
+    fn look(&mut self, stream: &StreamTree, rate: BitRate, at: Nanos) -> Option<Nanos> {
+        let lag = self.hosts.iter().filter_map(|host| lag(&stream.hosts[host], rate, at)).max()?;
+        self.lag_most = self.lag_most.max(lag);
+        if lag > LATE {
+            self.late = Some(at);
+        }
+        Some(lag)
+    }
+
+    /// The bytes that the hosts received between two times in the stream, of which the second is now.
+    fn end(&self, stream: &StreamTree, rate: BitRate, (from, to): (Nanos, Nanos)) -> GroupGoodput {
+        let rates = |before: &[u64], span: Nanos| {
+            let now = read(&self.hosts, stream);
+            let rate = |(now, before): (u64, &u64)| (now - before) as f64 * 8.0 / seconds(span).max(1e-9);
+            let mut rates: Vec<f64> = now.into_iter().zip(before).map(rate).collect();
+            rates.sort_by(f64::total_cmp);
+            rates
+        };
+        let all = rates(&self.begun, to - from);
+        let last = rates(&self.settled, END.min(to - from));
+        let hosts = || self.hosts.iter().map(|host| &stream.hosts[host]);
+        let lag_end = hosts().filter_map(|host| lag(host, rate, to)).max().unwrap_or(Nanos::ZERO);
+        let cut_off = hosts().filter(|host| host.broken.is_some()).count();
+        let since = seconds(self.late.unwrap_or(from) - from);
+        GroupGoodput {
+            hosts: self.hosts.len(),
+            goodput_median: all.get(all.len() / 2).copied().unwrap_or(0.0),
+            goodput_least: all.first().copied().unwrap_or(0.0),
+            end_least: last.first().copied().unwrap_or(0.0),
+            lag_most: seconds(self.lag_most),
+            lag_end: seconds(lag_end),
+            caught_up: (lag_end <= LATE && cut_off < self.hosts.len()).then_some(since),
+            skipped: hosts().map(|host| host.skipped).sum(),
+            cut_off,
+        }
+    }
+}
+
+fn read(hosts: &[HostId], stream: &StreamTree) -> Vec<u64> {
+    hosts.iter().map(|host| stream.hosts[host].read).collect()
+}
+
+/// How long ago the source was to send the byte that the host gets next; `None`: the host is cut off.
+fn lag(host: &StreamHost, rate: BitRate, at: Nanos) -> Option<Nanos> {
+    let due = rate.time_for(host.read + host.skipped);
+    host.broken.is_none().then(|| at - due)
+}
+
+fn seconds(time: Nanos) -> f64 {
+    time.0 as f64 / 1e9
 }

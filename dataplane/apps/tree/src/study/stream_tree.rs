@@ -1,5 +1,5 @@
-//! A clustered tree and its stream in virtual time. The machines of [`crate::machine`] are driven as `gfagent`
-//! and the dispatchers' service drive them, over [`Wires`].
+//! A clustered tree and its stream in virtual time. The machines of [`crate::machine`] are driven as
+//! `gfagent` and the dispatchers' service drive them, over [`Wires`].
 //!
 //! Here are the hosts and their dialogue with the dispatchers; [`super::drive`] is the loop around a node.
 
@@ -28,7 +28,6 @@ const FAREWELL: Nanos = Nanos::from_secs(3);
 #[derive(Debug)]
 pub struct StreamHost {
     pub(super) node: TreeNode,
-    /// How many children the host offers to serve.
     pub capacity: u16,
     cluster: ClusterId,
     order: u32,
@@ -52,13 +51,6 @@ pub struct StreamHost {
     pub moves: u32,
     /// When the stream was broken off at this host, which then left.
     pub broken: Option<Nanos>,
-}
-
-impl StreamHost {
-    /// The host's parent, which may be gone.
-    pub fn parent(&self) -> Option<HostId> {
-        self.node.parent()
-    }
 }
 
 /// Counts of events since the beginning.
@@ -94,7 +86,6 @@ pub struct StreamTree {
     pub now: Nanos,
     /// All hosts, including those that are gone.
     pub hosts: BTreeMap<HostId, StreamHost>,
-    /// The hosts' links and connections.
     pub wires: Wires,
     /// Reports that data accumulate for a child: the time, the host and the child.
     pub reports: Vec<(Nanos, HostId, HostId)>,
@@ -123,7 +114,6 @@ fn join_message(host: HostId, router: Option<usize>, capacity: u16) -> TreeJoin 
 }
 
 impl StreamTree {
-    /// A tree with only its source.
     pub fn new(
         wires: Wires, policy: Policy, config: NodeConfig, (attachment, capacity): (HostAttachment, u16),
         seed: u64,
@@ -160,7 +150,7 @@ impl StreamTree {
     /// Lets a host leave, which serves its children until they have other parents.
     pub fn leave(&mut self, host: HostId) {
         let now = self.now;
-        self.node(host).into_iter().for_each(|node| node.leave(now));
+        self.tell(host, |node| node.leave(now));
         self.at(now + FAREWELL, StreamTreeEvent::Farewell(host));
         self.act(host);
     }
@@ -196,7 +186,7 @@ impl StreamTree {
 
     /// How many hosts each cluster has.
     pub fn clusters(&self) -> impl Iterator<Item = usize> + '_ {
-        self.dispatchers.iter().map(|dispatcher| dispatcher.tree().len())
+        self.dispatchers.iter().map(|dispatcher| dispatcher.tree.len())
     }
 
     pub fn run_until(&mut self, end: Nanos) {
@@ -208,8 +198,9 @@ impl StreamTree {
             }
             self.now = own.min(wires);
             if wires <= own {
-                let event = self.wires.step();
-                event.into_iter().for_each(|event| self.on_wire(event));
+                if let Some(event) = self.wires.step() {
+                    self.on_wire(event);
+                }
             } else if let Some((_, what)) = self.steps.pop() {
                 self.handle(what);
             }
@@ -220,8 +211,8 @@ impl StreamTree {
     fn add(&mut self, host: HostId, mut node: TreeNode, attachment: HostAttachment, capacity: u16) {
         self.wires.add_host(host, attachment);
         let far = self.to_dispatchers(host);
-        node.conns.on_dispatchers(far + far);
-        let cluster = self.dispatchers.root();
+        node.on_dispatchers_measured(far + far);
+        let cluster = self.dispatchers.root;
         let found = StreamHost {
             node,
             capacity,
@@ -250,10 +241,16 @@ impl StreamTree {
         self.hosts.get_mut(&host).filter(|found| !found.gone).map(|found| &mut found.node)
     }
 
-    /// Lets a host join a cluster.
+    /// Lets a host's node do something, if the host is there.
+    pub(super) fn tell(&mut self, host: HostId, what: impl FnOnce(&mut TreeNode)) {
+        if let Some(node) = self.node(host) {
+            what(node);
+        }
+    }
+
     pub(super) fn ask(&mut self, host: HostId, cluster: ClusterId) {
         if let Some(found) = self.hosts.get_mut(&host).filter(|found| !found.gone) {
-            if !found.joined && cluster == self.dispatchers.root() {
+            if !found.joined && cluster == self.dispatchers.root {
                 found.began = self.now;
             }
             found.cluster = cluster;
@@ -264,7 +261,6 @@ impl StreamTree {
         }
     }
 
-    /// Sends a host's message to its dispatcher.
     pub(super) fn report(&mut self, host: HostId, message: FromHost) {
         let now = self.now;
         let Some(found) = self.hosts.get_mut(&host) else { return };
@@ -322,7 +318,7 @@ impl StreamTree {
                 }
                 self.act(host);
             }
-            StreamTreeEvent::Begin(host) => self.ask(host, self.dispatchers.root()),
+            StreamTreeEvent::Begin(host) => self.ask(host, self.dispatchers.root),
             StreamTreeEvent::Farewell(host) => self.go(host),
             StreamTreeEvent::Measured(host, joins, measured) => {
                 if self.hosts.get(&host).is_some_and(|found| found.joins == joins) {
@@ -355,7 +351,6 @@ impl StreamTree {
         }
     }
 
-    /// Sends the dispatchers' messages.
     fn carry(&mut self, messages: Vec<HostMessage>) {
         self.counts.messages += messages.len() as u64;
         for message in messages {

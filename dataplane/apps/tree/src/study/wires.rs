@@ -37,18 +37,15 @@ pub type ConnEnd = (HostId, ConnId);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WireEvent {
-    /// A host asks to connect; the answer is [`Wires::accept`] or [`Wires::refuse`].
-    Asked {
-        /// The wire to accept or refuse.
-        wire: u64,
-        to: HostId,
-    },
+    /// A host asks to connect; the answer is [`Wires::accept`] or [`Wires::refuse`] with this wire.
+    Asked { wire: u64, to: HostId },
     /// A connection that this end asked for was accepted.
     Connected(ConnEnd),
-    /// Bytes arrived.
+    /// Bytes came to this end.
     Bytes(ConnEnd, Vec<u8>),
     /// There is room again to send.
     Room(ConnEnd),
+    /// The other end closed the connection, or is gone.
     Closed(ConnEnd),
 }
 
@@ -69,7 +66,6 @@ enum WireStep {
 
 #[derive(Debug, Clone, Copy)]
 pub struct HostAttachment {
-    /// The host's router, if there are routers.
     pub router: Option<usize>,
     /// Latency from the host to its router, or to the middle of the network, one way.
     pub access: Nanos,
@@ -122,10 +118,9 @@ struct StudyWire {
     window: usize,
 }
 
-/// All connections of all hosts.
 #[derive(Debug, Default)]
 pub struct Wires {
-    routers: Option<Routers>,
+    pub routers: Option<Routers>,
     links: BTreeMap<HostId, AccessLink>,
     wires: BTreeMap<u64, StudyWire>,
     found: BTreeMap<ConnEnd, WireDirection>,
@@ -137,18 +132,14 @@ pub struct Wires {
 }
 
 impl Wires {
-    /// Connections between hosts that are behind routers.
-    pub fn over(routers: Routers) -> Wires {
+    pub fn with_routers(routers: Routers) -> Wires {
         Wires { routers: Some(routers), ..Wires::default() }
     }
 
     pub fn add_host(&mut self, host: HostId, attachment: HostAttachment) {
-        let (turns, served, down_until) = (VecDeque::new(), None, Nanos::ZERO);
-        self.links.insert(host, AccessLink { attachment, turns, busy: false, served, down_until });
-    }
-
-    pub fn routers(&self) -> Option<&Routers> {
-        self.routers.as_ref()
+        let turns = VecDeque::new();
+        let link = AccessLink { attachment, turns, busy: false, served: None, down_until: Nanos::ZERO };
+        self.links.insert(host, link);
     }
 
     /// The host's router, if there are routers.
@@ -230,7 +221,6 @@ impl Wires {
         }
     }
 
-    /// Asks for a connection from a host to another.
     pub fn connect(&mut self, now: Nanos, from: ConnEnd, to: HostId) {
         self.numbers += 1;
         let wire = self.numbers;
@@ -257,7 +247,6 @@ impl Wires {
         }
     }
 
-    /// Bytes that may be sent.
     pub fn room(&self, end: ConnEnd) -> usize {
         let unsent =
             self.found.get(&end).and_then(|way| Some(self.wires.get(&way.0)?.ways[way.1].unsent.len()));

@@ -1,5 +1,5 @@
-//! Several clusters: bytes that are kept for hosts of another cluster, hosts that need bytes which no host near
-//! them has any more, and clusters that are put below others.
+//! Several clusters: bytes that are kept for hosts of another cluster, hosts that need bytes which no host
+//! near them has any more, and clusters that are put below others.
 
 use groupflow_tree::machine::{Dispatcher, FromHost, HostId, RefusalCode, ToHost};
 
@@ -71,7 +71,7 @@ fn a_cluster_without_hosts_is_there_until_nobody_needs_what_is_kept_for_them() {
     let cluster = tree.cluster_of(FOUNDER);
     tree.gone(FOUNDER);
     assert_eq!(tree.parent(LOWER), Some(SOURCE));
-    assert_eq!(tree.all.get(cluster).map(Dispatcher::has_ended), Some(true));
+    assert_eq!(tree.all.get(cluster).map(|found| found.ended), Some(true));
     assert_eq!(tree.forgotten(), []);
     tree.attached(LOWER);
     assert_eq!(tree.forgotten(), [(SOURCE, FOUNDER)]);
@@ -106,9 +106,9 @@ fn a_head_that_needs_more_than_its_parent_has_comes_to_the_head_above_and_in_the
     assert_eq!(tree.parent(FOUNDER), Some(UPPER));
     let mut tree = with_a_lower_one(tree);
     tree.lost(LOWER, true);
-    assert_eq!(tree.dispatcher_of(LOWER).parent(), Some(tree.all.root()), "its cluster goes up");
+    assert_eq!(tree.dispatcher_of(LOWER).parent(), Some(tree.all.root), "its cluster goes up");
     assert_eq!(tree.places(), [(LOWER, SOURCE)], "and comes to the source at once");
-    assert_eq!(tree.dispatcher_of(FOUNDER).tree().get(FOUNDER).map(|host| host.foreign), Some(0));
+    assert_eq!(tree.dispatcher_of(FOUNDER).serves(FOUNDER), 0);
     tree.lost(LOWER, true);
     assert!(gives_up(&mut tree, LOWER));
 
@@ -127,7 +127,7 @@ fn a_host_that_needs_more_than_the_head_of_its_cluster_has_becomes_the_head() {
     assert_eq!(tree.parent(SECOND), Some(SOURCE));
     assert!(!gives_up(&mut tree, SECOND));
     tree.attached(SECOND);
-    assert_eq!(tree.dispatcher_of(SECOND).tree().head(), Some(SECOND));
+    assert_eq!(tree.dispatcher_of(SECOND).tree.head(), Some(SECOND));
     assert_eq!(tree.parent(FOUNDER), Some(SECOND));
 }
 
@@ -141,8 +141,8 @@ fn a_host_without_children_that_needs_more_than_the_head_has_founds_a_cluster() 
         _ => None,
     });
     let cluster = cluster.expect("it is sent to a cluster");
-    assert_eq!(tree.all.get(cluster).and_then(Dispatcher::parent), Some(tree.all.root()));
-    assert_eq!(tree.all.get(before).and_then(|each| each.tree().head()), Some(FOUNDER));
+    assert_eq!(tree.all.get(cluster).and_then(Dispatcher::parent), Some(tree.all.root));
+    assert_eq!(tree.all.get(before).and_then(|each| each.tree.head()), Some(FOUNDER));
     tree.say_to(cluster, SECOND, FromHost::Join(super::dispatchers::join(SECOND, 0)));
     assert_eq!(tree.places(), [(SECOND, SOURCE)], "which has what the others lack");
 }
@@ -184,10 +184,10 @@ fn bytes_kept_for_an_ended_cluster_are_freed() {
     let mut tree = Told::new(policy(), 4);
     tree.say(FOUNDER, FromHost::Join(super::dispatchers::join(FOUNDER, 4)));
     tree.say(FOUNDER, measures(&[(SOURCE, 50)]));
-    assert_eq!(tree.root().below().count(), 1);
+    assert_eq!(tree.root().below.len(), 1);
     assert_eq!(tree.forgotten(), []);
     tree.pass(policy().patience, &[]);
-    assert_eq!(tree.root().below().count(), 0);
+    assert_eq!(tree.root().below.len(), 0);
     assert_eq!(tree.forgotten(), [(SOURCE, FOUNDER)]);
     assert_eq!(tree.all.iter().count(), 1);
 }
@@ -218,8 +218,8 @@ fn a_head_that_was_relieved_may_become_the_head_again() {
     assert!(told.contains(&forgets(SECOND)) && !told.contains(&forgets(FOUNDER)), "{told:?}");
 }
 
-/// The source serves one child. Until a cluster has settled, its hosts may be connected to hosts of the one that
-/// would be put below it, and the source serves both.
+/// The source serves one child. Until a cluster has settled, its hosts may be connected to hosts of the one
+/// that would be put below it, and the source serves both.
 #[test]
 fn a_cluster_goes_below_a_settled_one_before_a_host_is_overloaded() {
     let (beside, below_it, member) = (HostId(21), HostId(22), HostId(23));
@@ -238,7 +238,7 @@ fn a_cluster_goes_below_a_settled_one_before_a_host_is_overloaded() {
     assert_eq!([LOWER, beside].map(|host| tree.parent(host)), [Some(SOURCE), Some(SOURCE)]);
     tree.attached(beside);
     tree.say(SOURCE, FromHost::Backlog { child: LOWER });
-    assert_eq!(above(&tree, LOWER), Some(tree.all.root()), "a host there has an order to carry out");
+    assert_eq!(above(&tree, LOWER), Some(tree.all.root), "a host there has an order to carry out");
     tree.attached(member);
     tree.say(SOURCE, FromHost::Backlog { child: LOWER });
     assert_eq!(above(&tree, LOWER), Some(tree.cluster_of(beside)));

@@ -68,7 +68,7 @@ fn a_host_is_not_sent_to_a_cluster_in_which_it_would_be_beyond_the_bound() {
         let far = joins(&mut forest, 600, None, 4);
         let host = joins(&mut forest, 560, None, 4);
         let cluster = |host| forest.hosts[&host].cluster;
-        assert_ne!(cluster(far), forest.dispatchers.root());
+        assert_ne!(cluster(far), forest.dispatchers.root);
         assert_eq!(cluster(host) == cluster(far), below, "{bound:?}");
         // A new cluster would take over that of the far host, for which the way would be no longer here.
         assert!([far, host].iter().all(|&host| told(&forest, host).is_none()));
@@ -105,7 +105,7 @@ fn a_head_moves_within_the_cluster_above_when_its_parent_becomes_farther() {
         let [near, other] = [530, 540].map(|place| joins(&mut forest, place, None, 2));
         let head = joins(&mut forest, 600, None, 2);
         assert_eq!((forest.hosts[&head].parent, [near, other]), (Some(near), [HostId(1), HostId(2)]));
-        assert_ne!(forest.hosts[&head].cluster, forest.dispatchers.root());
+        assert_ne!(forest.hosts[&head].cluster, forest.dispatchers.root);
         forest.hosts.get_mut(&near).expect("a host").place = place;
         (0..3).for_each(|_| forest.settle());
         assert_eq!(forest.hosts[&head].parent, Some(HostId(parent)), "{review:?} {place}");
@@ -199,7 +199,7 @@ fn one_host_moves_at_a_time_and_then_rests_longer_each_time() {
         tree.say(HOST, if before == Some(PARENT) { there.clone() } else { back.clone() });
         if tree.parent(HOST) != before {
             // Until it is there, it is not asked, and no other host moves.
-            assert!(!tree.root().tree().get(HOST).expect("a member").attached);
+            assert!(!tree.root().tree.get(HOST).expect("a member").attached);
             tree.attached(HOST);
             moves.push(tree.now);
         }
@@ -277,7 +277,7 @@ const HEAD: HostId = HostId(20);
 fn with_a_head() -> (Told, HostId) {
     let mut tree = of_three();
     tree.member(HEAD, 4, &[(SOURCE, 1000)]);
-    assert_ne!(tree.cluster_of(HEAD), tree.all.root());
+    assert_ne!(tree.cluster_of(HEAD), tree.all.root);
     let parent = tree.parent(HEAD).expect("a place");
     (tree, parent)
 }
@@ -348,7 +348,7 @@ proptest! {
     ) {
         let (mut tree, _) = with_a_head();
         for (host, latencies) in said {
-            if tree.all.iter().all(|dispatcher| dispatcher.tree().get(host).is_none()) {
+            if tree.all.iter().all(|dispatcher| dispatcher.tree.get(host).is_none()) {
                 continue;
             }
             tree.pass(tree.now + Nanos::from_secs(1), &[]);

@@ -1,7 +1,7 @@
 //! Lines of hosts and of the dispatchers' service: those by which the service is tested
 //! (tests/unit/tree/test_lines.py) are read, and written again as they were.
 
-use groupflow_tree::machine::dialogue::{HostLine, ServiceLine};
+use groupflow_tree::machine::messages::{HostLine, ServiceLine};
 use groupflow_tree::machine::TreeJoin;
 use serde::de::DeserializeOwned;
 use serde::Serialize;
@@ -37,7 +37,9 @@ fn a_name_that_nobody_could_read_is_refused() {
 
 #[test]
 fn a_line_of_a_later_version_is_no_error() {
-    for line in [r#"{"later": 1}"#, r#"{"welcome": {}}"#, r#"{"say": "later", "cluster": "1", "joins": 1}"#] {
+    for line in [r#"{"later": 1}"#, r#"{"say": "later", "cluster": "1", "joins": 1}"#] {
         assert!(matches!(serde_json::from_str(line), Ok(ServiceLine::Other(_))), "{line}");
     }
+    let welcome = serde_json::from_str(r#"{"welcome": {}}"#);
+    assert!(matches!(welcome, Ok(ServiceLine::BadWelcome { .. })), "{welcome:?}");
 }

@@ -23,7 +23,7 @@ pub fn join(host: HostId, capacity: u16) -> TreeJoin {
 }
 
 pub fn policy() -> Policy {
-    Policy { demotion: Demotion::Slowest, settling: Nanos::ZERO, takes_over: false, ..Policy::default() }
+    Policy { demotion: Demotion::Slowest, settling: Nanos::ZERO, ..Policy::default() }
 }
 
 pub fn in_ms(latencies: &[(HostId, u64)]) -> Vec<(HostId, Nanos)> {
@@ -50,13 +50,13 @@ impl Told {
     }
 
     pub fn root(&self) -> &Dispatcher {
-        self.all.get(self.all.root()).expect("the root")
+        self.all.get(self.all.root).expect("the root")
     }
 
     /// The cluster in which the host is.
     pub fn cluster_of(&self, host: HostId) -> ClusterId {
-        let has = |dispatcher: &&Dispatcher| dispatcher.tree().get(host).is_some();
-        self.all.iter().find(has).expect("a member").id()
+        let has = |dispatcher: &&Dispatcher| dispatcher.tree.get(host).is_some();
+        self.all.iter().find(has).expect("a member").id
     }
 
     pub fn dispatcher_of(&self, host: HostId) -> &Dispatcher {
@@ -65,7 +65,7 @@ impl Told {
 
     /// The host's parent, in this or in another cluster.
     pub fn parent(&self, host: HostId) -> Option<HostId> {
-        let member = self.dispatcher_of(host).tree().get(host).expect("a member");
+        let member = self.dispatcher_of(host).tree.get(host).expect("a member");
         member.parent().or(member.outside)
     }
 
@@ -75,20 +75,20 @@ impl Told {
 
     /// A member of some cluster, or else a host that comes to the root, says this.
     pub fn say(&mut self, host: HostId, message: FromHost) {
-        let has = |dispatcher: &&Dispatcher| dispatcher.tree().get(host).is_some();
-        let cluster = self.all.iter().find(has).map_or(self.all.root(), Dispatcher::id);
+        let has = |dispatcher: &&Dispatcher| dispatcher.tree.get(host).is_some();
+        let cluster = self.all.iter().find(has).map_or(self.all.root, |found| found.id);
         self.say_to(cluster, host, message);
     }
 
     /// A member has carried out its last order.
     pub fn attached(&mut self, host: HostId) {
-        let order = self.dispatcher_of(host).tree().get(host).expect("a member").order;
+        let order = self.dispatcher_of(host).tree.get(host).expect("a member").order;
         self.say(host, FromHost::Attached { order, latency: Nanos::from_millis(1) });
     }
 
     /// A member has no parent any more.
     pub fn lost(&mut self, host: HostId, gone: bool) {
-        let order = self.dispatcher_of(host).tree().get(host).expect("a member").order;
+        let order = self.dispatcher_of(host).tree.get(host).expect("a member").order;
         self.say(host, FromHost::Lost { order, gone });
     }
 
@@ -99,10 +99,10 @@ impl Told {
 
     /// A host joins with these latencies, and is taken in; it goes where it is sent.
     pub fn joins(&mut self, host: HostId, capacity: u16, latencies: &[(HostId, u64)]) {
-        let mut cluster = self.all.root();
+        let mut cluster = self.all.root;
         self.say_to(cluster, host, FromHost::Join(join(host, capacity)));
         for _ in 0..12 {
-            let is_in = |dispatcher: &Dispatcher| dispatcher.tree().get(host).is_some();
+            let is_in = |dispatcher: &Dispatcher| dispatcher.tree.get(host).is_some();
             if self.all.iter().any(is_in) {
                 return;
             }
@@ -131,7 +131,7 @@ impl Told {
     /// Lets time pass until this moment; hosts other than these give signs of life before.
     pub fn pass(&mut self, now: Nanos, silent: &[HostId]) {
         self.now = now;
-        let members = self.all.iter().flat_map(|dispatcher| dispatcher.tree().iter().map(|(host, _)| host));
+        let members = self.all.iter().flat_map(|dispatcher| dispatcher.tree.iter().map(|(host, _)| host));
         for host in members.filter(|host| !silent.contains(host)).collect::<Vec<_>>() {
             self.say(host, FromHost::Alive);
         }
@@ -183,7 +183,7 @@ fn four_below(tree: &mut Told, latencies: &[(HostId, u64)]) -> [ClusterId; 4] {
         tree.lost(host, false);
         assert_eq!(tree.parent(host), Some(SECOND));
     }
-    assert_eq!(tree.dispatcher_of(FOUNDER).below().count(), 4);
+    assert_eq!(tree.dispatcher_of(FOUNDER).below.len(), 4);
     lower.map(|host| tree.cluster_of(host))
 }
 
@@ -202,12 +202,12 @@ fn clusters_that_come_back_are_at_most_twice_as_many_as_may_be_founded() {
     tree.resume(Policy { max_clusters: 1, ..policy() });
     [FOUNDER, SECOND].into_iter().for_each(|host| tree.gone(host));
     let mut kept = clusters.to_vec();
-    kept.retain(|&cluster| tree.root().below().any(|(id, _)| id == cluster));
+    kept.retain(|&cluster| tree.root().below.contains_key(&cluster));
     assert_eq!(kept.len(), 2);
     let dissolved: Vec<ClusterId> = clusters.into_iter().filter(|cluster| !kept.contains(cluster)).collect();
-    let ended = |tree: &Told, cluster: &ClusterId| tree.all.get(*cluster).map(Dispatcher::has_ended);
+    let ended = |tree: &Told, cluster: &ClusterId| tree.all.get(*cluster).map(|found| found.ended);
     assert!(dissolved.iter().all(|cluster| ended(&tree, cluster) == Some(true)));
-    let to_root = ToHost::Redirect(tree.all.root());
+    let to_root = ToHost::Redirect(tree.all.root);
     let redirected = tree.outputs().into_iter().filter(|(_, message)| *message == to_root);
     assert_eq!(redirected.count(), 2);
     tree.pass(policy().patience, &[]);
@@ -223,9 +223,9 @@ fn a_cluster_that_is_no_root_passes_up_what_it_cannot_keep() {
     four_below(&mut tree, &[(SOURCE, 95), (upper, 45), (FOUNDER, 10)]);
     tree.resume(Policy { max_clusters: 1, ..policy() });
     [FOUNDER, SECOND].into_iter().for_each(|host| tree.gone(host));
-    assert_eq!(tree.dispatcher_of(upper).below().count(), 2);
+    assert_eq!(tree.dispatcher_of(upper).below.len(), 2);
     // The root has one already, and may have two.
-    assert_eq!(tree.root().below().count(), 2);
+    assert_eq!(tree.root().below.len(), 2);
 }
 
 /// Nobody asked it for that, and the founder may take a while.
@@ -234,7 +234,7 @@ fn what_a_host_measures_while_it_waits_for_a_founder_is_not_kept() {
     let (mut tree, host) = (Told::new(policy(), 4), HostId(11));
     tree.say(FOUNDER, FromHost::Join(join(FOUNDER, 4)));
     tree.say(FOUNDER, measures(&[(SOURCE, 50)]));
-    let cluster = tree.root().below().next().expect("it is founded").0;
+    let cluster = *tree.root().below.keys().next().expect("it is founded");
     tree.say_to(cluster, host, FromHost::Join(join(host, 4)));
     let stored =
         |tree: &Told| serde_json::to_string(tree.all.get(cluster).expect("a cluster")).expect("JSON");
@@ -252,7 +252,7 @@ fn dispatchers_that_are_made_again_follow_the_present_policy() {
     tree.resume(Policy { max_children: 1, demotion: Demotion::Never, ..policy() });
     let host = HostId(20);
     tree.joins(host, 4, &[(SOURCE, 60), (FOUNDER, 1), (SECOND, 1)]);
-    assert_eq!(tree.dispatcher_of(host).tree().get(host).map(|member| member.capacity), Some(1));
+    assert_eq!(tree.dispatcher_of(host).tree.get(host).map(|member| member.capacity), Some(1));
     assert_eq!(tree.parent(host), Some(SECOND));
     tree.outputs();
     tree.say(SECOND, FromHost::Backlog { child: host });
@@ -340,7 +340,7 @@ fn a_head_on_its_way_to_a_host_that_comes_back_is_sent_again() {
 
 #[test]
 fn messages_are_readable_json_and_come_back_as_they_were() {
-    let ticket = Ticket([0xab; Ticket::BYTES]);
+    let ticket = Ticket(u128::from_be_bytes([0xab; 16]));
     let place = ToHost::Place { order: 3, parent: peer(HostId(0x1f)), ticket };
     let text = serde_json::to_string(&place).expect("JSON");
     let parent = r#"{"host":"1f","address":"10.0.0.1:4000"}"#;

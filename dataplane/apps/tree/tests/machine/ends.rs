@@ -1,5 +1,5 @@
-//! Everybody comes to an end: whatever is stopped, cut off or killed, for however long, no host waits for ever,
-//! and the source's end names the hosts that lack bytes, and no others.
+//! Everybody comes to an end: whatever is stopped, cut off or killed, for however long, no host waits for
+//! ever, and the source's end names the hosts that lack bytes, and no others.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -85,8 +85,9 @@ struct Run {
     /// The hosts as the source was told last.
     heard: Members,
     end: Option<End>,
-    /// Since when the source's cache is needed by nobody, and when the dispatchers were reached last since then.
+    /// Since when the source's cache is needed by nobody.
     idle: Option<Nanos>,
+    /// When the dispatchers were reached last since then.
     reached: Option<Nanos>,
 }
 
@@ -104,7 +105,7 @@ fn policy(slow: Slow) -> Policy {
 fn config(slow: Slow) -> NodeConfig {
     let keep = Nanos::from_secs(if slow == Slow::Wait { 20 } else { 10 });
     let (capacity, history, window, slow_after) = (20_000, 10_000, 8_000, 4_000);
-    NodeConfig { slow, capacity, history, window, slow_after, keep, ..NodeConfig::new(SOURCE) }
+    NodeConfig { slow, align: 100, capacity, history, window, slow_after, keep, ..NodeConfig::new(SOURCE) }
 }
 
 impl Run {
@@ -170,7 +171,7 @@ impl Run {
             // A service that stood still, or was killed, begins again from its store.
             None if fault.victim == Victim::Dispatchers => {
                 self.grove.are_present = true;
-                if !self.grove.dispatchers.has_ended() {
+                if !self.grove.dispatchers.ended {
                     self.grove.replace();
                 }
             }
@@ -207,7 +208,7 @@ impl Run {
 
     /// Receivers that are done, or cannot be, end as the agent's process does.
     fn end_receivers(&mut self) {
-        let has_ended = self.grove.dispatchers.has_ended();
+        let has_ended = self.grove.dispatchers.ended;
         for host in self.members.iter().copied().collect::<Vec<_>>() {
             let Some(found) = self.grove.nodes.get(&host).filter(|found| !found.is_frozen()) else {
                 continue;
@@ -232,15 +233,15 @@ impl Run {
     }
 
     fn end_source(&mut self) {
-        let (now, root) = (self.grove.now, self.grove.dispatchers.root());
+        let (now, root) = (self.grove.now, self.grove.dispatchers.root);
         let away = self.grove.nodes.get(&SOURCE).map(|source| (source.away_for(now), source.is_frozen()));
         let is_gone = away.map_or(true, |(away, _)| away > SOURCE_AWAY);
-        if is_gone && self.grove.are_present && !self.grove.dispatchers.has_ended() {
+        if is_gone && self.grove.are_present && !self.grove.dispatchers.ended {
             self.grove.dispatchers.on_gone(now, root, SOURCE);
         }
         let Some((away, false)) = away.filter(|_| self.end.is_none()) else { return };
         let is_connected = self.grove.are_present && away == Nanos::ZERO;
-        let has_ended = self.grove.dispatchers.has_ended();
+        let has_ended = self.grove.dispatchers.ended;
         if is_connected && !has_ended {
             self.heard = self.grove.dispatchers.members();
         }
@@ -314,7 +315,7 @@ fn everybody_comes_to_an_end_that_names_who_lacks_bytes() {
         |name, default| std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default);
     for seed in given("FIRST", 0)..given("LAST", 300) {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        let slow = [Slow::Wait, Slow::Wait, Slow::Isolate, Slow::Skip { align: 100 }][rng.gen_range(0..4)];
+        let slow = [Slow::Wait, Slow::Wait, Slow::Isolate, Slow::Skip][rng.gen_range(0..4)];
         let places: Vec<u64> = (0..rng.gen_range(2..9)).map(|_| rng.gen_range(350..650)).collect();
         let faults: Vec<Fault> = (0..rng.gen_range(1..4)).map(|_| Fault::random(&mut rng)).collect();
         let capacity = rng.gen_range(1..4);

@@ -77,7 +77,7 @@ impl Forest {
         let join =
             TreeJoin { peer: peer(SOURCE), router: None, capacity, token: token(), name: String::new() };
         let dispatchers = Dispatchers::new(policy, token(), &join, 1, Nanos::ZERO);
-        let root = dispatchers.root();
+        let root = dispatchers.root;
         let host = |place| ForestHost {
             place,
             router: None,
@@ -108,7 +108,7 @@ impl Forest {
         let host = HostId(self.next);
         self.next += 1;
         let router = router.map(RouterId);
-        let (cluster, parent, order, done, refused) = (self.dispatchers.root(), None, 0, false, None);
+        let (cluster, parent, order, done, refused) = (self.dispatchers.root, None, 0, false, None);
         let (joins, expected, told) = (0, Vec::new(), None);
         let new = ForestHost {
             place,
@@ -132,7 +132,7 @@ impl Forest {
     pub fn retry(&mut self) {
         let busy = |host: &ForestHost| host.refused == Some(RefusalCode::Busy);
         let busy: Vec<HostId> = self.hosts.iter().filter(|(_, h)| busy(h)).map(|(&host, _)| host).collect();
-        let root = self.dispatchers.root();
+        let root = self.dispatchers.root;
         for host in busy {
             let found = self.hosts.get_mut(&host).expect("a host");
             found.cluster = root;
@@ -170,8 +170,8 @@ impl Forest {
         }
     }
 
-    /// The dispatchers die and are made again from their stored states; messages between them and the hosts are
-    /// lost.
+    /// The dispatchers die and are made again from their stored states; messages between them and the hosts
+    /// are lost.
     pub fn replace(&mut self) {
         let stored = |dispatcher: &Dispatcher| serde_json::to_string(dispatcher).expect("JSON");
         let restored = |state: String| serde_json::from_str(&state).expect("the same");
@@ -184,7 +184,7 @@ impl Forest {
             matches!(pair, (Who::Host(_), Who::Cluster(_)) | (Who::Cluster(_), Who::Host(_)))
         };
         self.queues.retain(|pair, _| !with_host(pair));
-        for id in self.dispatchers.iter().map(Dispatcher::id).collect::<Vec<_>>() {
+        for id in self.dispatchers.iter().map(|found| found.id).collect::<Vec<_>>() {
             self.come_back(id);
         }
     }
@@ -323,7 +323,7 @@ impl Forest {
     }
 
     fn begin_again(&mut self, host: HostId) {
-        let root = self.dispatchers.root();
+        let root = self.dispatchers.root;
         if host != SOURCE && self.hosts.get(&host).is_some_and(|lost| lost.cluster != root) {
             self.begin(host, root);
         }
@@ -418,10 +418,10 @@ impl Forest {
             }
         }
         for dispatcher in self.dispatchers.iter() {
-            let tree = dispatcher.tree();
+            let tree = &dispatcher.tree;
             assert!(tree.len() <= self.policy.max_members);
             assert!(dispatcher.joining() <= self.policy.max_joins);
-            assert!(dispatcher.below().count() <= 2 * self.policy.max_clusters);
+            assert!(dispatcher.below.len() <= 2 * self.policy.max_clusters);
             assert!(tree.iter().filter(|(_, m)| m.place == ParentOrder::Outside).count() <= 1, "two heads");
             for (host, member) in tree.iter() {
                 if let ParentOrder::Host(parent) = member.place {

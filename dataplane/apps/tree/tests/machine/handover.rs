@@ -129,7 +129,7 @@ fn parallel_connections_share_the_stream_and_are_replaced() {
 #[test]
 fn late_bytes_are_skipped_by_whole_records() {
     for slow_reader in [false, true] {
-        let mut grove = Grove::new(config(Slow::Skip { align: 100 }), never_demoted(), 2);
+        let mut grove = Grove::new(NodeConfig { align: 100, ..config(Slow::Skip) }, never_demoted(), 2);
         let (fast, late) = (grove.join(0, 1), grove.join(1, 1));
         grove.deliver_all();
         let below = grove.join(0, 1);
@@ -233,7 +233,7 @@ fn a_leaving_host_is_not_sent_elsewhere() {
     let found = grove.nodes.get_mut(&host).expect("a host");
     found.node.leave(Nanos::ZERO);
     found.node.on_order(Nanos::ZERO, ToHost::Redirect(found.cluster));
-    let said: Vec<NodeAction> = std::iter::from_fn(|| found.node.conns.poll()).collect();
+    let said: Vec<NodeAction> = std::iter::from_fn(|| found.node.poll()).collect();
     assert!(said.contains(&NodeAction::Report(FromHost::Leave)), "{said:?}");
     assert!(!said.iter().any(|action| matches!(action, NodeAction::Join(_))), "{said:?}");
 }

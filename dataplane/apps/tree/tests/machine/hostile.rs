@@ -50,23 +50,23 @@ fn input() -> impl Strategy<Value = HostileInput> {
 }
 
 fn treatments() -> impl Strategy<Value = Slow> {
-    proptest::sample::select(vec![Slow::Wait, Slow::Isolate, Slow::Skip { align: 100 }])
+    proptest::sample::select(vec![Slow::Wait, Slow::Isolate, Slow::Skip])
 }
 
 proptest! {
     /// A child that says whatever it likes: its sibling reads the stream.
     #[test]
     fn nothing_that_a_child_says_harms_its_sibling(inputs in vec(input(), 0..100), slow in treatments()) {
-        let mut node = TreeNode::source(NodeConfig { slow, ..config() });
+        let mut node = TreeNode::source(NodeConfig { slow, align: 100, ..config() });
         expect(&mut node, GOOD);
         expect(&mut node, BAD);
         let mut now = Nanos::ZERO;
         let good = connect(&mut node, now, &hello(GOOD, 1, StartAt::Offset(0)));
-        let mut bad = node.conns.on_accepted(now);
+        let mut bad = node.on_accepted(now);
         let (mut written, mut got) = (0_u64, 0_u64);
         for input in inputs {
             now += Nanos::from_millis(10);
-            bad = bad.or_else(|| node.conns.on_accepted(now));
+            bad = bad.or_else(|| node.on_accepted(now));
             match (input, bad) {
                 (HostileInput::Frame(frame), Some(conn)) => say(&mut node, now, conn, &frame),
                 (HostileInput::Bytes(bytes), Some(conn)) => node.on_bytes(now, conn, &bytes),
@@ -103,7 +103,7 @@ proptest! {
     fn nothing_that_a_parent_says_makes_a_node_panic_or_hold_much(
         inputs in vec(input(), 0..100), slow in treatments(),
     ) {
-        let (mut node, mut conn) = served_with(NodeConfig { slow, ..config() });
+        let (mut node, mut conn) = served_with(NodeConfig { slow, align: 100, ..config() });
         expect(&mut node, GOOD);
         let child = connect(&mut node, Nanos::ZERO, &hello(GOOD, 1, StartAt::Now));
         let (mut now, mut order) = (Nanos::ZERO, 1);

@@ -6,7 +6,7 @@ use groupflow_base::Nanos;
 use groupflow_tree::machine::frame::EdgeDecoder;
 use groupflow_tree::machine::*;
 
-pub const TICKET: Ticket = Ticket([7; Ticket::BYTES]);
+pub const TICKET: Ticket = Ticket(7);
 pub const NODE: HostId = HostId(1);
 pub const GOOD: HostId = HostId(2);
 pub const BAD: HostId = HostId(3);
@@ -50,13 +50,13 @@ pub fn hear(node: &mut TreeNode, now: Nanos, conn: ConnId) -> Vec<TreeFrame> {
 
 /// A connection over which a peer sent this frame.
 pub fn connect(node: &mut TreeNode, now: Nanos, frame: &TreeFrame) -> ConnId {
-    let conn = node.conns.on_accepted(now).expect("room");
+    let conn = node.on_accepted(now).expect("room");
     say(node, now, conn, frame);
     conn
 }
 
 pub fn actions(node: &mut TreeNode) -> Vec<NodeAction> {
-    std::iter::from_fn(|| node.conns.poll()).collect()
+    std::iter::from_fn(|| node.poll()).collect()
 }
 
 /// A source with two children that are expected, and some bytes of which none is needed any more.
@@ -74,7 +74,7 @@ pub fn below_with(config: NodeConfig) -> (TreeNode, ConnId) {
     let address = SocketAddr::from(([10, 0, 0, 1], 4000));
     let parent = Peer { host: HostId(0), address };
     node.on_order(Nanos::ZERO, ToHost::Place { order: 1, parent, ticket: TICKET });
-    let Some(NodeAction::Connect { conn, .. }) = node.conns.poll() else { panic!("it connects") };
+    let Some(NodeAction::Connect { conn, .. }) = node.poll() else { panic!("it connects") };
     node.on_connected(Nanos::ZERO, conn);
     let said = hear(&mut node, Nanos::ZERO, conn);
     assert!(

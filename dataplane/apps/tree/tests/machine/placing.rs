@@ -118,8 +118,8 @@ fn hosts_share_a_cluster_if_they_share_a_router_or_are_near() {
     let on_its_router = forest.join(700, Some(1), 4);
     forest.settle();
     let cluster = |host| forest.hosts[&host].cluster;
-    assert_eq!(cluster(near), forest.dispatchers.root());
-    assert_ne!(cluster(far), forest.dispatchers.root());
+    assert_eq!(cluster(near), forest.dispatchers.root);
+    assert_ne!(cluster(far), forest.dispatchers.root);
     assert_eq!(cluster(beside_far), cluster(far));
     assert_ne!(cluster(on_its_router), cluster(far), "230 ms from another host, which has another router");
     let beside_it = forest.join(705, Some(1), 4);
@@ -184,7 +184,7 @@ fn a_refused_host_that_begins_again_tells_a_new_dispatcher_that_it_is_there() {
     while forest.carry(0) {}
     assert_eq!(forest.dispatchers.iter().count(), 1, "the cluster that refused the host has ended");
     forest.say(host, FromHost::Alive);
-    let is_ordered = |forest: &Forest| forest.dispatchers.iter().any(|d| d.tree().get(host).is_some());
+    let is_ordered = |forest: &Forest| forest.dispatchers.iter().any(|d| d.tree.get(host).is_some());
     while !is_ordered(&forest) {
         assert!(forest.carry(0), "the host has no place");
     }
@@ -223,7 +223,7 @@ fn a_departure_moves_only_hosts_of_its_cluster() {
     }
     let orders =
         |forest: &Forest| forest.hosts.iter().map(|(&id, h)| (id, (h.cluster, h.order))).collect::<Vec<_>>();
-    let root = forest.dispatchers.root();
+    let root = forest.dispatchers.root;
     let parents: Vec<HostId> =
         forest.hosts.keys().copied().filter(|&h| h != SOURCE && forest.hosts[&h].cluster == root).collect();
     let leaving =

@@ -210,7 +210,7 @@ fn a_child_that_catches_up_is_not_reported() {
 /// A stream that may be skipped is read by whole records, however its bytes come; it may end within one.
 #[test]
 fn a_reader_gets_whole_records() {
-    let (mut node, conn) = served_with(NodeConfig { slow: Slow::Skip { align: 100 }, ..config() });
+    let (mut node, conn) = served_with(NodeConfig { slow: Slow::Skip, align: 100, ..config() });
     let mut read = |offset, count, most| {
         say(&mut node, Nanos::ZERO, conn, &TreeFrame::Data { offset, bytes: vec![1; count] });
         let read = |node: &mut TreeNode| match node.read(Nanos::ZERO, most) {

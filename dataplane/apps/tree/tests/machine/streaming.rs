@@ -188,6 +188,11 @@ fn host_of_few() -> impl Strategy<Value = (u64, u16, u16)> {
         .prop_map(|((place, capacity, sockets), serves)| (place, capacity * u16::from(serves), sockets))
 }
 
+/// Treatments of slow hosts, and bytes of a record.
+fn not_waited_for() -> impl Strategy<Value = (Slow, u64)> {
+    proptest::sample::select(vec![(Slow::Isolate, 1), (Slow::Skip, 100), (Slow::Skip, 6000)])
+}
+
 pub fn of_several(max_members: usize, max_clusters: usize) -> Policy {
     let threshold = Nanos::from_millis(60);
     Policy { threshold, max_members, max_clusters, settling: Nanos::from_millis(100), ..policy() }
@@ -242,11 +247,11 @@ proptest! {
     fn hosts_not_waited_for_between_clusters(
         hosts in vec(host(), 3..16), steps in vec(step_of_several(), 0..600),
         max_members in 3..12_usize, max_clusters in 2..5_usize,
-        slow in proptest::sample::select(vec![
-            Slow::Isolate, Slow::Skip { align: 100 }, Slow::Skip { align: 6000 },
-        ]),
+        (slow, align) in not_waited_for(),
     ) {
-        let grove = session(config(slow), of_several(max_members, max_clusters), hosts, steps);
+        let grove = session(
+            NodeConfig { align, ..config(slow) }, of_several(max_members, max_clusters), hosts, steps,
+        );
         all_come_to_the_end(&grove, slow)?;
         all_is_forgotten(&grove);
     }
@@ -256,11 +261,9 @@ proptest! {
     #[test]
     fn hosts_not_waited_for_are_cut_off_or_skip(
         hosts in vec((Just(500_u64), 1..4_u16, 1..4_u16), 3..12), steps in vec(step(), 0..600),
-        slow in proptest::sample::select(vec![
-            Slow::Isolate, Slow::Skip { align: 100 }, Slow::Skip { align: 6000 },
-        ]),
+        (slow, align) in not_waited_for(),
     ) {
-        let grove = session(config(slow), policy(), hosts, steps);
+        let grove = session(NodeConfig { align, ..config(slow) }, policy(), hosts, steps);
         all_come_to_the_end(&grove, slow)?;
         all_is_forgotten(&grove);
     }

@@ -84,9 +84,9 @@ fn a_slow_link_holds_up_its_own_connection_only() {
 #[test]
 fn a_connection_over_routers_has_the_rate_of_the_links() {
     let routers = Routers::transit_stub(2, 1, 1, 1);
-    let [a, b] = [routers.stubs()[0], routers.stubs()[1]];
+    let [a, b] = [routers.stubs[0], routers.stubs[1]];
     let far = routers.latency(a, b);
-    let mut wires = Wires::over(routers);
+    let mut wires = Wires::with_routers(routers);
     let attachment =
         |router, up, down| HostAttachment { router: Some(router), access: Nanos::ZERO, up, down };
     wires.add_host(HostId(0), attachment(a, BitRate(10_000_000), RATE));

@@ -22,6 +22,6 @@ fn addresses_are_shown_as_addresses() {
         ("skip", 32, 7, "0x7"),
     ];
     for (name, width, value, text) in cases {
-        assert_eq!(shown(name, width, value), text, "{name}");
+        assert_eq!(shown(name, width, &[value]), text, "{name}");
     }
 }

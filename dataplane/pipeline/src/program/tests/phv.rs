@@ -1,5 +1,5 @@
 use super::*;
-use crate::program::bits::read_bits;
+use crate::program::field::read_bits;
 use crate::program::field::{low, Location};
 
 /// A header of one byte.

@@ -1,13 +1,11 @@
 use super::*;
-use crate::core::queue_settings::QueueChange;
 
 const LINK: Depth = Depth { packets: 2, bytes: 1_000 };
 
 fn queues(change: &str) -> PortQueues {
     let mut queues = PortQueues::new(2, FlowControl::default());
-    let settings = queues.settings(1).expect("queue 1");
     let change: QueueChange = change.parse().expect("a change");
-    queues.configure(Nanos::ZERO, 1, change.applied_to(settings));
+    assert!(queues.configure(Nanos::ZERO, 1, &change), "queue 1");
     queues
 }
 

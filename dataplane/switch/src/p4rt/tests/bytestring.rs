@@ -26,7 +26,11 @@ fn the_specifications_valid_examples_are_accepted() {
         (128, b"\xff", -1),
     ];
     for (width, bytes, value) in signed {
-        assert_eq!(decode_signed(bytes, width), Ok(value as u128 & ones(width)), "int<{width}> {bytes:?}");
+        assert_eq!(
+            decode_signed(bytes, width),
+            Ok(vec![value as u128 & ones(width)]),
+            "int<{width}> {bytes:?}"
+        );
     }
 }
 
@@ -56,31 +60,33 @@ fn the_shortest_form_is_emitted() {
     assert_eq!(encode(255), b"\xff");
     assert_eq!(encode(256), b"\x01\x00");
     assert_eq!(encode(u128::MAX), [0xff; 16]);
-    assert_eq!(encode_signed(ones(12) & -739i128 as u128, 12), b"\xfd\x1d");
-    assert_eq!(encode_signed(0xff, 8), b"\xff");
-    assert_eq!(encode_signed(0x7f, 8), b"\x7f");
-    assert_eq!(encode_signed(0x80, 16), b"\x00\x80");
+    assert_eq!(encode_signed(&[ones(12) & -739i128 as u128], 12), b"\xfd\x1d");
+    assert_eq!(encode_signed(&[0xff], 8), b"\xff");
+    assert_eq!(encode_signed(&[0x7f], 8), b"\x7f");
+    assert_eq!(encode_signed(&[0x80], 16), b"\x00\x80");
 }
 
 #[test]
 fn messages_show_the_value() {
     let error = decode(b"\x01\x63", 8).expect_err("too wide");
     assert_eq!(error.message, "0x0163 does not fit bit<8>");
+    let error = decode_parts(&[1; 18], 130).expect_err("too wide");
+    assert_eq!(error.message, format!("0x{} does not fit bit<130>", "01".repeat(18)));
     let error = decode(&[1; 40], 8).expect_err("too wide");
     assert_eq!(error.message, format!("0x{}... (40 bytes) does not fit bit<8>", "01".repeat(20)));
 }
 
 proptest! {
     #[test]
-    fn what_is_encoded_decodes(value: u128, width in 1u32..=128) {
-        let value = value & ones(width);
-        prop_assert_eq!(decode(&encode(value), width), Ok(value));
-        prop_assert_eq!(decode_signed(&encode_signed(value, width), width), Ok(value));
+    fn what_is_encoded_decodes(value: [u128; 3], width in 1u32..=384) {
+        let parts: Vec<u128> = part_widths(width).zip(value).map(|(bits, part)| part & ones(bits.into())).collect();
+        prop_assert_eq!(decode_parts(&encode_parts(&parts), width), Ok(parts.clone()));
+        prop_assert_eq!(decode_signed(&encode_signed(&parts, width), width), Ok(parts));
     }
 
     #[test]
     fn no_bytes_panic(bytes in proptest::collection::vec(any::<u8>(), 0..40), width in 0u32..200) {
-        let _ = decode(&bytes, width);
+        let _ = decode_parts(&bytes, width);
         let _ = decode_signed(&bytes, width);
     }
 }

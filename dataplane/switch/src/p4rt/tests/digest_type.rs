@@ -1,4 +1,4 @@
-use super::super::p4info_file::parse_p4info;
+use super::super::config::parse_p4info;
 use super::*;
 
 /// As p4c writes it; `loop_t` is what no compiler writes.
@@ -59,7 +59,7 @@ fn members_have_their_types() {
 
 #[test]
 fn a_type_that_cannot_be_told_is_a_struct_of_bit_strings() {
-    let flat = |values| DataType::Struct(vec![DataType::Bits(None); values]);
+    let flat = |values| DataType::Struct(vec![DataType::Bits(1, None); values]);
     for (digest, values) in [("loop_t", 2), ("learned_t", 3), ("unknown_t", 1)] {
         let (parsed, spec) = types_of(digest);
         let types = Types { info: parsed.type_info.as_ref(), names: &|_| None };

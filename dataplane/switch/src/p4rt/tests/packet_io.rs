@@ -1,9 +1,11 @@
 use super::*;
 use crate::p4rt::bytestring::ones;
+use groupflow_pipeline::MatchKind;
 use proptest::prelude::*;
 
-fn field(id: u32, name: &str, width: u32) -> BoundValue {
-    BoundValue { id, name: name.into(), width, names: None }
+fn field(id: u32, name: &str, width: u32) -> BoundField {
+    let kind = MatchKind::Exact;
+    BoundField { id, name: name.into(), width, kind, program_kind: kind, names: None }
 }
 
 fn header() -> ControllerHeader {
@@ -47,7 +49,7 @@ fn each_field_is_there_exactly_once_and_fits() {
 #[test]
 fn metadata_of_a_string_type_has_the_strings_of_the_type() {
     let names = Some(crate::p4rt::translation::Names::default());
-    let port = BoundValue { names, ..field(1, "port", 16) };
+    let port = BoundField { names, ..field(1, "port", 16) };
     let sent = packet_out(&vec![port.clone()], &packet(&[(1, b"Ethernet4")])).expect("valid");
     assert_eq!(sent, [0, 1, 0xaa, 0xbb]);
     let got = packet_in(&vec![port], &sent).expect("long enough");
@@ -68,7 +70,7 @@ proptest! {
             (1u32..).zip(&widths).map(|(id, width)| field(id, "f", *width)).collect();
         let metadata = header.iter().map(|field| PacketMetadata {
             metadata_id: field.id,
-            value: field.encode(seed.rotate_left(field.id * 13) & ones(field.width)),
+            value: field.encode(&[seed.rotate_left(field.id * 13) & ones(field.width)]),
         });
         let out = PacketOut { payload: vec![1, 2, 3], metadata: metadata.collect() };
         let bytes = packet_out(&header, &out).expect("valid");

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 
 use super::super::bytestring::ones;
 use super::super::restriction::{Restriction, Subject, LIMIT};
+use super::super::translation::Names;
 use super::*;
 
 fn fields() -> Vec<BoundField> {
@@ -42,7 +43,7 @@ fn check(text: &str) -> Result<bool, String> {
     let rules = Restriction::of(
         &[format!("@entry_restriction({text:?})")],
         "entry_restriction",
-        Parser::of_key(&fields),
+        Parser::new(&fields, true),
     )?;
     Ok(rules.is_some_and(|rules| rules.check(subject).is_ok()))
 }
@@ -132,6 +133,34 @@ fn bad_rules_are_refused_with_their_place() {
     assert_eq!(check(&"true;".repeat(LIMIT / 5)), Ok(true));
 }
 
+/// As in p4-constraints, a string is the number that its bytes are.
+#[test]
+fn rules_about_strings_compare_their_bytes() {
+    let names = Names::default();
+    let number = names.decode(b"ab", 256).expect("a string");
+    let field = |name: &str, kind| BoundField {
+        id: 1,
+        name: name.into(),
+        width: 256,
+        kind,
+        program_kind: kind,
+        names: Some(names.clone()),
+    };
+    let fields = [field("e", MatchKind::Exact), field("o", MatchKind::Optional)];
+    let exact = Match::Wide(vec![Match::Exact(0), Match::Exact(number)]);
+    let matches = [exact, Match::Wide(vec![Match::Optional(None); 2])];
+    let holds = |text: &str| {
+        let annotations = [format!("@entry_restriction({text:?})")];
+        let rules = Restriction::of(&annotations, "entry_restriction", Parser::new(&fields, true));
+        let subject = Subject { matches: &matches, arguments: &[], priority: 0 };
+        rules.expect(text).is_some_and(|rules| rules.check(subject).is_ok())
+    };
+    for text in ["e != 0", "e == 0x6162", "o::mask == 0 && o == 0", "o::mask != 0 -> false"] {
+        assert!(holds(text), "{text}");
+    }
+    assert!(!holds("e == 1") && !holds("o != 0"));
+}
+
 #[test]
 fn a_long_list_of_rules_is_not_deep() {
     let all = || vec![Rule::Constant(true); 100_000];
@@ -140,7 +169,7 @@ fn a_long_list_of_rules_is_not_deep() {
         (vec!["true"; 100_000].join(" && "), Rule::All(all())),
         (vec!["true"; 100_000].join(" || "), Rule::Any(all())),
     ] {
-        let rules = Parser::of_params(&[]).rules(&text).expect("valid");
+        let rules = Parser::new(&[], false).rules(&text).expect("valid");
         assert!(rules.len() == 1 && rules[0].1 == expected, "{}", &text[..20]);
     }
 }
@@ -150,7 +179,7 @@ fn all_annotations_count_and_a_refusal_is_short() {
     let annotations = ["@entry_restriction(\"e == 5\")", "@entry_restriction(\"e != 5\")"].map(str::to_owned);
     let fields = fields();
     let rules = |annotations: &[String]| {
-        let rules = Restriction::of(annotations, "entry_restriction", Parser::of_key(&fields));
+        let rules = Restriction::of(annotations, "entry_restriction", Parser::new(&fields, true));
         rules.map(|rules| rules.expect("there are some"))
     };
     let subject = Subject { matches: &[Match::Exact(5)], arguments: &[], priority: 0 };

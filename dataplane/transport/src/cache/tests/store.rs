@@ -1,7 +1,7 @@
 use super::*;
 
 fn store(count: u32) -> PacketStore {
-    let mut store = PacketStore::new();
+    let mut store = PacketStore::default();
     for seq in 1..=count {
         store.insert(Seq(seq), Flags::RETX, &[0; 36]);
     }
@@ -32,7 +32,7 @@ fn a_branch_that_joins_makes_history_a_promise_again() {
 
 #[test]
 fn only_lasting_flags_are_kept() {
-    let mut store = PacketStore::new();
+    let mut store = PacketStore::default();
     store.insert(Seq(1), Flags::FIN.with(Flags::RETX), b"x");
     assert_eq!(store.get(Seq(1)).map(|c| c.flags), Some(Flags::FIN));
 }

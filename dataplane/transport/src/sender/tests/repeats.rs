@@ -11,7 +11,7 @@ fn drain(repeats: &mut Repeats, now: Nanos) -> Vec<u32> {
 
 #[test]
 fn only_what_was_sent_is_repeated_and_not_too_often() {
-    let mut repeats = Repeats::new();
+    let mut repeats = Repeats::default();
     let nack = Nack { next: Seq(1), ranges: vec![range(3, 4), range(9, 30)] };
     repeats.request(&nack, range(4, 10));
     assert_eq!(drain(&mut repeats, Nanos::ZERO), [4, 9, 10]);
@@ -23,7 +23,7 @@ fn only_what_was_sent_is_repeated_and_not_too_often() {
 
 #[test]
 fn a_request_is_answered_up_to_a_bound() {
-    let mut repeats = Repeats::new();
+    let mut repeats = Repeats::default();
     let nack = Nack { next: Seq(1), ranges: vec![range(1, 2000), range(3000, 3000)] };
     repeats.request(&nack, range(1, 5000));
     assert_eq!(drain(&mut repeats, Nanos::ZERO).len(), 1024);

@@ -1,6 +1,8 @@
 use super::super::folder::hash;
+use super::super::shelf::{Desk, Wake};
 use super::*;
 use std::sync::mpsc::{channel, Receiver};
+use std::time::Duration;
 
 struct FolderBench {
     folder: Folder,
@@ -69,7 +71,7 @@ fn what_is_dropped_is_queued_once_it_rests_and_what_was_there_when_asked_for() {
     assert_eq!(bench.folder.want(&name("old")), Verdict::Queued, "it is hashed already");
     assert_eq!(bench.look(), ["old"]);
     for name in ["old", "new"] {
-        bench.folder.set(&self::name(name), FileState::Sent);
+        bench.folder.set(&self::name(name), FileState::Sent(None));
     }
     assert_eq!(bench.folder.want(&name("old")), Verdict::Queued, "again, and not hashed again");
     assert!(bench.to_hash.try_recv().is_err());
@@ -118,7 +120,7 @@ fn what_cannot_be_sent_is_named_once_and_others_are_sent() {
     assert_eq!(bench.folder.want(&name("link")), Verdict::Unknown, "it leaves the folder");
     assert_eq!(bench.look(), ["good"]);
     fs::remove_file(bench.path.join("good")).expect("removed");
-    bench.folder.set(&name("good"), FileState::Sent);
+    bench.folder.set(&name("good"), FileState::Sent(None));
     bench.look();
     assert!(bench.folder.files.is_empty());
 }
@@ -136,15 +138,26 @@ fn a_thousand_wait_and_the_others_follow_as_these_are_sent() {
     let left = (0..MAX_WAITING + 5).map(|n| format!("f{n:04}")).find(|name| !ready.contains(name));
     let left = name(&left.expect("five wait for room"));
     assert_eq!(bench.folder.want(&left), Verdict::Busy);
-    bench.folder.set(&name(&ready[0]), FileState::Sent);
+    bench.folder.set(&name(&ready[0]), FileState::Sent(None));
     bench.folder.set(&name(&ready[1]), FileState::Failed("it is gone".to_owned()));
     assert_eq!(bench.folder.want(&left), Verdict::Queued, "one has been sent");
     assert_eq!(bench.folder.want(&name(&ready[0])), Verdict::Queued, "and one was given up");
     assert_eq!(bench.folder.want(&name(&ready[1])), Verdict::Busy);
     for name in &ready[2..] {
-        bench.folder.set(&self::name(name), FileState::Sent);
+        bench.folder.set(&self::name(name), FileState::Sent(None));
     }
     let others = bench.look();
     assert_eq!(others.len(), 2 + 4, "those that were asked for, and those that were new");
-    assert_eq!(bench.state("f0001"), FileState::Sent, "once");
+    assert_eq!(bench.state("f0001"), FileState::Sent(None), "once");
+}
+
+#[test]
+fn files_that_wait_to_be_hashed_hold_up_no_scan() {
+    let bench = FolderBench::new("desk", true);
+    (0..400).for_each(|number| bench.put(&number.to_string(), "text"));
+    let wake = Wake::new().expect("a descriptor");
+    let (desk, scans) = Desk::new(bench.path.clone(), true, Duration::ZERO, wake).expect("a thread");
+    // A file may be hashed once it was the same in two scans.
+    (0..3).for_each(|_| drop(scans.recv().expect("a scan")));
+    assert!(desk.folder().ready.len() < 400, "all files were hashed before the third scan");
 }

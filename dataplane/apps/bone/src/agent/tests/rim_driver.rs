@@ -43,7 +43,7 @@ fn a_file_whose_hub_falls_silent_fails_for_the_clients_that_wait_for_it() {
     assert!(matches!(&*progress.borrow(), Progress::Arriving(_)), "it may still come");
     assert!(driver.next_deadline() <= Some(silence));
     while driver.poll_transmit(silence).is_some() {}
-    assert!(matches!(&*progress.borrow(), Progress::Failed(Failure::Silent, _)));
+    assert!(matches!(&*progress.borrow(), Progress::Failed(StatusCode::GATEWAY_TIMEOUT, _)));
     assert!(driver.arriving().is_none());
     std::fs::remove_dir_all(folder).expect("removed");
 }

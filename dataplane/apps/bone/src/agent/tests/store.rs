@@ -1,6 +1,7 @@
 use super::*;
-use crate::agent::digest;
+use crate::agent::incoming::digest_of;
 use crate::machine::FileWrite;
+use sha2::{Digest as _, Sha256};
 
 struct StoreBench {
     path: PathBuf,
@@ -33,7 +34,7 @@ fn name(text: &str) -> FileName {
 }
 
 fn announced(text: &str, bytes: &[u8]) -> Announced {
-    let digest = digest::read(bytes).expect("memory");
+    let digest = Digest(Sha256::digest(bytes).into());
     Announced { name: name(text), size: bytes.len() as u64, digest }
 }
 
@@ -93,7 +94,7 @@ fn it_survives_a_restart_and_hashes_before_it_trusts() {
     assert_eq!(verified(&mut store, "stranger"), None, "what the rim did not store it does not serve");
     let opened = store.open_file(&name("a")).expect("there");
     assert!(!opened.verified);
-    let found = digest::read(&opened.file).expect("read");
+    let found = digest_of(&opened.file).expect("read");
     assert!(store.judge(&name("a"), opened.stamp, found));
     assert_eq!(verified(&mut store, "a"), Some(true));
     // The order of use survives a restart: c is now the least recently used.
@@ -112,7 +113,7 @@ fn a_file_that_somebody_touched_is_hashed_again_and_removed_when_it_is_another()
     fs::write(&path, b"behind").expect("written");
     let opened = store.open_file(&name("a")).expect("there");
     assert!(!opened.verified);
-    let found = digest::read(&opened.file).expect("read");
+    let found = digest_of(&opened.file).expect("read");
     assert!(!store.judge(&name("a"), opened.stamp, found));
     assert_eq!(verified(&mut store, "a"), None);
     assert!(!path.exists());

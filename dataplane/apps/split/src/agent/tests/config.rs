@@ -39,7 +39,7 @@ fn what_is_wrong_is_named() {
         ("mode", json!("fast"), "session.mode must be n2n or e2e"),
         ("cache_bytes", json!(-1), "session.cache_bytes must be a number from 65536 to 1099511627776"),
         ("leader", Value::Null, "session.leader must be a member's number with replies=leader"),
-        ("upstream", json!("10.0.0.1"), "session.upstream must be IP:PORT or null"),
+        ("upstream", json!("10.0.0.1:9"), "session.upstream is unknown"),
         ("colour", json!("red"), "session.colour is unknown"),
         (
             "branches",
@@ -73,7 +73,7 @@ proptest! {
         field in proptest::sample::select(vec![
             "id", "address", "ports", "mode", "cache_bytes", "history_bytes", "allowance_bytes",
             "congestion", "send_buffer", "receive_buffer", "policy", "replies", "leader",
-            "upstream", "branches", "echo",
+            "neighbours", "branches",
         ]),
         value in value(),
         text in ".{0,40}",

@@ -1,16 +1,20 @@
 //! The node's children: those that the dispatcher lets it expect, those that are connected, and departed ones
 //! for which bytes are kept.
+//!
+//! The node does not remember which connection carries which bytes: when a connection dies, all bytes that
+//! the child is not known to have go again over the others, and the child drops those that it has.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use groupflow_base::Nanos;
-use groupflow_transport::fanout::Fanout;
+use groupflow_transport::fanout::{BranchId, BranchStart, Fanout};
 
-use super::child::Child;
 use super::conns::Conns;
-use super::{ConnId, NodeConfig};
-use crate::machine::frame::{Reason, TreeFrame};
-use crate::machine::names::{HostId, Ticket};
+use super::slow::Pace;
+use super::stream::HeldBytes;
+use super::ConnId;
+use crate::machine::frame::{Hello, Reason, TreeFrame};
+use crate::machine::messages::{HostId, Ticket};
 
 /// Hosts that may be expected beyond the most children: those that come before others have gone.
 const EXPECTED: usize = 16;
@@ -26,14 +30,13 @@ struct Expected {
     until: Option<Nanos>,
 }
 
-/// All children of a node.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Children {
     expected: VecDeque<Expected>,
-    present: BTreeMap<HostId, Child>,
+    pub(super) present: BTreeMap<HostId, Child>,
     /// Children without connections, and until when bytes that they did not say to have are kept for them and
     /// for the hosts below them.
-    departed: BTreeMap<HostId, (Child, Nanos)>,
+    pub(super) departed: BTreeMap<HostId, (Child, Nanos)>,
     /// A child that may lack bytes is served no longer.
     pub(super) gave_up: bool,
 }
@@ -70,11 +73,6 @@ impl Children {
         self.present.len()
     }
 
-    /// Whether bytes are kept for departed children.
-    pub(super) fn keep_for_departed(&self) -> bool {
-        !self.departed.is_empty()
-    }
-
     pub(super) fn get_mut(&mut self, child: HostId) -> Option<&mut Child> {
         self.present.get_mut(&child)
     }
@@ -98,7 +96,7 @@ impl Children {
         let acked = |child: &Child| stream.acked(child.branch);
         let here = self.present.values().filter_map(acked).max();
         let gone = || self.departed.values().filter_map(|(gone, _)| acked(gone)).max();
-        here.or_else(gone).unwrap_or(stream.received())
+        here.or_else(gone).unwrap_or(stream.received)
     }
 
     /// Adds a child, in the place of an earlier edge of the same host. The child's branch exists before the
@@ -120,9 +118,12 @@ impl Children {
             self.departed.insert(host, (child, until));
             return None;
         }
-        let begin = child.come_back(conn, stream);
+        // The child may have asked for this connection long ago: its messages over other connections count.
+        child.conns = vec![conn];
+        child.send_again(stream);
+        let has = child.has;
         self.present.insert(host, child);
-        Some(begin)
+        Some(has)
     }
 
     /// Notes that a child lost its last connection. If the child died, hosts below it may need bytes that it
@@ -130,7 +131,8 @@ impl Children {
     pub(super) fn lose(&mut self, host: HostId, until: Nanos, stream: &mut Fanout) {
         let Some(lost) = self.present.remove(&host) else { return };
         self.release(host, stream);
-        if lost.needs_nothing(stream) || self.departed.len() >= MAX_DEPARTED {
+        let needs_nothing = lost.leaves || stream.complete(lost.branch) || stream.is_isolated(lost.branch);
+        if needs_nothing || self.departed.len() >= MAX_DEPARTED {
             self.gave_up |= !lost.leaves && !stream.complete(lost.branch);
             stream.remove_branch(lost.branch);
         } else {
@@ -164,10 +166,9 @@ impl Children {
     }
 
     fn wait_no_longer(&mut self, is_over: impl Fn(&Expected) -> bool) {
-        self.expected
-            .iter_mut()
-            .filter(|expected| is_over(expected))
-            .for_each(|expected| expected.until = None);
+        for expected in self.expected.iter_mut().filter(|expected| is_over(expected)) {
+            expected.until = None;
+        }
     }
 
     pub(super) fn forget(&mut self, host: HostId, stream: &mut Fanout, conns: &mut Conns) {
@@ -221,29 +222,183 @@ impl Children {
         self.present.values_mut().for_each(|child| child.update(now, stream));
     }
 
-    /// Children for which many bytes wait, or wait for long, in either case more than for the fastest child;
-    /// a child is named again until that ends.
-    pub(super) fn slow(&mut self, now: Nanos, config: &NodeConfig, stream: &Fanout) -> Vec<HostId> {
-        let mut least = (u64::MAX, Nanos(u64::MAX));
-        for child in self.present.values_mut() {
-            let (waits, missed) = child.waits(stream);
-            child.pace.sample(now, config.late_after, missed);
-            least = (least.0.min(waits), least.1.min(child.pace.lag(now)));
-        }
-        let mut slow = Vec::new();
-        for (&host, child) in &mut self.present {
-            let waits = child.waits(stream);
-            slow.extend(child.pace.report(now, config, waits, least).then_some(host));
-        }
-        slow
-    }
-
-    /// The children that are so.
     pub(super) fn matching(&self, is: impl Fn(&Child) -> bool) -> Vec<HostId> {
         self.present.iter().filter(|(_, child)| is(child)).map(|(&host, _)| host).collect()
     }
+}
 
-    pub(super) fn stall_deadline(&self, stall: Nanos) -> Option<Nanos> {
-        self.present.values().filter_map(|child| child.pace.stall_at(stall)).min()
+/// The edge to one child.
+#[derive(Debug, Clone)]
+pub(super) struct Child {
+    pub(super) branch: BranchId,
+    pub(super) edge: u32,
+    /// The child has all before this offset, which this node may not even have itself.
+    has: u64,
+    /// The child and the hosts below it need nothing before this offset.
+    needed: u64,
+    /// Bytes that the child takes beyond those it has.
+    room: u64,
+    /// The child has another parent, or soon will.
+    pub(super) leaves: bool,
+    pub(super) conns: Vec<ConnId>,
+    /// The offset that SKIP names, until the child says that it goes on there. The first connection carries
+    /// SKIP. Until the answer no connection carries bytes, which the child would drop.
+    skip: Option<u64>,
+    skip_told: bool,
+    end_told: bool,
+    /// The child was told the end, over whichever connection.
+    knows_end: bool,
+    pub(super) pace: Pace,
+}
+
+impl Child {
+    /// A child with its first connection, which has all before `has`. Its branch keeps what it and the hosts
+    /// below it need, as far as it is held here.
+    pub(super) fn new(
+        now: Nanos, conn: ConnId, hello: &Hello, (has, needed): (u64, u64), stream: &mut Fanout,
+    ) -> Result<Child, Reason> {
+        let received = stream.received;
+        let from = BranchStart::Offset(needed.max(stream.base).min(received));
+        Ok(Child {
+            branch: stream.add_branch(from).map_err(|_| Reason::Gone)?,
+            edge: hello.edge,
+            has,
+            needed,
+            room: hello.room,
+            leaves: false,
+            conns: vec![conn],
+            skip: None,
+            skip_told: true,
+            end_told: false,
+            knows_end: false,
+            pace: Pace::new(now, received, received.saturating_sub(has)),
+        })
+    }
+
+    /// Takes one more connection; returns the offset that its WELCOME tells.
+    pub(super) fn add_conn(&mut self, conn: ConnId, most: usize) -> Result<u64, Reason> {
+        if self.conns.len() >= most {
+            return Err(Reason::TooMany);
+        }
+        self.conns.push(conn);
+        Ok(self.has)
+    }
+
+    /// Forgets a connection; false: it was the last one.
+    pub(super) fn lose_conn(&mut self, conn: ConnId, stream: &mut Fanout) -> bool {
+        self.conns.retain(|&other| other != conn);
+        if !self.conns.is_empty() && !stream.complete(self.branch) {
+            self.send_again(stream);
+        }
+        !self.conns.is_empty()
+    }
+
+    /// Sends again the bytes that the child is not known to have.
+    fn send_again(&mut self, stream: &mut Fanout) {
+        self.skip_told = false;
+        self.end_told = false;
+        // The branch exists as long as the child does.
+        let again = stream.on_lost(self.branch);
+        debug_assert!(again.is_ok(), "{again:?}");
+    }
+
+    /// The child says which bytes it took; they may be more than this node sent it, from an earlier parent.
+    pub(super) fn on_taken(&mut self, taken: u64, needed: u64, stream: &mut Fanout) {
+        if taken > self.has {
+            self.has = taken;
+            self.pace.stuck = None;
+        }
+        self.needed = self.needed.max(needed);
+        self.skip = self.skip.filter(|&to| taken < to);
+        self.advance(stream);
+    }
+
+    /// The child and all hosts below it have the whole stream, whose end the child was told.
+    pub(super) fn on_complete(&mut self, stream: &mut Fanout) -> Result<(), Reason> {
+        if !self.knows_end {
+            return Err(Reason::BadFrame);
+        }
+        (self.has, self.needed) = (stream.received, stream.received);
+        self.advance(stream);
+        if stream.end_due(self.branch) {
+            stream.on_end_sent(self.branch).map_err(|_| Reason::BadFrame)?;
+        }
+        stream.on_end_acked(self.branch).map_err(|_| Reason::BadFrame)
+    }
+
+    /// Moves the child's branch on: bytes that came may be bytes that the child has already and needs no
+    /// more.
+    pub(super) fn advance(&self, stream: &mut Fanout) {
+        let range = stream.sendable(self.branch);
+        if range.start < self.has && !range.is_empty() {
+            let sent = stream.on_sent(self.branch, self.has.min(range.end) - range.start);
+            debug_assert!(sent.is_ok(), "{sent:?}");
+        }
+        let acked = self.needed.min(stream.sent(self.branch).unwrap_or(0));
+        let taken = stream.on_acked(self.branch, acked);
+        debug_assert!(taken.is_ok(), "{taken:?}");
+    }
+
+    /// Moves the child's branch on, and notes how it keeps up.
+    pub(super) fn update(&mut self, now: Nanos, stream: &mut Fanout) {
+        self.advance(stream);
+        self.pace.on_has(now, stream.received, self.has);
+    }
+
+    /// Bytes that wait for the child, and that it lacks.
+    pub(super) fn waits(&self, stream: &Fanout) -> (u64, u64) {
+        let received = stream.received;
+        (received - stream.sent(self.branch).unwrap_or(received), received.saturating_sub(self.has))
+    }
+
+    /// Appends the bytes that a connection of the child carries next; false: there are none.
+    pub(super) fn give(
+        &mut self, conn: ConnId, most: usize, stream: &mut Fanout, held: &HeldBytes, out: &mut Vec<u8>,
+    ) -> bool {
+        let first = self.conns.first() == Some(&conn);
+        if let Some(to) = self.skip {
+            let tell = first && !self.skip_told;
+            if tell {
+                self.skip_told = true;
+                TreeFrame::Skip { to }.encode(out);
+            }
+            return tell;
+        }
+        let range = stream.sendable(self.branch);
+        let limit = self.has.saturating_add(self.room);
+        let end = range.end.min(limit).min(range.start.saturating_add(most as u64));
+        if range.start >= self.has && range.start < end {
+            // At most a block, which fits a `usize`.
+            let pieces = held.bytes.read(range.start, (end - range.start) as usize);
+            let count = (pieces.0.len() + pieces.1.len()) as u64;
+            if count == 0 || stream.on_sent(self.branch, count).is_err() {
+                debug_assert!(false, "what is sendable is held");
+                return false;
+            }
+            TreeFrame::encode_data(range.start, pieces, out);
+            return true;
+        }
+        let tell = first && !self.end_told && stream.end_due(self.branch);
+        if tell {
+            (self.end_told, self.knows_end) = (true, true);
+            let sent = stream.on_end_sent(self.branch);
+            debug_assert!(sent.is_ok(), "{sent:?}");
+            TreeFrame::End { length: stream.received }.encode(out);
+        }
+        tell
+    }
+
+    /// Begins at a later offset of the stream, in a new branch. False: the stream does not have that.
+    pub(super) fn begin_at(&mut self, to: u64, stream: &mut Fanout) -> bool {
+        let Ok(branch) = stream.add_branch(BranchStart::Offset(to.min(stream.received))) else {
+            return false;
+        };
+        self.branch = branch;
+        self.skip = Some(to);
+        self.skip_told = false;
+        self.end_told = false;
+        self.has = to;
+        self.needed = to;
+        true
     }
 }

@@ -6,10 +6,10 @@ use std::collections::{BTreeMap, VecDeque};
 use groupflow_base::codec::CodecError;
 use groupflow_base::Nanos;
 
-use super::NodeConfig;
+use super::{NodeConfig, TreeNode};
 use crate::machine::frame::{EdgeDecoder, TreeFrame};
-use crate::machine::message::{FromHost, RefusalCode};
-use crate::machine::names::{ClusterId, HostId, Peer};
+use crate::machine::messages::{ClusterId, HostId, Peer};
+use crate::machine::messages::{FromHost, RefusalCode};
 
 /// Connections of strangers: this many beyond the most that children may have.
 const STRANGERS: usize = 16;
@@ -23,15 +23,10 @@ pub struct ConnId(pub u64);
 /// A task for the node's owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NodeAction {
-    /// Connect to a host; then [`super::TreeNode::on_connected`] or [`super::TreeNode::on_closed`].
-    Connect {
-        /// The connection's number.
-        conn: ConnId,
-        /// The host to connect to.
-        to: Peer,
-    },
-    /// Close the connection, after the bytes that [`super::TreeNode::fill`] still has for it; then
-    /// [`super::TreeNode::on_closed`].
+    /// Connect to a host; then [`TreeNode::on_connected`] or [`TreeNode::on_closed`].
+    Connect { conn: ConnId, to: Peer },
+    /// Close the connection, after the bytes that [`TreeNode::fill`] still has for it; then
+    /// [`TreeNode::on_closed`].
     Close(ConnId),
     /// Send a message to the dispatcher.
     Report(FromHost),
@@ -39,13 +34,8 @@ pub enum NodeAction {
     Measure(Vec<Peer>),
     /// Send `FromHost::Join` to the dispatcher of that cluster, which is the node's cluster from now on.
     Join(ClusterId),
-    /// The dispatcher refuses this host.
-    Refused {
-        /// The reason, for programs.
-        code: RefusalCode,
-        /// The reason, for people.
-        text: String,
-    },
+    /// The dispatcher refuses this host ([`crate::machine::ToHost::Refused`]).
+    Refused { code: RefusalCode, text: String },
 }
 
 /// The peer at the other end of a connection.
@@ -55,33 +45,28 @@ pub(super) enum ConnRole {
     Stranger,
     /// A peer to which the last bytes still go out; bytes from it are ignored.
     Closing,
-    /// A child.
+    /// A child that introduced itself.
     Child(HostId),
-    /// The parent, or the next parent.
-    Parent {
-        /// The edge's number.
-        edge: u32,
-        /// Whether the parent accepted the connection.
-        welcome: bool,
-    },
+    /// The parent, or the next parent; `welcome`: it accepted the connection.
+    Parent { edge: u32, welcome: bool },
 }
 
 #[derive(Debug, Clone)]
-struct Conn {
-    role: ConnRole,
-    connected: bool,
+pub(super) struct Conn {
+    pub(super) role: ConnRole,
+    pub(super) connected: bool,
     decoder: EdgeDecoder,
     /// Frames other than DATA that wait to be sent.
     out: Vec<u8>,
-    heard: Nanos,
-    said: Nanos,
+    pub(super) heard: Nanos,
+    pub(super) said: Nanos,
     /// The round trip, as far as it is known.
     round_trip: Nanos,
 }
 
 /// The connections of a node, and the actions for its owner.
 #[derive(Debug, Clone)]
-pub struct Conns {
+pub(super) struct Conns {
     conns: BTreeMap<ConnId, Conn>,
     next: u64,
     most: usize,
@@ -89,6 +74,46 @@ pub struct Conns {
     /// The round trips to the dispatchers, and to the farthest host that was measured last.
     far: (Nanos, Nanos),
     actions: VecDeque<NodeAction>,
+}
+
+impl TreeNode {
+    /// The next action for the owner.
+    pub fn poll(&mut self) -> Option<NodeAction> {
+        self.conns.actions.pop_front()
+    }
+
+    /// A peer connected; returns the connection's number, or `None` where there are too many.
+    pub fn on_accepted(&mut self, now: Nanos) -> Option<ConnId> {
+        let conns = &mut self.conns;
+        (conns.conns.len() < conns.most).then(|| conns.add(now, ConnRole::Stranger, true))
+    }
+
+    /// The strangers' connections, oldest first, once no other peer can connect: one of them is to give way.
+    pub fn crowd(&self) -> impl Iterator<Item = ConnId> + '_ {
+        let conns = &self.conns.conns;
+        let strangers = conns.iter().filter(|(_, conn)| conn.role == ConnRole::Stranger);
+        strangers.map(|(&id, _)| id).filter(|_| conns.len() >= self.conns.most)
+    }
+
+    /// Sets a connection's round trip. A distant peer begins to speak this much later, and a lost packet is
+    /// repaired this much later: neither is silence.
+    pub fn on_round_trip(&mut self, conn: ConnId, round_trip: Nanos) {
+        if let Some(found) = self.conns.conns.get_mut(&conn) {
+            found.round_trip = round_trip.min(LONGEST_WAY);
+        }
+    }
+
+    /// Sets the round trip to the dispatchers: other hosts count as at least as far until a longer way is
+    /// measured.
+    pub fn on_dispatchers_measured(&mut self, round_trip: Nanos) {
+        self.conns.far.0 = round_trip.min(LONGEST_WAY);
+    }
+
+    /// Sets the one-way delays to the hosts that were measured last: the next parent may be one of them.
+    pub fn on_measured(&mut self, measured: &[(HostId, Nanos)]) {
+        let farthest = measured.iter().map(|&(_, way)| way).max().unwrap_or(Nanos::ZERO);
+        self.conns.far.1 = Nanos(farthest.0.saturating_mul(2)).min(LONGEST_WAY);
+    }
 }
 
 impl Conns {
@@ -107,14 +132,8 @@ impl Conns {
         self.actions.push_back(action);
     }
 
-    /// Asks the owner to send a message to the dispatcher.
     pub(super) fn report(&mut self, message: FromHost) {
         self.ask(NodeAction::Report(message));
-    }
-
-    /// The next action for the owner.
-    pub fn poll(&mut self) -> Option<NodeAction> {
-        self.actions.pop_front()
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -137,17 +156,6 @@ impl Conns {
         id
     }
 
-    /// A peer connected; returns the connection's number, or `None` where there are too many.
-    pub fn on_accepted(&mut self, now: Nanos) -> Option<ConnId> {
-        (self.conns.len() < self.most).then(|| self.add(now, ConnRole::Stranger, true))
-    }
-
-    /// The strangers' connections, oldest first, once no other peer can connect: one of them is to give way.
-    pub fn crowd(&self) -> impl Iterator<Item = ConnId> + '_ {
-        let strangers = self.conns.iter().filter(|(_, conn)| conn.role == ConnRole::Stranger);
-        strangers.map(|(&id, _)| id).filter(|_| self.conns.len() >= self.most)
-    }
-
     pub(super) fn connect(&mut self, now: Nanos, edge: u32, to: Peer) {
         let conn = self.add(now, ConnRole::Parent { edge, welcome: false }, false);
         self.ask(NodeAction::Connect { conn, to });
@@ -157,49 +165,19 @@ impl Conns {
         self.conns.get(&conn).map(|found| found.role)
     }
 
+    pub(super) fn get_mut(&mut self, conn: ConnId) -> Option<&mut Conn> {
+        self.conns.get_mut(&conn)
+    }
+
     pub(super) fn set_role(&mut self, conn: ConnId, role: ConnRole) {
         if let Some(found) = self.conns.get_mut(&conn) {
             found.role = role;
         }
     }
 
-    pub(super) fn on_connected(&mut self, now: Nanos, conn: ConnId) {
-        if let Some(found) = self.conns.get_mut(&conn) {
-            found.connected = true;
-            found.heard = now;
-            found.said = now;
-        }
-    }
-
-    /// Sets a connection's round trip. A distant peer begins to speak this much later, and a lost packet is
-    /// repaired this much later: neither is silence.
-    pub fn on_round_trip(&mut self, conn: ConnId, round_trip: Nanos) {
-        if let Some(found) = self.conns.get_mut(&conn) {
-            found.round_trip = round_trip.min(LONGEST_WAY);
-        }
-    }
-
     /// A connection's round trip; zero: it is not known.
     pub(super) fn round_trip(&self, conn: ConnId) -> Nanos {
         self.conns.get(&conn).map_or(Nanos::ZERO, |found| found.round_trip)
-    }
-
-    /// Sets the round trip to the dispatchers: other hosts count as at least as far until a longer way is
-    /// measured.
-    pub fn on_dispatchers(&mut self, round_trip: Nanos) {
-        self.far.0 = round_trip.min(LONGEST_WAY);
-    }
-
-    /// Sets the one-way delays to the hosts that were measured last: the next parent may be one of them.
-    pub fn on_measured(&mut self, measured: &[(HostId, Nanos)]) {
-        let farthest = measured.iter().map(|&(_, way)| way).max().unwrap_or(Nanos::ZERO);
-        self.far.1 = Nanos(farthest.0.saturating_mul(2)).min(LONGEST_WAY);
-    }
-
-    /// The round trip to the dispatchers or to the farthest host that was measured, whichever is longer, as
-    /// far as it is known.
-    fn far(&self) -> Nanos {
-        self.far.0.max(self.far.1)
     }
 
     pub(super) fn remove(&mut self, conn: ConnId) -> Option<ConnRole> {
@@ -225,12 +203,6 @@ impl Conns {
         Some(found.role)
     }
 
-    pub(super) fn on_said(&mut self, now: Nanos, conn: ConnId) {
-        if let Some(found) = self.conns.get_mut(&conn) {
-            found.said = now;
-        }
-    }
-
     /// When a connection has been silent for too long, or needs a sign of life.
     pub(super) fn deadline(&self) -> Option<Nanos> {
         let heard = self.conns.values().map(|conn| self.silent_at(conn));
@@ -240,7 +212,7 @@ impl Conns {
 
     /// When the peer of a silent connection counts as gone.
     fn silent_at(&self, conn: &Conn) -> Nanos {
-        let way = if conn.connected { conn.round_trip } else { self.far() };
+        let way = if conn.connected { conn.round_trip } else { self.far.0.max(self.far.1) };
         conn.heard + self.silence + Nanos(2 * way.0)
     }
 

@@ -1,14 +1,35 @@
-//! Frames from peers: strangers that introduce themselves, children, and parents.
+//! Frames from peers: strangers that introduce themselves, children, and parents; and the work that any event
+//! may have made due: bytes move on, and the parent is told.
 
 use groupflow_base::Nanos;
 
-use super::child::{Child, ChildRequest};
+use super::children::Child;
 use super::conns::ConnRole;
 use super::{ConnId, Slow, TreeNode};
 use crate::machine::frame::{Hello, Reason, StartAt, TreeFrame, DATA_HEADER, MAX_BLOCK};
-use crate::machine::names::HostId;
+use crate::machine::messages::{FromHost, HostId};
 
 impl TreeNode {
+    /// A connection that the node asked for is established.
+    pub fn on_connected(&mut self, now: Nanos, conn: ConnId) {
+        let Some(found) = self.conns.get_mut(conn) else { return };
+        found.connected = true;
+        found.heard = now;
+        found.said = now;
+        let ConnRole::Parent { edge, .. } = found.role else { return };
+        let (child, room) = (self.config.host, self.config.window);
+        let (begin, needed) = match self.held.delivered() {
+            None => (StartAt::Now, 0),
+            Some(delivered) => (StartAt::Offset(delivered), self.needed()),
+        };
+        if let Some(parent) = self.parents.get_mut(edge) {
+            parent.said = (self.stream.received, needed);
+            self.receipts.promised = self.receipts.promised.max(needed);
+            let hello = Hello { child, ticket: parent.ticket, edge, begin, needed, room };
+            self.conns.send(conn, &TreeFrame::Hello(hello));
+        }
+    }
+
     /// Takes bytes that came over a connection; no bytes are a sign of life.
     pub fn on_bytes(&mut self, now: Nanos, conn: ConnId, mut bytes: &[u8]) {
         while let Some((role, frame)) = self.conns.next_frame(now, conn, &mut bytes) {
@@ -40,22 +61,19 @@ impl TreeNode {
         if let Some(ConnRole::Child(child)) = self.conns.take_out(conn, out) {
             while out.len() + DATA_HEADER < before + most {
                 let block = (before + most - out.len() - DATA_HEADER).min(MAX_BLOCK);
-                if !self.give(child, conn, block, out) {
+                let Some(child) = self.children.get_mut(child) else { break };
+                child.advance(&mut self.stream);
+                if !child.give(conn, block, &mut self.stream, &self.held, out) {
                     break;
                 }
             }
         }
         if out.len() > before {
-            self.conns.on_said(now, conn);
+            if let Some(found) = self.conns.get_mut(conn) {
+                found.said = now;
+            }
             self.update(now);
         }
-    }
-
-    /// Appends the bytes that a connection of a child carries next; false: there are none.
-    fn give(&mut self, host: HostId, conn: ConnId, most: usize, out: &mut Vec<u8>) -> bool {
-        let Some(child) = self.children.get_mut(host) else { return false };
-        child.advance(&mut self.stream);
-        child.give(conn, most, &mut self.stream, &self.held, out)
     }
 
     /// A connection is lost, could not be made, or was closed.
@@ -87,9 +105,8 @@ impl TreeNode {
     }
 
     fn on_strangers_frame(&mut self, now: Nanos, conn: ConnId, frame: TreeFrame) -> Result<(), Reason> {
-        let TreeFrame::Hello(Hello { child, ticket, edge, begin, needed, room }) = frame else {
-            return Err(Reason::BadFrame);
-        };
+        let TreeFrame::Hello(hello) = frame else { return Err(Reason::BadFrame) };
+        let Hello { child, ticket, edge, .. } = hello;
         if !self.children.expects(child, ticket) {
             return Err(Reason::Unexpected);
         }
@@ -107,10 +124,7 @@ impl TreeNode {
         };
         let (begin, late) = match known {
             Some(has) => (has, false),
-            None => {
-                let asked = ChildRequest { edge, has: 0, needed, room };
-                self.serve(now, conn, child, begin, asked)?
-            }
+            None => self.serve(now, conn, &hello)?,
         };
         self.conns.set_role(conn, ConnRole::Child(child));
         self.conns.send(conn, &TreeFrame::Welcome { begin });
@@ -122,23 +136,21 @@ impl TreeNode {
     }
 
     /// Adds a child; returns where it begins, and whether that is before all that is held.
-    fn serve(
-        &mut self, now: Nanos, conn: ConnId, child: HostId, begin: StartAt, asked: ChildRequest,
-    ) -> Result<(u64, bool), Reason> {
+    fn serve(&mut self, now: Nanos, conn: ConnId, hello: &Hello) -> Result<(u64, bool), Reason> {
         // A node without a place in the tree accepts no child: no host above keeps bytes for its subtree, and
         // it may not know where its own stream begins.
         if !self.source && (self.held.incoming.is_none() || !self.parents.kept) {
             return Err(Reason::Unexpected);
         }
-        let (base, received) = (self.stream.base(), self.stream.received());
-        let (needed, has, late) = match begin {
+        let (base, received) = (self.stream.base, self.stream.received);
+        let (needed, has, late) = match hello.begin {
             // A child that began at the newest byte would be the fastest, and the others late.
             StartAt::Now if self.source && self.config.slow == Slow::Isolate => {
                 let begin = self.children.fastest(&self.stream).max(base);
                 (begin, begin, false)
             }
-            StartAt::Now => (received, self.config.slow.next_record(received), false),
-            StartAt::Offset(offset) => (asked.needed, offset, offset < base),
+            StartAt::Now => (received, self.config.next_record(received), false),
+            StartAt::Offset(offset) => (hello.needed, offset, offset < base),
         };
         // Nodes above may have dropped bytes that this node did not need. With `Wait` a child that needs them
         // is refused, so that no host depends on this one alone. Otherwise this node serves what it has: the
@@ -147,13 +159,13 @@ impl TreeNode {
         let refused = match self.config.slow {
             Slow::Wait => late || promised,
             Slow::Isolate => late,
-            Slow::Skip { .. } => false,
+            Slow::Skip => false,
         };
         if refused {
             return Err(Reason::Gone);
         }
-        let new = Child::new(now, conn, ChildRequest { has, needed, ..asked }, &mut self.stream)?;
-        self.children.add(child, new, &mut self.stream, &mut self.conns);
+        let new = Child::new(now, conn, hello, (has, needed), &mut self.stream)?;
+        self.children.add(hello.child, new, &mut self.stream, &mut self.conns);
         Ok((has, late))
     }
 
@@ -179,9 +191,7 @@ impl TreeNode {
             }
             TreeFrame::Welcome { begin } => return self.on_welcome(now, conn, edge, begin),
             TreeFrame::Data { offset, bytes } => return self.held.receive(&mut self.stream, offset, &bytes),
-            TreeFrame::End { length } => {
-                return self.held.end(length, matches!(self.config.slow, Slow::Skip { .. }));
-            }
+            TreeFrame::End { length } => return self.held.end(length, self.config.slow == Slow::Skip),
             TreeFrame::Skip { to } => {
                 if self.held.delivered().is_some_and(|delivered| delivered < to) {
                     self.go_on_at(to);
@@ -216,15 +226,12 @@ impl TreeNode {
     }
 
     fn on_refused(&mut self, now: Nanos, conn: ConnId, edge: u32, reason: Reason) {
-        let now_there = (self.stream.received(), self.needed());
+        let now_there = (self.stream.received, self.needed());
         self.conns.drop(conn);
-        match reason {
-            Reason::Stalled => self.break_off(now),
-            _ => {
-                let patience = self.config.patience;
-                self.parents.on_refused(now, &mut self.conns, edge, reason, now_there, patience);
-            }
+        if reason == Reason::Stalled {
+            return self.break_off(now);
         }
+        self.parents.on_refused(now, &mut self.conns, edge, reason, now_there, self.config.patience);
     }
 
     /// Begins anew at an offset that a parent told.
@@ -238,7 +245,57 @@ impl TreeNode {
     /// Lets the stream go on at `to`: earlier bytes come too late, and none is kept for anybody.
     pub(super) fn go_on_at(&mut self, to: u64) {
         self.begin_at(to);
-        self.reader.note_skip(to);
+        self.reader.skipped = Some(to).filter(|_| self.reader.reads);
         self.children.begin_at(to, &mut self.stream);
+    }
+
+    /// Does the work that any event may have made due.
+    pub(super) fn update(&mut self, now: Nanos) {
+        self.held.drain(&mut self.stream);
+        // A source that cuts off slow children counts what its fastest child has: it writes faster than any
+        // child takes, and would be left by all.
+        let read = match self.config.slow {
+            Slow::Isolate if self.source => self.children.fastest(&self.stream),
+            _ => self.stream.received,
+        };
+        self.reader.read_nothing(&mut self.stream, self.source, read);
+        self.children.update(now, &mut self.stream);
+        self.handle_slow(now);
+        self.held.bytes.discard_below(self.stream.base);
+        if std::mem::take(&mut self.children.gave_up) {
+            self.presence.gave_up = Some(now);
+        }
+        self.report_all();
+        self.report_to_parent(now);
+        self.go_if_released();
+    }
+
+    /// Tells the dispatchers that this host has all of the stream; with [`Slow::Wait`] its reader, too.
+    fn report_all(&mut self) {
+        if self.stream.ended && self.config.slow != Slow::Wait {
+            self.reader.note_all();
+        }
+        if self.has_all_read() && !std::mem::replace(&mut self.receipts.reported_all, true) {
+            self.conns.report(FromHost::Complete);
+        }
+    }
+
+    /// Tells the parent which bytes are taken and which are still needed, and the end.
+    fn report_to_parent(&mut self, now: Nanos) {
+        let conn = self.parents.edge().and_then(|edge| self.conns.accepted(edge));
+        let Some((taken, conn)) = self.held.delivered().zip(conn) else {
+            self.receipts.unreported = None;
+            return;
+        };
+        let needed = if self.children.awaits(now) { self.receipts.promised } else { self.needed() };
+        let (new, step) = ((taken, needed), self.config.window / 8);
+        if let Some(frame) = self.receipts.taken(now, new, step, self.held.is_complete()) {
+            self.conns.send(conn, &frame);
+        }
+        let ended = self.stream.ended && self.reader.is_done() && !self.presence.is_unsure();
+        let ended = ended && self.children.have_all(&self.stream);
+        if ended && !std::mem::replace(&mut self.receipts.completed, true) {
+            self.conns.send(conn, &TreeFrame::Complete);
+        }
     }
 }

@@ -1,20 +1,6 @@
 //! A host in the tree: it takes a stream from its parent over one or more connections, holds it in a bounded
 //! cache, and hands it to its own reader and to all of its children at the same time.
 //!
-//! | here | is |
-//! |---|---|
-//! | [`config`] | the node's part of the policy, and its bounds |
-//! | `orders`, `frames` | the dispatcher's orders, and peers' frames, carried out on the parts below |
-//! | `presence` | signs of life to the dispatcher, and the host's departure |
-//! | `conns` | connections: bytes that come and go, signs of life |
-//! | `held` | the bytes that the node holds |
-//! | `parents` | the edges to the parent and to the next one |
-//! | `receipts` | the offsets that the parent was told |
-//! | `children`, `child` | the edges to the children |
-//! | `pace` | the pace of a child |
-//! | `reader` | the host's own reader |
-//! | `update` | the work that any event may have made due |
-//!
 //! Offsets, branches, the history and isolation are [`groupflow_transport::fanout::Fanout`]'s;
 //! [`groupflow_base::reassembly::Reassembly`] puts bytes that come over several connections in order.
 //!
@@ -27,7 +13,7 @@
 //! |---|---|
 //! | the node begins | [`TreeNode::source`] or [`TreeNode::new`]; the owner sends `FromHost::Join` itself |
 //! | the dispatcher gives an order | [`TreeNode::on_order`] |
-//! | a peer connects | [`Conns::on_accepted`]: the connection's number, or `None`: close it |
+//! | a peer connects | [`TreeNode::on_accepted`]: the connection's number, or `None`: close it |
 //! | a connection is established | [`TreeNode::on_connected`] |
 //! | bytes come | [`TreeNode::on_bytes`] |
 //! | a connection can be written to | [`TreeNode::fill`]: appends bytes to send; none: wait for an event |
@@ -38,7 +24,7 @@
 //! | the dispatchers can be reached | [`TreeNode::on_dispatchers`] |
 //! | the host is to leave | [`TreeNode::leave`]; it is free to go when [`TreeNode::is_over`] |
 //!
-//! After each of these calls the owner takes [`NodeAction`]s from [`Conns::poll`] until there is none, and
+//! After each of these calls the owner takes [`NodeAction`]s from [`TreeNode::poll`] until there is none, and
 //! carries them out. Any connection may have bytes to send then, the reader bytes to read ([`TreeNode::read`]
 //! returns `None` if not), and a source room for more. The owner hands a connection no more than its socket
 //! takes: bytes that were given to a connection that stands still cannot go over another.
@@ -61,36 +47,138 @@
 //! above, in the end to the source. The room for kept bytes is bounded by the cache; when it is full,
 //! `NodeConfig::slow` says whether the others wait.
 
-mod child;
-mod children;
-pub mod config;
-mod conns;
-mod frames;
-mod held;
-mod orders;
-mod pace;
-mod parents;
-mod presence;
-mod reader;
-mod receipts;
-mod update;
+mod children; // the edges to the children
+mod conns; // connections: bytes that come and go, signs of life; the actions for the owner
+mod frames; // peers' frames, and the work that any event may have made due
+mod orders; // the dispatcher's orders, the edges to the parent and to the next one, the host's departure
+mod slow; // slow children, and a slow reader
+mod stream; // the bytes that the node holds, its own reader, and the offsets that the parent was told
 
 use groupflow_base::Nanos;
 use groupflow_transport::fanout::{Fanout, Mode};
+use serde::Deserialize;
 
-use super::frame::{Hello, StartAt, TreeFrame};
-use super::message::FromHost;
-use super::names::HostId;
+use super::frame::StartAt;
+use super::messages::{FromHost, HostId};
 use children::Children;
-pub use config::{NodeConfig, Slow};
-use conns::ConnRole;
-pub use conns::{ConnId, Conns, NodeAction};
-use held::HeldBytes;
-use parents::Parents;
-use presence::Presence;
-use reader::OwnReader;
-pub use reader::ReadItem;
-use receipts::Receipts;
+use conns::Conns;
+pub use conns::{ConnId, NodeAction};
+use orders::{Parents, Presence};
+pub use stream::ReadItem;
+use stream::{HeldBytes, OwnReader, Receipts};
+
+/// The treatment of a child, or of the host's own reader, that is so slow that bytes it needs are about to
+/// leave the cache. Until then the others do not notice it, in any case.
+///
+/// With `Wait` the slowest sets the pace once the caches are full; one that takes nothing at all is waited
+/// for as long as `NodeConfig::stall` says. With `Isolate` a child that is cut off looks for a parent that
+/// still has the bytes, and a reader is told. With `Skip` it is told which bytes it skips. The command line
+/// shows the texts of the variants as help.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "agent", derive(clap::ValueEnum))]
+#[serde(rename_all = "snake_case")]
+pub enum Slow {
+    /// All wait for a slow host when the caches are full: nothing is lost
+    Wait,
+    /// A slow host is cut off when the cache no longer has the bytes that it needs
+    Isolate,
+    /// A slow host goes on later in the stream, at a multiple of --align bytes: for streams whose late data
+    /// are of no use
+    Skip,
+}
+
+/// A node's part of the policy, and its bounds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NodeConfig {
+    pub host: HostId,
+    pub slow: Slow,
+    /// Bytes of a record, which [`Slow::Skip`] skips whole.
+    pub align: u64,
+    /// Bytes that the cache holds.
+    pub capacity: u64,
+    /// Bytes of the cache that all children have, and that are kept for hosts whose parent died.
+    pub history: u64,
+    /// Bytes that may be on the way from the parent.
+    pub window: u64,
+    /// A child for which this many bytes wait, and more than half of them longer than for the fastest child,
+    /// is reported.
+    pub slow_after: u64,
+    /// A child is also reported if it still lacks, after this time, bytes that existed when the time began,
+    /// and lags by more than half of it behind the fastest: at a low rate `slow_after` bytes take long to
+    /// gather. The report is repeated after the same time. A child that connected within this time, or lacks
+    /// less than it did then, is not reported.
+    pub late_after: Nanos,
+    /// The number of connections to the parent.
+    pub sockets: u16,
+    /// The most connections of one child.
+    pub max_sockets: u16,
+    pub max_children: usize,
+    /// A peer from which nothing came for this long and two round trips is gone; signs of life are sent three
+    /// times as often.
+    pub silence: Nanos,
+    /// The time between two signs of life to the dispatcher: if a child could not reach a host, that host
+    /// gets no other child before its next sign.
+    pub alive: Nanos,
+    /// How long a parent that does not know its child yet is asked again.
+    pub patience: Nanos,
+    /// How long bytes that a departed child did not say to have are kept for the hosts below it, unless the
+    /// dispatcher says earlier that these have another parent.
+    pub keep: Nanos,
+    /// With [`Slow::Wait`] a reader that takes nothing for this long while bytes wait for it is cut off; a
+    /// child (also with [`Slow::Isolate`]) after twice as long, so that a host whose reader is stuck cuts
+    /// that off before its parent cuts off the host.
+    pub stall: Nanos,
+}
+
+impl NodeConfig {
+    /// The values for a host, with defaults for a stream of some 100 Mbit/s.
+    pub fn new(host: HostId) -> NodeConfig {
+        NodeConfig {
+            host,
+            slow: Slow::Wait,
+            align: 1,
+            capacity: 8 << 20,
+            history: 4 << 20,
+            window: 1 << 20,
+            slow_after: 1 << 20,
+            late_after: Nanos::from_millis(1000),
+            sockets: 1,
+            max_sockets: 16,
+            max_children: 16,
+            silence: Nanos::from_millis(600),
+            alive: Nanos::from_millis(200),
+            patience: Nanos::from_millis(2000),
+            keep: Nanos::from_millis(10_000),
+            stall: Nanos::from_millis(15_000),
+        }
+    }
+
+    /// The same with this many bytes in the cache.
+    pub fn with_cache(self, capacity: u64) -> NodeConfig {
+        let part = |bytes: u64| bytes.min(capacity / 4).max(1);
+        let (window, slow_after) = (part(self.window), part(self.slow_after));
+        NodeConfig { capacity, history: capacity / 2, window, slow_after, ..self }
+    }
+
+    /// The bytes that are skipped or read together.
+    fn record(&self) -> u64 {
+        if self.slow == Slow::Skip {
+            self.align.max(1)
+        } else {
+            1
+        }
+    }
+
+    /// The start of the last record that begins at the offset or before.
+    fn last_record(&self, offset: u64) -> u64 {
+        offset - offset % self.record()
+    }
+
+    /// The start of the first record that begins at the offset or after.
+    fn next_record(&self, offset: u64) -> u64 {
+        offset.div_ceil(self.record()).saturating_mul(self.record())
+    }
+}
 
 /// One host's part in one stream.
 #[derive(Debug, Clone)]
@@ -103,23 +191,19 @@ pub struct TreeNode {
     parents: Parents,
     receipts: Receipts,
     children: Children,
-    /// The node's connections, and the actions for its owner.
-    pub conns: Conns,
+    conns: Conns,
     presence: Presence,
 }
 
 impl TreeNode {
-    /// A node that is the source of a stream.
     pub fn source(config: NodeConfig) -> TreeNode {
-        let begun = TreeNode::with(config, Some(0));
+        let mut node = TreeNode { source: true, ..TreeNode::with(config, Some(0)) };
         // A file fills the part of the cache that the fastest child leaves: half of it is for slower
         // children.
-        let stream = match config.slow {
-            Slow::Isolate => begun.stream.with_allowance(config.capacity / 2),
-            Slow::Wait | Slow::Skip { .. } => begun.stream,
-        };
-        let presence = Presence { sign: Some(Nanos::ZERO), ..begun.presence };
-        let mut node = TreeNode { source: true, stream, presence, ..begun };
+        if config.slow == Slow::Isolate {
+            node.stream = node.stream.with_allowance(config.capacity / 2);
+        }
+        node.presence.sign = Some(Nanos::ZERO);
         node.held.incoming = None;
         node
     }
@@ -127,8 +211,8 @@ impl TreeNode {
     /// A node that begins at `begin`, once the dispatcher names its parent.
     pub fn new(config: NodeConfig, begin: StartAt) -> TreeNode {
         match begin {
-            StartAt::Now => TreeNode::with(config, None),
             StartAt::Offset(offset) => TreeNode::with(config, Some(offset)),
+            _ => TreeNode::with(config, None),
         }
     }
 
@@ -138,7 +222,7 @@ impl TreeNode {
         TreeNode {
             config,
             source: false,
-            reader: OwnReader::at(&mut stream, at, true),
+            reader: OwnReader::at(&mut stream, at),
             stream,
             held: HeldBytes::new(&config, begin),
             parents: Parents::default(),
@@ -151,7 +235,7 @@ impl TreeNode {
 
     /// The offset behind the bytes that came from the parent, or were written.
     pub fn received(&self) -> u64 {
-        self.stream.received()
+        self.stream.received
     }
 
     /// Bytes in the cache and beyond a gap: at most its capacity and the window.
@@ -159,14 +243,13 @@ impl TreeNode {
         self.held.len()
     }
 
-    /// The node's children.
     pub fn children(&self) -> impl Iterator<Item = HostId> + '_ {
         self.children.hosts()
     }
 
-    /// Whether bytes are kept for departed children.
+    /// Whether bytes are kept for children without connections, and for the hosts below them.
     pub fn keeps_for_departed(&self) -> bool {
-        self.children.keep_for_departed()
+        !self.children.departed.is_empty()
     }
 
     /// The parent, once it accepted the connection.
@@ -182,7 +265,7 @@ impl TreeNode {
 
     /// Whether the whole stream came, and its end; bytes that were not read yet are in the cache.
     pub fn has_all(&self) -> bool {
-        self.stream.ended()
+        self.stream.ended
     }
 
     /// Whether the whole stream came, and the node's reader and all hosts below have it.
@@ -216,28 +299,12 @@ impl TreeNode {
         }
     }
 
-    /// A connection that the node asked for is established.
-    pub fn on_connected(&mut self, now: Nanos, conn: ConnId) {
-        self.conns.on_connected(now, conn);
-        let Some(ConnRole::Parent { edge, .. }) = self.conns.role(conn) else { return };
-        let (child, room) = (self.config.host, self.config.window);
-        let (begin, needed) = match self.held.delivered() {
-            None => (StartAt::Now, 0),
-            Some(delivered) => (StartAt::Offset(delivered), self.needed()),
-        };
-        if let Some(ticket) = self.parents.on_hello(edge, (self.stream.received(), needed)) {
-            self.receipts.promised = self.receipts.promised.max(needed);
-            let hello = Hello { child, ticket, edge, begin, needed, room };
-            self.conns.send(conn, &TreeFrame::Hello(hello));
-        }
-    }
-
     /// The source takes as many bytes as there is room for; returns how many.
     pub fn write(&mut self, now: Nanos, bytes: &[u8]) -> usize {
         if !self.source {
             return 0;
         }
-        let taken = self.held.write(&mut self.stream, bytes);
+        let taken = stream::take(&mut self.stream, &mut self.held.bytes, bytes);
         self.update(now);
         taken
     }
@@ -271,7 +338,7 @@ impl TreeNode {
         let stall = self.config.stall;
         let reader = self.reader.stuck.map(|since| since + stall);
         let stalled = self.children.stall_deadline(stall).into_iter().chain(reader).min();
-        let waits = !matches!(self.config.slow, Slow::Skip { .. });
+        let waits = self.config.slow != Slow::Skip;
         let parts = [
             self.conns.deadline(),
             self.presence.sign,
@@ -293,7 +360,8 @@ impl TreeNode {
             }
         }
         self.conns.sign(now);
-        if self.presence.is_due(now, self.config.alive) {
+        if self.presence.sign.is_some_and(|due| due <= now) {
+            self.presence.sign = Some(now + self.config.alive);
             self.conns.report(FromHost::Alive);
         }
         self.parents.try_again(now, &mut self.conns, self.config.sockets);
@@ -303,17 +371,14 @@ impl TreeNode {
 
     /// The lowest offset that this node or a host below it may still ask the hosts above for.
     fn needed(&self) -> u64 {
-        let received = self.stream.received();
+        let received = self.stream.received;
         self.children.needed(&self.stream).unwrap_or(received).max(self.receipts.promised)
     }
 }
 
 /// A stream from an offset on.
 fn stream(config: &NodeConfig, at: u64) -> Fanout {
-    let patience = match config.slow {
-        Slow::Wait => config.capacity,
-        Slow::Isolate | Slow::Skip { .. } => config.capacity / 2,
-    };
+    let patience = if config.slow == Slow::Wait { config.capacity } else { config.capacity / 2 };
     let stream = Fanout::resumed(Mode::EndToEnd, config.capacity, at);
     stream.with_history(config.history).with_patience(patience)
 }

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 fn frame() -> impl Strategy<Value = TreeFrame> {
     let begin = prop_oneof![Just(StartAt::Now), (0..u64::MAX / 2).prop_map(StartAt::Offset)];
     prop_oneof![
-        (any::<u64>(), any::<[u8; 16]>(), any::<u32>(), begin, 0..u64::MAX / 2).prop_map(
+        (any::<u64>(), any::<u128>(), any::<u32>(), begin, 0..u64::MAX / 2).prop_map(
             |(child, ticket, edge, begin, room)| TreeFrame::Hello(Hello {
                 child: HostId(child),
                 ticket: Ticket(ticket),
@@ -119,7 +119,7 @@ fn frames_are_these_bytes() {
     let hello = |begin| {
         TreeFrame::Hello(Hello {
             child: HostId(0x0102_0304),
-            ticket: Ticket([0xee; 16]),
+            ticket: Ticket(u128::from_be_bytes([0xee; 16])),
             edge: 5,
             begin,
             needed: 6,

@@ -39,12 +39,12 @@ impl Grove {
                 self.act(host);
             }
         }
-        if away < SILENCE || self.dispatchers.has_ended() {
+        if away < SILENCE || self.dispatchers.ended {
             return;
         }
         self.told.retain(|up| up.host != host);
         self.orders.retain(|down| down.told.host != host);
-        let root = self.dispatchers.root();
+        let root = self.dispatchers.root;
         if host == SOURCE {
             return self.tell(SOURCE, FromHost::Back { order: 0, attached: true });
         }

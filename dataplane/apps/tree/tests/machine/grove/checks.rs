@@ -35,15 +35,22 @@ impl Grove {
             );
         }
         for d in self.dispatchers.iter() {
-            text += &format!("{} below {:?} ended {}\n", d.id(), d.parent(), d.has_ended());
-            for (host, m) in d.tree().iter() {
+            text += &format!("{} below {:?} ended {}\n", d.id, d.parent(), d.ended);
+            for (host, m) in d.tree.iter() {
                 text += &format!(
                     "    {host} {:?} {:?} order {} attached {} former {:?} behind {} suspect {} \
-                     foreign {}\n",
-                    m.place, m.outside, m.order, m.attached, m.former, m.behind, m.suspect, m.foreign
+                     serves {}\n",
+                    m.place,
+                    m.outside,
+                    m.order,
+                    m.attached,
+                    m.former,
+                    m.behind,
+                    m.suspect,
+                    d.serves(host)
                 );
             }
-            for (c, b) in d.below() {
+            for (c, b) in &d.below {
                 text += &format!("    {c} head {} from {:?} behind {}\n", b.head.host, b.from, b.behind);
             }
         }
@@ -52,7 +59,7 @@ impl Grove {
 
     /// Whether there is a cluster whose founder did not come, and may be dead.
     pub fn waits_for_founders(&self) -> bool {
-        self.dispatchers.iter().any(|dispatcher| dispatcher.tree().is_empty() && !dispatcher.has_ended())
+        self.dispatchers.iter().any(|dispatcher| dispatcher.tree.is_empty() && !dispatcher.ended)
     }
 
     /// Lets enough time pass for silent hosts to be given up; live hosts send signs of life.
@@ -76,9 +83,9 @@ impl Grove {
             }
         }
         for dispatcher in self.dispatchers.iter() {
-            assert!(dispatcher.tree().len() <= self.policy.max_members);
+            assert!(dispatcher.tree.len() <= self.policy.max_members);
             assert!(dispatcher.joining() <= self.policy.max_joins);
-            assert!(dispatcher.below().count() <= 2 * self.policy.max_clusters);
+            assert!(dispatcher.below.len() <= 2 * self.policy.max_clusters);
         }
     }
 }

@@ -107,7 +107,7 @@ impl Grove {
         let lost: Vec<Upward> = self.told.drain(..).filter(|up| up.message.is_none()).collect();
         self.told.extend(lost);
         self.orders.clear();
-        let root = self.dispatchers.root();
+        let root = self.dispatchers.root;
         self.tell(SOURCE, FromHost::Back { order: 0, attached: true });
         for host in self.nodes.keys().copied().filter(|&host| host != SOURCE).collect::<Vec<_>>() {
             if !is_away(&self.nodes, host) {

@@ -148,7 +148,7 @@ impl Grove {
             TreeJoin { peer: peer(SOURCE), router: None, capacity, token: token(), name: String::new() };
         let source = TreeNode::source(NodeConfig { host: SOURCE, ..config });
         let dispatchers = Dispatchers::new(policy, token(), &join, 1, Nanos::ZERO);
-        let source = reader(source, dispatchers.root(), MIDDLE, capacity);
+        let source = reader(source, dispatchers.root, MIDDLE, capacity);
         Grove {
             now: Nanos::ZERO,
             nodes: BTreeMap::from([(SOURCE, source)]),
@@ -184,7 +184,7 @@ impl Grove {
         self.next += 1;
         let node = TreeNode::new(NodeConfig { host, sockets, ..self.config }, begin);
         let at = (begin == StartAt::Offset(0)).then_some(0);
-        let root = self.dispatchers.root();
+        let root = self.dispatchers.root;
         self.nodes.insert(host, NodeReader { at, ..reader(node, root, place, capacity) });
         self.ask(host, root);
         host
@@ -221,7 +221,7 @@ impl Grove {
 
     /// Carries out a node's actions.
     fn act(&mut self, host: HostId) {
-        while let Some(action) = self.nodes.get_mut(&host).and_then(|found| found.node.conns.poll()) {
+        while let Some(action) = self.nodes.get_mut(&host).and_then(|found| found.node.poll()) {
             match action {
                 NodeAction::Connect { conn, to } => self.connect(host, conn, to.host),
                 NodeAction::Close(conn) => {
@@ -315,7 +315,7 @@ impl Grove {
             let told = self.dispatchers.on_time(now);
             self.collect(told);
         }
-        let root = self.dispatchers.root();
+        let root = self.dispatchers.root;
         let due = |f: &NodeReader| {
             !f.node.is_leaving() && f.away.is_none() && f.again.is_some_and(|again| again <= now)
         };

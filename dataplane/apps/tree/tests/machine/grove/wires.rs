@@ -7,7 +7,7 @@ impl Grove {
         let now = self.now;
         let is_away = is_away(&self.nodes, host) || is_away(&self.nodes, to);
         let accepted =
-            self.nodes.get_mut(&to).filter(|_| !is_away).and_then(|found| found.node.conns.on_accepted(now));
+            self.nodes.get_mut(&to).filter(|_| !is_away).and_then(|found| found.node.on_accepted(now));
         let node = &mut self.nodes.get_mut(&host).expect("who connects").node;
         match accepted {
             Some(accepted) => {

@@ -1,0 +1,14 @@
+// Bounds the messages of a port to the controller, who sets the rates. A meter without rates lets all pass.
+
+// Cell: port * 2, and 1 more for keepalives, which have a rate of their own.
+#define PUNT_CELLS (MAX_PORTS * 2)
+typedef bit<8> color_t;
+const color_t RED = 3;
+
+control MeterPunt(in port_id_t port, in bit<1> keepalive, out color_t color) {
+    @id(0x14000001) Meter<bit<10>>(PUNT_CELLS, MeterType_t.PACKETS) punt_meter;
+
+    apply {
+        color = punt_meter.execute(port ++ keepalive);
+    }
+}

@@ -1,1 +1,0 @@
-"""Studies beyond the paper, a file each."""
