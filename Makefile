@@ -30,7 +30,7 @@ fuzzed = "pipeline --test pipeline loading::mutated" "pipeline --test engines" "
 # Bytecode is kept, whatever the environment says: else each of the tests' many processes compiles all modules anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-# Variables of the tests: pytest's markers, seconds that `make check` may take on 2 cores, networks at one time.
+# Variables of the tests: pytest's markers, seconds of 2 cores above which `make check` fails, networks at one time.
 MARKED ?= not rare
 CHECK_BOUND ?=
 NETWORKS ?= 3
@@ -63,9 +63,9 @@ demo: setup  ## one file to a whole group: FILE= MEMBERS=1..5 LOSS=0.01 MODE=e2e
 check: setup  ## lint, types and the fast unit tests, side by side: under a minute
 	@$(parts) -j2 $(if $(CHECK_BOUND),--bound $(CHECK_BOUND)) fast='$(unit) -n 0 -m "not slow and not rare"' $(lint)
 
-# The first build of what clippy and pytest keep is no part of `make check`, which has a bound here.
+# The first build of what clippy and pytest keep is no part of the time of `make check`.
 built = built='($(clippy)) && $(PYTHON) -m pytest -q --collect-only tests/unit >/dev/null' \
-	check='$(MAKE) -s check CHECK_BOUND=$(or $(CHECK_BOUND),60)'
+	check='$(MAKE) -s check'
 
 test: setup  ## check, and all other tests but the rare ones, each part timed (root for the network ones)
 	@$(parts) $(built) rust='$(MAKE) -s test-rust' \
