@@ -20,6 +20,10 @@ demo_options = --members $(MEMBERS) --loss $(LOSS) --mode $(MODE) --policy $(POL
 SEEDS ?= 1 2
 soaks = "tree" "bone --method scheduled" "bone --method unscheduled" "bone --method unicast"
 DURATION ?= 60
+# Variables of `make p4-tna`: folder of the results.
+TNA ?= p4src/build/tna
+arch_tofino := tna
+arch_tofino2 := t2na
 # The first seed of `make fuzz`, and its targets: crates' tests whose cases are drawn.
 FUZZ_SEED ?= 1
 fuzzed = "pipeline --test pipeline loading::mutated" "pipeline --test engines" "pipeline --test engines_groupflow" \
@@ -43,7 +47,7 @@ lint = types='.venv/bin/basedpyright --level error' \
 	format='cd dataplane && cargo fmt --check' clippy='$(clippy)' \
 	imports='.venv/bin/lint-imports' dependencies='.venv/bin/deptry --no-ansi .'
 
-.PHONY: help setup wheel demo check test test-all test-rust test-unit test-network lint sanitize soak fuzz p4 bench figures validate clean
+.PHONY: help setup wheel demo check test test-all test-rust test-unit test-network lint sanitize soak fuzz p4 p4-tna bench figures validate clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -109,6 +113,20 @@ fuzz: setup  ## random programs, packets, P4Runtime and agents' messages, a minu
 p4: setup  ## compile groupflow's P4 into p4src/build
 	$(GROUPFLOW) -q p4 compile p4src/groupflow_v1model.p4 --out p4src/build
 	cd p4src/build && mv groupflow_v1model.json groupflow.json && mv groupflow_v1model.p4info.txtpb groupflow.p4info.txtpb
+
+# p4c ends with 0 even where it reports errors. The list of hashes shows a test that these files are of these sources.
+p4-tna: $(addprefix p4-tna-,tofino tofino2)  ## place groupflow's P4 on both Tofinos: p4src/build/tna (needs p4c-barefoot)
+	sha256sum p4src/groupflow_tna.p4 p4src/stages/*.p4 p4src/targets/tna/*.p4 >$(TNA)/sources.sha256
+
+p4-tna-%: setup
+	rm -rf out/tna/$* && mkdir -p out/tna/$* $(TNA)/$*
+	p4c-barefoot --target $* --arch $(arch_$*) -D__TARGET_TOFINO__=$(if $(filter tofino2,$*),2,1) --std p4-16 -g \
+		--create-graphs -o out/tna/$* --p4runtime-force-std-externs --p4runtime-files $(TNA)/$*/p4info.txtpb \
+		--bf-rt-schema out/tna/$*/bf-rt.json p4src/groupflow_tna.p4 2>out/tna/$*/log
+	@grep -q '^0 errors' out/tna/$*/log || { cat out/tna/$*/log >&2; exit 1; }
+	$(PYTHON) -m json.tool --compact out/tna/$*/bf-rt.json $(TNA)/$*/bf-rt.json
+	$(GROUPFLOW) fit out/tna/$* --svg $(TNA)/$*/fit.svg --json >$(TNA)/$*/fit.json
+	$(GROUPFLOW) fit out/tna/$* >$(TNA)/$*/fit.txt
 
 soak: setup  ## random faults on real processes of a tree and a cache bone, some ten minutes: SEEDS="1 2" DURATION=60
 	@for seed in $(SEEDS); do for soak in $(soaks); do \

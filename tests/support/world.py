@@ -62,12 +62,13 @@ class Clock:
 class World:
     """Made by `world`."""
 
-    def __init__(self, text: str, store: Store, options: Options, sockets: Path) -> None:
+    def __init__(self, text: str, store: Store, options: Options, sockets: Path, program: Program) -> None:
         self.topology = topology.parse(text)
         self.switches = {name: FakeSwitch(name) for name in self.topology.switches}
         self.store = store
         self.options = options
         self.sockets = sockets
+        self.program = program
         self.clock = Clock()
         self.controller: Controller | None = None
         self._task: asyncio.Task[None] | None = None
@@ -81,7 +82,7 @@ class World:
         """Starts a controller, or starts it again."""
         self.controller = await Controller.open(
             self.topology,
-            Program.load(P4INFO, JSON),
+            self.program,
             self.store,
             self.options,
             sockets=self.sockets,
@@ -206,11 +207,22 @@ class FakeHost:
 
 @asynccontextmanager
 async def world(
-    text: str = TOPOLOGY, *, store: Store | None = None, sockets: Path | None = None, **options: Any
+    text: str = TOPOLOGY,
+    *,
+    store: Store | None = None,
+    sockets: Path | None = None,
+    program: Program | None = None,
+    **options: Any,
 ) -> AsyncGenerator[World]:
     """`sockets`: folder of the split agents' control sockets; None: there are no split agents."""
     nowhere = Path("/nonexistent")
-    made = World(text, store or MemoryStore(), replace(Options(), **options), sockets or nowhere)
+    made = World(
+        text,
+        store or MemoryStore(),
+        replace(Options(), **options),
+        sockets or nowhere,
+        program or Program.load(P4INFO, JSON),
+    )
     await made.start()
     try:
         yield made

@@ -64,7 +64,7 @@ class Controller:
         self._connector = connector or self._connect
         self._take_over = take_over
         self.devices = {name: self._device(switch) for name, switch in topology.switches.items()}
-        self.fabric = Fabric(topology, self.devices, options.tcp_prefix)
+        self.fabric = Fabric(topology, self.devices, program.room, options.tcp_prefix)
         post = Post(self.fabric)
         self.caching = Caching(topology, post, options.cache_bytes)
         shared = Shared(self.fabric, store, post, self.caching, self.events, options, clock, wall)

@@ -1,11 +1,11 @@
-"""The P4 program: BMv2's JSON for the switch, and the numbers that P4Info gives to names."""
+"""The P4 program: what the switch's target takes (BMv2: JSON), and the numbers that P4Info gives to names."""
 
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import cast
+from typing import NamedTuple, cast
 
 from finsy.p4schema import P4Action, P4CPMetadata, P4EntityMap, P4MatchType, P4Table
 from finsy.proto import p4i
@@ -16,6 +16,8 @@ from groupflow.errors import InvalidError, reason
 from groupflow.schema import read_schema
 
 _Json = Mapping[str, object]
+_DIFFUSION = (".hops.", ".external_reports.")
+"""within the names of what a program without diffusion lacks"""
 
 
 class ProgramError(InvalidError):
@@ -30,6 +32,13 @@ class CounterInfo:
     """the table whose entries the counter counts; 0: the counter is indexed"""
     reasons: tuple[str, ...] = ()
     """of a counter of drops: the reason that each of its first cells stands for"""
+
+
+class Room(NamedTuple):
+    """The streams that a switch has room for, and the branches of each."""
+
+    streams: int = 4096
+    branches: int = 16
 
 
 @dataclass(frozen=True)
@@ -48,6 +57,15 @@ class Program:
     """ids by name, as of the registers"""
     packet_in: Mapping[str, P4CPMetadata]
     packet_out: Mapping[str, P4CPMetadata]
+
+    @property
+    def has_diffusion(self) -> bool:
+        return any(part in table.name for table in self.tables for part in _DIFFUSION)
+
+    @property
+    def room(self) -> Room:
+        branches = [name for name in self.registers if name.endswith(".acked")]
+        return Room(self.tables["streams"].size, len(branches))
 
     @staticmethod
     def load(p4info: Path, blob: Path) -> "Program":
@@ -132,12 +150,13 @@ def _check_names(program: Program, path: Path) -> None:
     """Refuses P4Info of another program or version, naming the first name that is missing from it."""
     cure = "name the P4Info of groupflow's program, or run `make p4`"
     ours = _index(_parse_p4info(P4INFO, _read(P4INFO)), b"")
-    for table in ours.tables:
+    lacking = () if program.has_diffusion else _DIFFUSION
+    for table in (each for each in ours.tables if not any(part in each.name for part in lacking)):
         found = program.tables.get(table.alias)
         keys = len(table.match_fields)
         if found is None or len(found.match_fields) != keys:
             raise ProgramError(f"{path}: no table '{table.alias}' with {keys} match fields; {cure}")
-    for action in ours.actions:
+    for action in (each for each in ours.actions if not any(part in each.name for part in lacking)):
         found = program.actions.get(action.alias)
         params = [param.name for param in action.params]
         if found is None or {param.name for param in found.params} != set(params):
@@ -156,7 +175,10 @@ def check_json(blob: Path) -> None:
 
 
 def _check_blob(program: Program, blob: Path, p4info: Path) -> None:
-    """Refuses JSON that p4c did not write for BMv2, or that is of another program than the P4Info."""
+    """Refuses JSON that p4c did not write for BMv2, or that is of another program than the P4Info. Only the
+    switch itself can judge what another target takes."""
+    if program.p4info.pkg_info.arch not in ("", "v1model"):
+        return
     names = _table_names(blob, program.blob)
     for table in program.p4info.tables:
         if table.preamble.name not in names:

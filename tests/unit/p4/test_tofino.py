@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
 from collections import Counter
 from collections.abc import Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
@@ -21,13 +23,11 @@ ROOT = Path(__file__).parents[3]
 
 class Chip(NamedTuple):
     name: str
-    arch: str
-    number: int
     stages: int
     """of its ingress, and as many of its egress"""
 
 
-CHIPS = [Chip("tofino", "tna", 1, 12), Chip("tofino2", "t2na", 2, 20)]
+CHIPS = [Chip("tofino", 12), Chip("tofino2", 20)]
 DIFFUSION = {
     *("feedback_sources", "ticks", "external_reports"),
     *("from_downstream", "wrong_neighbour", "report", "unknown_flow", "report_external"),
@@ -38,32 +38,45 @@ DIFFUSION = {
 MISSING = {"tofino": DIFFUSION | {"left_behind"}, "tofino2": {"left_behind"}}
 """entities that a chip's program lacks, beside the registers of branches 8 to 15"""
 
-pytestmark = [
-    pytest.mark.rare,  # minutes a chip
-    pytest.mark.timeout(900),
-    pytest.mark.skipif(not shutil.which("p4c-barefoot"), reason="p4c-barefoot is not on PATH"),
-]
+BUILT = ROOT / "p4src/build/tna"
+SOURCES = ("p4src/groupflow_tna.p4", "p4src/stages/*.p4", "p4src/targets/tna/*.p4")
+
+every_chip = pytest.mark.parametrize("chip", CHIPS, ids=lambda chip: chip.name)
 
 
-@pytest.fixture(scope="module", params=CHIPS, ids=lambda chip: chip.name)
-def placed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Chip, Path]:
-    """A chip, and the folder with what its compiler made of the program."""
-    chip: Chip = request.param
-    out = tmp_path_factory.mktemp(chip.name)
-    command = [
-        *("p4c-barefoot", "--target", chip.name, "--arch", chip.arch, "--std", "p4-16", "-g", "-o", out),
-        *("--p4runtime-force-std-externs", "--p4runtime-files", out / "p4info.txtpb"),
-        *(f"-D__TARGET_TOFINO__={chip.number}", ROOT / "p4src/groupflow_tna.p4"),
-    ]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0 and "\n0 errors" in f"\n{done.stderr}", done.stderr
-    return chip, out
+def test_what_is_built_is_of_these_sources() -> None:
+    hashes = (
+        f"{sha256(file.read_bytes()).hexdigest()}  {file.relative_to(ROOT)}\n"
+        for pattern in SOURCES
+        for file in sorted(ROOT.glob(pattern))
+    )
+    assert (BUILT / "sources.sha256").read_text() == "".join(hashes), "run `make p4-tna`"
 
 
-def test_the_chip_has_a_stage_for_each_table(placed: tuple[Chip, Path]) -> None:
-    """The compiler counts on where a chip ends; only the assembler would say so."""
-    chip, out = placed
-    assembly = (out / "pipe/groupflow_tna.bfa").read_text()
+@every_chip
+def test_the_page_has_the_reports_figures(chip: Chip) -> None:
+    (report,) = json.loads((BUILT / chip.name / "fit.json").read_text())
+    assert (report["target"], report["stages_available"]) == (chip.name, chip.stages)
+    page = (ROOT / "docs/how-to/port-to-a-switch.md").read_text()
+    used = len(report["stages"])
+    assert used <= chip.stages
+    assert (
+        f"| {chip.name.replace('tofino', 'Tofino').replace('o2', 'o 2')} | {used} of {chip.stages} stages"
+        in page
+    )
+    assert f"{used} of {chip.stages} stages of {chip.name}" in (BUILT / chip.name / "fit.txt").read_text()
+
+
+@pytest.mark.rare  # minutes a chip
+@pytest.mark.timeout(900)
+@pytest.mark.skipif(not shutil.which("p4c-barefoot"), reason="p4c-barefoot is not on PATH")
+@every_chip
+def test_the_compiler_makes_what_is_built(chip: Chip, tmp_path: Path) -> None:
+    subprocess.run(["make", f"p4-tna-{chip.name}", f"TNA={tmp_path}"], cwd=ROOT, check=True)
+    for built in (BUILT / chip.name).iterdir():
+        assert (tmp_path / chip.name / built.name).read_text() == built.read_text(), "run `make p4-tna`"
+    # The compiler counts on where a chip ends; only the assembler would say so.
+    assembly = (ROOT / "out/tna" / chip.name / "pipe/groupflow_tna.bfa").read_text()
     for gress in ("ingress", "egress"):
         stages = [int(stage) for stage in re.findall(rf"^stage (\d+) {gress}:", assembly, re.MULTILINE)]
         assert stages and max(stages) < chip.stages, gress
@@ -91,9 +104,9 @@ def entities(path: Path) -> Counter[tuple[str, int | None, tuple[tuple[int, str]
     )
 
 
-def test_a_controller_finds_the_same_entities(placed: tuple[Chip, Path]) -> None:
-    chip, out = placed
-    made, ours = entities(out / "p4info.txtpb"), entities(P4INFO)
+@every_chip
+def test_a_controller_finds_the_same_entities(chip: Chip) -> None:
+    made, ours = entities(BUILT / chip.name / "p4info.txtpb"), entities(P4INFO)
     assert made - ours == Counter()
     assert Counter(name for name, _, _ in (ours - made).elements()) == Counter(
         [*MISSING[chip.name], *["acked"] * 8]

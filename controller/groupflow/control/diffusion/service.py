@@ -21,7 +21,6 @@ from groupflow.p4rt.entries import Entries
 from groupflow.p4rt.program import Program
 from groupflow.store.interface import StoreError, Transaction
 
-MAX_BRANCHES = 16
 APPLY_SECONDS = 5.0
 AGENT_PERIOD_NS = bmv2_agent.LEAST_PERIOD_NS
 
@@ -162,6 +161,10 @@ class Diffusion(Service):
 
     def _complete(self, request: FlowRequest) -> FlowRequest:
         """The request with its defaults filled in. Raises Error if it cannot be granted at all."""
+        if not self._program.has_diffusion:
+            raise Error(
+                "the switches' program has no diffusion; Tofino 2, gfswitch and BMv2 have", Kind.CONFLICT
+            )
         diffusion_coefficient(request.d_value, 10**6)
         alpha_coefficient(request.alpha_value)
         if any(flow.record.request == request for flow in self.flows.values()):
@@ -229,10 +232,8 @@ class Diffusion(Service):
 
     def _part(self, number: int, place: Waypoint) -> plan.Part:
         switch = place.switch
-        if len(place.branches) > MAX_BRANCHES:
-            raise InvalidError(
-                f"{switch} has {len(place.branches)} branches; at most {MAX_BRANCHES} are possible"
-            )
+        if len(place.branches) > (most := self._program.room.branches):
+            raise InvalidError(f"{switch} has {len(place.branches)} branches; at most {most} are possible")
         flows = (flow for flow in self.flows.values() if flow.number != number)
         others = [part for flow in flows for part in flow.parts if part.switch == switch]
         ports = {branch.port for branch in place.branches}

@@ -23,7 +23,6 @@ from groupflow.control.sessions.model import (
     Start,
     Tcp,
 )
-from groupflow.control.sessions.numbers import MAX_BRANCHES
 from groupflow.model.session import DEFAULT_PREFIX
 from groupflow.model.topology import Host, Topology
 
@@ -138,8 +137,11 @@ def admits(secret: str, session: SessionRecord, role: Role, presented: str) -> b
     return any(good)
 
 
-def check(session: Session, ask: JoinRequest, secret: str, topology: Topology, now: float) -> None:
-    """Raises RefusalError where the host may not join so, now (s since 1970)."""
+def check(
+    session: Session, ask: JoinRequest, secret: str, topology: Topology, branches: int, now: float
+) -> None:
+    """Raises RefusalError where the host may not join so, now (s since 1970). `branches`: of a stream at a
+    switch, the highest number."""
     if session.expired(now):
         raise RefusalError("expired", f"session {session.id} has expired")
     if not admits(secret, session.record, ask.role, ask.token):
@@ -148,20 +150,20 @@ def check(session: Session, ask: JoinRequest, secret: str, topology: Topology, n
     if is_new and ask.source and ask.source not in session.sources:
         raise RefusalError("no_source", f"session {session.id} has no stream of a member {ask.source}")
     if ask.role == "receiver":
-        _check_room(session, ask, topology)
+        _check_room(session, ask, topology, branches)
     if ask.target is not None and ask.start != "resume":
         check_targets(topology, session.record, ask.host.name, ask.name, ask.target)
     if ask.role == "listener":
         _check_listener(session, ask)
 
 
-def _check_room(session: Session, ask: JoinRequest, topology: Topology) -> None:
+def _check_room(session: Session, ask: JoinRequest, topology: Topology, branches: int) -> None:
     """Keeps room for a sender: receivers that wait for one have no branches that could be counted yet."""
     others = (session.members[number] for number in session.receivers if number != ask.former)
     here = [other for other in others if topology.hosts[other.host].switch == ask.host.switch]
-    if sum((other.host, other.udp_port) != (ask.host.name, ask.udp_port) for other in here) >= MAX_BRANCHES:
-        branches = f"{MAX_BRANCHES} branches to receivers of session {session.id}"
-        raise RefusalError("full", f"switch {ask.host.switch} has {branches}, the highest number")
+    if sum((other.host, other.udp_port) != (ask.host.name, ask.udp_port) for other in here) >= branches:
+        full = f"{branches} branches to receivers of session {session.id}"
+        raise RefusalError("full", f"switch {ask.host.switch} has {full}, the highest number")
 
 
 def _check_listener(session: Session, ask: JoinRequest) -> None:

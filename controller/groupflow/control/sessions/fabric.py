@@ -10,14 +10,18 @@ from groupflow.control.sessions.replication import Node, lowest_rate
 from groupflow.model.topology import Host, Topology
 from groupflow.p4rt.device import Device
 from groupflow.p4rt.entries import Entries, Key
+from groupflow.p4rt.program import Room
 from groupflow.store.interface import Store
 
 
 class Fabric:
     """Owns the numbers of every switch and its desired entries."""
 
-    def __init__(self, topology: Topology, devices: Mapping[str, Device], tcp_prefix: IPv4Network) -> None:
+    def __init__(
+        self, topology: Topology, devices: Mapping[str, Device], room: Room, tcp_prefix: IPv4Network
+    ) -> None:
         self.topology = topology
+        self.room = room
         self.devices = devices
         self.trees: dict[Stream, dict[str, Node]] = {}
         """the streams that are installed, each with its nodes by switch"""
@@ -26,7 +30,7 @@ class Fabric:
         self._records: dict[Stream, SessionRecord] = {}
         self._queues: dict[Stream, Mapping[str, int]] = {}
         """by switch, of the streams under flow control"""
-        self._numbers = {name: SwitchNumbers(name) for name in devices}
+        self._numbers = {name: SwitchNumbers(name, room) for name in devices}
         for name, device in devices.items():
             device.desired.replace("topology", unicast_entries(topology, name))
             device.desired.replace("guard", guard_entries(topology, name, tcp_prefix))

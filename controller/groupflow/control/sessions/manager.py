@@ -145,7 +145,7 @@ class SessionManager(Service):
         """Takes a member in, also one that was a member before. Raises RefusalError, ApplyError."""
         before = self.get(ask.session)
         now = self._wall()
-        admission.check(before, ask, self.secret, self._topology, now)
+        admission.check(before, ask, self.secret, self._topology, self._fabric.room.branches, now)
         member, emptied = admission.place(before, ask, now)
         after = emptied.with_member(member)
         if member.id not in before.members and member.id != ask.former:

@@ -12,9 +12,8 @@ from pydantic import TypeAdapter
 
 from groupflow.control.sessions.model import Codec, RefusalError
 from groupflow.control.sessions.replication import Neighbour, Node
+from groupflow.p4rt.program import Room
 
-MAX_BRANCHES = 16
-MAX_STREAMS = 4096
 MAX_NEIGHBOURS = 0x1FFF
 """Below 2^13: a group id is the number plus a base that says what the group is for (see `sessions.desired`).
 
@@ -47,7 +46,7 @@ class StreamRecord:
     index: int
     branches: tuple[tuple[Neighbour, int, int], ...] = ()
     """neighbour, member, number"""
-    last_branch: int = MAX_BRANCHES - 1
+    last_branch: int = -1
 
 
 @dataclass(frozen=True)
@@ -84,11 +83,12 @@ def next_free(last: int, low: int, high: int, used: Container[int]) -> int | Non
 class SwitchNumbers:
     """The numbers of one switch. Collects in `writes` what the store must record."""
 
-    def __init__(self, switch: str) -> None:
+    def __init__(self, switch: str, room: Room) -> None:
         self.switch = switch
+        self.room = room
         self.writes: dict[str, str | None] = {}
         self._streams: dict[Stream, StreamRecord] = {}
-        self._last_index = MAX_STREAMS - 1
+        self._last_index = -1
         self._neighbours: dict[Neighbour, int] = {}
         self._by_number: dict[int, Neighbour] = {}
         self._last_neighbour = 0
@@ -103,12 +103,12 @@ class SwitchNumbers:
 
     def check(self, stream: Stream, node: Node) -> None:
         """Raises RefusalError if the switch has no room for a stream's node."""
-        if len(node.branches) > MAX_BRANCHES:
-            raise RefusalError(
-                "full", f"switch {self.switch} has {MAX_BRANCHES} branches in this stream, the highest number"
-            )
-        if stream not in self._streams and len(self._streams) >= MAX_STREAMS:
-            raise RefusalError("full", f"switch {self.switch} has {MAX_STREAMS} streams, the highest number")
+        if len(node.branches) > self.room.branches:
+            branches = f"{self.room.branches} branches in this stream"
+            raise RefusalError("full", f"switch {self.switch} has {branches}, the highest number")
+        if stream not in self._streams and len(self._streams) >= self.room.streams:
+            streams = f"{self.room.streams} streams"
+            raise RefusalError("full", f"switch {self.switch} has {streams}, the highest number")
         new = sum(1 for neighbour in _neighbours(node) if neighbour not in self._neighbours)
         if len(self._neighbours) + new > MAX_NEIGHBOURS:
             raise RefusalError(
@@ -120,7 +120,7 @@ class SwitchNumbers:
         former = self._streams.get(stream)
         if (record := former) is None:
             used = {other.index for other in self._streams.values()}
-            self._last_index = self._take(self._last_index, 0, MAX_STREAMS - 1, used)
+            self._last_index = self._take(self._last_index, 0, self.room.streams - 1, used)
             self._write_cursor()
             record = StreamRecord(self.switch, stream, self._last_index)
         kept = {(branch.neighbour, branch.member) for branch in node.branches}
@@ -128,7 +128,7 @@ class SwitchNumbers:
         last = record.last_branch
         for branch in node.branches:
             if (branch.neighbour, branch.member) not in numbers:
-                last = self._take(last, 0, MAX_BRANCHES - 1, set(numbers.values()))
+                last = self._take(last, 0, self.room.branches - 1, set(numbers.values()))
                 numbers[branch.neighbour, branch.member] = last
         branches = tuple((to, member, number) for (to, member), number in numbers.items())
         changed = StreamRecord(self.switch, stream, record.index, branches, last)

@@ -13,10 +13,11 @@ from groupflow.control.sessions.desired import (
     unicast_entries,
 )
 from groupflow.control.sessions.model import Member, RefusalError, Session, SessionRecord
-from groupflow.control.sessions.numbers import MAX_NEIGHBOURS, MAX_STREAMS, Stream, SwitchNumbers, next_free
+from groupflow.control.sessions.numbers import MAX_NEIGHBOURS, Stream, SwitchNumbers, next_free
 from groupflow.control.sessions.replication import Branch, Neighbour, Node, stream_tree
 from groupflow.files.topology import parse
 from groupflow.p4rt.entries import DELETE, INSERT, MODIFY, PUNT_METER, Action, Entries, Key, Replicas, action
+from groupflow.p4rt.program import Room
 from groupflow.p4rt.reconcile import ALL_BRANCHES, DesiredState, Reset, plan
 from tests.support.world import TOPOLOGY
 
@@ -89,7 +90,7 @@ def test_a_receiver_that_cannot_be_reached_is_refused() -> None:
 def test_an_isolated_branch_counts_but_gets_no_copy() -> None:
     agents = {"s1": Neighbour("c1", 6000)}
     tree = stream_tree(TOPO, session(("h1", "s"), ("h2", "r"), isolated=frozenset({(1, 2)})), 1, agents)
-    numbers = SwitchNumbers("s1").assign(Stream(7, 1), tree["s1"])
+    numbers = SwitchNumbers("s1", Room()).assign(Stream(7, 1), tree["s1"])
     entries = stream_entries(TOPO, tree["s1"], Stream(7, 1), numbers, "e2e", "isolate")
     value = entries[Key("streams", (7, 1))]
     assert isinstance(value, Action)
@@ -102,7 +103,7 @@ def test_an_isolated_branch_counts_but_gets_no_copy() -> None:
 def test_what_is_desired_after_changes_is_what_is_desired_at_once() -> None:
     """Random joins and leaves, against the same streams computed from nothing."""
     choose = random.Random(3)
-    numbers, state = SwitchNumbers("s1"), DesiredState()
+    numbers, state = SwitchNumbers("s1", Room()), DesiredState()
     members: dict[int, dict[tuple[str, int], int]] = {1: {}, 2: {}, 3: {}}
     for _ in range(300):
         number = choose.choice((1, 2, 3))
@@ -202,7 +203,7 @@ def test_numbers_go_round() -> None:
 
 
 def test_a_released_number_is_used_again_late() -> None:
-    numbers = SwitchNumbers("s1")
+    numbers = SwitchNumbers("s1", Room())
     node = Node("s1", Neighbour("h1", 5000), (), None)
     indices: list[int] = []
     for session_id in range(1, 6):
@@ -212,13 +213,16 @@ def test_a_released_number_is_used_again_late() -> None:
 
 
 def test_a_switch_that_is_full_says_of_what() -> None:
-    numbers = SwitchNumbers("s1")
+    numbers = SwitchNumbers("s1", Room(streams=3, branches=2))
     node = Node("s1", Neighbour("h1", 5000), (), None)
-    for number in range(1, MAX_STREAMS + 1):
-        numbers.assign(Stream(number, 1), node)
+    assert [numbers.assign(Stream(number, 1), node).index for number in (1, 2, 3)] == [0, 1, 2]
     numbers.check(Stream(1, 1), node)
-    with pytest.raises(RefusalError, match=f"switch s1 has {MAX_STREAMS} streams"):
-        numbers.check(Stream(MAX_STREAMS + 1, 1), node)
+    with pytest.raises(RefusalError, match="switch s1 has 3 streams"):
+        numbers.check(Stream(4, 1), node)
+    branches = tuple(Branch(Neighbour(f"h{number}", 5000), number, False) for number in (2, 3, 4))
+    assert [*numbers.assign(Stream(1, 1), node._replace(branches=branches[:2])).branches.values()] == [0, 1]
+    with pytest.raises(RefusalError, match="switch s1 has 2 branches in this stream"):
+        numbers.check(Stream(1, 1), node._replace(branches=branches))
     assert MAX_NEIGHBOURS < 1 << 14
 
 
