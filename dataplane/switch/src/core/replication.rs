@@ -1,6 +1,6 @@
 //! The packet replication engine: multicast groups and clone sessions.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::Arc;
 
@@ -93,6 +93,14 @@ impl ReplicationEngine {
         Ok(())
     }
 
+    /// (port, instance) must be unique within a group, with its backups, and within a session.
+    pub fn check_unique(replicas: &[Replica]) -> Result<(), ReplicationError> {
+        let mut sorted = replicas.to_vec();
+        sorted.sort_unstable();
+        let twice = sorted.windows(2).find(|pair| pair[0] == pair[1]);
+        twice.map_or(Ok(()), |pair| Err(ReplicationError::Duplicate(pair[0].port, pair[0].instance)))
+    }
+
     /// Gives each copy of a group the replicas that may make it, the preferred first: the first whose port is
     /// up does, or else the preferred one.
     pub fn back_up(&mut self, id: u16, choices: Vec<Vec<Replica>>) {
@@ -111,9 +119,7 @@ impl ReplicationEngine {
     fn choose(&mut self, id: u16, choices: &[Vec<Replica>]) {
         let up = |replica: &&Replica| !self.down.contains(&replica.port);
         let chosen = choices.iter().filter_map(|choice| choice.iter().find(up).or(choice.first()));
-        // A backup may be what another copy has: (port, instance) stays unique.
-        let mut seen = HashSet::new();
-        let chosen: Arc<[Replica]> = chosen.copied().filter(|replica| seen.insert(*replica)).collect();
+        let chosen: Arc<[Replica]> = chosen.copied().collect();
         if let Some(Some(group)) = self.groups.get_mut(usize::from(id)) {
             *group = chosen;
         }
@@ -144,15 +150,11 @@ impl ReplicationEngine {
     }
 }
 
-/// (port, instance) must be unique within a group or session.
 fn check(replicas: &[Replica]) -> Result<(), ReplicationError> {
     if replicas.len() > REPLICA_LIMIT {
         return Err(ReplicationError::TooManyReplicas);
     }
-    let mut sorted = replicas.to_vec();
-    sorted.sort_unstable();
-    let twice = sorted.windows(2).find(|pair| pair[0] == pair[1]);
-    twice.map_or(Ok(()), |pair| Err(ReplicationError::Duplicate(pair[0].port, pair[0].instance)))
+    ReplicationEngine::check_unique(replicas)
 }
 
 #[cfg(test)]

@@ -113,7 +113,7 @@ pub struct GroupBounds {
     pub size: u64,
     /// Whether the size is one of members.
     pub by_members: bool,
-    /// The highest weight of one member.
+    /// The highest weight of one member; 0 is that members have none.
     pub weight: u32,
 }
 

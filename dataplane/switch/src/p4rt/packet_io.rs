@@ -23,7 +23,8 @@ pub fn packet_out(header: &ControllerHeader, packet: &PacketOut) -> Result<Vec<u
             Status::invalid(format!("metadata: packet_out has no field {}", field.metadata_id))
         })?;
         let name = &header[place].name;
-        let value = header[place].decode(&field.value).map_err(|e| e.within(&format!("metadata {name}")))?;
+        let wrong = |e: Status| Status::invalid(format!("metadata {name}: {}", e.message));
+        let value = header[place].decode(&field.value).map_err(wrong)?;
         refuse_if!(values[place].replace(value).is_some(), "metadata {name}: it is there twice");
     }
     let mut bytes = vec![0; header_bits(header).div_ceil(8)];

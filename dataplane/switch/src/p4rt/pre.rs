@@ -8,7 +8,7 @@ use super::bytestring::{decode, encode};
 use super::state::ControlState;
 use super::status::{Code, Status};
 use super::update::{Found, Setting, UpdateKind};
-use crate::core::{CloneSession, Forwarding, Replica, ReplicationError, MAX_PORT};
+use crate::core::{CloneSession, Forwarding, Replica, ReplicationEngine, ReplicationError, MAX_PORT};
 use crate::proto::p4::v1::entity::Entity as Kinds;
 use crate::proto::p4::v1::packet_replication_engine_entry::Type;
 use crate::proto::p4::v1::replica::PortKind;
@@ -75,6 +75,7 @@ fn write_group(
         choice(written, *preferred).map_err(|refusal| refusal.within(&format!("replica {}", n + 1)))
     });
     let choices: Vec<Vec<Replica>> = choices.collect::<Result<_, _>>()?;
+    ReplicationEngine::check_unique(&choices.concat()).map_err(refusal)?;
     let engine = &mut forwarding.replication;
     engine.set_group(id, replicas).map_err(refusal)?;
     if choices.iter().any(|choice| choice.len() > 1) {

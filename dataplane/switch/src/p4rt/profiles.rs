@@ -12,10 +12,11 @@ use super::binding::{Binding, BoundProfile, BoundTable, GroupBounds};
 use super::bytestring::decode;
 use super::state::ControlState;
 use super::status::{Code, Status};
+use super::table;
 use super::update::{Found, UpdateKind};
-use super::{pre, table};
 use crate::core::Forwarding;
 use crate::proto::p4::v1::action_profile_action::WatchKind as PartWatch;
+use crate::proto::p4::v1::action_profile_action_set::{ActionSelectionMode as Mode, SizeSemantics as Sizes};
 use crate::proto::p4::v1::action_profile_group::member::WatchKind as MemberWatch;
 use crate::proto::p4::v1::entity::Entity as Kinds;
 use crate::proto::p4::v1::table_action::Type;
@@ -34,6 +35,8 @@ pub struct Use {
 
 #[derive(Debug, Default)]
 pub struct Profiles {
+    /// The ports that may be watched.
+    pub ports: Vec<Port>,
     members: BTreeMap<(u32, u32), ActionProfileMember>,
     groups: BTreeMap<(u32, u32), ActionProfileGroup>,
     uses: HashMap<(TableId, EntryKey), Use>,
@@ -81,25 +84,30 @@ impl Profiles {
             }
             Some(Type::ActionProfileActionSet(set)) => {
                 let action = select()?;
-                if self.members.range((table.profile, 0)..=(table.profile, u32::MAX)).next().is_some() {
-                    let why = "action: the profile has members, so entries name them or groups";
-                    return Err(Status::invalid(why));
-                }
+                let named_parts = count(&self.members, table.profile) + count(&self.groups, table.profile);
+                refuse_if!(
+                    named_parts > 0,
+                    "action: the profile has members or groups, so entries name them"
+                );
+                let sizes = if table.group.by_members { Sizes::SumOfMembers } else { Sizes::SumOfWeights };
+                let usual = [0, Mode::Hash as i32].contains(&set.action_selection_mode)
+                    && [0, sizes as i32].contains(&set.size_semantics);
+                let other = "action_selection_mode, size_semantics: they are not those of the profile";
+                refuse_if!(!usual, Status::unimplemented, "{other}");
                 let mut weighted = Vec::new();
                 for part in &set.action_profile_actions {
                     #[allow(deprecated)]
                     let watched = match &part.watch_kind {
-                        Some(PartWatch::WatchPort(port)) => watch(port)?,
-                        Some(PartWatch::Watch(number)) => watch(&number.to_be_bytes())?,
-                        None => None,
+                        None | Some(PartWatch::Watch(0)) => None,
+                        Some(PartWatch::WatchPort(port)) => self.watched(port)?,
+                        Some(PartWatch::Watch(number)) => self.watched(&number.to_be_bytes())?,
                     };
                     let missing = || Status::invalid("action: missing");
                     let call = table::action_call(table, part.action.as_ref().ok_or_else(missing)?)?;
                     weighted.push((call, part.weight, watched));
                 }
                 let handle = FIRST_ONE_SHOT | self.one_shots;
-                let calls = weighed(weighted, table.group)?;
-                refuse_if!(calls.is_empty(), "action_profile_action_set: it is empty");
+                let calls = weighed(weighted, table.group).map_err(|e| Status::invalid(e.message))?;
                 pipeline.set_group(table.table, handle, calls).map_err(table::refusal)?;
                 self.one_shots += 1;
                 Ok((ActionCall { action, arguments: vec![handle.into()] }, named(Some(handle))))
@@ -120,6 +128,34 @@ impl Profiles {
         self.uses.iter().any(|((table, _), used)| of(table) && used.action.r#type.as_ref() == Some(wanted))
     }
 
+    fn check_kind<T>(
+        &self, kind: UpdateKind, known: &BTreeMap<(u32, u32), T>, key: (u32, u32), what: &str, size: usize,
+    ) -> Result<(), Status> {
+        if kind != UpdateKind::Insert {
+            return find(known, key.0, key.1, what).map(drop);
+        }
+        refuse_if!(key.1 == 0, "{what}_id: it is zero");
+        if known.contains_key(&key) {
+            return Err(Status::new(Code::AlreadyExists, format!("there is a {what} {} already", key.1)));
+        }
+        let one_shots = self.one_shot_uses.get(&key.0).is_some_and(|uses| *uses > 0);
+        refuse_if!(one_shots, "entries have groups of their own, so the profile has no {what}s");
+        if count(known, key.0) >= size {
+            return Err(Status::exhausted(format!("the profile is full ({size} {what}s)")));
+        }
+        Ok(())
+    }
+
+    /// The port that an action watches; an empty one is none.
+    fn watched(&self, port: &[u8]) -> Result<Option<Port>, Status> {
+        if port.is_empty() {
+            return Ok(None);
+        }
+        let number = decode(port, 32).map_err(|refusal| refusal.within("watch_port"))?;
+        let port = self.ports.iter().find(|port| u128::from(port.0) == number).copied();
+        port.map(Some).ok_or_else(|| Status::invalid(format!("watch_port: there is no port {number}")))
+    }
+
     /// Gives the pipeline a group's actions, for each table with its profile.
     fn set_group(
         &self, pipeline: &mut Pipeline, tables: &[&BoundTable], group: &ActionProfileGroup,
@@ -129,12 +165,14 @@ impl Profiles {
             let mut weighted = Vec::new();
             let mut members: Vec<_> = group.members.iter().collect();
             members.sort_by_key(|member| member.member_id);
+            let twice = members.windows(2).any(|pair| pair[0].member_id == pair[1].member_id);
+            refuse_if!(twice, "members: one is there twice");
             for member in members {
                 #[allow(deprecated)]
                 let watched = match &member.watch_kind {
-                    Some(MemberWatch::WatchPort(port)) => watch(port)?,
-                    Some(MemberWatch::Watch(number)) => watch(&number.to_be_bytes())?,
-                    None => None,
+                    None | Some(MemberWatch::Watch(0)) => None,
+                    Some(MemberWatch::WatchPort(port)) => self.watched(port)?,
+                    Some(MemberWatch::Watch(number)) => self.watched(&number.to_be_bytes())?,
                 };
                 let known = find(&self.members, group.action_profile_id, member.member_id, "member")?;
                 weighted.push((call(table, known)?, member.weight, watched));
@@ -159,9 +197,7 @@ pub fn write_member(
         group.action_profile_id == key.0 && group.members.iter().any(|m| m.member_id == key.1)
     };
     let named = Type::ActionProfileMemberId(key.1);
-    check_kind(kind, &profiles.members, key, "member", profile.size)?;
-    let one_shots = profiles.one_shot_uses.get(&key.0).copied().unwrap_or(0);
-    refuse_if!(one_shots > 0, "entries have groups of their own, so the profile has no members");
+    profiles.check_kind(kind, &profiles.members, key, "member", profile.size)?;
     if kind == UpdateKind::Delete {
         if profiles.groups.values().any(|group| uses(&group)) || profiles.is_used(&tables, &named) {
             return Err(Status::new(Code::FailedPrecondition, format!("member {} is in use", key.1)));
@@ -192,15 +228,18 @@ pub fn write_group(
     refuse_if!(!profile.selector, "action profile {} has no selector", profile.name);
     let (profiles, pipeline) = (&mut state.profiles, &mut forwarding.pipeline);
     let key = (group.action_profile_id, group.group_id);
-    check_kind(kind, &profiles.groups, key, "group", profile.size)?;
+    profiles.check_kind(kind, &profiles.groups, key, "group", profile.size)?;
     if kind == UpdateKind::Delete {
         if profiles.is_used(&tables, &Type::ActionProfileGroupId(key.1)) {
             return Err(Status::new(Code::FailedPrecondition, format!("group {} is in use", key.1)));
         }
         profiles.groups.remove(&key);
-        let empty = ActionProfileGroup { members: Vec::new(), ..group.clone() };
+        let ActionProfileGroup { action_profile_id, group_id, .. } = *group;
+        let empty = ActionProfileGroup { action_profile_id, group_id, ..Default::default() };
         return profiles.set_group(pipeline, &tables, &empty);
     }
+    let resized = profiles.groups.get(&key).is_some_and(|before| before.max_size != group.max_size);
+    refuse_if!(resized, "max_size: it is the one that the group was inserted with");
     profiles.set_group(pipeline, &tables, group)?;
     profiles.groups.insert(key, group.clone());
     Ok(())
@@ -236,19 +275,8 @@ fn profile(binding: &Binding, id: u32) -> Result<(&BoundProfile, Vec<&BoundTable
     Ok((profile, binding.tables.values().filter(|table| table.profile == id).collect()))
 }
 
-fn check_kind<T>(
-    kind: UpdateKind, known: &BTreeMap<(u32, u32), T>, key: (u32, u32), what: &str, size: usize,
-) -> Result<(), Status> {
-    if kind != UpdateKind::Insert {
-        return find(known, key.0, key.1, what).map(drop);
-    }
-    if known.contains_key(&key) {
-        return Err(Status::new(Code::AlreadyExists, format!("there is a {what} {} already", key.1)));
-    }
-    if known.range((key.0, 0)..=(key.0, u32::MAX)).count() >= size {
-        return Err(Status::exhausted(format!("the profile is full ({size} {what}s)")));
-    }
-    Ok(())
+fn count<T>(known: &BTreeMap<(u32, u32), T>, profile: u32) -> usize {
+    known.range((profile, 0)..=(profile, u32::MAX)).count()
 }
 
 fn find<'a, T>(
@@ -279,9 +307,10 @@ type Written = (ActionCall, i32, Option<Port>);
 fn weighed(weighted: Vec<Written>, bounds: GroupBounds) -> Result<Vec<Weighted>, Status> {
     let mut size = 0;
     let weighted = weighted.into_iter().map(|(call, weight, watched)| {
-        let weight = u32::try_from(weight).ok().filter(|weight| (1..=bounds.weight).contains(weight));
-        let wrong = || Status::invalid(format!("weight: it is not within 1 and {}", bounds.weight));
-        let weight = weight.ok_or_else(wrong)?;
+        let (least, most) = (bounds.weight.min(1), bounds.weight);
+        let weight = u32::try_from(weight).ok().filter(|weight| (least..=most).contains(weight));
+        let wrong = || Status::invalid(format!("weight: it is not within {least} and {most}"));
+        let weight = weight.ok_or_else(wrong)?.max(1);
         size += if bounds.by_members { 1 } else { u64::from(weight) };
         Ok((call, weight, watched))
     });
@@ -292,15 +321,6 @@ fn weighed(weighted: Vec<Written>, bounds: GroupBounds) -> Result<Vec<Weighted>,
         return Err(Status::exhausted(message));
     }
     Ok(weighted)
-}
-
-/// The port that an action watches; an empty one is none.
-fn watch(port: &[u8]) -> Result<Option<Port>, Status> {
-    if port.is_empty() {
-        return Ok(None);
-    }
-    let port = decode(port, 32).map_err(|refusal| refusal.within("watch_port"))?;
-    pre::port("watch_port", port).map(Some)
 }
 
 fn handle(table: &BoundTable, group: u32) -> u64 {

@@ -46,7 +46,9 @@ impl Saved {
     /// A configuration to which nothing is written.
     fn new(switch: &Switch, config: Arc<PipelineConfig>) -> Saved {
         let forwarding = switch.fresh(config.program.clone(), config.binding.queues);
-        Saved { state: ControlState::new(config), forwarding }
+        let mut state = ControlState::new(config);
+        state.profiles.ports = switch.config().ports.clone();
+        Saved { state, forwarding }
     }
 }
 

@@ -94,7 +94,7 @@ fn insert_or_modify(
     }
     // Everything is checked, so these cannot fail and leave half an update behind.
     resources.apply(pipeline, table, Some(&key))?;
-    if table.idle_timeout {
+    if table.idle_timeout && kind == UpdateKind::Insert {
         pipeline.table_touch(table.table, &key, now).map_err(refusal)?;
     }
     remember(state, table, key, entry, now);

@@ -74,8 +74,9 @@ fn an_entry_without_packets_is_told_to_be_idle_again_and_again() {
     };
     bed.inject(70 * MS, 1, &frame(1, 0x0800, 60));
     bed.advance(72 * MS);
+    bed.apply(Type::Modify, first.clone()).unwrap();
     let elapsed = read(&bed, since.clone()).remove(0).time_since_last_hit;
-    assert_eq!(elapsed, Some(IdleTimeout { elapsed_ns: 2_000_000 }));
+    assert_eq!(elapsed, Some(IdleTimeout { elapsed_ns: 2_000_000 }), "nor is a change");
     let since = TableEntry { r#match: vec![exact(1, 2)], ..since };
     let elapsed = read(&bed, since).remove(0).time_since_last_hit;
     assert_eq!(elapsed, Some(IdleTimeout { elapsed_ns: 72_000_000 }), "a notification is no packet");

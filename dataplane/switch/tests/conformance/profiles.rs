@@ -1,11 +1,13 @@
 //! Action profiles and value sets, on the program of the testbed with one of each.
 
+use action_profile_action_set::{ActionSelectionMode as Mode, SizeSemantics as Sizes};
 use groupflow_switch::p4rt::{Code, PipelineConfig};
 use groupflow_switch::proto::p4::config::v1 as info;
 use groupflow_switch::proto::p4::v1::{
-    action_profile_action, action_profile_group, entity::Entity as Kinds, table_action, update::Type,
-    write_request::Atomicity, Action, ActionProfileAction, ActionProfileActionSet, ActionProfileGroup,
-    ActionProfileMember, FieldMatch, TableAction, TableEntry, ValueSetEntry, ValueSetMember, WriteRequest,
+    action_profile_action, action_profile_action_set, action_profile_group, entity::Entity as Kinds,
+    table_action, update::Type, write_request::Atomicity, Action, ActionProfileAction,
+    ActionProfileActionSet, ActionProfileGroup, ActionProfileMember, FieldMatch, TableAction, TableEntry,
+    ValueSetEntry, ValueSetMember, WriteRequest,
 };
 use serde_json::{json, Value};
 
@@ -158,16 +160,33 @@ fn an_entry_brings_its_group_along() {
     let part = |port| action_profile_action_set_part(&bed, port);
     let (two, one, none) = (one_shot(vec![part(2), part(3)]), one_shot(vec![part(4)]), one_shot(vec![]));
     let (two, one, none) = (entry(&bed, 1, two), entry(&bed, 1, one), entry(&bed, 1, none));
+    let of_mode = |mode: Mode, sizes: Sizes| {
+        let action_profile_actions = vec![part(2)];
+        let (action_selection_mode, size_semantics) = (mode.into(), sizes.into());
+        let set = ActionProfileActionSet { action_profile_actions, action_selection_mode, size_semantics };
+        entry(&bed, 3, table_action::Type::ActionProfileActionSet(set))
+    };
+    let other = [
+        of_mode(Mode::Random, Sizes::DefaultSizeDeterminedByActionSelector),
+        of_mode(Mode::Hash, Sizes::SumOfMembers),
+    ];
+    let usual = of_mode(Mode::Hash, Sizes::SumOfWeights);
+    for other in other {
+        assert_eq!(bed.refused(Type::Insert, other).0, Code::Unimplemented);
+    }
+    bed.apply(Type::Insert, usual.clone()).unwrap();
+    assert_eq!(bed.read(usual.clone()).unwrap(), [Kinds::from(usual)]);
     bed.apply(Type::Insert, two.clone()).unwrap();
     assert_eq!(bed.read(two.clone()).unwrap(), [Kinds::from(two.clone())], "as it was written");
     let left = ports(&mut bed, 1, 0);
     assert_eq!([2, 3].map(|port| left.iter().filter(|other| **other == port).count()), [15, 15]);
     assert_eq!(bed.refused(Type::Insert, one.clone()).0, Code::AlreadyExists);
-    assert_eq!(bed.refused(Type::Modify, none).0, Code::InvalidArgument);
     bed.apply(Type::Modify, one).unwrap();
     assert_eq!(ports(&mut bed, 1, MS), [4; 30]);
+    bed.apply(Type::Modify, none).unwrap();
+    assert!(ports(&mut bed, 1, 2 * MS).is_empty(), "an empty group has no action");
     bed.apply(Type::Delete, two).unwrap();
-    assert!(ports(&mut bed, 1, 2 * MS).is_empty());
+    assert!(ports(&mut bed, 1, 3 * MS).is_empty());
 }
 
 #[test]
@@ -178,8 +197,12 @@ fn a_profile_has_members_or_groups_of_entries() {
     bed.apply(Type::Insert, member(&bed, 1, 2)).unwrap();
     assert_eq!(bed.refused(Type::Insert, own.clone()).0, Code::InvalidArgument);
     bed.apply(Type::Delete, member(&bed, 1, 2)).unwrap();
+    bed.apply(Type::Insert, group(&[])).unwrap();
+    assert_eq!(bed.refused(Type::Insert, own.clone()).0, Code::InvalidArgument, "a group without members");
+    bed.apply(Type::Delete, group(&[])).unwrap();
     bed.apply(Type::Insert, own.clone()).unwrap();
     assert_eq!(bed.refused(Type::Insert, member(&bed, 1, 2)).0, Code::InvalidArgument);
+    assert_eq!(bed.refused(Type::Insert, group(&[])).0, Code::InvalidArgument);
     bed.apply(Type::Delete, own).unwrap();
     bed.apply(Type::Insert, member(&bed, 1, 2)).unwrap();
 }
@@ -234,16 +257,53 @@ fn a_group_is_not_larger_than_p4info_allows() {
         };
         let mut other = Testbed::with(config_with(profile));
         let (large, fitting) = (brought(&other, too_large), brought(&other, fits));
-        assert_eq!(other.refused(Type::Insert, large).0, code);
+        assert_eq!(other.refused(Type::Insert, large).0, Code::InvalidArgument);
         other.apply(Type::Insert, fitting).unwrap();
         let four = entry(&other, 2, one_shot(vec![weighted(&other, 2, 1); 4]));
-        assert_eq!(other.refused(Type::Insert, four).0, Code::ResourceExhausted);
-        let mut own = named([1, 1]);
-        own.max_size = 1;
-        assert_eq!(bed.refused(Type::Modify, own.clone()).0, Code::ResourceExhausted, "a size of its own");
-        own.max_size = 4;
-        assert_eq!(bed.refused(Type::Modify, own).0, Code::InvalidArgument);
+        assert_eq!(other.refused(Type::Insert, four).0, Code::InvalidArgument);
+        let sized = |max_size| ActionProfileGroup { group_id: 6, max_size, ..named([1, 1]) };
+        assert_eq!(bed.refused(Type::Insert, sized(1)).0, Code::ResourceExhausted, "a size of its own");
+        assert_eq!(bed.refused(Type::Insert, sized(4)).0, Code::InvalidArgument);
+        bed.apply(Type::Insert, sized(2)).unwrap();
+        assert_eq!(bed.refused(Type::Modify, sized(3)).0, Code::InvalidArgument, "it cannot change");
+        bed.apply(Type::Modify, sized(2)).unwrap();
+        bed.apply(Type::Delete, sized(-1)).unwrap();
+        bed.apply(Type::Insert, sized(3)).unwrap();
     }
+}
+
+#[test]
+fn members_and_groups_have_ids_that_are_not_zero_and_a_group_no_member_twice() {
+    let mut bed = bed();
+    let zero = member(&bed, 0, 2);
+    assert_eq!(bed.refused(Type::Insert, zero), (Code::InvalidArgument, "member_id: it is zero".into()));
+    let zero = ActionProfileGroup { group_id: 0, ..group(&[]) };
+    assert_eq!(bed.refused(Type::Insert, zero), (Code::InvalidArgument, "group_id: it is zero".into()));
+    bed.apply(Type::Insert, member(&bed, 1, 2)).unwrap();
+    let twice = (Code::InvalidArgument, "members: one is there twice".into());
+    assert_eq!(bed.refused(Type::Insert, group(&[(1, 1), (1, 2)])), twice);
+}
+
+#[test]
+fn the_default_entry_of_a_table_with_a_profile_is_constant() {
+    let mut bed = bed();
+    let default = TableEntry { is_default_action: true, ..bed.entry(TABLE, &[], "forward", &[1, 0]) };
+    assert_eq!(bed.refused(Type::Modify, default).0, Code::PermissionDenied);
+}
+
+#[test]
+fn a_profile_may_have_no_weights() {
+    let config = config_with(info::ActionProfile { weights_disallowed: true, ..Default::default() });
+    let mut bed = Testbed::with(config);
+    for id in [1, 2] {
+        bed.apply(Type::Insert, member(&bed, id, u128::from(id))).unwrap();
+    }
+    let one = bed.refused(Type::Insert, group(&[(1, 1), (2, 0)]));
+    assert_eq!(one, (Code::InvalidArgument, "weight: it is not within 0 and 0".into()));
+    bed.apply(Type::Insert, group(&[(1, 0), (2, 0)])).unwrap();
+    let to_group = entry(&bed, 1, table_action::Type::ActionProfileGroupId(5));
+    bed.apply(Type::Insert, to_group).unwrap();
+    assert_eq!(ports(&mut bed, 1, 0).iter().filter(|port| **port == 1).count(), 15, "half of 30");
 }
 
 #[test]
@@ -332,9 +392,15 @@ fn an_action_is_left_out_while_the_port_that_it_watches_is_down() {
     let [first, second] = members;
     let mut bed = left_out(&[first, second, watching.clone().into(), to_group.into()], Some(&watching));
     assert_eq!(bed.read(ActionProfileGroup::default()).unwrap(), [Kinds::from(watching.clone())]);
-    watching.members[0].watch_kind = port(&[2, 0]);
-    let (code, message) = bed.refused(Type::Modify, watching);
-    assert_eq!((code, message.as_str()), (Code::InvalidArgument, "watch_port: 512 is above 511"));
+    watching.members[0].watch_kind = port(&[9]);
+    let (code, message) = bed.refused(Type::Modify, watching.clone());
+    assert_eq!((code, message.as_str()), (Code::InvalidArgument, "watch_port: there is no port 9"));
+    #[allow(deprecated)]
+    let number = |port| Some(action_profile_group::member::WatchKind::Watch(port));
+    watching.members[0].watch_kind = number(9);
+    assert_eq!(bed.refused(Type::Modify, watching.clone()).0, Code::InvalidArgument);
+    watching.members[0].watch_kind = number(0);
+    assert_eq!(bed.apply(Type::Modify, watching), Ok(()), "0 is none");
 }
 
 #[test]

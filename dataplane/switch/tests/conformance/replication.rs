@@ -118,6 +118,16 @@ fn bad_groups_are_refused() {
             Code::InvalidArgument,
             "multicast group 1: replica 1: backup_replicas: port 1 is there twice",
         ),
+        (
+            group(1, &[with_backups(replica(1, 1), &[3]), replica(3, 9)]),
+            Code::InvalidArgument,
+            "multicast group 1: port 3 with instance 9 is there twice",
+        ),
+        (
+            group(1, &[with_backups(replica(1, 1), &[3]), with_backups(replica(2, 1), &[3])]),
+            Code::InvalidArgument,
+            "multicast group 1: port 3 with instance 9 is there twice",
+        ),
     ];
     for (group, code, message) in cases {
         assert_eq!(bed.refused(Type::Insert, group), (code, message.into()));

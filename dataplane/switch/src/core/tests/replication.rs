@@ -29,17 +29,6 @@ fn a_replica_is_there_once() {
 }
 
 #[test]
-fn a_backup_that_is_there_already_makes_no_second_copy() {
-    let mut engine = ReplicationEngine::default();
-    engine.set_group(1, vec![replica(2, 1), replica(3, 1)]).expect("new");
-    engine.back_up(1, vec![vec![replica(2, 1), replica(3, 1)], vec![replica(3, 1)]]);
-    for (up, copies) in [(true, vec![replica(2, 1), replica(3, 1)]), (false, vec![replica(3, 1)])] {
-        engine.port_is(Port(2), up);
-        assert_eq!(engine.group(1).map(|group| group.to_vec()), Some(copies));
-    }
-}
-
-#[test]
 fn sizes_are_bounded() {
     let mut engine = ReplicationEngine::default();
     let many = (0..=REPLICA_LIMIT as u16).map(|n| replica(1, n)).collect();

@@ -1,5 +1,6 @@
 use super::*;
 use crate::p4rt::bytestring::ones;
+use crate::p4rt::Code;
 use groupflow_pipeline::MatchKind;
 use proptest::prelude::*;
 
@@ -37,7 +38,7 @@ fn each_field_is_there_exactly_once_and_fits() {
     ];
     for (metadata, message) in cases {
         let refusal = packet_out(&header(), &packet(metadata)).expect_err(message);
-        assert_eq!(refusal.message, message);
+        assert_eq!((refusal.code, refusal.message.as_str()), (Code::InvalidArgument, message));
     }
     let long = PacketOut { payload: vec![0; MAX_FRAME + 1], ..PacketOut::default() };
     assert_eq!(
