@@ -128,9 +128,7 @@ fn wanted<'a, Id>(
     if id != 0 {
         return Ok(vec![(id, find(arrays, id, what)?)]);
     }
-    if with_index {
-        return Err(Status::invalid(format!("{what}_id: it is zero, so nothing else can be asked for")));
-    }
+    refuse_if!(with_index, "{what}_id: it is zero, so nothing else can be asked for");
     Ok(arrays.iter().map(|(id, array)| (*id, array)).collect())
 }
 
@@ -139,7 +137,7 @@ fn cells<Id>(array: &BoundArray<Id>, index: Option<&Index>) -> Result<Range<usiz
     refuse_if!(*index < 0, "index: {index} is negative");
     match usize::try_from(*index).ok().filter(|cell| *cell < array.size) {
         Some(cell) => Ok(cell..cell + 1),
-        None => Err(Status::new(Code::OutOfRange, format!("index: {index}, of only {} cells", array.size))),
+        None => Err(Status::out_of_range(format!("index: {index}, of only {} cells", array.size))),
     }
 }
 

@@ -4,7 +4,7 @@
 
 use groupflow_pipeline::part_widths;
 
-use super::status::{Code, Status};
+use super::status::Status;
 
 /// Decodes an unsigned integer that fits `width` bits, at most 128.
 pub fn decode(bytes: &[u8], width: u32) -> Result<u128, Status> {
@@ -13,9 +13,7 @@ pub fn decode(bytes: &[u8], width: u32) -> Result<u128, Status> {
 
 /// As [`decode`], the parts of an integer of any width.
 pub fn decode_parts(bytes: &[u8], width: u32) -> Result<Vec<u128>, Status> {
-    if bytes.is_empty() {
-        return Err(Status::new(Code::OutOfRange, "empty byte string"));
-    }
+    refuse_if!(bytes.is_empty(), Status::out_of_range, "empty byte string");
     let significant = &bytes[bytes.iter().take_while(|byte| **byte == 0).count()..];
     let number = |part: &[u8]| part.iter().fold(0, |value, byte| value << 8 | u128::from(*byte));
     let mut parts: Vec<u128> = significant.rchunks(16).map(number).collect();
@@ -24,7 +22,7 @@ pub fn decode_parts(bytes: &[u8], width: u32) -> Result<Vec<u128>, Status> {
     let mut widths = part_widths(width).map(|width| ones(width.into()));
     match parts.iter().all(|part| widths.next().is_some_and(|most| *part <= most)) {
         true => Ok(parts),
-        false => Err(Status::new(Code::OutOfRange, format!("{} does not fit bit<{width}>", Hex(bytes)))),
+        false => Err(Status::out_of_range(format!("{} does not fit bit<{width}>", Hex(bytes)))),
     }
 }
 
@@ -49,8 +47,8 @@ pub fn decode_signed(bytes: &[u8], width: u32) -> Result<Vec<u128>, Status> {
     let parts =
         decode_parts(&natural, width).ok().filter(|parts| parts.first().is_some_and(|p| p >> (top - 1) == 0));
     match parts {
-        _ if bytes.is_empty() => Err(Status::new(Code::OutOfRange, "empty byte string")),
-        None => Err(Status::new(Code::OutOfRange, format!("{} does not fit int<{width}>", Hex(bytes)))),
+        _ if bytes.is_empty() => Err(Status::out_of_range("empty byte string")),
+        None => Err(Status::out_of_range(format!("{} does not fit int<{width}>", Hex(bytes)))),
         Some(parts) if negative => {
             Ok(parts.iter().zip(bits).map(|(part, width)| !part & ones(width.into())).collect())
         }

@@ -10,7 +10,7 @@ use groupflow_pipeline::Digest;
 use super::binding::{Binding, BoundDigest};
 use super::digest_type::DataType;
 use super::state::ControlState;
-use super::status::{Code, Status};
+use super::status::Status;
 use super::update::{Found, UpdateKind};
 use crate::proto::p4::v1::digest_entry::Config;
 use crate::proto::p4::v1::{DigestEntry, DigestList, DigestListAck};
@@ -142,7 +142,7 @@ pub fn write(state: &mut ControlState, kind: UpdateKind, entry: &DigestEntry) ->
     let digest = find(&state.config.binding, entry.digest_id)?.clone();
     let enabled = &mut state.digests.enabled;
     let result = match (kind, enabled.get_mut(&digest.id)) {
-        (UpdateKind::Insert, Some(_)) => Err(Status::new(Code::AlreadyExists, "it is enabled already")),
+        (UpdateKind::Insert, Some(_)) => Err(Status::exists("it is enabled already")),
         (UpdateKind::Insert, None) => {
             config(entry).map(|config| drop(enabled.insert(digest.id, Learner::new(config, &digest))))
         }

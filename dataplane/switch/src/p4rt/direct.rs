@@ -32,9 +32,8 @@ impl Default for DirectResources {
 
 impl DirectResources {
     pub fn of(table: &BoundTable, entry: &TableEntry, purpose: Purpose) -> Result<DirectResources, Status> {
-        if entry.counter_data.is_some() && !table.direct_counter {
-            return Err(Status::invalid("counter_data: the table has no direct counter"));
-        }
+        let counts = entry.counter_data.is_some();
+        refuse_if!(counts && !table.direct_counter, "counter_data: the table has no direct counter");
         let config = entry.meter_config.as_ref().map(|_| "meter_config");
         let given = config.or(entry.meter_counter_data.as_ref().map(|_| "meter_counter_data"));
         if let Some(field) = given.filter(|_| table.direct_meter.is_none()) {
@@ -140,13 +139,11 @@ pub fn meter_config(rates: MeterConfig) -> v1::MeterConfig {
 }
 
 pub fn meter_rates(kind: MeterKind, config: &v1::MeterConfig) -> Result<MeterConfig, Status> {
-    if config.eburst != 0 && kind != MeterKind::OneRate {
-        return Err(Status::invalid("eburst: only meters of the type SINGLE_RATE_THREE_COLOR have it"));
-    }
-    let single = kind != MeterKind::TwoRates;
-    if single && (config.pir != config.cir || config.pburst != config.cburst) {
-        return Err(Status::invalid("pir, pburst: they must be cir and cburst, the meter has a single rate"));
-    }
+    let excess = config.eburst != 0 && kind != MeterKind::OneRate;
+    refuse_if!(excess, "eburst: only meters of the type SINGLE_RATE_THREE_COLOR have it");
+    let two = config.pir != config.cir || config.pburst != config.cburst;
+    let twice = two && kind != MeterKind::TwoRates;
+    refuse_if!(twice, "pir, pburst: they must be cir and cburst, the meter has a single rate");
     let rates = MeterConfig {
         kind,
         cir: unsigned("cir", config.cir)?,
@@ -171,9 +168,8 @@ pub fn colours(
     data: &Option<v1::MeterCounterData>, purpose: Purpose,
 ) -> Result<Option<[CounterValue; 3]>, Status> {
     let Some(data) = data else { return Ok(None) };
-    if purpose == Purpose::Client && !is_zero(data) {
-        return Err(Status::invalid("counter_data: the counts by colour can only be set to zero"));
-    }
+    let sets = purpose == Purpose::Client && !is_zero(data);
+    refuse_if!(sets, "counter_data: the counts by colour can only be set to zero");
     let value = |data: &Option<v1::CounterData>| counter_value(&data.unwrap_or_default());
     Ok(Some([value(&data.green)?, value(&data.yellow)?, value(&data.red)?]))
 }

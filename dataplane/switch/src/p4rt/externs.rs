@@ -8,7 +8,7 @@ use groupflow_pipeline::Port;
 use serde_json::{json, Value};
 
 use super::fields::{to_struct, Fields};
-use super::status::{Code, Status};
+use super::status::Status;
 use super::update::{Found, UpdateKind};
 use crate::core::{
     parse_queue_rate, ConfigError, Generator, GeneratorError, Generators, PortStats, QueueChange, QueueStats,
@@ -207,7 +207,7 @@ fn config_refusal(error: ConfigError) -> Status {
 
 fn generator_refusal(error: GeneratorError) -> Status {
     match error {
-        GeneratorError::AlreadyExists => Status::new(Code::AlreadyExists, error.to_string()),
+        GeneratorError::AlreadyExists => Status::exists(error.to_string()),
         GeneratorError::NotFound => Status::not_found(error.to_string()),
         other => Status::invalid(format!("entry.{other}")),
     }

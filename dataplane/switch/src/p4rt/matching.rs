@@ -13,13 +13,10 @@ use crate::proto::p4::v1::FieldMatch;
 
 pub fn key(table: &BoundTable, fields: &[FieldMatch], priority: i32) -> Result<EntryKey, Status> {
     let priority = u32::try_from(priority).map_err(|_| Status::invalid("priority: it is negative"))?;
-    if table.with_priority && priority == 0 {
-        let message = "priority: it must be above zero, the table has ternary, range or optional fields";
-        return Err(Status::invalid(message));
-    }
-    if !table.with_priority && priority != 0 {
-        return Err(Status::invalid("priority: it must be zero, the table has only exact and LPM fields"));
-    }
+    let (wanted, given) = (table.with_priority, priority != 0);
+    let above = "priority: it must be above zero, the table has ternary, range or optional fields";
+    refuse_if!(wanted && !given, "{above}");
+    refuse_if!(given && !wanted, "priority: it must be zero, the table has only exact and LPM fields");
     Ok(EntryKey { matches: of_fields(&table.fields, fields)?, priority })
 }
 
@@ -46,8 +43,8 @@ pub fn part<T>(parts: &[T], is_wanted: impl Fn(&T) -> bool) -> Result<Option<&T>
     }
 }
 
-pub fn fields(table: &BoundTable, key: &EntryKey) -> Vec<FieldMatch> {
-    let encoded = key.matches.iter().zip(&table.fields).filter_map(|(value, field)| {
+pub fn fields(known_fields: &[BoundField], matches: &[Match]) -> Vec<FieldMatch> {
+    let encoded = matches.iter().zip(known_fields).filter_map(|(value, field)| {
         let kind = encode_match(field, value)?;
         Some(FieldMatch { field_id: field.id, field_match_type: Some(kind) })
     });

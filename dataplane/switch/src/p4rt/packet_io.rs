@@ -12,10 +12,8 @@ use crate::proto::p4::v1::{PacketIn, PacketMetadata, PacketOut};
 
 /// The bytes that go into the pipeline: header and payload.
 pub fn packet_out(header: &ControllerHeader, packet: &PacketOut) -> Result<Vec<u8>, Status> {
-    if packet.payload.len() > MAX_FRAME {
-        let length = packet.payload.len();
-        return Err(Status::invalid(format!("payload: {length} bytes, more than {MAX_FRAME}")));
-    }
+    let length = packet.payload.len();
+    refuse_if!(length > MAX_FRAME, "payload: {length} bytes, more than {MAX_FRAME}");
     let mut values = vec![None; header.len()];
     for field in &packet.metadata {
         let place = header.iter().position(|known| known.id == field.metadata_id);

@@ -70,8 +70,8 @@ fn write_group(
         state.groups.remove(&id);
         return Ok(());
     }
-    let (replicas, written) = replicas(&group.replicas)?;
-    let choices = written.iter().zip(&replicas).enumerate().map(|(n, (written, preferred))| {
+    let (replicas, mut written) = replicas(&group.replicas)?;
+    let choices = written.iter_mut().zip(&replicas).enumerate().map(|(n, (written, preferred))| {
         choice(written, *preferred).map_err(|refusal| refusal.within(&format!("replica {}", n + 1)))
     });
     let choices: Vec<Vec<Replica>> = choices.collect::<Result<_, _>>()?;
@@ -104,9 +104,8 @@ fn write_session(
     })?;
     let length = usize::try_from(session.packet_length_bytes);
     let length = length.map_err(|_| Status::invalid("packet_length_bytes: it is negative"))?;
-    if session.replicas.iter().any(|replica| !replica.backup_replicas.is_empty()) {
-        return Err(Status::unimplemented("backup_replicas: only multicast groups have them"));
-    }
+    let backed = session.replicas.iter().any(|replica| !replica.backup_replicas.is_empty());
+    refuse_if!(backed, Status::unimplemented, "backup_replicas: only multicast groups have them");
     let (replicas, written) = replicas(&session.replicas)?;
     let value = CloneSession { replicas, priority, truncate: (length > 0).then_some(length) };
     forwarding.replication.set_session(id, value).map_err(refusal)?;
@@ -124,21 +123,18 @@ fn replicas(given: &[v1::Replica]) -> Result<(Vec<Replica>, Vec<v1::Replica>), S
 }
 
 /// The replicas that may make a copy, the preferred first.
-fn choice(written: &v1::Replica, preferred: Replica) -> Result<Vec<Replica>, Status> {
+fn choice(written: &mut v1::Replica, preferred: Replica) -> Result<Vec<Replica>, Status> {
     let mut choice = vec![preferred];
-    for backup in &written.backup_replicas {
+    for backup in &mut written.backup_replicas {
         let number = decode(&backup.port, 32).map_err(|refusal| refusal.within("backup_replicas: port"))?;
         let replica = Replica { port: port("port", number)?, instance: instance(backup.instance)? };
-        if choice.iter().any(|other| other.port == replica.port) {
-            return Err(Status::invalid(format!("backup_replicas: {} is there twice", replica.port)));
-        }
+        let twice = choice.iter().any(|other| other.port == replica.port);
+        refuse_if!(twice, "backup_replicas: {} is there twice", replica.port);
         choice.push(replica);
+        backup.port = encode(number);
     }
-    if choice.len() > BACKUP_LIMIT {
-        return Err(Status::exhausted(format!(
-            "backup_replicas: more than {BACKUP_LIMIT} ports for one copy"
-        )));
-    }
+    let many = choice.len() > BACKUP_LIMIT;
+    refuse_if!(many, Status::exhausted, "backup_replicas: more than {BACKUP_LIMIT} ports for one copy");
     Ok(choice)
 }
 

@@ -9,11 +9,11 @@ use std::collections::{BTreeMap, HashMap};
 use groupflow_pipeline::{ActionCall, EntryKey, Pipeline, Port, TableId, Weighted};
 
 use super::binding::{Binding, BoundProfile, BoundTable, GroupBounds};
-use super::bytestring::decode;
+use super::bytestring::{decode, encode};
 use super::state::ControlState;
 use super::status::{Code, Status};
-use super::table;
 use super::update::{Found, UpdateKind};
+use super::{table, table_read};
 use crate::core::Forwarding;
 use crate::proto::p4::v1::action_profile_action::WatchKind as PartWatch;
 use crate::proto::p4::v1::action_profile_action_set::{ActionSelectionMode as Mode, SizeSemantics as Sizes};
@@ -71,16 +71,16 @@ impl Profiles {
         &mut self, pipeline: &mut Pipeline, table: &BoundTable, action: &TableAction,
     ) -> Result<(ActionCall, Use), Status> {
         let select = || table.select.ok_or_else(|| Status::invalid("action: the profile has no selector"));
-        let named = |one_shot| Use { action: action.clone(), one_shot };
+        let named = || Use { action: action.clone(), one_shot: None };
         match &action.r#type {
             Some(Type::ActionProfileMemberId(id)) => {
                 let member = find(&self.members, table.profile, *id, "member")?;
-                Ok((call(table, member)?, named(None)))
+                Ok((call(table, member)?, named()))
             }
             Some(Type::ActionProfileGroupId(id)) => {
                 find(&self.groups, table.profile, *id, "group")?;
                 let arguments = vec![handle(table, *id).into()];
-                Ok((ActionCall { action: select()?, arguments }, named(None)))
+                Ok((ActionCall { action: select()?, arguments }, named()))
             }
             Some(Type::ActionProfileActionSet(set)) => {
                 let action = select()?;
@@ -94,23 +94,26 @@ impl Profiles {
                     && [0, sizes as i32].contains(&set.size_semantics);
                 let other = "action_selection_mode, size_semantics: they are not those of the profile";
                 refuse_if!(!usual, Status::unimplemented, "{other}");
-                let mut weighted = Vec::new();
-                for part in &set.action_profile_actions {
+                let (mut weighted, mut set) = (Vec::new(), set.clone());
+                for part in &mut set.action_profile_actions {
                     #[allow(deprecated)]
-                    let watched = match &part.watch_kind {
+                    let watched = match &mut part.watch_kind {
                         None | Some(PartWatch::Watch(0)) => None,
                         Some(PartWatch::WatchPort(port)) => self.watched(port)?,
-                        Some(PartWatch::Watch(number)) => self.watched(&number.to_be_bytes())?,
+                        Some(PartWatch::Watch(number)) => self.watched(&mut number.to_be_bytes().to_vec())?,
                     };
                     let missing = || Status::invalid("action: missing");
                     let call = table::action_call(table, part.action.as_ref().ok_or_else(missing)?)?;
+                    part.action = table_read::action(table, &call);
                     weighted.push((call, part.weight, watched));
                 }
                 let handle = FIRST_ONE_SHOT | self.one_shots;
                 let calls = weighed(weighted, table.group).map_err(|e| Status::invalid(e.message))?;
                 pipeline.set_group(table.table, handle, calls).map_err(table::refusal)?;
                 self.one_shots += 1;
-                Ok((ActionCall { action, arguments: vec![handle.into()] }, named(Some(handle))))
+                let written = TableAction { r#type: Some(Type::ActionProfileActionSet(set)) };
+                let used = Use { action: written, one_shot: Some(handle) };
+                Ok((ActionCall { action, arguments: vec![handle.into()] }, used))
             }
             _ => Err(Status::invalid("action: the table has an action profile, name a member or group")),
         }
@@ -135,44 +138,42 @@ impl Profiles {
             return find(known, key.0, key.1, what).map(drop);
         }
         refuse_if!(key.1 == 0, "{what}_id: it is zero");
-        if known.contains_key(&key) {
-            return Err(Status::new(Code::AlreadyExists, format!("there is a {what} {} already", key.1)));
-        }
+        refuse_if!(known.contains_key(&key), Status::exists, "there is a {what} {} already", key.1);
         let one_shots = self.one_shot_uses.get(&key.0).is_some_and(|uses| *uses > 0);
         refuse_if!(one_shots, "entries have groups of their own, so the profile has no {what}s");
-        if count(known, key.0) >= size {
-            return Err(Status::exhausted(format!("the profile is full ({size} {what}s)")));
-        }
+        let full = count(known, key.0) >= size;
+        refuse_if!(full, Status::exhausted, "the profile is full ({size} {what}s)");
         Ok(())
     }
 
-    /// The port that an action watches; an empty one is none.
-    fn watched(&self, port: &[u8]) -> Result<Option<Port>, Status> {
-        if port.is_empty() {
+    /// The port that an action watches, which gets its shortest form; an empty one is none.
+    fn watched(&self, written: &mut Vec<u8>) -> Result<Option<Port>, Status> {
+        if written.is_empty() {
             return Ok(None);
         }
-        let number = decode(port, 32).map_err(|refusal| refusal.within("watch_port"))?;
+        let number = decode(written, 32).map_err(|refusal| refusal.within("watch_port"))?;
+        *written = encode(number);
         let port = self.ports.iter().find(|port| u128::from(port.0) == number).copied();
         port.map(Some).ok_or_else(|| Status::invalid(format!("watch_port: there is no port {number}")))
     }
 
     /// Gives the pipeline a group's actions, for each table with its profile.
     fn set_group(
-        &self, pipeline: &mut Pipeline, tables: &[&BoundTable], group: &ActionProfileGroup,
+        &self, pipeline: &mut Pipeline, tables: &[&BoundTable], group: &mut ActionProfileGroup,
     ) -> Result<(), Status> {
         let mut ready = Vec::new();
         for table in tables {
             let mut weighted = Vec::new();
-            let mut members: Vec<_> = group.members.iter().collect();
+            let mut members: Vec<_> = group.members.iter_mut().collect();
             members.sort_by_key(|member| member.member_id);
             let twice = members.windows(2).any(|pair| pair[0].member_id == pair[1].member_id);
             refuse_if!(twice, "members: one is there twice");
             for member in members {
                 #[allow(deprecated)]
-                let watched = match &member.watch_kind {
+                let watched = match &mut member.watch_kind {
                     None | Some(MemberWatch::Watch(0)) => None,
                     Some(MemberWatch::WatchPort(port)) => self.watched(port)?,
-                    Some(MemberWatch::Watch(number)) => self.watched(&number.to_be_bytes())?,
+                    Some(MemberWatch::Watch(number)) => self.watched(&mut number.to_be_bytes().to_vec())?,
                 };
                 let known = find(&self.members, group.action_profile_id, member.member_id, "member")?;
                 weighted.push((call(table, known)?, member.weight, watched));
@@ -206,9 +207,11 @@ pub fn write_member(
         return Ok(());
     }
     let calls = tables.iter().map(|table| call(table, member)).collect::<Result<Vec<_>, _>>()?;
-    profiles.members.insert(key, member.clone());
+    let action = tables.first().zip(calls.first()).and_then(|(table, call)| table_read::action(table, call));
+    let action = action.or_else(|| member.action.clone());
+    profiles.members.insert(key, ActionProfileMember { action, ..*member });
     for group in profiles.groups.values().filter(uses) {
-        profiles.set_group(pipeline, &tables, group)?;
+        profiles.set_group(pipeline, &tables, &mut group.clone())?;
     }
     for (table, call) in tables.iter().zip(calls) {
         let has =
@@ -234,14 +237,14 @@ pub fn write_group(
             return Err(Status::new(Code::FailedPrecondition, format!("group {} is in use", key.1)));
         }
         profiles.groups.remove(&key);
-        let ActionProfileGroup { action_profile_id, group_id, .. } = *group;
-        let empty = ActionProfileGroup { action_profile_id, group_id, ..Default::default() };
-        return profiles.set_group(pipeline, &tables, &empty);
+        let mut empty = ActionProfileGroup { members: Vec::new(), max_size: 0, ..group.clone() };
+        return profiles.set_group(pipeline, &tables, &mut empty);
     }
     let resized = profiles.groups.get(&key).is_some_and(|before| before.max_size != group.max_size);
     refuse_if!(resized, "max_size: it is the one that the group was inserted with");
-    profiles.set_group(pipeline, &tables, group)?;
-    profiles.groups.insert(key, group.clone());
+    let mut group = group.clone();
+    profiles.set_group(pipeline, &tables, &mut group)?;
+    profiles.groups.insert(key, group);
     Ok(())
 }
 

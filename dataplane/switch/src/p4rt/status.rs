@@ -18,6 +18,13 @@ macro_rules! refuse_if {
     };
 }
 
+/// A function for each code that is often wanted.
+macro_rules! statuses {
+    ($($name:ident $code:ident),*) => {
+        $(pub fn $name(message: impl Into<String>) -> Status { Status::new(Code::$code, message) })*
+    };
+}
+
 /// The canonical codes (google.rpc.Code) that the server uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(i32)]
@@ -49,24 +56,9 @@ impl Status {
         Status { code, message: message.into(), errors: Vec::new() }
     }
 
-    pub fn invalid(message: impl Into<String>) -> Status {
-        Status::new(Code::InvalidArgument, message)
-    }
-
-    pub fn not_found(message: impl Into<String>) -> Status {
-        Status::new(Code::NotFound, message)
-    }
-
-    pub fn exhausted(message: impl Into<String>) -> Status {
-        Status::new(Code::ResourceExhausted, message)
-    }
-
-    pub fn unimplemented(message: impl Into<String>) -> Status {
-        Status::new(Code::Unimplemented, message)
-    }
-
-    pub fn denied(message: impl Into<String>) -> Status {
-        Status::new(Code::PermissionDenied, message)
+    statuses! {
+        invalid InvalidArgument, not_found NotFound, exists AlreadyExists, denied PermissionDenied,
+        exhausted ResourceExhausted, out_of_range OutOfRange, unimplemented Unimplemented
     }
 
     /// The status with its subject in front of the message.

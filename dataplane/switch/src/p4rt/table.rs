@@ -57,12 +57,10 @@ fn insert_or_modify(
     entry: &TableEntry, Setting { purpose, now, .. }: Setting,
 ) -> Result<(), Status> {
     check_common(table, entry)?;
-    if kind == UpdateKind::Insert && table.fields.is_empty() {
-        return Err(Status::invalid("it has no key, so only its default entry can be set"));
-    }
-    if table.is_const && (kind == UpdateKind::Insert || entry.action.is_some()) {
-        return Err(Status::denied("its entries are constant"));
-    }
+    let inserts = kind == UpdateKind::Insert;
+    refuse_if!(inserts && table.fields.is_empty(), "it has no key, so only its default entry can be set");
+    let acts = inserts || entry.action.is_some();
+    refuse_if!(table.is_const && acts, Status::denied, "its entries are constant");
     let key = matching::key(table, &entry.r#match, entry.priority)?;
     if let Some(restriction) = table.restriction.as_ref().filter(|_| purpose != Purpose::Undo) {
         restriction.check(Subject { matches: &key.matches, arguments: &[], priority: key.priority })?;
@@ -94,7 +92,7 @@ fn insert_or_modify(
     }
     // Everything is checked, so these cannot fail and leave half an update behind.
     resources.apply(pipeline, table, Some(&key))?;
-    if table.idle_timeout && kind == UpdateKind::Insert {
+    if table.idle_timeout && inserts {
         pipeline.table_touch(table.table, &key, now).map_err(refusal)?;
     }
     remember(state, table, key, entry, now);

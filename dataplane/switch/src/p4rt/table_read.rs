@@ -22,9 +22,7 @@ pub fn read(
 ) -> Result<(), Status> {
     let tables = &state.config.binding.tables;
     if filter.table_id == 0 {
-        if !is_bare(filter) {
-            return Err(Status::invalid("table_id: it is zero, so nothing else can be asked for"));
-        }
+        refuse_if!(!is_bare(filter), "table_id: it is zero, so nothing else can be asked for");
         let mut read =
             |(id, table): (&u32, _)| read_table(state, forwarding, (*id, table), filter, now, found);
         return tables.iter().try_for_each(&mut read);
@@ -88,9 +86,8 @@ fn read_default(
     state: &ControlState, forwarding: &Forwarding, table: &BoundTable, filter: &TableEntry,
     found: &mut Found<'_>,
 ) -> Result<(), Status> {
-    if !filter.r#match.is_empty() || filter.priority != 0 {
-        return Err(Status::invalid("match, priority: the default entry has none"));
-    }
+    let keyed = !filter.r#match.is_empty() || filter.priority != 0;
+    refuse_if!(keyed, "match, priority: the default entry has none");
     idle::check(table, filter)?;
     let wanted = wanted_action(table, filter)?;
     let call = forwarding.pipeline.table_default(table.table).map_err(table::refusal)?;
@@ -100,7 +97,7 @@ fn read_default(
     }
     let entry = TableEntry {
         table_id: filter.table_id,
-        action: call.and_then(|call| action(table, &call)),
+        action: call.and_then(|call| table_action(table, &call)),
         is_default_action: true,
         ..TableEntry::default()
     };
@@ -139,7 +136,7 @@ fn to_message(
     let key = key_message(id, table, &entry.key);
     let message = TableEntry {
         action: match table.profile {
-            0 => action(table, &entry.call),
+            0 => table_action(table, &entry.call),
             _ => state.profiles.action(table, &entry.key),
         },
         is_const: view.is_const,
@@ -151,7 +148,7 @@ fn to_message(
 pub fn key_message(id: u32, table: &BoundTable, key: &EntryKey) -> TableEntry {
     TableEntry {
         table_id: id,
-        r#match: matching::fields(table, key),
+        r#match: matching::fields(&table.fields, &key.matches),
         priority: i32::try_from(key.priority).unwrap_or(i32::MAX),
         ..TableEntry::default()
     }
@@ -191,7 +188,12 @@ fn action_id(table: &BoundTable, call: &ActionCall) -> Option<u32> {
     table.actions.iter().find(|(_, known)| known.action == call.action).map(|(id, _)| *id)
 }
 
-fn action(table: &BoundTable, call: &ActionCall) -> Option<TableAction> {
+fn table_action(table: &BoundTable, call: &ActionCall) -> Option<TableAction> {
+    Some(TableAction { r#type: Some(table_action::Type::Action(action(table, call)?)) })
+}
+
+/// P4Runtime's form of an action.
+pub fn action(table: &BoundTable, call: &ActionCall) -> Option<Action> {
     let id = action_id(table, call)?;
     let mut rest = call.arguments.as_slice();
     let mut param = |param: &BoundField| {
@@ -200,6 +202,5 @@ fn action(table: &BoundTable, call: &ActionCall) -> Option<TableAction> {
         Param { param_id: param.id, value: param.encode(own) }
     };
     let params = table.actions.get(&id)?.params.iter().map(&mut param).collect();
-    let action = Action { action_id: id, params };
-    Some(TableAction { r#type: Some(table_action::Type::Action(action)) })
+    Some(Action { action_id: id, params })
 }

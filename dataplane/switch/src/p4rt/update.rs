@@ -3,7 +3,7 @@
 use groupflow_base::Nanos;
 
 use super::state::ControlState;
-use super::status::{Code, Status};
+use super::status::Status;
 use super::{arrays, digest, direct, pre, profiles, table, table_read, value_sets};
 use crate::core::{Forwarding, Switch};
 use crate::proto::p4::v1::entity::Entity as Kinds;
@@ -24,7 +24,7 @@ impl UpdateKind {
     /// Refuses to add an entity that exists, and to change or remove one that does not.
     pub fn check(self, exists: bool) -> Result<(), Status> {
         match (self, exists) {
-            (UpdateKind::Insert, true) => Err(Status::new(Code::AlreadyExists, "it exists already")),
+            (UpdateKind::Insert, true) => Err(Status::exists("it exists already")),
             (UpdateKind::Modify | UpdateKind::Delete, false) => Err(Status::not_found("it does not exist")),
             _ => Ok(()),
         }

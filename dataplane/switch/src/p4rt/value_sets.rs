@@ -11,7 +11,7 @@ use super::state::ControlState;
 use super::status::{Code, Status};
 use super::update::{Found, UpdateKind};
 use crate::core::Forwarding;
-use crate::proto::p4::v1::ValueSetEntry;
+use crate::proto::p4::v1::{ValueSetEntry, ValueSetMember};
 
 pub fn write(
     state: &mut ControlState, forwarding: &mut Forwarding, kind: UpdateKind, entry: &ValueSetEntry,
@@ -22,17 +22,19 @@ pub fn write(
         let matches = matching::of_fields(&set.fields, &member.r#match)?;
         let parts = matches.iter().zip(&set.fields);
         let parts = parts.flat_map(|(found, field)| found.parts().iter().zip(part_widths(field.width)));
-        parts.map(|(part, width)| bits(part, width.into())).collect()
+        let bits = parts.map(|(part, width)| bits(part, width.into())).collect::<Result<Vec<_>, _>>()?;
+        Ok((bits, ValueSetMember { r#match: matching::fields(&set.fields, &matches) }))
     });
-    let members: Vec<Vec<_>> = members.collect::<Result<_, Status>>().map_err(|e| e.within(&set.name))?;
+    let members: Vec<_> = members.collect::<Result<_, Status>>().map_err(|e| e.within(&set.name))?;
+    let (members, written): (Vec<_>, _) = members.into_iter().unzip();
     if let Some(twice) = (1..members.len()).find(|i| members[..*i].contains(&members[*i])) {
-        return Err(Status::new(Code::AlreadyExists, format!("members: {twice} is there already")));
+        return Err(Status::exists(format!("members: {twice} is there already")));
     }
     forwarding.pipeline.value_set_write(set.set, members).map_err(|error| {
         let full = matches!(error, StateError::Full(..));
         Status::new(if full { Code::ResourceExhausted } else { Code::InvalidArgument }, error.to_string())
     })?;
-    state.value_sets.insert(entry.value_set_id, entry.clone());
+    state.value_sets.insert(entry.value_set_id, ValueSetEntry { members: written, ..*entry });
     Ok(())
 }
 

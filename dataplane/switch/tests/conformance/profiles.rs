@@ -5,7 +5,7 @@ use groupflow_switch::p4rt::{Code, PipelineConfig};
 use groupflow_switch::proto::p4::config::v1 as info;
 use groupflow_switch::proto::p4::v1::{
     action_profile_action, action_profile_action_set, action_profile_group, entity::Entity as Kinds,
-    table_action, update::Type, write_request::Atomicity, Action, ActionProfileAction,
+    field_match, table_action, update::Type, write_request::Atomicity, Action, ActionProfileAction,
     ActionProfileActionSet, ActionProfileGroup, ActionProfileMember, FieldMatch, TableAction, TableEntry,
     ValueSetEntry, ValueSetMember, WriteRequest,
 };
@@ -270,6 +270,39 @@ fn a_group_is_not_larger_than_p4info_allows() {
         bed.apply(Type::Delete, sized(-1)).unwrap();
         bed.apply(Type::Insert, sized(3)).unwrap();
     }
+}
+
+#[test]
+fn numbers_of_profiles_and_value_sets_are_read_in_their_shortest_form() {
+    let mut bed = bed();
+    let pad = |action: &mut Option<Action>| action.as_mut().unwrap().params[0].value.insert(0, 0);
+    let watch = |port: &[u8]| Some(action_profile_group::member::WatchKind::WatchPort(port.to_vec()));
+    let part_watch = |port: &[u8]| Some(action_profile_action::WatchKind::WatchPort(port.to_vec()));
+    let mut part =
+        ActionProfileAction { watch_kind: part_watch(&[2]), ..action_profile_action_set_part(&bed, 2) };
+    let short = entry(&bed, 1, one_shot(vec![part.clone()]));
+    pad(&mut part.action);
+    part.watch_kind = part_watch(&[0, 2]);
+    let padded = entry(&bed, 1, one_shot(vec![part]));
+    bed.apply(Type::Insert, padded).unwrap();
+    assert_eq!(bed.read(short.clone()).unwrap(), [Kinds::from(short.clone())]);
+    bed.apply(Type::Delete, short).unwrap();
+    let mut padded = member(&bed, 1, 2);
+    pad(&mut padded.action);
+    bed.apply(Type::Insert, padded).unwrap();
+    assert_eq!(bed.read(ActionProfileMember::default()).unwrap(), [Kinds::from(member(&bed, 1, 2))]);
+    let mut watching = group(&[(1, 1)]);
+    watching.members[0].watch_kind = watch(&[0, 2]);
+    bed.apply(Type::Insert, watching.clone()).unwrap();
+    watching.members[0].watch_kind = watch(&[2]);
+    assert_eq!(bed.read(ActionProfileGroup::default()).unwrap(), [Kinds::from(watching)]);
+    let set = |value: &[u8]| {
+        let exact = field_match::FieldMatchType::Exact(field_match::Exact { value: value.to_vec() });
+        let r#match = vec![FieldMatch { field_id: 1, field_match_type: Some(exact) }];
+        ValueSetEntry { value_set_id: SET, members: vec![ValueSetMember { r#match }] }
+    };
+    bed.apply(Type::Modify, set(&[0, 0, 5])).unwrap();
+    assert_eq!(bed.read(ValueSetEntry::default()).unwrap(), [Kinds::from(set(&[5]))]);
 }
 
 #[test]

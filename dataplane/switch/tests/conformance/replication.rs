@@ -146,8 +146,11 @@ fn the_deprecated_port_is_taken_and_read_back_as_written() {
     let old = Replica { port_kind: Some(PortKind::EgressPort(2)), instance: 1, ..Replica::default() };
     let padded =
         Replica { port_kind: Some(PortKind::Port(vec![0, 0, 3])), instance: 1, ..Replica::default() };
+    let short = |backup: &[u8]| BackupReplica { port: backup.to_vec(), instance: 9 };
+    let padded = Replica { backup_replicas: vec![short(&[0, 4])], ..padded };
+    let read = Replica { backup_replicas: vec![short(&[4])], ..replica(3, 1) };
     bed.apply(Type::Insert, group(5, &[old.clone(), padded])).unwrap();
-    assert_eq!(bed.read(group(5, &[])).unwrap(), [Kinds::from(group(5, &[old.clone(), replica(3, 1)]))]);
+    assert_eq!(bed.read(group(5, &[])).unwrap(), [Kinds::from(group(5, &[old.clone(), read]))]);
     bed.inject(0, 1, &frame(1, 0x0800, 60));
     assert_eq!(bed.left(0), [(0, 2), (0, 3)]);
     // The two forms of a port are the same port.

@@ -1,4 +1,5 @@
 use super::*;
+use crate::p4rt::Code;
 use proptest::prelude::*;
 
 /// The specification's table "Examples of Valid Bytestring Encoding".
