@@ -36,7 +36,9 @@ pub use port::MAX_FRAME;
 pub use queue::Amount;
 pub use queue_settings::{parse_port_queue, parse_queue_rate, QueueChange, QueuePlace};
 pub use queue_settings::{QueueRegister, QueueRegisters, NOMINAL_PACKET, QUEUE_BYTES_LIMIT};
-pub use replication::{CloneSession, Replica, ReplicationEngine, ReplicationError, CLONE_LIMIT};
+pub use replication::{
+    CloneSession, Replica, ReplicationEngine, ReplicationError, CLONE_LIMIT, REPLICA_LIMIT,
+};
 pub use stats::{PortStats, QueueStats, SwitchStats};
 pub use switch::{Emitted, Forwarding, SentFrame, Switch, ToController};
 pub use trace::{Branch, SeenFrame, Trace, TraceFilter, TraceRequest};

@@ -3,7 +3,7 @@
 use groupflow_switch::p4rt::{parse_p4info, Code, ConfigurationError, PipelineConfig, Status};
 use groupflow_switch::proto::p4::config::v1::{
     action::Param, p4_data_type_spec::TypeSpec, Action as ActionInfo, Digest, P4BoolType, P4DataTypeSpec,
-    P4Info, P4NamedType, Preamble, Table,
+    P4Info, P4NamedType, PlatformProperties, Preamble, Table,
 };
 use groupflow_switch::proto::p4::v1::p4_data::Data;
 use groupflow_switch::proto::p4::v1::{
@@ -259,7 +259,7 @@ fn what_is_no_program_is_refused() {
 #[test]
 fn p4info_of_another_program_is_refused_naming_the_place() {
     type Break = fn(&mut P4Info);
-    let cases: [(Break, &str); 14] = [
+    let cases: [(Break, &str); 16] = [
         (|i| drop(i.tables.remove(0)), "table TestIngress.destinations of the program is not in P4Info"),
         (
             |i| drop(i.tables[0].match_fields.pop()),
@@ -302,6 +302,11 @@ fn p4info_of_another_program_is_refused_naming_the_place() {
             |i| action(i, "TestIngress.forward").params[1].id = 1,
             "TestIngress.forward: two of its parts have the same id, 1",
         ),
+        (
+            |i| properties(i).multicast_group_table_size = 65_536,
+            "platform_properties: at most 65535 groups of 4096 replicas",
+        ),
+        (|i| properties(i).multicast_group_table_total_replicas = 4097, "platform_properties: at most 65535"),
         (|i| i.tables[1].match_fields[1].id = 1, "TestIngress.rules: two of its parts have the same id, 1"),
     ];
     for (change, message) in cases {
@@ -395,6 +400,10 @@ fn removed_parameters_come_back_only_where_the_program_has_fewer() {
     assert_eq!(params(&|action| add(action, 1)), Ok([own, vec![128]].concat()));
     let error = params(&|action| add(action, 300)).unwrap_err();
     assert!(error.ends_with("has 302 parameters in P4Info, 256 in the program"), "{error}");
+}
+
+fn properties(info: &mut P4Info) -> &mut PlatformProperties {
+    info.pkg_info.as_mut().unwrap().platform_properties.get_or_insert_with(Default::default)
 }
 
 fn name(preamble: &mut Option<Preamble>, name: &str) {

@@ -1,7 +1,7 @@
 //! Idle timeouts of entries.
 
 use groupflow_base::Nanos;
-use groupflow_switch::p4rt::{ClientId, Code};
+use groupflow_switch::p4rt::{ClientId, Code, Runtime};
 use groupflow_switch::proto::p4::v1::stream_message_response::Update;
 use groupflow_switch::proto::p4::v1::{table_entry::IdleTimeout, update::Type, FieldMatch, TableEntry};
 
@@ -87,6 +87,13 @@ fn an_entry_without_packets_is_told_to_be_idle_again_and_again() {
     // The shortest timeout is 10 ms, and is read as it was written.
     bed.apply(Type::Insert, TableEntry { idle_timeout_ns: 1, ..second }).unwrap();
     assert_eq!(bed.runtime.deadline(), Some(Nanos(82 * MS)));
+    bed.runtime = std::mem::replace(&mut bed.runtime, Runtime::new(1)).since(Nanos(7));
+    let notice = bed.runtime.due(&mut bed.switch, Nanos(82 * MS)).remove(0).1.update;
+    let since_1970 = |update| match update {
+        Some(Update::IdleTimeoutNotification(notice)) => notice.timestamp,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(since_1970(notice), 82_000_007);
     let negative = entry(&bed, 3, -1);
     assert_eq!(bed.refused(Type::Insert, negative).0, Code::InvalidArgument);
 }

@@ -132,6 +132,11 @@ fn bad_groups_are_refused() {
     for (group, code, message) in cases {
         assert_eq!(bed.refused(Type::Insert, group), (code, message.into()));
     }
+    let many: Vec<u16> = (2..=17).collect();
+    let sixteen = group(1, &[with_backups(replica(1, 1), &many)]);
+    assert_eq!(bed.refused(Type::Insert, sixteen).0, Code::ResourceExhausted);
+    bed.apply(Type::Insert, group(1, &[with_backups(replica(1, 1), &many[1..])])).unwrap();
+    bed.apply(Type::Delete, group(1, &[])).unwrap();
     let neither = PacketReplicationEngineEntry { r#type: None };
     assert_eq!(bed.refused(Type::Insert, neither.clone()).0, Code::InvalidArgument);
     assert_eq!(bed.read(neither).unwrap_err().code, Code::InvalidArgument);
