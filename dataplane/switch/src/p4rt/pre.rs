@@ -7,6 +7,7 @@ use groupflow_pipeline::Port;
 use super::bytestring::{decode, encode};
 use super::state::ControlState;
 use super::status::{Code, Status};
+use super::table::METADATA_LIMIT;
 use super::update::{Found, Setting, UpdateKind};
 use crate::core::{CloneSession, Forwarding, Replica, ReplicationEngine, ReplicationError, MAX_PORT};
 use crate::proto::p4::v1::entity::Entity as Kinds;
@@ -70,6 +71,8 @@ fn write_group(
         state.groups.remove(&id);
         return Ok(());
     }
+    let long = group.metadata.len() > METADATA_LIMIT;
+    refuse_if!(long, "metadata: it is longer than {METADATA_LIMIT} bytes");
     let (replicas, mut written) = replicas(&group.replicas)?;
     let choices = written.iter_mut().zip(&replicas).enumerate().map(|(n, (written, preferred))| {
         choice(written, *preferred).map_err(|refusal| refusal.within(&format!("replica {}", n + 1)))

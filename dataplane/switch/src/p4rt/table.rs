@@ -17,8 +17,8 @@ use super::update::{Purpose, Setting, UpdateKind};
 use crate::core::Forwarding;
 use crate::proto::p4::v1::{action::Param, table_action, Action, TableAction, TableEntry};
 
-/// The most bytes of `metadata` that an entry may keep for the controller.
-const METADATA_LIMIT: usize = 4096;
+/// The most bytes of `metadata` that an entry or a multicast group may keep for the controller.
+pub const METADATA_LIMIT: usize = 4096;
 
 pub fn write(
     state: &mut ControlState, forwarding: &mut Forwarding, kind: UpdateKind, entry: &TableEntry,

@@ -11,7 +11,7 @@ use groupflow_switch::proto::p4::v1::{
 };
 use serde_json::{json, Value};
 
-use crate::common::{changed, exact, frame, info_table, json_table, update, Testbed};
+use crate::common::{changed, exact, frame, info_table, json_table, range, update, Testbed};
 
 const PROFILE: u32 = 77;
 const SET: u32 = 78;
@@ -362,6 +362,14 @@ fn the_parser_takes_the_members_of_a_value_set() {
     assert_eq!(bed.refused(Type::Modify, bad).0, Code::InvalidArgument);
     bed.apply(Type::Modify, of_ports(&[])).unwrap();
     assert!(ports(&mut bed, 9, 2 * MS).is_empty());
+    let mut bed = Testbed::with(changed(|program, p4info| {
+        with_profile(program, p4info, info::ActionProfile::default());
+        let kind = info::match_field::MatchType::Range as i32;
+        p4info.value_sets[0].r#match[0].r#match = Some(info::match_field::Match::MatchType(kind));
+    }));
+    let members = vec![ValueSetMember { r#match: vec![range(1, 1, 2)] }];
+    let ranges = ValueSetEntry { value_set_id: SET, members };
+    assert_eq!(bed.refused(Type::Modify, ranges).0, Code::Unimplemented);
 }
 
 #[test]

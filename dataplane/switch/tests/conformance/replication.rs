@@ -166,10 +166,15 @@ fn the_deprecated_port_is_taken_and_read_back_as_written() {
 #[test]
 fn a_groups_metadata_is_kept() {
     let mut bed = Testbed::new(&[]);
-    let mut entry = group(5, &[replica(1, 1)]);
-    if let Some(packet_replication_engine_entry::Type::MulticastGroupEntry(group)) = &mut entry.r#type {
-        group.metadata = b"session 9".to_vec();
-    }
+    let with = |metadata: &[u8]| {
+        let mut entry = group(5, &[replica(1, 1)]);
+        if let Some(packet_replication_engine_entry::Type::MulticastGroupEntry(group)) = &mut entry.r#type {
+            group.metadata = metadata.to_vec();
+        }
+        entry
+    };
+    assert_eq!(bed.refused(Type::Insert, with(&[1; 4097])).0, Code::InvalidArgument);
+    let entry = with(&[1; 4096]);
     bed.apply(Type::Insert, entry.clone()).unwrap();
     assert_eq!(bed.read(group(5, &[])).unwrap(), [Kinds::from(entry)]);
 }

@@ -367,6 +367,8 @@ fn reads_filter() {
         controller_metadata: 5,
         ..bed.entry(DESTINATIONS, &[exact(1, 3)], "forward", &[3, 0])
     };
+    let long = TableEntry { metadata: vec![1; 4097], ..noted.clone() };
+    assert_eq!(bed.refused(Type::Insert, long).0, Code::InvalidArgument);
     bed.apply(Type::Insert, noted.clone()).unwrap();
     for priority in [4, 5] {
         let entry = TableEntry { priority, ..bed.entry(RULES, &[optional(3, 1)], "keep", &[]) };
