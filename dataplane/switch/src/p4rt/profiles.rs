@@ -78,9 +78,9 @@ impl Profiles {
                 Ok((call(table, member)?, named()))
             }
             Some(Type::ActionProfileGroupId(id)) => {
+                let (action, arguments) = (select()?, vec![handle(table, *id).into()]);
                 find(&self.groups, table.profile, *id, "group")?;
-                let arguments = vec![handle(table, *id).into()];
-                Ok((ActionCall { action: select()?, arguments }, named()))
+                Ok((ActionCall { action, arguments }, named()))
             }
             Some(Type::ActionProfileActionSet(set)) => {
                 let action = select()?;
@@ -318,11 +318,9 @@ fn weighed(weighted: Vec<Written>, bounds: GroupBounds) -> Result<Vec<Weighted>,
         Ok((call, weight, watched))
     });
     let weighted = weighted.collect::<Result<Vec<Weighted>, Status>>()?;
-    if size > bounds.size {
-        let of = if bounds.by_members { "members" } else { "the sum of weights" };
-        let message = format!("the group's size is {size} ({of}), its max_group_size {}", bounds.size);
-        return Err(Status::exhausted(message));
-    }
+    let (of, most) = (if bounds.by_members { "members" } else { "the sum of weights" }, bounds.size);
+    let large = size > most;
+    refuse_if!(large, Status::exhausted, "the group's size is {size} ({of}), its max_group_size {most}");
     Ok(weighted)
 }
 

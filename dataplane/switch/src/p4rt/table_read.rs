@@ -99,6 +99,7 @@ fn read_default(
         table_id: filter.table_id,
         action: call.and_then(|call| table_action(table, &call)),
         is_default_action: true,
+        is_const: table.const_default,
         ..TableEntry::default()
     };
     let entry = EntryNote::add_to(state.default_notes.get(&table.table), entry);

@@ -318,6 +318,23 @@ fn members_and_groups_have_ids_that_are_not_zero_and_a_group_no_member_twice() {
 }
 
 #[test]
+fn a_profile_without_a_selector_has_no_groups() {
+    let mut bed = Testbed::with(changed(|program, p4info| {
+        with_profile(program, p4info, info::ActionProfile::default());
+        program["pipelines"][0]["action_profiles"][0].as_object_mut().unwrap().remove("selector");
+        json_table(program, TABLE)["type"] = json!("indirect");
+        p4info.action_profiles[0].with_selector = false;
+    }));
+    let part = action_profile_action_set_part(&bed, 2);
+    for action in [table_action::Type::ActionProfileGroupId(5), one_shot(vec![part])] {
+        let entry = entry(&bed, 1, action);
+        let refused = (Code::InvalidArgument, format!("table {TABLE}: action: the profile has no selector"));
+        assert_eq!(bed.refused(Type::Insert, entry), refused);
+    }
+    assert_eq!(bed.refused(Type::Insert, group(&[])).0, Code::InvalidArgument);
+}
+
+#[test]
 fn the_default_entry_of_a_table_with_a_profile_is_constant() {
     let mut bed = bed();
     let default = TableEntry { is_default_action: true, ..bed.entry(TABLE, &[], "forward", &[1, 0]) };

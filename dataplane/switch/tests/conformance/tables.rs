@@ -325,6 +325,7 @@ fn the_default_entry_is_modified_only() {
     assert_eq!(bed.apply(Type::Modify, TableEntry { action: None, ..change }), Ok(()));
     assert_eq!(default(&bed), original, "back to the program's, without the note");
     let constant = TableEntry { is_default_action: true, ..bed.entry(RULES, &[], "keep", &[]) };
+    assert!(read(&bed, constant.clone())[0].is_const && !original.is_const);
     let message = format!("table {RULES}: its default action is constant");
     assert_eq!(bed.refused(Type::Modify, constant), (Code::PermissionDenied, message));
 }
