@@ -15,7 +15,6 @@ use super::digest_type::{self, DataType};
 use super::restriction::Restriction;
 use super::restriction_text::Parser;
 use super::translation::{Names, Types};
-use crate::core::REPLICA_LIMIT;
 use crate::proto::p4::config::v1 as info;
 use info::action_profile::SelectorSizeSemantics;
 use info::match_field::{Match, MatchType};
@@ -28,7 +27,6 @@ impl Binding {
     pub fn new(p4info: &info::P4Info, program: &Program) -> Result<Binding, BindingError> {
         let mut binding = Binding::default();
         ids_are_unique(p4info)?;
-        platform_suffices(p4info)?;
         let types = Types::of(p4info, &mut binding.strings);
         let context =
             Context { actions: actions_by_id(p4info)?, types, p4info, program, ignored: RefCell::default() };
@@ -113,18 +111,6 @@ impl Context<'_> {
 fn actions_by_id(p4info: &info::P4Info) -> Result<HashMap<u32, &info::Action>, BindingError> {
     let with_id = |action: &'_ info::Action| Ok(preamble(&action.preamble, "an action")?.id);
     p4info.actions.iter().map(|action| Ok((with_id(action)?, action))).collect()
-}
-
-/// Refuses a program that asks for more multicast groups or replicas than there may be.
-fn platform_suffices(p4info: &info::P4Info) -> Result<(), BindingError> {
-    let wanted = p4info.pkg_info.as_ref().and_then(|info| info.platform_properties).unwrap_or_default();
-    let replicas = match wanted.multicast_group_table_max_replicas_per_entry {
-        0 => wanted.multicast_group_table_total_replicas,
-        replicas => replicas,
-    };
-    let many = wanted.multicast_group_table_size > 65_535 || replicas > REPLICA_LIMIT as i32;
-    refuse_if!(many, BindingError, "platform_properties: at most 65535 groups of {REPLICA_LIMIT} replicas");
-    Ok(())
 }
 
 /// Refuses an id that two objects have, or two fields of a key, or two parameters of an action.

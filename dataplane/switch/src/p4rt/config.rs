@@ -9,6 +9,7 @@ use prost_reflect::{DescriptorPool, DynamicMessage};
 use thiserror::Error;
 
 use super::binding::{absent_table, Binding, BindingError};
+use crate::core::REPLICA_LIMIT;
 use crate::proto::p4::config::v1::P4Info;
 use crate::proto::p4::v1::{
     forwarding_pipeline_config::Cookie, get_forwarding_pipeline_config_request::ResponseType,
@@ -79,6 +80,7 @@ impl PipelineConfig {
         if p4_device_config.is_empty() {
             return Err(ConfigurationError::NoProgram);
         }
+        platform_suffices(&p4info)?;
         let mut program = Program::from_json(&device_json(&p4_device_config)?)?;
         open_tables(&p4info, &mut program);
         restore_parameters(&p4info, &mut program);
@@ -136,6 +138,18 @@ impl PipelineConfig {
             cookie: self.cookie.map(|cookie| Cookie { cookie }),
         }
     }
+}
+
+/// Refuses a program that asks for more multicast groups or replicas than there may be.
+fn platform_suffices(p4info: &P4Info) -> Result<(), BindingError> {
+    let wanted = p4info.pkg_info.as_ref().and_then(|info| info.platform_properties).unwrap_or_default();
+    let replicas = match wanted.multicast_group_table_max_replicas_per_entry {
+        0 => wanted.multicast_group_table_total_replicas,
+        replicas => replicas,
+    };
+    let many = wanted.multicast_group_table_size > 65_535 || replicas > REPLICA_LIMIT as i32;
+    refuse_if!(many, BindingError, "platform_properties: at most 65535 groups of {REPLICA_LIMIT} replicas");
+    Ok(())
 }
 
 /// Lets the controller change entries that the program declares without `const`: only P4Info tells.

@@ -158,6 +158,26 @@ fn a_batch_that_fails_is_taken_back() {
     }
 }
 
+#[test]
+fn a_batch_that_changes_too_much_is_refused() {
+    const CELLS: i32 = (1 << 18) + 1;
+    let mut bed = Testbed::with(changed(|program, info| {
+        let arrays = program["register_arrays"].as_array_mut().unwrap();
+        let cells = arrays.iter_mut().find(|array| array["name"] == "TestIngress.cells").unwrap();
+        cells["size"] = CELLS.into();
+        info.registers[0].size = CELLS;
+    }));
+    let batch = |bed: &Testbed, atomicity: Atomicity| WriteRequest {
+        atomicity: atomicity.into(),
+        ..bed.write_request(vec![update(Type::Modify, register(bed, None, 1))])
+    };
+    let whole = batch(&bed, Atomicity::RollbackOnError);
+    let status = bed.write(&whole).expect_err("one cell is too many");
+    assert_eq!(status.errors[0].canonical_code, Code::ResourceExhausted as i32);
+    let each = batch(&bed, Atomicity::ContinueOnError);
+    assert_eq!(bed.write(&each), Ok(()));
+}
+
 /// Frames for which `destinations` has no entry leave by port 0.
 fn forward_by_default(program: &mut Value) {
     let actions = program["actions"].as_array().unwrap();
