@@ -169,7 +169,7 @@ fn bind_table(
         actions: bound_actions,
         restriction,
         is_const: table.is_const_table || found.const_entries,
-        const_default: table.const_default_action_id + table.implementation_id != 0 || found.const_default,
+        const_default: table.const_default_action_id | table.implementation_id != 0 || found.const_default,
         idle_timeout: table.idle_timeout_behavior != 0 && found.timed,
         direct_counter: found.direct_counter && p4info.direct_counters.iter().any(|c| refers_to(&c.preamble)),
         direct_meter: match p4info.direct_meters.iter().find(|meter| refers_to(&meter.preamble)) {
