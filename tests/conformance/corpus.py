@@ -2,9 +2,10 @@
 
     python -m tests.conformance.corpus FOLDER... [--seed N] [--only NAME] [--page FILE]
 
-compiles the P4 programs for v1model in the folders with p4c-bm2-ss where it is on PATH, takes those that are
-compiled already, and tells what gfswitch and simple_switch_grpc load and where their packets differ.
-`--page` writes the results as a page of the documentation.
+compiles the P4 programs for v1model in and below the folders with p4c-bm2-ss where it is on PATH, takes those
+that are compiled already, and tells what gfswitch and simple_switch_grpc load and where their packets differ.
+A folder's name is its collection's. The outcomes are kept in `out/corpus`; `--page` writes all that are there
+as a page of the documentation.
 """
 
 from __future__ import annotations
@@ -209,7 +210,15 @@ class Findings:
         counts = Counter(kind for kind, _ in self.outcomes.values())
         total = len(self.outcomes)
         lines = [f"Of {total} programs that p4c compiles, gfswitch loads {ours}, BMv2 {theirs}.", ""]
-        lines += ["| outcome | programs |", "|---|---|"]
+        lines += [
+            "| collection | programs | gfswitch loads | BMv2 loads | the same packets |",
+            "|---|---|---|---|---|",
+        ]
+        for name in sorted({name.partition("/")[0] for name in self.outcomes}):
+            part = Findings({each: of for each, of in self.outcomes.items() if each.startswith(f"{name}/")})
+            row = (name, len(part.outcomes), *part.loaded(), len(part.of(SAME)))
+            lines.append(f"| {' | '.join(map(str, row))} |")
+        lines += ["", "| outcome | programs |", "|---|---|"]
         lines += [f"| {kind} | {number} |" for kind, number in counts.most_common()]
         for kind in (DIFFER, COUNTERS, ENTRIES, ENDED, PAST, CRASHED, REFUSED, REFUSED_THERE, REFUSED_BOTH):
             if found := self.of(kind):
@@ -220,14 +229,16 @@ class Findings:
 
 PAGE = """# Programs from outside
 
-*Results: p4c's own test programs for v1model on gfswitch and on BMv2: the same program, entries and packets.*
+*Results: public programs for v1model on gfswitch and on BMv2: the same program, entries and packets.*
 
 Each program gets 16 packets of all kinds without entries, and the same with random entries. Fields that
 depend on time or chance are not compared. Packets after BMv2 has ended are not compared either. A table with
-initial entries gets no more, as BMv2 refuses them. BMv2 keeps fields of invalid headers from earlier packets;
+initial entries gets no more, as BMv2 refuses them. An entry that one switch refuses because of a rule or a
+translated type, which BMv2 does not know, is taken from the other. BMv2 keeps fields of invalid headers from
+earlier packets;
 such programs send the same packets after a restart only.
 
-Made by `{command}`, with the folders of p4c's samples.
+Made by `{command}`. A collection is a repository, or a folder of p4c's samples.
 
 """
 
@@ -245,30 +256,58 @@ def ready(folders: list[Path]) -> Iterator[Program]:
     for path in sorted(path for folder in folders for path in folder.rglob("*.json")):
         for info in (path.with_suffix(suffix) for suffix in INFO):
             if info.exists():
-                yield Program(path.stem, path.read_bytes(), text_format.Parse(info.read_text(), p4i.P4Info()))
+                yield Program(
+                    f"{path.parent.name}/{path.stem}",
+                    path.read_bytes(),
+                    text_format.Parse(info.read_text(), p4i.P4Info()),
+                )
 
 
-def sources(folders: list[Path]) -> list[Path]:
+@dataclass(frozen=True)
+class Source:
+    """A source in or below a collection's folder."""
+
+    folder: Path
+    path: Path
+
+    @property
+    def name(self) -> str:
+        inside = self.path.relative_to(self.folder).with_suffix("")
+        return f"{self.folder.name}/{'-'.join(inside.parts)}".replace(" ", "-")
+
+
+def sources(folders: list[Path]) -> list[Source]:
     """The programs for v1model, of both versions of the language."""
-    found = [path for folder in folders for path in sorted(folder.glob("*.p4"))]
+    found = [(folder, path) for folder in folders for path in sorted(folder.rglob("*.p4"))]
     return [
-        path for path in found if "p4_14" in str(path) or "v1model.p4" in path.read_text(errors="replace")
+        Source(folder, path)
+        for folder, path in found
+        if "p4_14" in str(path) or re.search("V1Switch|v1model.p4", path.read_text(errors="replace"))
     ]
 
 
-def compiled(source: Path, folder: Path) -> Program | None:
+def compiled(source: Source, out: Path) -> Program | None:
     """A program as p4c compiles it, kept in a folder; none if p4c refuses it."""
-    name = f"{source.parent.name}-{source.stem}"
-    out, info = folder / f"{name}.json", folder / f"{name}.p4info.txtpb"
-    if not (folder / f"{name}.done").exists():
-        command = ["p4c-bm2-ss", "--std", "p4-14" if "p4_14" in str(source) else "p4-16", "-o", str(out)]
-        command += ["--p4runtime-files", str(info), "--Wdisable", str(source)]
+    made = out / f"{source.name}.json"
+    info = made.with_suffix(".p4info.txtpb")
+    if not (done := made.with_suffix(".done")).exists():
+        made.parent.mkdir(exist_ok=True)
+        path = source.path.absolute()
+        command = [
+            "p4c-bm2-ss",
+            "--std",
+            "p4-14" if "p4_14" in str(path) else "p4-16",
+            "-o",
+            str(made.absolute()),
+        ]
+        command += ["--p4runtime-files", str(info.absolute()), "--Wdisable", str(path)]
+        command += [f"-I{folder}" for folder in (source.folder.absolute(), path.parent, path.parent.parent)]
         with contextlib.suppress(subprocess.TimeoutExpired):
-            subprocess.run(command, capture_output=True, timeout=60, check=False)
-        (folder / f"{name}.done").touch()
-    if not out.exists() or not info.exists():
+            subprocess.run(command, cwd=path.parent, capture_output=True, timeout=60, check=False)
+        done.touch()
+    if not made.exists() or not info.exists():
         return None
-    return Program(name, out.read_bytes(), text_format.Parse(info.read_text(), p4i.P4Info()))
+    return Program(source.name, made.read_bytes(), text_format.Parse(info.read_text(), p4i.P4Info()))
 
 
 def frames(random_: random.Random) -> list[tuple[int, bytes]]:
@@ -384,6 +423,28 @@ def entries(program: Program, random_: random.Random) -> Iterator[p4r.Update]:
             yield update
 
 
+def is_beyond_bmv2(info: p4i.P4Info, entry: p4r.TableEntry) -> bool:
+    """Whether a rule or a translated type concerns an entry: BMv2 knows neither."""
+    table = next((table for table in info.tables if table.preamble.id == entry.table_id), p4i.Table())
+    refs = {ref.id for ref in table.action_refs}
+    actions = [action for action in info.actions if action.preamble.id in refs]
+    notes = [note for each in (table, *actions) for note in each.preamble.annotations]
+    fields = [*table.match_fields, *(param for action in actions for param in action.params)]
+    types = info.type_info.new_types
+    return any("_restriction" in note for note in notes) or any(
+        types[field.type_name.name].HasField("translated_type") for field in fields if field.type_name.name
+    )
+
+
+def undone(update: p4r.Update) -> p4r.Update:
+    """The update that takes an entry away, or gives a table its first default action."""
+    undo = p4r.Update(type=p4r.Update.DELETE, entity=update.entity)
+    if update.type == p4r.Update.MODIFY:
+        undo.type = p4r.Update.MODIFY
+        undo.entity.table_entry.ClearField("action")
+    return undo
+
+
 def compare(program: Program, ours: Target, theirs: Target, seed: int) -> tuple[str, str]:
     """The outcome of a program on both switches."""
     mine, other = ours.load(program), theirs.load(program)
@@ -394,11 +455,14 @@ def compare(program: Program, ours: Target, theirs: Target, seed: int) -> tuple[
     updates: list[p4r.Update] = []
     for filled in (False, True):
         updates = list(entries(program, random_)) if filled else []
-        for update in updates:
+        for update in list(updates):
             taken = [ours.write(update), theirs.write(update)]
             if taken[0] != taken[1]:
-                text = " ".join(str(update.entity).split())
-                return ENTRIES, f"gfswitch {taken[0]}, BMv2 {taken[1]}: {text}"
+                if not is_beyond_bmv2(program.p4info, update.entity.table_entry):
+                    text = " ".join(str(update.entity).split())
+                    return ENTRIES, f"gfswitch {taken[0]}, BMv2 {taken[1]}: {text}"
+                (ours if taken[0] else theirs).write(undone(update))
+                updates.remove(update)
         where = "with entries" if filled else "empty"
         for port, frame in frames(random_):
             got = answers(ours, theirs, port, frame)
@@ -442,12 +506,13 @@ def agree(
 def run(folders: list[Path], out: Path, seed: int, only: str = "") -> Findings:
     """Compares all programs of the folders."""
     out.mkdir(parents=True, exist_ok=True)
-    wanted = [source for source in sources(folders) if only in source.stem]
+    wanted = [source for source in sources(folders) if only in source.name]
     programs = [program for program in ready(folders) if only in program.name]
     if shutil.which("p4c-bm2-ss"):
         with ThreadPoolExecutor(2) as pool:
-            programs += [p for p in pool.map(partial(compiled, folder=out), wanted) if p]
-    found = Findings()
+            programs += [p for p in pool.map(partial(compiled, out=out), wanted) if p]
+    kept = out / "outcomes.json"
+    found = Findings(json.loads(kept.read_text()) if kept.exists() else {})
     with wires(PORTS) as made, wires(PORTS) as other:
         ours, theirs = Target("gfswitch", made), Target("bmv2", other)
         try:
@@ -455,6 +520,7 @@ def run(folders: list[Path], out: Path, seed: int, only: str = "") -> Findings:
                 outcome = compare(program, ours, theirs, seed)
                 found.outcomes[program.name] = outcome
                 print(program.name, *outcome, sep=": ", flush=True)
+                kept.write_text(json.dumps(found.outcomes, indent=1))
         finally:
             ours.stop()
             theirs.stop()

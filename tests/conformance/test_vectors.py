@@ -19,7 +19,11 @@ pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="needs root: virtual interfaces"),
     pytest.mark.skipif(not shutil.which("simple_switch_grpc"), reason="simple_switch_grpc is not on PATH"),
 ]
-VECTORS = list(vectors(FOLDER / "groupflow_v1model.txt"))
+VECTORS = [
+    pytest.param(vector, id=f"{top}-{vector.name}")
+    for top in ("groupflow_v1model", "groupflow_tna")
+    for vector in vectors(FOLDER / f"{top}.txt")
+]
 REGISTERS = ("streams ", "feedback_sources ", "ticks ")
 """tables without whose entries no register changes"""
 
@@ -47,7 +51,7 @@ def bmv2() -> Iterator[ProcessSwitch]:
             switch.stop()
 
 
-@pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: vector.name)
+@pytest.mark.parametrize("vector", VECTORS)
 def test_a_vector(vector: Vector, bmv2: ProcessSwitch) -> None:
     bmv2.clear()  # first: a program loaded anew leaves BMv2's multicast groups there
     if any(line.startswith(REGISTERS) for line in vector.inserts):

@@ -5,9 +5,9 @@
     frame PORT BYTES => PORT BYTES          (or: => nothing)
 
 A ternary value is `VALUE&MASK`, a prefix `VALUE/LENGTH`. Bytes are hexadecimal; `*` stands for a digit that a
-program does not determine. `CPU_PORT` is the controller's: its frames begin with the packet-out's header, and
-those to it with the packet-in's. Each of the multicast groups `GROUPS` has one replica, whose port and
-instance are the group's number.
+program does not determine, `?` alone for a whole frame. `CPU_PORT` is the controller's: its frames begin with
+the packet-out's header, and those to it with the packet-in's. Each of the multicast groups `GROUPS` has one
+replica, whose port and instance are the group's number.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from typing import Any
 import finsy as fy
 
 CPU_PORT = 510
+ANY = "?"
 GROUPS = range(1, 9)
 FOLDER = Path(__file__).parent
 
@@ -32,6 +33,8 @@ class Out:
     """hexadecimal, with `*` where any digit will do"""
 
     def fits(self, port: int, data: bytes) -> bool:
+        if self.digits == ANY:
+            return port == self.port
         return port == self.port and re.fullmatch(self.digits.replace("*", "."), data.hex()) is not None
 
 

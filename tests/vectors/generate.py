@@ -2,6 +2,8 @@
 
     python -m tests.vectors.generate p4src/groupflow_v1model.p4 tests/vectors/groupflow_v1model.txt \\
         --p4info p4src/build/groupflow.p4info.txtpb [--target bmv2 --arch v1model] [--seconds 60]
+    python -m tests.vectors.generate p4src/groupflow_tna.p4 tests/vectors/groupflow_tna.txt \\
+        --p4info p4src/build/groupflow.p4info.txtpb --target tofino --arch tna -D __TARGET_TOFINO__=1
 
 p4testgen runs once for each kind of packet, since its search finds few packets that pass all checks. The kind
 and the restrictions of actions are assumptions in a copy of the program; p4testgen itself knows the
@@ -19,7 +21,7 @@ import sys
 from collections import Counter
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -27,7 +29,10 @@ from tempfile import TemporaryDirectory
 from finsy.proto import p4i
 from google.protobuf import text_format
 
-from tests.vectors.form import CPU_PORT, Out, Vector
+from groupflow.switch import WriteError
+from tests.support.p4.network import new_switch
+from tests.vectors import tofino
+from tests.vectors.form import ANY, CPU_PORT, Out, Vector
 
 # p4testgen quotes the names of v1model's, and not those of Tofino's.
 ADD = re.compile(
@@ -40,8 +45,6 @@ MISSED = re.compile(r"^\t(\S+)\\(\d+): (.*)$", re.MULTILINE)
 INTERNAL = re.compile(r"\b\w+/")
 """the compiler's own name before a program's"""
 RESTRICTED = re.compile(r"@action_restriction\(LEGAL\((.*?)\)\)(\s*action [^{]*\{)", re.DOTALL)
-CPU_PORTS = (510, 64, 192)
-"""of v1model's top, of Tofino 2, of Tofino"""
 LAZY = {
     r"(hdr\.group\.isValid\(\) && )(hdr\.group\.type != \w+ && hdr\.group\.type != \w+)": r"\1(\2)",
     r"(hdr\.foreign\.isValid\(\) && )(meta\.foreign_failed == 0 && hdr\.foreign\.session\S+ == 0)": r"\1(\2)",
@@ -170,7 +173,9 @@ def assuming(program: Path, folder: Path, kind: Kind, arch: str = "v1model") -> 
             text = re.sub(condition, same, text)
         text = text.replace(REPLICATED, ONE_REPLICA)
         states = {"parse_ethernet": "true", **kind}
-        if is_v1model:
+        if not is_v1model:
+            text = tofino.adapted(text)
+        else:
             states["parse_ethernet"] += f" && {PORTS.format('ingress_port')}"
         for state, assumed in states.items():
             extract = rf"(state {state} \{{\s*packet\.extract\([^;]*;)"
@@ -217,9 +222,22 @@ def converted(text: str, name: str, names: Names) -> Vector:
     return Vector(name, tuple(inserts), neutral(int(port)), bytes.fromhex(data), sent)
 
 
+def of_tofino(text: str, name: str, names: Names) -> Vector | None:
+    """The vector of a test of Tofino's ingress; None if it is left out."""
+    vector = converted(text.replace(f"port:0x{tofino.CPU:03X}", f"port:{CPU_PORT:#x}"), name, names)
+    try:
+        new_switch().write([+entry for entry in vector.entries()])
+    except WriteError:
+        return None
+    if tofino.LOOP_PORT in (one.port for one in vector.out):
+        return None
+    frame = tofino.with_checksums(vector.port, vector.data)
+    return replace(vector, data=frame, out=tuple(Out(one.port, ANY) for one in vector.out))
+
+
 def neutral(port: int) -> int:
     """The port in the vectors: that of the controller has one number for all targets."""
-    return CPU_PORT if port in CPU_PORTS else port
+    return CPU_PORT if port == tofino.CPU else port
 
 
 def _insert(line: str, names: Names) -> str:
@@ -259,7 +277,8 @@ def missed(log: str) -> Counter[str]:
 
 
 def reason(statement: str) -> str:
-    return REASONS.get(re.sub(r":\d+", "", statement), "not found in the time given")
+    likes = (why for like, why in tofino.REASONS.items() if re.search(like, statement))
+    return REASONS.get(re.sub(r":\d+", "", statement)) or next(likes, "not found in the time given")
 
 
 @dataclass(frozen=True)
@@ -277,8 +296,10 @@ def found(kind: str, arguments: argparse.Namespace, names: Names) -> Found:
         files = sorted(Path(folder).glob("*.stf"), key=lambda file: int(file.stem.rpartition("_")[2]))
         tests = [file.read_text() for file in files]
         sources = (file.read_text() for file in Path(folder, "program").rglob("*.p4"))
-        added = 1 + sum(text.count("testgen_assume(") for text in sources)  # with the exit of DROPPED
-    vectors = [converted(text, f"{kind}-{number}", names) for number, text in enumerate(tests, 1)]
+        added = sum(text.count("testgen_assume(") + text.count(DROPPED) for text in sources)
+    convert = converted if arguments.arch == "v1model" else of_tofino
+    made = (convert(text, f"{kind}-{number}", names) for number, text in enumerate(tests, 1))
+    vectors = [vector for vector in made if vector]
     print(f"{kind}: {len(vectors)} vectors", file=sys.stderr)
     covered = COVERED.findall(log)
     return Found(vectors, int(covered[-1][1]) - added if covered else 0, missed(log))
@@ -298,7 +319,8 @@ def main() -> None:
     arguments = parser.parse_args()
     names = names_of(text_format.Parse(arguments.p4info.read_text(), p4i.P4Info()))
     with ThreadPoolExecutor(arguments.jobs) as pool:
-        kinds: list[str] = arguments.kinds
+        foreign = "standard_metadata" if arguments.arch != "v1model" else "intrinsic"
+        kinds = [kind for kind in arguments.kinds if foreign not in str(KINDS[kind])]
         runs = list(pool.map(partial(found, arguments=arguments, names=names), kinds))
     open_ = runs[0].missed
     for each in runs:

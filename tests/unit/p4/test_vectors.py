@@ -9,17 +9,19 @@ import pytest
 from finsy.proto import p4i
 from google.protobuf import text_format
 
-from tests.support.p4.network import BUILD, P4INFO, new_switch
-from tests.vectors import generate
-from tests.vectors.form import FOLDER, Out, Vector, play, vectors
+from tests.support.p4.network import BUILD, P4INFO, frame, new_switch
+from tests.vectors import generate, tofino
+from tests.vectors.form import ANY, CPU_PORT, FOLDER, Out, Vector, play, vectors
 
 PROGRAM = BUILD.parent / "groupflow_v1model.p4"
 
-VECTORS = list(vectors(FOLDER / "groupflow_v1model.txt"))
+FILES = [FOLDER / "groupflow_v1model.txt", FOLDER / "groupflow_tna.txt"]
 
 
 @pytest.mark.slow  # all together
-@pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: vector.name)
+@pytest.mark.parametrize(
+    "vector", [pytest.param(v, id=f"{file.stem}-{v.name}") for file in FILES for v in vectors(file)]
+)
 def test_a_vector(vector: Vector) -> None:
     switch = new_switch()
     for cell in re.findall(r"of_cell=(\w+)", vector.text()):
@@ -28,10 +30,11 @@ def test_a_vector(vector: Vector) -> None:
     assert fits, f"{vector.text()}left: {[(port, data.hex()) for port, data in left]}"
 
 
-def test_the_vectors_are_read_as_they_were_written() -> None:
-    text = "\n".join(vector.text() for vector in VECTORS)
-    assert (FOLDER / "groupflow_v1model.txt").read_text().endswith(text)
-    assert len(VECTORS) >= 50
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_the_vectors_are_read_as_they_were_written(file: Path) -> None:
+    read = list(vectors(file))
+    assert file.read_text().endswith("\n".join(vector.text() for vector in read))
+    assert len(read) >= 50
 
 
 STF = """\
@@ -66,6 +69,37 @@ def test_a_test_of_p4testgen_becomes_a_vector() -> None:
 def test_a_star_stands_for_any_digit(digits: str, fits: bool) -> None:
     assert Out(4, digits).fits(4, b"\x0a\xff") is fits
     assert not Out(5, digits).fits(4, b"\x0a\xff")
+
+
+def test_a_test_of_tofinos_ingress_has_right_checksums_and_any_bytes() -> None:
+    names = generate.names_of(text_format.Parse(P4INFO.read_text(), p4i.P4Info()))
+    right = bytes(frame(3))
+    wrong = right[:24] + b"\xff\xff" + right[26:64] + b"\0\0" + right[66:]
+
+    def stf(ingress: int, egress: int) -> str:
+        add = f"add GroupflowIngress.sources.port_sources ingress_port:0x{ingress:03X}"
+        return (
+            f"{add} GroupflowIngress.sources.host(mac:0x1,ip:0x2)\n"
+            f"packet {ingress} {wrong.hex()}\nexpect {egress} *0$\n"
+        )
+
+    entry = "port_sources ingress_port=0x3 => host mac=0x1 ip=0x2"
+    assert generate.of_tofino(stf(3, tofino.CPU), "one", names) == Vector(
+        "one", (entry,), 3, right, (Out(CPU_PORT, ANY),)
+    )
+    assert generate.of_tofino(stf(3, tofino.LOOP_PORT), "one", names) is None
+    assert generate.of_tofino(stf(tofino.CPU, 3), "one", names) is None, "a rule of the table"
+    assert Out(3, ANY).fits(3, b"\1") and not Out(3, ANY).fits(4, b"\1")
+
+
+def test_every_change_of_tofinos_top_finds_its_place() -> None:
+    top = PROGRAM.with_name("groupflow_tna.p4")
+    sources = [
+        file.read_text()
+        for file in (top, *(top.parent / "targets/tna").glob("*.p4"), *(top.parent / "stages").glob("*.p4"))
+    ]
+    for found in tofino.REPLACED:
+        assert any(re.search(found, text, re.DOTALL) for text in sources), found
 
 
 def test_every_assumption_finds_its_place_in_the_program(tmp_path: Path) -> None:
