@@ -194,6 +194,13 @@ macro_rules! wire_frames {
                 )+}
             }
 
+            /// Appends the message as an envelope. Parts that are too long are cut.
+            pub fn encode_into(&self, out: &mut impl Extend<u8>) {
+                let mut body = $crate::codec::Writer::default();
+                self.write_body(&mut body);
+                $crate::codec::Envelope::seal(self.number(), &body, out);
+            }
+
             /// The message of this kind with this body.
             pub fn parse_body(kind: u8, body: &[u8]) -> Result<$name, $crate::CodecError> {
                 let r = &mut $crate::codec::Reader::new(body);

@@ -31,7 +31,7 @@ fn count(mut stream: TcpStream, counts: &Mutex<Vec<usize>>, place: usize) {
                     let welcome =
                         GatherFrame::Welcome { epoch: Epoch(1), delivered, limit, wanted: CONNECTIONS };
                     let mut out = std::collections::VecDeque::new();
-                    welcome.encode(&mut out);
+                    welcome.encode_into(&mut out);
                     stream.write_all(out.make_contiguous()).expect("written");
                 }
                 Item::Frame(GatherFrame::Report(_)) => counts.lock().expect("counts")[place] += 1,

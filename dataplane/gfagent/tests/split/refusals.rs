@@ -119,7 +119,7 @@ fn a_next_agent_that_talks_nonsense_is_lost() {
         let (mut peer, _) = nonsense.accept().expect("a connection");
         // The first connection may be that of the stream that was dropped above.
         let mut bytes = Vec::new();
-        frames.iter().for_each(|frame| frame.encode(&mut bytes));
+        frames.iter().for_each(|frame| frame.encode_into(&mut bytes));
         peer.write_all(&bytes).expect("sent");
         let _ = stream.write_all(b"x");
         let closed = agent.wait_for("stream_closed", |e| e["fault"] == "agent_lost");

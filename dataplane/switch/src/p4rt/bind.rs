@@ -198,12 +198,6 @@ fn bind_field(
         return Err(differs(&place, field.bitwidth, "bits", key.width));
     }
     let names = context.types.names(&field.type_name);
-    refuse_if!(
-        names.is_some() && matches!(kind, MatchKind::Lpm | MatchKind::Range),
-        BindingError,
-        "{place} is {} of a string, and must be exact, ternary or optional",
-        kind_name(kind)
-    );
     let name = field.name.clone();
     Ok(BoundField { id: field.id, name, width: key.width, kind, program_kind: key.kind, names })
 }

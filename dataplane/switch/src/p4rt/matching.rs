@@ -72,6 +72,8 @@ fn ones_of(width: u32) -> impl Iterator<Item = u128> {
 
 fn decode_match(field: &BoundField, given: &FieldMatch) -> Result<Match, Status> {
     let width = field.width;
+    let in_order = field.names.is_some() && matches!(field.kind, MatchKind::Lpm | MatchKind::Range);
+    refuse_if!(in_order, "a string has no prefixes and no ranges: leave it out");
     let dont_care = || Err(Status::invalid("it matches everything, and must be left out then"));
     let parts = |bytes: &[u8]| decode_parts(bytes, width);
     Ok(Match::of_parts(match (field.kind, &given.field_match_type) {

@@ -12,13 +12,14 @@ use groupflow_switch::proto::p4::v1::{
 use info::p4_new_type_spec::Representation;
 use info::p4_new_type_translation::{SdnString, SdnType};
 
-use crate::common::{changed, exact, frame, info_table, switch_config, Testbed};
+use crate::common::{changed, exact, frame, info_table, lpm, switch_config, Testbed};
 
 const DESTINATIONS: &str = "TestIngress.destinations";
 const RULES: &str = "TestIngress.rules";
+const PREFIXES: &str = "TestIngress.prefixes";
 
-/// Ports are strings: the first parameter of `forward`, the third field of `rules`, and that of packets'
-/// headers.
+/// Ports are strings: the first parameter of `forward`, the third field of `rules`, that of packets' headers;
+/// and the field of `prefixes`, which no entry can have then.
 fn config() -> PipelineConfig {
     config_of("ports", info::match_field::MatchType::Optional)
 }
@@ -40,6 +41,8 @@ fn config_of(uri: &str, kind_of_match: info::match_field::MatchType) -> Pipeline
         let field = &mut info_table(p4info, RULES).match_fields[2];
         (field.bitwidth, field.type_name) = (0, port());
         field.r#match = Some(info::match_field::Match::MatchType(kind_of_match.into()));
+        let prefix = &mut info_table(p4info, PREFIXES).match_fields[0];
+        (prefix.bitwidth, prefix.type_name) = (0, port());
         for header in &mut p4info.controller_packet_metadata {
             (header.metadata[0].bitwidth, header.metadata[0].type_name) = (0, port());
         }
@@ -107,6 +110,16 @@ fn a_ternary_string_is_matched_as_a_whole() {
     let entry = to(&bed, 1, "");
     bed.apply(Type::Insert, entry.clone()).unwrap();
     assert_eq!((all(&bed, DESTINATIONS), port_of(&mut bed, 1, 0)), (vec![Kinds::from(entry)], vec![]));
+}
+
+#[test]
+fn a_string_has_no_prefixes() {
+    let mut bed = Testbed::with(config());
+    let entry = bed.entry(PREFIXES, &[lpm(1, 1, 48)], "metered", &[]);
+    assert!(bed.refused(Type::Insert, entry).1.contains("a string has no prefixes and no ranges: leave it out"));
+    let entry = bed.entry(PREFIXES, &[], "metered", &[]);
+    bed.apply(Type::Insert, entry.clone()).unwrap();
+    assert_eq!(all(&bed, PREFIXES), [Kinds::from(entry)]);
 }
 
 #[test]

@@ -176,7 +176,9 @@ impl<'a> Client<'a> {
                         out.extend(front);
                         out.extend(back);
                     }
-                    Some(Send::End(length)) => GatherFrame::End { length }.encode(stripe.link.out.bytes()),
+                    Some(Send::End(length)) => {
+                        GatherFrame::End { length }.encode_into(stripe.link.out.bytes())
+                    }
                     None => continue,
                 }
                 given = true;
@@ -206,7 +208,7 @@ impl<'a> Client<'a> {
                 client: self.args.client.clone(),
                 token: self.args.token.clone(),
             };
-            GatherFrame::Hello(hello).encode(stripe.link.out.bytes());
+            GatherFrame::Hello(hello).encode_into(stripe.link.out.bytes());
         }
         if let Err(error) = stripe.flush() {
             return self.on_broken(id, &error, reporter);

@@ -103,7 +103,7 @@ impl ClientStripe {
         let carried = report.sent > u32::from(self.reported);
         self.reported = (carried || turn) && self.link.out.room() > ROOM;
         if self.reported {
-            GatherFrame::Report(report).encode(self.link.out.bytes());
+            GatherFrame::Report(report).encode_into(self.link.out.bytes());
         }
         Some(report)
     }
@@ -144,7 +144,7 @@ impl Client<'_> {
         for id in retiring {
             self.core.retire(id);
             if let Some(stripe) = self.stripes.get_mut(&id) {
-                GatherFrame::Leave.encode(stripe.link.out.bytes());
+                GatherFrame::Leave.encode_into(stripe.link.out.bytes());
                 stripe.stage = StripeStage::Leaving;
                 if stripe.flush().is_err() {
                     self.lose(id);

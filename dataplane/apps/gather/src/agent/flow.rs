@@ -146,7 +146,7 @@ impl ServerStripe {
     pub fn send(&mut self, frame: &GatherFrame) -> bool {
         let room = self.link.out.room() >= 1024;
         if room {
-            frame.encode(self.link.out.bytes());
+            frame.encode_into(self.link.out.bytes());
         }
         room
     }

@@ -108,13 +108,6 @@ wire_frames!(
 );
 
 impl GatherFrame {
-    /// Appends the frame as it is sent. A text that is too long is cut.
-    pub fn encode(&self, out: &mut impl Extend<u8>) {
-        let mut body = Writer::default();
-        self.write_body(&mut body);
-        Envelope::seal(self.number(), &body, out);
-    }
-
     /// Parses the body of a frame of this kind, which is not DATA.
     pub(super) fn parse(kind: u8, body: &[u8]) -> Result<GatherFrame, CodecError> {
         let frame = GatherFrame::parse_body(kind, body)?;

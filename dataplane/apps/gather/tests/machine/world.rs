@@ -121,7 +121,7 @@ impl World {
             }
             Step::Want(wanted) => {
                 self.wanted = wanted;
-                self.stripes.iter_mut().for_each(|s| GatherFrame::Want { wanted }.encode(&mut s.down));
+                self.stripes.iter_mut().for_each(|s| GatherFrame::Want { wanted }.encode_into(&mut s.down));
             }
             Step::Retire => {
                 // The youngest that may.
@@ -129,7 +129,7 @@ impl World {
                 if let Some(stripe) = self.stripes.iter_mut().rev().find(|s| surplus && s.welcome) {
                     stripe.welcome = false;
                     self.client.retire(stripe.id);
-                    GatherFrame::Leave.encode(&mut stripe.up);
+                    GatherFrame::Leave.encode_into(&mut stripe.up);
                 }
             }
             Step::Stall(stripe) if count > 0 => self.client.on_stalled(self.stripes[stripe % count].id),
@@ -197,7 +197,7 @@ impl World {
         let limit = self.server.as_ref().map_or(0, |server| server.limit());
         let mut down = VecDeque::new();
         GatherFrame::Welcome { epoch: Epoch(self.epoch), delivered, limit, wanted: self.wanted }
-            .encode(&mut down);
+            .encode_into(&mut down);
         self.stripes.push(StripeModel {
             id: StripeId(self.next),
             up: VecDeque::new(),
@@ -222,7 +222,7 @@ impl World {
                     stripe.up.extend(front);
                     stripe.up.extend(back);
                 }
-                Some(Send::End(length)) => GatherFrame::End { length }.encode(&mut stripe.up),
+                Some(Send::End(length)) => GatherFrame::End { length }.encode_into(&mut stripe.up),
                 None => break,
             }
         }
@@ -266,10 +266,10 @@ impl World {
         let complete = server.is_complete();
         for (index, stripe) in self.stripes.iter_mut().enumerate() {
             if tell.is_none() || tell == Some(index) {
-                GatherFrame::Delivered { delivered, limit }.encode(&mut stripe.down);
+                GatherFrame::Delivered { delivered, limit }.encode_into(&mut stripe.down);
             }
             if complete {
-                GatherFrame::Complete { length: delivered }.encode(&mut stripe.down);
+                GatherFrame::Complete { length: delivered }.encode_into(&mut stripe.down);
             }
         }
     }

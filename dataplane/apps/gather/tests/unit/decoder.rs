@@ -17,7 +17,7 @@ fn encode(items: &[Got]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for item in items {
         match item {
-            Got::Frame(frame) => frame.encode(&mut bytes),
+            Got::Frame(frame) => frame.encode_into(&mut bytes),
             Got::Data(offset, data) => {
                 bytes.extend(data_header(*offset, data.len()));
                 bytes.extend(data);

@@ -86,7 +86,7 @@ impl Agent {
     pub(super) fn refuse_stream(&mut self, mut link: TcpLink, fault: Fault, text: &str) {
         let out = link.out.bytes();
         out.clear();
-        SplitFrame::Failure { fault, member: 0, offset: 0, text: text.to_owned() }.encode(out);
+        SplitFrame::Failure { fault, member: 0, offset: 0, text: text.to_owned() }.encode_into(out);
         self.drain_out(link);
     }
 

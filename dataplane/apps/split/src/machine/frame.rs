@@ -1,7 +1,7 @@
 //! Messages between agents: the preamble of a connection to the next agent, which tells which stream follows,
 //! and frames that agents send upstream, against the stream's direction.
 
-use groupflow_base::codec::{CodecError, Envelope, Envelopes, Reader, Writer};
+use groupflow_base::codec::{CodecError, Envelopes, Reader, Writer};
 use groupflow_base::wire::last_text;
 use groupflow_base::{wire_enum, wire_frames, StreamId};
 use groupflow_transport::fanout::Mode;
@@ -67,13 +67,6 @@ mod reply {
 }
 
 impl SplitFrame {
-    /// Appends the frame as it is sent. Replies and texts are cut at their bound.
-    pub fn encode(&self, out: &mut impl Extend<u8>) {
-        let mut body = Writer::default();
-        self.write_body(&mut body);
-        Envelope::seal(self.number(), &body, out);
-    }
-
     /// The next frame of received bytes; nothing useful comes after an error.
     pub fn next(envelopes: &mut Envelopes, input: &mut &[u8]) -> Result<Option<SplitFrame>, CodecError> {
         envelopes.next_frame(input, |_| MAX_BODY, SplitFrame::parse_body)

@@ -113,7 +113,7 @@ impl Stream {
     /// Sends a frame to an agent; a sender gets no frames.
     pub(super) fn tell_source(&mut self, frame: &SplitFrame) {
         if self.source.is_agent && !self.is_deaf {
-            frame.encode(&mut self.outgoing);
+            frame.encode_into(&mut self.outgoing);
         }
     }
 

@@ -105,7 +105,7 @@ fn an_agent_that_claims_more_than_it_was_sent_is_lost() {
         let mut chain = Chain::new(Mode::EndToEnd);
         chain.between(0, 100);
         let mut bytes = Vec::new();
-        frame.encode(&mut bytes);
+        frame.encode_into(&mut bytes);
         chain.first.stream().on_heard(now, next, &bytes);
         assert!(matches!(chain.first.outcome(), Some(Err(_))), "{frame:?}");
     }

@@ -193,7 +193,7 @@ fn an_agent_counts_when_it_has_said_that_it_accepts_the_stream() {
     world.stream().on_acknowledged(next, 1000, false);
     assert_eq!(world.stream().core.cached(), 1000, "a connection that may be refused");
     let mut welcome = Vec::new();
-    SplitFrame::Welcome { offset: 0 }.encode(&mut welcome);
+    SplitFrame::Welcome { offset: 0 }.encode_into(&mut welcome);
     world.stream().on_heard(now, next, &welcome);
     world.stream().on_acknowledged(next, 1000, false);
     assert_eq!(world.stream().core.cached(), 0);

@@ -36,7 +36,7 @@ proptest! {
         frames in vec(frame(), 0..10), pieces in vec(0..50_usize, 0..60),
     ) {
         let mut bytes = Vec::new();
-        frames.iter().for_each(|frame| frame.encode(&mut bytes));
+        frames.iter().for_each(|frame| frame.encode_into(&mut bytes));
         prop_assert_eq!(decode(&bytes, &pieces), Ok(frames));
     }
 
@@ -52,7 +52,7 @@ proptest! {
 #[test]
 fn bounds() {
     let mut bytes = Vec::new();
-    SplitFrame::Reply { member: 1, bytes: vec![7; MAX_REPLY + 1] }.encode(&mut bytes);
+    SplitFrame::Reply { member: 1, bytes: vec![7; MAX_REPLY + 1] }.encode_into(&mut bytes);
     assert_eq!(bytes.len(), Envelope::HEADER + MAX_BODY);
     let cases: [(&[u8], &str); 5] = [
         (&[4, 0, 0x40, 1], "frame.length: 16385 is too long for kind 4"),
@@ -66,7 +66,7 @@ fn bounds() {
     }
     let text = "ä".repeat(400);
     let mut bytes = Vec::new();
-    SplitFrame::Failure { fault: Fault::Reset, member: 0, offset: 0, text }.encode(&mut bytes);
+    SplitFrame::Failure { fault: Fault::Reset, member: 0, offset: 0, text }.encode_into(&mut bytes);
     assert!(decode(&bytes, &[]).is_ok_and(|f| f.len() == 1), "cut between characters");
 }
 
@@ -84,7 +84,7 @@ fn frames_are_these_bytes() {
     ];
     for (frame, expected) in cases {
         let mut bytes = Vec::new();
-        frame.encode(&mut bytes);
+        frame.encode_into(&mut bytes);
         let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
         assert_eq!(hex, expected);
     }

@@ -146,12 +146,6 @@ impl WireField for Hello {
 }
 
 impl TreeFrame {
-    pub fn encode(&self, out: &mut Vec<u8>) {
-        let mut body = Writer::default();
-        self.write_body(&mut body);
-        Envelope::seal(self.number(), &body, out);
-    }
-
     /// Appends [`TreeFrame::Data`] of two pieces that follow each other, 1 to [`MAX_BLOCK`] bytes in all.
     pub fn encode_data(offset: u64, (first, second): (&[u8], &[u8]), out: &mut Vec<u8>) {
         out.extend(Envelope::header(DATA, 8 + first.len() + second.len()));

@@ -33,7 +33,7 @@ pub fn expect(node: &mut TreeNode, child: HostId) {
 
 pub fn say(node: &mut TreeNode, now: Nanos, conn: ConnId, frame: &TreeFrame) {
     let mut bytes = Vec::new();
-    frame.encode(&mut bytes);
+    frame.encode_into(&mut bytes);
     node.on_bytes(now, conn, &bytes);
 }
 

@@ -360,7 +360,7 @@ impl Child {
             let tell = first && !self.skip_told;
             if tell {
                 self.skip_told = true;
-                TreeFrame::Skip { to }.encode(out);
+                TreeFrame::Skip { to }.encode_into(out);
             }
             return tell;
         }
@@ -383,7 +383,7 @@ impl Child {
             (self.end_told, self.knows_end) = (true, true);
             let sent = stream.on_end_sent(self.branch);
             debug_assert!(sent.is_ok(), "{sent:?}");
-            TreeFrame::End { length: stream.received }.encode(out);
+            TreeFrame::End { length: stream.received }.encode_into(out);
         }
         tell
     }

@@ -230,7 +230,7 @@ impl Conns {
         let after = self.sign_after();
         for conn in self.conns.values_mut() {
             if conn.connected && conn.said + after <= now && conn.out.is_empty() {
-                TreeFrame::Alive.encode(&mut conn.out);
+                TreeFrame::Alive.encode_into(&mut conn.out);
                 conn.said = now;
             }
         }
@@ -238,7 +238,7 @@ impl Conns {
 
     pub(super) fn send(&mut self, conn: ConnId, frame: &TreeFrame) {
         if let Some(found) = self.conns.get_mut(&conn) {
-            frame.encode(&mut found.out);
+            frame.encode_into(&mut found.out);
         }
     }
 

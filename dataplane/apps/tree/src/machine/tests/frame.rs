@@ -36,7 +36,7 @@ proptest! {
         frames in proptest::collection::vec(frame(), 0..20), piece in 1..50_usize,
     ) {
         let mut bytes = Vec::new();
-        frames.iter().for_each(|frame| frame.encode(&mut bytes));
+        frames.iter().for_each(|frame| frame.encode_into(&mut bytes));
         let (mut decoder, mut got) = (EdgeDecoder::default(), Vec::new());
         for mut input in bytes.chunks(piece) {
             while let Some(frame) = decoder.next_frame(&mut input).expect("frames") {
@@ -59,7 +59,7 @@ proptest! {
 #[test]
 fn data_of_two_pieces_is_one_frame() {
     let (mut one, mut two) = (Vec::new(), Vec::new());
-    TreeFrame::Data { offset: 7, bytes: vec![1, 2, 3] }.encode(&mut one);
+    TreeFrame::Data { offset: 7, bytes: vec![1, 2, 3] }.encode_into(&mut one);
     TreeFrame::encode_data(7, (&[1, 2], &[3]), &mut two);
     assert_eq!(one, two);
 }
@@ -149,7 +149,7 @@ fn frames_are_these_bytes() {
     ];
     for (frame, expected) in cases {
         let mut bytes = Vec::new();
-        frame.encode(&mut bytes);
+        frame.encode_into(&mut bytes);
         let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
         assert_eq!(hex, expected);
     }
