@@ -86,7 +86,7 @@ fn run(
     let facts = go_on(check::check(&tree, diagnostics), diagnostics)?;
     let program = lower::lower(&tree, &facts, diagnostics)?;
     let json = go_on(bmv2::json(&program, main, sources, diagnostics), diagnostics)?;
-    Some((json, p4info::text(&tree, &facts, &program)))
+    Some((json, p4info::text(&tree, &facts, &program, diagnostics)))
 }
 
 fn go_on<T>(made: T, diagnostics: &Diagnostics) -> Option<T> {

@@ -1,5 +1,6 @@
 //! Tests of the compiler: messages for mistakes that beginners make, P4Info, and inputs of any kind.
 
+mod changes;
 mod fuzz;
 mod golden;
 

@@ -36,8 +36,7 @@ impl Writer<'_> {
 
     /// The first node of statements that `next` follows.
     fn graph(&mut self, statements: &[Statement], next: Next, graph: &mut Graph) -> Next {
-        // Nothing behind a jump is reached.
-        let leaves = |one: &Statement| matches!(one.kind, StatementKind::Leave(_) | StatementKind::Exit);
+        let leaves = |one: &Statement| matches!(one.kind, StatementKind::Leave(_));
         let end = statements.iter().position(leaves).map_or(statements.len(), |place| place + 1);
         let mut next = next;
         let mut run: Vec<Statement> = Vec::new();

@@ -186,13 +186,15 @@ impl Writer<'_> {
 
     fn arrays(&mut self, wanted: impl Fn(&ArrayKind) -> bool) -> Value {
         let program = self.program;
-        // A direct one that no table has, or whose colour nobody reads, does nothing.
-        let used = |array: &&Array| {
-            !array.direct
-                || array.table.is_some() && (array.kind != ArrayKind::Meter || array.result.is_some())
-        };
-        let arrays = program.arrays.iter().filter(|array| wanted(&array.kind)).filter(used);
-        numbered(arrays.map(|array| {
+        // A direct one that no table has does nothing.
+        let used = |array: &&Array| !array.direct || array.table.is_some();
+        let arrays = program.arrays.iter().filter(|array| wanted(&array.kind));
+        let meters = arrays.clone().filter(|array| array.direct && array.kind == ArrayKind::Meter);
+        for half in meters.filter(|meter| meter.table.is_some() != meter.result.is_some()) {
+            let message = "a direct meter is in `meters` of a table, and an action of the table reads it";
+            self.diagnostics.error(half.span, message);
+        }
+        numbered(arrays.filter(used).map(|array| {
             let mut value = json!({"name": array.name, "size": array.size});
             match array.kind {
                 ArrayKind::Register => value["bitwidth"] = json!(array.element.width()),

@@ -21,8 +21,7 @@ impl Writer<'_> {
         };
         let ids: Vec<usize> = table.actions.iter().map(|one| one.action).collect();
         let names: Vec<&str> = table.actions.iter().map(|one| &*program.actions[one.action].name).collect();
-        let meter = table.meter.filter(|&meter| program.arrays[meter].result.is_some());
-        let meter = meter.map(|meter| &*program.arrays[meter].name);
+        let meter = table.meter.map(|meter| &*program.arrays[meter].name);
         let mut value = json!({
             "name": table.name, "key": key, "match_type": match_type, "type": "simple",
             "max_size": table.size, "with_counters": table.counter.is_some(),

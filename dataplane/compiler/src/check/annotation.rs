@@ -2,7 +2,8 @@
 
 use super::types::Type;
 use super::Checker;
-use crate::syntax::tree::{annotated, Annotation, Argument, Declaration, DeclarationKind};
+use crate::syntax::number::number;
+use crate::syntax::tree::{Annotation, Argument};
 use crate::token::{Kind, Token};
 
 impl<'t> Checker<'t, '_> {
@@ -32,6 +33,8 @@ impl<'t> Checker<'t, '_> {
             ("name" | "deprecated", [_, ..]) if !body.iter().all(is_text) => {
                 "has a string between `(` and `)`"
             }
+            ("id", [word]) if number(&word.text).is_ok_and(|one| u32::try_from(one.value).is_ok()) => return,
+            ("id", _) => "has a number of 32 bits between `(` and `)`",
             ("match", [kind]) if self.match_kinds.contains(&kind.text) => return,
             ("match", _) => "names a kind of match",
             ("p4runtime_translation", [_, comma, of, ..])
@@ -60,29 +63,6 @@ impl<'t> Checker<'t, '_> {
                     "the values between `[` and `]` are constants: numbers without a width, strings, bool",
                 );
             }
-        }
-    }
-
-    /// Tells of tables and actions that have one name for the control plane (section 18.3).
-    pub fn control_name(&mut self, around: Option<&'t Declaration>, one: &'t Declaration) {
-        let is_table = matches!(one.kind, DeclarationKind::Table(_));
-        if !is_table && !matches!(one.kind, DeclarationKind::Action { .. }) {
-            return;
-        }
-        let written = annotated(&one.annotations, "name");
-        let text = written.and_then(|note| note.body.as_deref()?.first());
-        let own = text.map_or(&*one.ident.name, |word| word.text.trim_matches('"'));
-        let full = match (own.strip_prefix('.'), around) {
-            (Some(absolute), _) => absolute.to_owned(),
-            (None, Some(around)) => format!("{}.{own}", around.ident),
-            (None, None) => own.to_owned(),
-        };
-        let span = written.map_or(one.ident.span, |note| note.name.span);
-        // Two declarations of one name have a message of their own.
-        let excused = written.is_none() || full == "NoAction";
-        let first = self.control_names.insert((full.clone(), is_table), span);
-        if let Some(first) = first.filter(|_| !excused) {
-            error!(self, span, "the control plane has two names `{full}`").note(first, "the other one");
         }
     }
 }

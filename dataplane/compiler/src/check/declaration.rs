@@ -60,7 +60,6 @@ impl<'t> Checker<'t, '_> {
         if !self.scopes.is_outermost() {
             return;
         }
-        self.control_name(None, declaration);
         let message = match (&*ident.name, &declaration.kind) {
             ("main", DeclarationKind::Instance { .. } | DeclarationKind::Function { .. }) => return,
             ("main", _) => "`main` is the name of the program's package",
@@ -271,7 +270,7 @@ impl<'t> Checker<'t, '_> {
         let Applicable { head, locals, states, apply, .. } = written;
         let place = if kind == ObjectKind::Parser { Place::Parser } else { Place::Control };
         self.placed(place, |checker| {
-            checker.locals(declaration, locals);
+            locals.iter().for_each(|local| checker.declaration(local));
             if kind == ObjectKind::Parser {
                 return checker.states(&declaration.ident, states);
             }
@@ -279,17 +278,6 @@ impl<'t> Checker<'t, '_> {
             checker.unused(&declaration.ident, &head.parameters, locals, apply);
             checker.validity(apply);
         });
-    }
-
-    /// The declarations of a parser or control, none of which has the name of a parameter (sections 13.2 and
-    /// 14).
-    fn locals(&mut self, around: &'t Declaration, locals: &'t [Declaration]) {
-        for local in locals {
-            self.control_name(Some(around), local);
-        }
-        for local in locals {
-            self.declaration(local);
-        }
     }
 
     /// An action (section 14.1).

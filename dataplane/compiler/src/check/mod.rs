@@ -134,7 +134,6 @@ pub fn check<'t>(program: &'t [Declaration], diagnostics: &mut Diagnostics) -> F
         loops: 0,
         in_initializer: false,
         unknown: HashSet::new(),
-        control_names: HashMap::new(),
         extracted: warning::Extracted::default(),
         doubtful: HashSet::new(),
     };
@@ -169,8 +168,6 @@ pub struct Checker<'t, 'd> {
     unknown: HashSet<Name>,
     /// Whether the place is in the braces of an instance.
     in_initializer: bool,
-    /// The names of tables and actions that begin outside of all blocks.
-    control_names: HashMap<(String, bool), Span>,
     extracted: warning::Extracted,
     /// Headers of which a warning tells that they may be invalid in the control: one for each is enough.
     doubtful: HashSet<String>,

@@ -131,6 +131,7 @@ impl<'t> Checker<'t, '_> {
 
     /// A property of a table but for its key, actions and entries (section 14.2.1).
     fn property(&mut self, property: &'t Property, table: &'t Table, actions: &Actions<'t>) {
+        self.annotations(&property.annotations);
         match &*property.ident.name {
             "default_action" => self.default_action(property, table, actions),
             "size" => {

@@ -164,7 +164,7 @@ impl<'t> Checker<'t, '_> {
                     }
                     headers.invalid.clear();
                     // `if (!hdr.ipv4.isValid()) { return; }` says something about what is behind it.
-                    if !negated && !branches.iter().any(|branch| leaves(branch)) {
+                    if !negated && !branches.iter().any(|branch| branch.ends(true)) {
                         headers.valid = before;
                     }
                     if let [one, other] = &ends[..] {
@@ -230,15 +230,6 @@ impl<'t> Checker<'t, '_> {
                     .help(format!("`if ({header}.isValid()) {{ ... }}`, as elsewhere in this control"));
             }
         }
-    }
-}
-
-/// Whether a statement ends the control or action around it.
-fn leaves(statement: &Statement) -> bool {
-    match &statement.kind {
-        StatementKind::Block(block) => block.last().is_some_and(leaves),
-        StatementKind::Return(_) | StatementKind::Exit => true,
-        _ => false,
     }
 }
 

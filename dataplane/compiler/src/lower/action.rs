@@ -4,7 +4,7 @@
 use std::rc::Rc;
 
 use super::environment::{Binding, Environment};
-use super::ir::{add, Action, ActionCall, ActionParameter, Called, Expr, Order};
+use super::ir::{add, Action, ActionCall, ActionParameter, Expr, Order};
 use super::pass::Given;
 use super::value::{dotted, Value};
 use super::{Lowered, Lowering, Place};
@@ -29,8 +29,9 @@ impl<'t> Lowering<'t, '_> {
         if !self.environment.is_open() && self.place != Place::Action {
             let name = self.action_name(declaration, &outer);
             let order = if order.is_empty() { self.order[..1].to_vec() } else { order };
-            let annotations = declaration.annotations.clone();
-            self.program.called.push(Called { name, order, annotations });
+            let (annotations, span) = (declaration.annotations.clone(), declaration.ident.span);
+            let (parameters, body) = (Vec::new(), Vec::new());
+            self.program.called.push(Action { name, order, parameters, body, span, annotations });
         }
         let given = self.given(call, signature, arguments)?;
         self.open(&given, &outer, |lowering| lowering.inlined(body, None))?;

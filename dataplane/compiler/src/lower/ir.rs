@@ -28,7 +28,8 @@ pub struct Program {
     pub deparser: Vec<HeaderId>,
     pub deparser_span: Option<Span>,
     pub actions: Vec<Action>,
-    pub called: Vec<Called>,
+    /// What the control plane knows of actions that controls call without a table.
+    pub called: Vec<Action>,
     pub tables: Vec<Table>,
     pub arrays: Vec<Array>,
     pub profiles: Vec<Profile>,
@@ -289,18 +290,12 @@ pub struct ValueSet {
     pub size: u32,
     pub annotations: Vec<Annotation>,
     pub of: Type,
+    pub span: Span,
 }
 
 /// The place of an object in the program, as p4c orders them: its block of the package, and in each control
 /// around the number of its declaration. Objects of an inlined control are where it is instantiated.
 pub type Order = Vec<usize>;
-
-/// An action that a control calls without a table.
-pub struct Called {
-    pub name: String,
-    pub order: Order,
-    pub annotations: Vec<Annotation>,
-}
 
 pub struct Action {
     pub name: String,

@@ -195,13 +195,13 @@ impl<'t> Lowering<'t, '_> {
     pub fn value_set(
         &mut self, declaration: &'t Declaration, of: &'t tree::Type, size: &'t Expression,
     ) -> Lowered<()> {
-        let path = self.control_name(&declaration.ident.name, &declaration.annotations);
-        let name = dotted(&path);
+        let (ident, annotations) = (&declaration.ident, declaration.annotations.clone());
+        let name = dotted(&self.control_name(&ident.name, &annotations));
         let size = u32::try_from(self.number(size, "the size of a value set")?).unwrap_or(0);
         let of = self.type_of(of.id);
-        self.bind(&declaration.ident.name, Value::Text(Name::from(&*name)));
-        let (order, annotations) = (self.order.clone(), declaration.annotations.clone());
-        self.program.value_sets.push(ValueSet { name, order, size, annotations, of });
+        self.bind(&ident.name, Value::Text(Name::from(&*name)));
+        let (order, span) = (self.order.clone(), ident.span);
+        self.program.value_sets.push(ValueSet { name, order, size, annotations, of, span });
         Ok(())
     }
 

@@ -138,8 +138,12 @@ impl<'t> Lowering<'t, '_> {
             // BMv2 counts for each packet that a table with a direct counter sees.
             (State::Array(_), "count", [], _) => Ok(Value::Nothing),
             (State::Array(meter), "read", [colour], _) => {
-                self.program.arrays[meter].result = Some(self.target(&colour.value)?);
-                Ok(Value::Nothing)
+                let place = self.target(&colour.value)?;
+                let before = self.program.arrays[meter].result.replace(place.clone());
+                match before.filter(|before| *before != place) {
+                    Some(_) => self.refuse("a direct meter has one place for its colour: this is another"),
+                    None => Ok(Value::Nothing),
+                }
             }
             (State::Array(array), _, _, Some((_, primitive, operands))) => {
                 self.call_primitive(primitive, operands, passed, Some(array))

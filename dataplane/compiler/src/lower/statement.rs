@@ -29,6 +29,8 @@ pub struct Leaves {
     result: Option<(Value, Type)>,
     /// `break` and `continue`.
     around: Option<(Label, Label)>,
+    /// Whether code behind an `exit` is left out. p4c has it in P4Info if its control has no `return`.
+    exits: bool,
 }
 
 /// The parts of a `for` statement.
@@ -52,7 +54,9 @@ impl<'t> Lowering<'t, '_> {
     /// The body of a function, action or control where it is called; `return` ends it (section 12.4).
     pub fn inlined(&mut self, body: &'t [Statement], result: Option<(Value, Type)>) -> Lowered<()> {
         let end = self.label();
-        let leaves = Leaves { end, result, around: None };
+        let has_objects = self.place == Place::Control && !self.environment.is_open();
+        let exits = !has_objects || body.iter().any(Statement::returns);
+        let leaves = Leaves { end, result, around: None, exits };
         let statements = self.code(|lowering| lowering.body(body, &leaves))?;
         self.emit(Kind::Labelled(end, statements));
         Ok(())
@@ -63,12 +67,8 @@ impl<'t> Lowering<'t, '_> {
     }
 
     pub fn statements(&mut self, statements: &'t [Statement], leaves: &Leaves) -> Lowered<()> {
-        // Nothing behind a jump is reached: p4c has no table in P4Info that is applied there only.
-        let jumps = |one: &Statement| {
-            use StatementKind::{Break, Continue, Exit, Return};
-            matches!(one.kind, Return(_) | Exit | Break | Continue)
-        };
-        let end = statements.iter().position(jumps).map_or(statements.len(), |place| place + 1);
+        let end = statements.iter().position(|one| one.ends(leaves.exits));
+        let end = end.map_or(statements.len(), |place| place + 1);
         statements[..end].iter().try_for_each(|one| self.statement(one, leaves))
     }
 

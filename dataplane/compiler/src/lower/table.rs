@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use super::annotation::{string, value};
 use super::environment::Binding;
-use super::ir::{ActionCall, Entry, Expr, HeaderRef, Key, Match, Table, TableAction};
+use super::ir::{ActionCall, ArrayKind, Entry, Expr, HeaderRef, Key, Match, Table, TableAction};
 use super::parser::each_key;
 use super::value::{dotted, State, Value};
 use super::{Lowered, Lowering};
@@ -18,6 +18,11 @@ impl<'t> Lowering<'t, '_> {
         let mut keys = Vec::new();
         for key in &written.keys {
             keys.push(self.key_of_table(key)?);
+        }
+        let is = |kind: &str| keys.iter().filter(|key: &&Key| &*key.kind == kind).count();
+        if is("lpm") > 1 && is("lpm") + is("exact") + is("selector") == keys.len() {
+            return self
+                .refuse_at(declaration.ident.span, "a table of this target has one key of kind `lpm`");
         }
         let id = self.program.tables.len();
         self.program.tables.push(Table {
@@ -174,17 +179,22 @@ impl<'t> Lowering<'t, '_> {
                     return self.refuse_at(value.span, "this is no action profile");
                 };
                 self.program.tables[id].profile = Some(profile);
-                self.use_profile(id, profile, property);
+                let named = self.name_of_made(property)?;
+                self.use_profile(id, profile, named.map(|name| (name, property)));
             }
             name @ ("counters" | "meters") => {
                 let State::Array(array) = self.object_state(value)? else {
                     return self.refuse_at(value.span, "this is no counter or meter");
                 };
+                let (named, kind) = (self.name_of_made(property)?, self.program.arrays[array].kind);
                 let (direct, table) = (&mut self.program.arrays[array], &mut self.program.tables[id]);
-                if !direct.direct {
-                    return self.refuse_at(value.span, "a table has a direct counter or meter");
+                if !direct.direct || (kind == ArrayKind::Counter) != (name == "counters") {
+                    return self.refuse_at(value.span, format!("`{name}` of a table are direct {name}"));
                 }
-                direct.table = Some(id);
+                if direct.table.replace(id).is_some() {
+                    return self.refuse_at(value.span, format!("another table has these {name}"));
+                }
+                direct.name = named.unwrap_or_else(|| direct.name.clone());
                 direct.size = table.size;
                 let slot = if name == "counters" { &mut table.counter } else { &mut table.meter };
                 *slot = Some(array);
@@ -205,16 +215,28 @@ impl<'t> Lowering<'t, '_> {
         })
     }
 
-    /// A profile that is made in the table has the annotations of the property. Keys of kind `selector`
-    /// choose the member.
-    fn use_profile(&mut self, id: usize, profile: usize, property: &Property) {
-        let profile = &mut self.program.profiles[profile];
-        if let ExpressionKind::Call { .. } = property.value.kind {
-            profile.annotations.clone_from(&property.annotations);
-            if let Some(name) = string(&property.annotations, "name") {
-                profile.name = name;
-                profile.order = [&self.program.tables[id].order[..], &[0]].concat();
+    /// The name of an object that the property makes: `@name` of the property, for the whole program.
+    fn name_of_made(&mut self, property: &Property) -> Lowered<Option<String>> {
+        match (&property.value.kind, string(&property.annotations, "name")) {
+            (ExpressionKind::Call { .. }, Some(name)) => {
+                Ok(Some(name.strip_prefix('.').unwrap_or(&name).to_owned()))
             }
+            (ExpressionKind::Call { .. }, None) => {
+                let message = "the control plane has no name for this: `@name(\"...\")` is missing before it";
+                self.refuse_at(property.ident.span, message)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// A profile that is made in the table has the annotations of the property but for `@id`, as p4c has it.
+    /// Keys of kind `selector` choose the member.
+    fn use_profile(&mut self, id: usize, profile: usize, named: Option<(String, &Property)>) {
+        let profile = &mut self.program.profiles[profile];
+        if let Some((name, property)) = named {
+            let others = property.annotations.iter().filter(|one| &*one.name.name != "id");
+            (profile.name, profile.annotations) = (name, others.cloned().collect());
+            profile.order = [&self.program.tables[id].order[..], &[0]].concat();
         }
         if let Some((_, input)) = &mut profile.selector {
             if input.is_empty() {

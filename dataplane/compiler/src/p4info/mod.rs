@@ -10,13 +10,15 @@ mod table;
 mod text;
 mod types;
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use crate::check::constant::Value;
 use crate::check::types::Shape;
 use crate::check::Facts;
+use crate::diagnostic::Diagnostics;
 use crate::lower::annotation::id;
 use crate::lower::ir::{self, each_kind, ArrayKind, Operation, Program, StatementKind};
+use crate::source::Span;
 use crate::syntax::tree::{annotated, Annotation, Declaration, DeclarationKind};
 use annotation::{documentation, structured, values, write};
 use symbols::{Kind, Symbols};
@@ -24,7 +26,9 @@ use text::Text;
 use types::{own_name, Types};
 
 /// The P4Info of a program.
-pub fn text<'a>(tree: &'a [Declaration], facts: &'a Facts<'a>, program: &'a Program) -> String {
+pub fn text<'a>(
+    tree: &'a [Declaration], facts: &'a Facts<'a>, program: &'a Program, diagnostics: &mut Diagnostics,
+) -> String {
     let mut writer = Writer {
         program,
         symbols: Symbols::default(),
@@ -40,7 +44,7 @@ pub fn text<'a>(tree: &'a [Declaration], facts: &'a Facts<'a>, program: &'a Prog
         .filter(|one| matches!(one.kind, DeclarationKind::Composite { shape: Shape::Header, .. }))
         .filter(|one| annotated(&one.annotations, "controller_header").is_some())
         .collect();
-    writer.collect(&headers);
+    writer.collect(&headers, diagnostics);
     let main = tree.iter().find(|one| &*one.ident.name == "main");
     writer.package(main.map_or(&[], |main| &main.annotations));
     writer.write(&headers);
@@ -62,7 +66,7 @@ struct Writer<'a> {
     /// The tables that are applied, in order.
     tables: Vec<&'a ir::Table>,
     /// The actions of these tables and those that controls call, in order.
-    actions: Vec<Used<'a>>,
+    actions: Vec<&'a ir::Action>,
     text: Text,
 }
 
@@ -75,16 +79,6 @@ fn calls_externs(program: &Program) -> bool {
         });
     }
     found
-}
-
-/// An action that the control plane sees.
-#[derive(Clone)]
-struct Used<'a> {
-    order: &'a [usize],
-    name: &'a str,
-    annotations: &'a [Annotation],
-    /// None of an action that a control calls.
-    parameters: &'a [ir::ActionParameter],
 }
 
 /// The tables that the controls apply.
@@ -126,43 +120,40 @@ fn field_ids<'n>(fields: impl Iterator<Item = &'n [Annotation]> + Clone) -> Vec<
 
 impl<'a> Writer<'a> {
     /// The actions: in each pipeline first those that are declared outside of it, in the order of their use.
-    fn used_actions(&self) -> Vec<Used<'a>> {
+    fn used_actions(&self) -> Vec<&'a ir::Action> {
         let program = self.program;
         let of_tables = self.tables.iter().flat_map(|table| {
-            table.actions.iter().map(|one| &program.actions[one.action]).map(|action| Used {
-                order: if action.order.is_empty() { &table.order[..1] } else { &action.order },
-                name: &action.name,
-                annotations: &action.annotations,
-                parameters: &action.parameters,
-            })
+            let actions = table.actions.iter().map(|one| &program.actions[one.action]);
+            actions.map(|one| (if one.order.is_empty() { &table.order[..1] } else { &one.order }, one))
         });
-        let called = program.called.iter().map(|one| Used {
-            order: &one.order,
-            name: &one.name,
-            annotations: &one.annotations,
-            parameters: &[],
-        });
-        let mut used = in_order(of_tables.chain(called), |action| action.order);
+        let called = program.called.iter().map(|one| (&one.order[..], one));
+        let mut used = in_order(of_tables.chain(called), |(order, _)| order);
         let mut seen = HashSet::new();
-        used.retain(|action| seen.insert(action.name));
-        used
+        used.retain(|(_, action)| seen.insert((&action.name, action.span)));
+        used.into_iter().map(|(_, action)| action).collect()
     }
 
     /// Gives all objects their ids.
-    fn collect(&mut self, headers: &[&Declaration]) {
+    fn collect(&mut self, headers: &[&Declaration], diagnostics: &mut Diagnostics) {
         let Self { program, symbols, types, .. } = self;
-        let mut add = |kind, name: &str, annotations: &[Annotation]| {
-            symbols.add(kind, name, id(annotations));
+        let mut add = |kind, name: &str, annotations: &[Annotation], span| {
+            if let Err(message) = symbols.add(kind, name, id(annotations)) {
+                diagnostics.error(span, message);
+            }
         };
-        self.tables.iter().for_each(|table| add(Kind::Table, &table.name, &table.annotations));
-        self.actions.iter().for_each(|action| add(Kind::Action, action.name, action.annotations));
-        program.arrays.iter().for_each(|array| add(kind_of(array), &array.name, &array.annotations));
-        program.profiles.iter().for_each(|one| add(Kind::ActionProfile, &one.name, &one.annotations));
-        program.value_sets.iter().for_each(|set| add(Kind::ValueSet, &set.name, &set.annotations));
-        program.digests.iter().for_each(|digest| add(Kind::Digest, &types.digest_name(digest), &[]));
+        self.tables.iter().for_each(|one| add(Kind::Table, &one.name, &one.annotations, one.span));
+        self.actions.iter().for_each(|one| add(Kind::Action, &one.name, &one.annotations, one.span));
+        program.arrays.iter().for_each(|one| add(kind_of(one), &one.name, &one.annotations, one.span));
+        program
+            .profiles
+            .iter()
+            .for_each(|one| add(Kind::ActionProfile, &one.name, &one.annotations, one.span));
+        program.value_sets.iter().for_each(|one| add(Kind::ValueSet, &one.name, &one.annotations, one.span));
+        let digests: BTreeSet<String> = program.digests.iter().map(|one| types.digest_name(one)).collect();
+        digests.iter().for_each(|name| add(Kind::Digest, name, &[], Span::default()));
         for header in headers {
             let name = own_name(&header.ident.name, &header.annotations);
-            add(Kind::ControllerHeader, &name, &header.annotations);
+            add(Kind::ControllerHeader, &name, &header.annotations, header.span);
         }
         self.symbols.assign();
     }
@@ -173,7 +164,7 @@ impl<'a> Writer<'a> {
         for table in self.tables.clone().into_iter().filter(|table| !is_hidden(&table.annotations)) {
             self.table(table);
         }
-        for action in self.actions.clone().iter().filter(|action| !is_hidden(action.annotations)) {
+        for action in self.actions.clone().into_iter().filter(|action| !is_hidden(&action.annotations)) {
             self.action(action);
         }
         for profile in in_order(program.profiles.iter(), |profile| &profile.order) {

@@ -42,33 +42,44 @@ impl Kind {
 pub struct Symbols {
     /// The id that the program wrote, or 0 until one is made.
     ids: BTreeMap<(Kind, String), u32>,
+    taken: HashSet<u32>,
     /// How many names end with these words.
     suffixes: HashMap<String, usize>,
     names: HashSet<String>,
 }
 
 impl Symbols {
-    /// Adds a name, with the id that `@id` gives it.
-    pub fn add(&mut self, kind: Kind, name: &str, id: Option<u32>) {
+    /// Adds a name, with the id that `@id` gives it, or says what is wrong with them.
+    pub fn add(&mut self, kind: Kind, name: &str, id: Option<u32>) -> Result<(), String> {
         let id = id.map_or(0, |id| id | (kind as u32) << 24);
-        self.ids.entry((kind, name.to_owned())).or_insert(id);
+        let first = self.ids.insert((kind, name.to_owned()), id).is_none();
         if self.names.insert(name.to_owned()) {
             for suffix in suffixes(name) {
                 *self.suffixes.entry(suffix.to_owned()).or_default() += 1;
             }
+        }
+        match id {
+            _ if !first => {
+                Err(format!("the control plane has two {} `{name}`", kind.field().replace('_', " ")))
+            }
+            0 => Ok(()),
+            _ if id >> 24 != kind as u32 => {
+                Err(format!("the first byte of the `@id` of `{name}` is that of other objects"))
+            }
+            _ if !self.taken.insert(id) => Err(format!("`{name}` has the `@id` of another object")),
+            _ => Ok(()),
         }
     }
 
     /// Gives an id to all names that have none: the hash of the name, or the next number that is free. Names
     /// come in their order, so that the ids do not depend on the order of the program.
     pub fn assign(&mut self) {
-        let mut taken: HashSet<u32> = self.ids.values().copied().collect();
         for ((kind, name), id) in &mut self.ids {
             if *id == 0 {
                 let mut hash = jenkins(name.as_bytes());
                 loop {
                     *id = (*kind as u32) << 24 | hash & 0x00ff_ffff;
-                    if taken.insert(*id) {
+                    if self.taken.insert(*id) {
                         break;
                     }
                     hash = hash.wrapping_add(1);

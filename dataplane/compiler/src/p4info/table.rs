@@ -4,10 +4,10 @@ use super::annotation::{documentation, structured, write};
 use super::symbols::Kind;
 use super::text::Text;
 use super::types::own_name;
-use super::{field_ids, kind_of, Used, Writer};
+use super::{field_ids, kind_of, Writer};
 use crate::check::types::{Shape, Type};
 use crate::lower::annotation;
-use crate::lower::ir::{ActionCall, Key, Table, TableAction, ValueSet};
+use crate::lower::ir::{Action, ActionCall, Key, Table, TableAction, ValueSet};
 use crate::syntax::tree::{annotated, Annotation};
 
 impl Writer<'_> {
@@ -98,8 +98,8 @@ impl Writer<'_> {
     }
 
     /// P4Runtime specification, section 6.4.2.
-    pub fn action(&mut self, action: &Used<'_>) {
-        self.object(Kind::Action, action.name, action.annotations, &[]);
+    pub fn action(&mut self, action: &Action) {
+        self.object(Kind::Action, &action.name, &action.annotations, &[]);
         let ids = field_ids(action.parameters.iter().map(|parameter| &parameter.annotations[..]));
         for (parameter, id) in action.parameters.iter().zip(ids) {
             let annotations = &parameter.annotations;

@@ -84,6 +84,24 @@ impl Statement {
         }
     }
 
+    /// Whether a `return` is in it.
+    pub fn returns(&self) -> bool {
+        matches!(self.kind, StatementKind::Return(_)) || self.parts().1.into_iter().any(Statement::returns)
+    }
+
+    /// Whether nothing behind it is reached; `exits`: whether `exit` counts.
+    pub fn ends(&self, exits: bool) -> bool {
+        match &self.kind {
+            StatementKind::Return(_) | StatementKind::Break | StatementKind::Continue => true,
+            StatementKind::Exit => exits,
+            StatementKind::Block(block) => block.iter().any(|one| one.ends(exits)),
+            StatementKind::If { then, otherwise: Some(otherwise), .. } => {
+                then.ends(exits) && otherwise.ends(exits)
+            }
+            _ => false,
+        }
+    }
+
     /// Visits all expressions; `written` sees those that are assigned to.
     pub fn visit<'t>(
         &'t self, visit: &mut dyn FnMut(&'t Expression), written: &mut dyn FnMut(&'t Expression),

@@ -2,7 +2,7 @@ use super::{Kind, Symbols};
 
 fn symbols(names: &[(Kind, &str, Option<u32>)]) -> Symbols {
     let mut symbols = Symbols::default();
-    names.iter().for_each(|&(kind, name, id)| symbols.add(kind, name, id));
+    names.iter().for_each(|&(kind, name, id)| symbols.add(kind, name, id).expect("a new name and id"));
     symbols.assign();
     symbols
 }
