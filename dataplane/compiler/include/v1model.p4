@@ -4,7 +4,8 @@
 #ifndef _V1_MODEL_P4_
 #define _V1_MODEL_P4_
 
-// Types of externs changed with the versions; 20180101 is the first, and the default.
+// Types of externs changed with the versions; 20180101 is the first, and the default. The macros below stand for
+// what changed.
 #ifndef V1MODEL_VERSION
 #define V1MODEL_VERSION 20180101
 #endif
@@ -18,19 +19,22 @@ const bit<32> __v1model_version = V1MODEL_VERSION;
 
 #if V1MODEL_VERSION >= 20200408
 typedef bit<9> PortId_t;
+#define V1MODEL_PORT PortId_t
+#define V1MODEL_INDEX I
+#define V1MODEL_OWN <I>
+#define V1MODEL_BOTH <T, I>
+#else
+#define V1MODEL_PORT bit<9>
+#define V1MODEL_INDEX bit<32>
+#define V1MODEL_OWN
+#define V1MODEL_BOTH <T>
 #endif
 
 @metadata @name("standard_metadata")
 struct standard_metadata_t {
-#if V1MODEL_VERSION >= 20200408
-    PortId_t ingress_port;
-    PortId_t egress_spec;
-    PortId_t egress_port;
-#else
-    bit<9> ingress_port;
-    bit<9> egress_spec;
-    bit<9> egress_port;
-#endif
+    V1MODEL_PORT ingress_port;
+    V1MODEL_PORT egress_spec;
+    V1MODEL_PORT egress_port;
     bit<32> instance_type;
     bit<32> packet_length;
     // Of the traffic manager, in microseconds and packets; written when the packet leaves its queue.
@@ -55,17 +59,9 @@ enum CounterType { packets, bytes, packets_and_bytes }
 
 enum MeterType { packets, bytes }
 
-extern counter
-#if V1MODEL_VERSION >= 20200408
-<I>
-#endif
-{
+extern counter V1MODEL_OWN {
     counter(bit<32> size, CounterType type);
-#if V1MODEL_VERSION >= 20200408
-    void count(in I index);
-#else
-    void count(in bit<32> index);
-#endif
+    void count(in V1MODEL_INDEX index);
 }
 
 extern direct_counter {
@@ -73,18 +69,10 @@ extern direct_counter {
     void count();
 }
 
-extern meter
-#if V1MODEL_VERSION >= 20200408
-<I>
-#endif
-{
+extern meter V1MODEL_OWN {
     meter(bit<32> size, MeterType type);
     // 0 green, 1 yellow, 2 red
-#if V1MODEL_VERSION >= 20200408
-    void execute_meter<T>(in I index, out T result);
-#else
-    void execute_meter<T>(in bit<32> index, out T result);
-#endif
+    void execute_meter<T>(in V1MODEL_INDEX index, out T result);
 }
 
 extern direct_meter<T> {
@@ -92,22 +80,11 @@ extern direct_meter<T> {
     void read(out T result);
 }
 
-extern register
-#if V1MODEL_VERSION >= 20200408
-<T, I>
-#else
-<T>
-#endif
-{
+extern register V1MODEL_BOTH {
     register(bit<32> size);
     @noSideEffects
-#if V1MODEL_VERSION >= 20200408
-    void read(out T result, in I index);
-    void write(in I index, in T value);
-#else
-    void read(out T result, in bit<32> index);
-    void write(in bit<32> index, in T value);
-#endif
+    void read(out T result, in V1MODEL_INDEX index);
+    void write(in V1MODEL_INDEX index, in T value);
 }
 
 enum HashAlgorithm { crc32, crc32_custom, crc16, crc16_custom, random, identity, csum16, xor16 }

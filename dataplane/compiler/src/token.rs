@@ -8,10 +8,9 @@ use crate::source::{FileId, Name, Span};
 
 /// The kinds of words. Keywords are identifiers here: a macro may have the name of one.
 #[derive(Logos, Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[logos(skip r"[ \t\r\f\v]+", skip r"//[^\n]*", skip r"\\\r?\n")]
+#[logos(skip r"[ \t\r\f\v]+", skip r"//[^\n]*")]
 pub enum Kind {
-    /// A line may end, behind `\`, inside of it.
-    #[regex(r"[A-Za-z_]([A-Za-z0-9_]|\\\r?\n[A-Za-z0-9_])*")]
+    #[regex(r"[A-Za-z_][A-Za-z0-9_]*")]
     Identifier,
     /// Whatever starts with a digit: the parser of numbers says what is wrong with it.
     #[regex(r"[0-9][0-9A-Za-z_]*")]
@@ -94,26 +93,41 @@ impl Token {
     }
 }
 
-/// A text without the ends of lines that have `\` before them.
-pub fn joined(text: &str) -> Name {
-    text.replace("\\\r\n", "").replace("\\\n", "").into()
+/// A text without the ends of lines that have `\` before them; and places in it, each with the bytes that are
+/// left out before.
+fn joined(text: &str) -> (String, Vec<(usize, usize)>) {
+    let (mut made, mut begin, mut cuts) = (String::new(), 0, vec![(0, 0)]);
+    for (place, _) in text.match_indices('\\') {
+        let behind = text[place + 1..].trim_start_matches([' ', '\t', '\r']);
+        if behind.starts_with('\n') {
+            made += &text[begin..place];
+            begin = text.len() - behind.len() + 1;
+            cuts.push((made.len(), begin - made.len()));
+        }
+    }
+    (made + &text[begin..], cuts)
 }
 
 /// The words of a piece of a file that begins at the byte `offset`.
 pub fn tokens(text: &str, file: FileId, offset: u32) -> Vec<Token> {
+    let (text, cuts) = joined(text);
+    let place = |at: usize| {
+        let cut = cuts.partition_point(|(start, _)| *start <= at);
+        offset + (at + cuts[cut - 1].1) as u32
+    };
     let mut found = Vec::new();
     let mut first = true;
     let mut last_end = 0;
-    for (kind, range) in Kind::lexer(text).spanned() {
+    for (kind, range) in Kind::lexer(&text).spanned() {
         if kind == Ok(Kind::Newline) {
             first = true;
             continue;
         }
-        let span = Span { file, start: offset + range.start as u32, end: offset + range.end as u32 };
+        let span = Span { file, start: place(range.start), end: place(range.end - 1) + 1 };
         let (word, kind) = (&text[range.clone()], kind.unwrap_or(Kind::Stray));
         found.push(Token {
             kind,
-            text: if kind == Kind::Identifier { joined(word) } else { word.into() },
+            text: word.into(),
             span,
             first,
             spaced: first || range.start != last_end,

@@ -85,6 +85,9 @@ fn deep_nesting_ends_in_a_message() {
         ("@a", "(", "", ")", " const int a = 1;"),
         ("#if ", "(", "1", ")", "\n#endif"),
         ("#if ", "!", "1", "", "\n#endif"),
+        ("#if ", "1 ? 1 : ", "1", "", "\n#endif"),
+        ("#if ", "1 ? ", "1", " : 1", "\n#endif"),
+        ("", "\"\n", "", "\\\n", ""),
         ("", "#if 1\n", "", "#endif\n", ""),
         ("struct s { ", "struct s { ", "", "}", "}"),
     ];

@@ -55,26 +55,18 @@ pub fn fits(number: &BigInt, of: &Type) -> bool {
 }
 
 /// The reason why values have no result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug, thiserror::Error)]
 pub enum NoResult {
+    #[error("division by zero")]
     DivisionByZero,
+    #[error("`/` and `%` are for numbers that are not negative")]
     DivisionOfNegative,
+    #[error("a shift by a negative number of bits")]
     NegativeShift,
+    #[error("this number has too many bits")]
     TooWide,
-    /// The values are not of the operator's types.
+    #[error("this operator does not take these values")]
     Types,
-}
-
-impl NoResult {
-    pub fn message(self) -> &'static str {
-        match self {
-            NoResult::DivisionByZero => "division by zero",
-            NoResult::DivisionOfNegative => "`/` and `%` are for numbers that are not negative",
-            NoResult::NegativeShift => "a shift by a negative number of bits",
-            NoResult::TooWide => "this number has too many bits",
-            NoResult::Types => "this operator does not take these values",
-        }
-    }
 }
 
 /// The result of an operator of one side (sections 8.5 to 8.8); `of` is the type of the result.

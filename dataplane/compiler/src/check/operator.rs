@@ -54,7 +54,7 @@ impl<'t> Checker<'t, '_> {
             (Some(a), Some(b)) => match binary(operator, (a, &one.of), (b, &other.of)) {
                 Ok(value) => Some(value),
                 Err(constant::NoResult::Types) => None,
-                Err(reason) => return self.wrong(span, reason.message()),
+                Err(reason) => return self.wrong(span, &reason.to_string()),
             },
             _ if matches!(operator, Binary::Divide | Binary::Modulo) => {
                 let by = other.number();
@@ -137,13 +137,13 @@ impl<'t> Checker<'t, '_> {
         }
         let message = match (right.number(), of.width()) {
             _ if *of == Type::Integer && !right.is_constant => {
-                "a number without a width is shifted by a constant only"
+                "a number without a width is shifted by a constant only".to_owned()
             }
             (Some(by), Some(width)) if *by >= BigInt::from(width) => {
                 self.warning(span, format!("a number of {width} bits is shifted by {by}"));
                 return of.clone();
             }
-            (Some(by), _) if *by < BigInt::from(0) => constant::NoResult::NegativeShift.message(),
+            (Some(by), _) if *by < BigInt::from(0) => constant::NoResult::NegativeShift.to_string(),
             _ => return of.clone(),
         };
         self.error(span, message);

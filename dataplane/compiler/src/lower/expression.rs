@@ -255,7 +255,7 @@ impl<'t> Lowering<'t, '_> {
             match constant::binary(operator, (&one, &left_type), (&two, &right_type)) {
                 Ok(result) => return Ok(known(&result, of, &[])),
                 Err(constant::NoResult::Types) => {}
-                Err(reason) => return self.refuse_at(left.span, reason.message()),
+                Err(reason) => return self.refuse_at(left.span, reason.to_string()),
             }
         }
         let a = self.at(left.span, |lowering| lowering.scalar(first))?;

@@ -217,16 +217,13 @@ impl<'t> Lowering<'t, '_> {
 
     /// The name of an object that the property makes: `@name` of the property, for the whole program.
     fn name_of_made(&mut self, property: &Property) -> Lowered<Option<String>> {
-        match (&property.value.kind, string(&property.annotations, "name")) {
-            (ExpressionKind::Call { .. }, Some(name)) => {
-                Ok(Some(name.strip_prefix('.').unwrap_or(&name).to_owned()))
-            }
-            (ExpressionKind::Call { .. }, None) => {
-                let message = "the control plane has no name for this: `@name(\"...\")` is missing before it";
-                self.refuse_at(property.ident.span, message)
-            }
-            _ => Ok(None),
+        let is_made = matches!(property.value.kind, ExpressionKind::Call { .. });
+        let name = string(&property.annotations, "name").filter(|_| is_made);
+        if is_made && name.is_none() {
+            let message = "the control plane has no name for this: `@name(\"...\")` is missing before it";
+            return self.refuse_at(property.ident.span, message);
         }
+        Ok(name.map(|name| name.trim_start_matches('.').to_owned()))
     }
 
     /// A profile that is made in the table has the annotations of the property but for `@id`, as p4c has it.

@@ -16,14 +16,14 @@ impl<'a> Writer<'a> {
     /// P4Runtime specification, section 6.4.3.
     pub fn profile(&mut self, profile: &Profile) {
         let annotations = &profile.annotations;
-        self.object(Kind::ActionProfile, &profile.name, annotations, &OF_PROFILES);
+        self.object(Kind::ACTION_PROFILE, &profile.name, annotations, &OF_PROFILES);
         let program = self.program;
         let uses = |of: Option<usize>| of.is_some_and(|of| std::ptr::eq(&program.profiles[of], profile));
         let tables = self.tables.iter().filter(|table| uses(table.profile));
         let mut tables: Vec<&str> = tables.map(|table| &*table.name).collect();
         tables.sort_unstable();
         for table in tables {
-            self.text.number("table_ids", self.symbols.id(Kind::Table, table));
+            self.text.number("table_ids", self.symbols.id(Kind::TABLE, table));
         }
         self.text.flag("with_selector", profile.selector.is_some());
         self.text.number("size", profile.size);
@@ -53,7 +53,7 @@ impl<'a> Writer<'a> {
                 _ => self.text.message("spec", |text| text.word("unit", "BOTH")),
             }
             match array.table.map(|table| &self.program.tables[table].name) {
-                Some(table) => self.text.number("direct_table_id", self.symbols.id(Kind::Table, table)),
+                Some(table) => self.text.number("direct_table_id", self.symbols.id(Kind::TABLE, table)),
                 None => self.text.number("size", array.size),
             }
             self.text.close();
@@ -66,7 +66,7 @@ impl<'a> Writer<'a> {
         for digest in &self.program.digests {
             let name = self.types.digest_name(digest);
             if !seen.contains(&name) {
-                self.object(Kind::Digest, &name, &[], &[]);
+                self.object(Kind::DIGEST, &name, &[], &[]);
                 self.types.spec(&mut self.text, &digest.of);
                 self.text.close();
                 seen.push(name);
@@ -78,9 +78,9 @@ impl<'a> Writer<'a> {
     /// specification, section 6.4.6).
     pub fn controller_header(&mut self, header: &Declaration) {
         let annotations = &header.annotations;
-        let id = self.symbols.id(Kind::ControllerHeader, &own_name(&header.ident.name, annotations));
+        let id = self.symbols.id(Kind::CONTROLLER_HEADER, &own_name(&header.ident.name, annotations));
         let name = string(annotations, "controller_header").unwrap_or_default();
-        self.text.open(Kind::ControllerHeader.field());
+        self.text.open(Kind::CONTROLLER_HEADER.1);
         self.head(id, &name, &name, annotations, &[]);
         let mut fields = Vec::new();
         self.flatten(&header.ident.name, "", &mut fields);

@@ -135,25 +135,23 @@ impl<'a> Writer<'a> {
 
     /// Gives all objects their ids.
     fn collect(&mut self, headers: &[&Declaration], diagnostics: &mut Diagnostics) {
-        let Self { program, symbols, types, .. } = self;
+        let Program { arrays, profiles, value_sets, digests, .. } = self.program;
+        let Self { tables, actions, symbols, types, .. } = self;
         let mut add = |kind, name: &str, annotations: &[Annotation], span| {
             if let Err(message) = symbols.add(kind, name, id(annotations)) {
                 diagnostics.error(span, message);
             }
         };
-        self.tables.iter().for_each(|one| add(Kind::Table, &one.name, &one.annotations, one.span));
-        self.actions.iter().for_each(|one| add(Kind::Action, &one.name, &one.annotations, one.span));
-        program.arrays.iter().for_each(|one| add(kind_of(one), &one.name, &one.annotations, one.span));
-        program
-            .profiles
-            .iter()
-            .for_each(|one| add(Kind::ActionProfile, &one.name, &one.annotations, one.span));
-        program.value_sets.iter().for_each(|one| add(Kind::ValueSet, &one.name, &one.annotations, one.span));
-        let digests: BTreeSet<String> = program.digests.iter().map(|one| types.digest_name(one)).collect();
-        digests.iter().for_each(|name| add(Kind::Digest, name, &[], Span::default()));
+        tables.iter().for_each(|one| add(Kind::TABLE, &one.name, &one.annotations, one.span));
+        actions.iter().for_each(|one| add(Kind::ACTION, &one.name, &one.annotations, one.span));
+        arrays.iter().for_each(|one| add(kind_of(one), &one.name, &one.annotations, one.span));
+        profiles.iter().for_each(|one| add(Kind::ACTION_PROFILE, &one.name, &one.annotations, one.span));
+        value_sets.iter().for_each(|one| add(Kind::VALUE_SET, &one.name, &one.annotations, one.span));
+        let digests: BTreeSet<String> = digests.iter().map(|one| types.digest_name(one)).collect();
+        digests.iter().for_each(|name| add(Kind::DIGEST, name, &[], Span::default()));
         for header in headers {
             let name = own_name(&header.ident.name, &header.annotations);
-            add(Kind::ControllerHeader, &name, &header.annotations, header.span);
+            add(Kind::CONTROLLER_HEADER, &name, &header.annotations, header.span);
         }
         self.symbols.assign();
     }
@@ -186,7 +184,7 @@ impl<'a> Writer<'a> {
 
     /// Begins an object with its `preamble`.
     fn object(&mut self, kind: Kind, name: &str, annotations: &[Annotation], skipped: &[&str]) {
-        self.text.open(kind.field());
+        self.text.open(kind.1);
         let (id, alias) = (self.symbols.id(kind, name), self.symbols.alias(name).to_owned());
         self.head(id, name, &alias, annotations, skipped);
     }
@@ -233,10 +231,10 @@ impl<'a> Writer<'a> {
 
 fn kind_of(array: &ir::Array) -> Kind {
     match (&array.kind, array.direct) {
-        (ArrayKind::Counter, false) => Kind::Counter,
-        (ArrayKind::Counter, true) => Kind::DirectCounter,
-        (ArrayKind::Meter, false) => Kind::Meter,
-        (ArrayKind::Meter, true) => Kind::DirectMeter,
-        (ArrayKind::Register, _) => Kind::Register,
+        (ArrayKind::Counter, false) => Kind::COUNTER,
+        (ArrayKind::Counter, true) => Kind::DIRECT_COUNTER,
+        (ArrayKind::Meter, false) => Kind::METER,
+        (ArrayKind::Meter, true) => Kind::DIRECT_METER,
+        (ArrayKind::Register, _) => Kind::REGISTER,
     }
 }

@@ -2,39 +2,22 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// The kinds of objects, with the first byte of their ids.
+/// The kinds of objects: the first byte of their ids, and the field of P4Info that has them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
-    Action = 0x01,
-    Table = 0x02,
-    ValueSet = 0x03,
-    ControllerHeader = 0x04,
-    ActionProfile = 0x11,
-    Counter = 0x12,
-    DirectCounter = 0x13,
-    Meter = 0x14,
-    DirectMeter = 0x15,
-    Register = 0x16,
-    Digest = 0x17,
-}
+pub struct Kind(u32, pub &'static str);
 
 impl Kind {
-    /// The field of P4Info that has the objects.
-    pub fn field(self) -> &'static str {
-        match self {
-            Kind::Action => "actions",
-            Kind::Table => "tables",
-            Kind::ValueSet => "value_sets",
-            Kind::ControllerHeader => "controller_packet_metadata",
-            Kind::ActionProfile => "action_profiles",
-            Kind::Counter => "counters",
-            Kind::DirectCounter => "direct_counters",
-            Kind::Meter => "meters",
-            Kind::DirectMeter => "direct_meters",
-            Kind::Register => "registers",
-            Kind::Digest => "digests",
-        }
-    }
+    pub const ACTION: Kind = Kind(0x01, "actions");
+    pub const TABLE: Kind = Kind(0x02, "tables");
+    pub const VALUE_SET: Kind = Kind(0x03, "value_sets");
+    pub const CONTROLLER_HEADER: Kind = Kind(0x04, "controller_packet_metadata");
+    pub const ACTION_PROFILE: Kind = Kind(0x11, "action_profiles");
+    pub const COUNTER: Kind = Kind(0x12, "counters");
+    pub const DIRECT_COUNTER: Kind = Kind(0x13, "direct_counters");
+    pub const METER: Kind = Kind(0x14, "meters");
+    pub const DIRECT_METER: Kind = Kind(0x15, "direct_meters");
+    pub const REGISTER: Kind = Kind(0x16, "registers");
+    pub const DIGEST: Kind = Kind(0x17, "digests");
 }
 
 /// All names of a program.
@@ -51,7 +34,7 @@ pub struct Symbols {
 impl Symbols {
     /// Adds a name, with the id that `@id` gives it, or says what is wrong with them.
     pub fn add(&mut self, kind: Kind, name: &str, id: Option<u32>) -> Result<(), String> {
-        let id = id.map_or(0, |id| id | (kind as u32) << 24);
+        let id = id.map_or(0, |id| id | kind.0 << 24);
         let first = self.ids.insert((kind, name.to_owned()), id).is_none();
         if self.names.insert(name.to_owned()) {
             for suffix in suffixes(name) {
@@ -59,11 +42,9 @@ impl Symbols {
             }
         }
         match id {
-            _ if !first => {
-                Err(format!("the control plane has two {} `{name}`", kind.field().replace('_', " ")))
-            }
+            _ if !first => Err(format!("the control plane has two {} `{name}`", kind.1.replace('_', " "))),
             0 => Ok(()),
-            _ if id >> 24 != kind as u32 => {
+            _ if id >> 24 != kind.0 => {
                 Err(format!("the first byte of the `@id` of `{name}` is that of other objects"))
             }
             _ if !self.taken.insert(id) => Err(format!("`{name}` has the `@id` of another object")),
@@ -78,7 +59,7 @@ impl Symbols {
             if *id == 0 {
                 let mut hash = jenkins(name.as_bytes());
                 loop {
-                    *id = (*kind as u32) << 24 | hash & 0x00ff_ffff;
+                    *id = kind.0 << 24 | hash & 0x00ff_ffff;
                     if self.taken.insert(*id) {
                         break;
                     }

@@ -13,7 +13,7 @@ use crate::syntax::tree::{annotated, Annotation};
 impl Writer<'_> {
     /// P4Runtime specification, section 6.4.1.
     pub fn table(&mut self, table: &Table) {
-        self.object(Kind::Table, &table.name, &table.annotations, &[]);
+        self.object(Kind::TABLE, &table.name, &table.annotations, &[]);
         let ids = field_ids(table.keys.iter().map(|key| &key.annotations[..]));
         for (key, id) in table.keys.iter().zip(ids).filter(|(key, _)| &*key.kind != "selector") {
             self.match_field(key, id);
@@ -26,7 +26,7 @@ impl Writer<'_> {
         }
         let program = self.program;
         if let Some(profile) = table.profile {
-            let id = self.symbols.id(Kind::ActionProfile, &program.profiles[profile].name);
+            let id = self.symbols.id(Kind::ACTION_PROFILE, &program.profiles[profile].name);
             self.text.number("implementation_id", id);
         }
         for array in [table.counter, table.meter].into_iter().flatten().map(|id| &program.arrays[id]) {
@@ -63,7 +63,7 @@ impl Writer<'_> {
 
     /// An action of a table with its scope (P4_16 specification, section 20.3.2).
     fn action_reference(&mut self, reference: &TableAction) {
-        let id = self.symbols.id(Kind::Action, &self.program.actions[reference.action].name);
+        let id = self.symbols.id(Kind::ACTION, &self.program.actions[reference.action].name);
         let has = |name| annotated(&reference.annotations, name).is_some();
         self.text.message("action_refs", |text| {
             text.number("id", id);
@@ -79,7 +79,7 @@ impl Writer<'_> {
 
     fn default_action(&mut self, table: &Table, default: &ActionCall) {
         let action = &self.program.actions[default.action];
-        let id = self.symbols.id(Kind::Action, &action.name);
+        let id = self.symbols.id(Kind::ACTION, &action.name);
         if table.constant_default {
             self.text.number("const_default_action_id", id);
         }
@@ -99,7 +99,7 @@ impl Writer<'_> {
 
     /// P4Runtime specification, section 6.4.2.
     pub fn action(&mut self, action: &Action) {
-        self.object(Kind::Action, &action.name, &action.annotations, &[]);
+        self.object(Kind::ACTION, &action.name, &action.annotations, &[]);
         let ids = field_ids(action.parameters.iter().map(|parameter| &parameter.annotations[..]));
         for (parameter, id) in action.parameters.iter().zip(ids) {
             let annotations = &parameter.annotations;
@@ -120,7 +120,7 @@ impl Writer<'_> {
 
     /// P4Runtime specification, section 6.4.7.
     pub fn value_set(&mut self, set: &ValueSet) {
-        self.object(Kind::ValueSet, &set.name, &set.annotations, &[]);
+        self.object(Kind::VALUE_SET, &set.name, &set.annotations, &[]);
         match &set.of {
             Type::Composite(composite) if composite.shape == Shape::Struct => {
                 let fields = self.types.fields(&composite.name);

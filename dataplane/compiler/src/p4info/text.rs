@@ -16,13 +16,8 @@ impl Text {
         self.out
     }
 
-    fn line(&mut self, line: std::fmt::Arguments<'_>) {
+    pub fn line(&mut self, line: std::fmt::Arguments<'_>) {
         let _ = writeln!(self.out, "{:width$}{line}", "", width = self.depth * 2);
-    }
-
-    /// A line that another message wrote.
-    pub fn raw(&mut self, line: &str) {
-        self.line(format_args!("{line}"));
     }
 
     /// `name {`: what follows stands inside, up to [`Text::close`].
@@ -79,15 +74,8 @@ impl Text {
 
     /// A string that is there even if it is empty: one of a repeated field.
     pub fn item(&mut self, name: &str, value: &str) {
-        let mut quoted = String::new();
-        for letter in value.chars() {
-            match letter {
-                '"' | '\\' => quoted.extend(['\\', letter]),
-                '\n' => quoted.push_str("\\n"),
-                _ => quoted.push(letter),
-            }
-        }
-        self.line(format_args!("{name}: \"{quoted}\""));
+        // JSON's escapes are those of protobuf.
+        self.line(format_args!("{name}: {}", serde_json::Value::from(value)));
     }
 
     /// A number as bytes, the first one first, in as many as `width` bits take.

@@ -209,7 +209,9 @@ impl<'t> Types<'t> {
             for ((field, name), entry) in &self.found {
                 text.message(field, |text| {
                     text.string("key", name);
-                    text.message("value", |text| entry.lines().for_each(|line| text.raw(line)));
+                    text.message("value", |text| {
+                        entry.lines().for_each(|line| text.line(format_args!("{line}")))
+                    });
                 });
             }
             if self.has_errors {

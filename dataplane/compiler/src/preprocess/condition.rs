@@ -1,7 +1,7 @@
 //! The arithmetic of `#if`: integers, and names that are no macro count as 0.
 
 use super::Preprocessor;
-use crate::source::{Name, Span};
+use crate::source::Span;
 use crate::token::{Kind, Token};
 
 /// The deepest that parentheses and `!` may be nested.
@@ -16,7 +16,7 @@ impl Preprocessor<'_> {
         };
         let words = self.expand(self.defined(words));
         let mut reader = Reader { words: &words, place: 0, depth: 0 };
-        let value = reader.binary(0).filter(|_| reader.place == words.len());
+        let value = reader.choice().filter(|_| reader.place == words.len());
         if value.is_none() {
             let span = words.get(reader.place).map_or(last.span.behind(), |word| word.span);
             self.diagnostics.error(span, "the preprocessor cannot read this condition");
@@ -25,22 +25,18 @@ impl Preprocessor<'_> {
     }
 
     /// Replaces `defined NAME` by 1 or 0, before macros are expanded.
-    fn defined(&self, words: &[Token]) -> Vec<Token> {
+    fn defined(&self, mut words: &[Token]) -> Vec<Token> {
         let mut made = Vec::new();
-        let mut words = words.iter();
-        while let Some(word) = words.next() {
-            if !word.is("defined") {
-                made.push(word.clone());
-                continue;
-            }
-            let mut name = words.next();
-            if name.is_some_and(|name| name.is("(")) {
-                name = words.next();
-                words.next();
-            }
-            let holds = name.is_some_and(|name| self.macros.contains_key(&name.text));
-            let text = Name::from(if holds { "1" } else { "0" });
-            made.push(Token { kind: Kind::Number, text, ..word.clone() });
+        while let [word, rest @ ..] = words {
+            let (name, left) = match rest {
+                _ if !word.is("defined") => (None, rest),
+                [open, name, _, left @ ..] if open.is("(") => (Some(name), left),
+                _ => (rest.first(), rest.get(1..).unwrap_or_default()),
+            };
+            let text = name.map(|name| if self.macros.contains_key(&name.text) { "1" } else { "0" });
+            let number = text.map(|text| Token { kind: Kind::Number, text: text.into(), ..word.clone() });
+            made.push(number.unwrap_or_else(|| word.clone()));
+            words = left;
         }
         made
     }
@@ -77,13 +73,34 @@ const OPERATORS: [Operator; 18] = [
 ];
 
 impl Reader<'_> {
+    /// `condition ? then : otherwise`, or the condition alone.
+    fn choice(&mut self) -> Option<i64> {
+        let condition = self.binary(0)?;
+        if !self.takes("?") {
+            return Some(condition);
+        }
+        self.depth += 1;
+        let then = self.choice()?;
+        let otherwise = self.takes(":").then(|| self.choice())??;
+        Some(if condition == 0 { otherwise } else { then })
+    }
+
+    fn takes(&mut self, text: &str) -> bool {
+        let takes = self.words.get(self.place).is_some_and(|word| word.is(text));
+        self.place += usize::from(takes);
+        takes
+    }
+
     /// Operators that bind at least as strongly as `least`, and their sides.
     fn binary(&mut self, least: u8) -> Option<i64> {
         let mut left = self.unary()?;
         while let Some(word) = self.words.get(self.place) {
-            let found = OPERATORS.iter().find(|(text, level, _)| word.is(text) && *level >= least);
+            // `>>` is two words, as types end with `>`.
+            let next = self.words.get(self.place + 1).filter(|next| word.is(">") && !next.spaced);
+            let text = if next.is_some_and(|next| next.is(">")) { ">>" } else { &word.text };
+            let found = OPERATORS.iter().find(|(one, level, _)| *one == text && *level >= least);
             let Some((_, level, result)) = found else { break };
-            self.place += 1;
+            self.place += if text == ">>" { 2 } else { 1 };
             left = result(left, self.binary(level + 1)?)?;
         }
         Some(left)
@@ -102,10 +119,8 @@ impl Reader<'_> {
             ("+", _) => self.unary()?,
             ("~", _) => !self.unary()?,
             ("(", _) => {
-                let value = self.binary(0)?;
-                self.words.get(self.place).filter(|word| word.is(")"))?;
-                self.place += 1;
-                value
+                let value = self.choice()?;
+                self.takes(")").then_some(value)?
             }
             (text, Kind::Number) => number(text)?,
             (_, Kind::Identifier) => 0,
@@ -118,8 +133,11 @@ impl Reader<'_> {
 
 fn number(text: &str) -> Option<i64> {
     let text = text.trim_end_matches(['u', 'U', 'l', 'L']);
-    match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
-        Some(digits) => i64::from_str_radix(digits, 16).ok(),
-        None => text.parse().ok(),
-    }
+    let (base, digits) = match text.as_bytes() {
+        [b'0', b'x' | b'X', ..] => (16, &text[2..]),
+        [b'0', b'b' | b'B', ..] => (2, &text[2..]),
+        [b'0', _, ..] => (8, &text[1..]),
+        _ => (10, text),
+    };
+    i64::from_str_radix(digits, base).ok()
 }

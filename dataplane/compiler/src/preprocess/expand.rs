@@ -4,17 +4,18 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use super::{Preprocessor, MOST_TOKENS};
-use crate::source::{Name, Span};
-use crate::token::{Kind, Token};
+use crate::source::{FileId, Name, Span};
+use crate::token::{tokens, Hidden, Kind, Token};
 
 /// The name by which the body of a macro uses the arguments of `...`.
 const REST: &str = "__VA_ARGS__";
 
 /// A macro of `#define`.
 pub struct Macro {
-    /// The names of the parameters; `None` for a macro without parentheses. `__VA_ARGS__`, the name of `...`,
-    /// takes all further arguments.
+    /// The names of the parameters; `None` for a macro without parentheses.
     parameters: Option<Vec<Name>>,
+    /// Whether the last parameter takes all further arguments.
+    variadic: bool,
     body: Vec<Token>,
     defined: Span,
 }
@@ -27,20 +28,22 @@ impl Preprocessor<'_> {
             return;
         };
         let mut rest = &line[1..];
-        let mut parameters = None;
+        let (mut parameters, mut variadic) = (None, false);
         if matches!(rest.first(), Some(open) if open.is("(") && !open.spaced) {
             let Some(close) = rest.iter().position(|word| word.is(")")) else {
                 self.diagnostics.error(rest[0].span, "the parameters of this macro have no `)`");
                 return;
             };
-            let inside = rest[1..close].iter().filter(|word| !word.is(","));
-            let name = |word: &Token| if word.is("...") { REST.into() } else { word.text.clone() };
-            parameters = Some(inside.map(name).collect());
+            let (inside, named) = (&rest[1..close], rest[close.saturating_sub(2)].kind == Kind::Identifier);
+            variadic = inside.last().is_some_and(|last| last.is("..."));
+            let names =
+                inside.iter().filter(|word| !word.is(",") && !word.is("...")).map(|one| one.text.clone());
+            parameters = Some(names.chain((variadic && !named).then(|| REST.into())).collect());
             rest = &rest[close + 1..];
         }
-        let made = Macro { parameters, body: rest.to_vec(), defined: name.span };
+        let made = Macro { parameters, variadic, body: rest.to_vec(), defined: name.span };
         if let Some(old) = self.macros.get(&name.text) {
-            if !same(&old.body, &made.body) || old.parameters != made.parameters {
+            if spell(&old.body) != spell(&made.body) || old.parameters != made.parameters {
                 let old = old.defined;
                 let message = format!("the macro `{}` is defined again, as something else", name.text);
                 self.diagnostics.warning(name.span, message).note(old, "its first definition");
@@ -70,14 +73,14 @@ impl Preprocessor<'_> {
             return false;
         }
         let Some(found) = self.macros.get(&word.text).cloned() else { return false };
-        let body = match &found.parameters {
-            None => join(found.body.clone()),
+        let (mut body, hidden) = match &found.parameters {
+            None => (join(found.body.iter().map(placeless).collect()), word.hidden.clone()),
             Some(_) if !matches!(left.front(), Some(open) if open.is("(")) => return false,
             Some(parameters) => {
-                let Some(arguments) = self.arguments(word, parameters, found.defined, left) else {
+                let Some((arguments, hidden)) = self.arguments(word, parameters, &found, left) else {
                     return true;
                 };
-                self.substitute(&found.body, parameters, &arguments)
+                (self.substitute(&found.body, parameters, &arguments), hidden)
             }
         };
         self.expanded += body.len();
@@ -85,35 +88,38 @@ impl Preprocessor<'_> {
             self.diagnostics.error(word.span, format!("macros make more than {MOST_TOKENS} words"));
             return true;
         }
+        if let Some(first) = body.first_mut() {
+            first.spaced = word.spaced;
+        }
         for mut made in body.into_iter().rev() {
             // The words of an argument keep their place; those of the body stand where the macro is used.
-            made.hidden = made.hidden.and(word.text.clone());
             if made.span == Span::default() {
-                made.span = word.span;
+                (made.span, made.hidden) = (word.span, hidden.clone());
             }
+            made.hidden = made.hidden.and(word.text.clone());
             made.first = false;
             left.push_front(made);
         }
         true
     }
 
-    /// Takes `(a, b)` off the words that are left.
+    /// Takes `(a, b)` off the words that are left; with it, the names that are hidden from `)` and so from the
+    /// body.
     fn arguments(
-        &mut self, word: &Token, parameters: &[Name], defined: Span, left: &mut VecDeque<Token>,
-    ) -> Option<Vec<Vec<Token>>> {
+        &mut self, word: &Token, parameters: &[Name], found: &Macro, left: &mut VecDeque<Token>,
+    ) -> Option<(Vec<Vec<Token>>, Hidden)> {
         left.pop_front();
-        let variadic = parameters.iter().any(|one| &**one == REST);
         let mut arguments = vec![Vec::new()];
         let mut depth = 0_usize;
-        loop {
+        let hidden = loop {
             let Some(next) = left.pop_front() else {
                 self.diagnostics
                     .error(word.span, format!("the arguments of macro `{}` have no `)`", word.text));
                 return None;
             };
-            let takes_all = variadic && arguments.len() == parameters.len();
+            let takes_all = found.variadic && arguments.len() == parameters.len();
             match &*next.text {
-                ")" if depth == 0 => break,
+                ")" if depth == 0 => break next.hidden,
                 "," if depth == 0 && !takes_all => {
                     arguments.push(Vec::new());
                     continue;
@@ -125,19 +131,19 @@ impl Preprocessor<'_> {
             if let Some(last) = arguments.last_mut() {
                 last.push(next);
             }
-        }
+        };
         if parameters.is_empty() && arguments.len() == 1 && arguments[0].is_empty() {
             arguments.clear();
         }
-        if variadic && arguments.len() + 1 == parameters.len() {
+        if found.variadic && arguments.len() + 1 == parameters.len() {
             arguments.push(Vec::new());
         }
         if arguments.len() == parameters.len() {
-            return Some(arguments);
+            return Some((arguments, hidden));
         }
         let (wants, has) = (parameters.len(), arguments.len());
         let message = format!("macro `{}` takes {wants} arguments, and {has} are given", word.text);
-        self.diagnostics.error(word.span, message).note(defined, "defined here");
+        self.diagnostics.error(word.span, message).note(found.defined, "defined here");
         None
     }
 
@@ -163,6 +169,10 @@ impl Preprocessor<'_> {
             let pasted = next.is_some_and(|next| next.kind == Kind::Paste)
                 || place > 0 && body[place - 1].kind == Kind::Paste;
             match argument(word) {
+                // A word without text stands for no words.
+                Some(words_of) if pasted && words_of.is_empty() => {
+                    made.push(Token { text: "".into(), ..placeless(word) });
+                }
                 Some(words_of) if pasted => made.extend_from_slice(words_of),
                 Some(words_of) => made.extend(self.expand(words_of.clone())),
                 None => made.push(placeless(word)),
@@ -177,26 +187,28 @@ fn placeless(word: &Token) -> Token {
     Token { span: Span::default(), ..word.clone() }
 }
 
-/// Makes one word of those on the sides of each `##`.
+/// Makes one word of those on the sides of each `##`, if they make one. `, ## nothing` is nothing, as in GNU's.
 fn join(words: Vec<Token>) -> Vec<Token> {
     let mut joined: Vec<Token> = Vec::new();
     let mut words = words.into_iter();
     while let Some(word) = words.next() {
-        if word.kind == Kind::Paste {
-            if let (Some(mut left), Some(right)) = (joined.pop(), words.next()) {
-                left.kind = if left.kind == Kind::Mark { right.kind } else { left.kind };
-                left.text = format!("{}{}", left.text, right.text).into();
-                joined.push(left);
-            }
+        let Some(left) = joined.last_mut().filter(|_| word.kind == Kind::Paste) else {
+            joined.push(word);
             continue;
+        };
+        let Some(right) = words.next() else { break };
+        match &tokens(&format!("{}{}", left.text, right.text), FileId::default(), 0)[..] {
+            [_] if left.is(",") => left.text = "".into(),
+            [one] => (left.kind, left.text) = (one.kind, one.text.clone()),
+            _ => joined.push(right),
         }
-        joined.push(word);
     }
+    joined.retain(|word| !word.text.is_empty());
     joined
 }
 
 /// The text of words, as `#` writes it.
-fn spell(words: &[Token]) -> String {
+pub fn spell(words: &[Token]) -> String {
     let mut text = String::new();
     for (place, word) in words.iter().enumerate() {
         if place > 0 && word.spaced {
@@ -205,8 +217,4 @@ fn spell(words: &[Token]) -> String {
         text.push_str(&word.text);
     }
     text
-}
-
-fn same(one: &[Token], other: &[Token]) -> bool {
-    one.len() == other.len() && one.iter().zip(other).all(|(one, other)| one.text == other.text)
 }

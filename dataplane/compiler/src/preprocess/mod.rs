@@ -12,8 +12,8 @@ use std::rc::Rc;
 
 use crate::diagnostic::{Diagnostics, Severity};
 use crate::source::{near, FileId, Files, Name, Sources, Span};
-use crate::token::{joined, tokens, Hidden, Kind, Token};
-use expand::Macro;
+use crate::token::{tokens, Hidden, Kind, Token};
+use expand::{spell, Macro};
 
 /// The most files that include each other: a cycle ends here.
 const DEEPEST: usize = 64;
@@ -25,6 +25,9 @@ const OWN: [(&str, &str); 2] = [
     ("core.p4", include_str!("../../include/core.p4")),
     ("v1model.p4", include_str!("../../include/v1model.p4")),
 ];
+
+/// What lines of the preprocessor begin with; the first one means nothing in a string.
+const DIRECTIVES: &str = "include define undef error warning pragma if ifdef ifndef elif else endif";
 
 /// Architectures that p4c brings and this compiler does not.
 const FOREIGN: &str =
@@ -100,7 +103,11 @@ impl Preprocessor<'_> {
         for line in lines(&words) {
             let active = open.last().map_or(true, |condition| condition.active);
             if line[0].kind == Kind::Hash {
-                self.flush(&mut run);
+                // Conditions may stand among the arguments of a macro.
+                let ends = |word: &Token| matches!(&*word.text, "define" | "undef" | "include");
+                if active && line.get(1).is_some_and(ends) {
+                    self.flush(&mut run);
+                }
                 self.directive(line, &mut open, active, depth);
             } else if active {
                 run.extend(line.iter().map(|word| self.text(word)));
@@ -170,14 +177,14 @@ impl Preprocessor<'_> {
                 let (done, otherwise) = (holds || !active, None);
                 open.push(Condition { hash: hash.span, active: holds, done, otherwise });
             }
-            "elif" | "else" | "endif" => self.next_branch(word, rest, open),
+            "elif" | "elifdef" | "elifndef" | "else" | "endif" => self.next_branch(word, rest, open),
             _ => return false,
         }
         true
     }
 
-    /// The word; a string of several lines has those that conditions in it leave, and empty ones for the
-    /// others: to C, it is text of the program.
+    /// The word. To C a string of several lines is text of the program, but for what is behind a quote on its
+    /// line: directives in it become empty lines, and macros are expanded.
     fn text(&mut self, word: &Token) -> Token {
         if word.kind != Kind::Text || !word.text.contains('\n') {
             return word.clone();
@@ -185,24 +192,37 @@ impl Preprocessor<'_> {
         let (mut open, mut text, mut start) = (Vec::new(), String::new(), word.span.start);
         for line in word.text.split_inclusive('\n') {
             let active = open.last().map_or(true, |condition: &Condition| condition.active);
-            let words = tokens(line, word.span.file, start);
-            let is_told = words.first().is_some_and(|first| first.kind == Kind::Hash)
-                && self.conditional(&words, &mut open, active);
-            let stays = active && !is_told || !line.ends_with('\n');
-            text += if stays { line } else { "\n" };
+            let head = &line[..line.find(['"', '\n']).unwrap_or(line.len())];
+            let (words, is_last) = (tokens(head, word.span.file, start), !line.ends_with('\n'));
             start += line.len() as u32;
+            let mut known = DIRECTIVES.split(' ').skip(1);
+            let is_told =
+                matches!(&words[..], [hash, one, ..] if hash.is("#") && known.any(|own| one.is(own)));
+            if !is_last && (is_told || !active) {
+                if is_told {
+                    self.directive(&words, &mut open, active, 0);
+                }
+                text.push('\n');
+                continue;
+            }
+            let (indent, bare) = (head.len() - head.trim_start().len(), head.trim());
+            // A comment stays, for C's preprocessor keeps it for p4c.
+            let stays = head.contains("//") || head.contains("/*");
+            text += &line[..indent];
+            text += &if stays { bare.to_owned() } else { spell(&self.expand(words)) };
+            text += &line[indent + bare.len()..];
         }
         self.close(open);
-        Token { text: joined(&text), ..word.clone() }
+        Token { text: text.into(), ..word.clone() }
     }
 
-    /// Whether the lines after `#if`, `#ifdef`, `#ifndef` are read.
+    /// Whether the lines after `#if`, `#ifdef`, `#elifndef` and their like are read.
     fn holds(&mut self, word: &Token, rest: &[Token]) -> bool {
-        if &*word.text == "if" {
+        if matches!(&*word.text, "if" | "elif") {
             return self.condition(word.span, rest);
         }
         let name = self.macro_name(word, rest);
-        name.is_some_and(|name| self.macros.contains_key(name) == word.is("ifdef"))
+        name.is_some_and(|name| self.macros.contains_key(name) == word.text.ends_with("ifdef"))
     }
 
     /// The name behind a directive.
@@ -228,7 +248,7 @@ impl Preprocessor<'_> {
                 .note(otherwise, "the `#else`");
         } else {
             condition.otherwise = word.is("else").then_some(word.span);
-            condition.active = !condition.done && (word.is("else") || self.condition(word.span, rest));
+            condition.active = !condition.done && (word.is("else") || self.holds(word, rest));
             condition.done |= condition.active;
         }
     }
