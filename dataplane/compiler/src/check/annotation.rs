@@ -2,9 +2,16 @@
 
 use super::types::Type;
 use super::Checker;
+use crate::source::near;
 use crate::syntax::number::number;
 use crate::syntax::tree::{Annotation, Argument};
 use crate::token::{Kind, Token};
+
+/// Annotations with a meaning, here or in p4c.
+const KNOWN: &str =
+    "name id hidden tableonly defaultonly brief description controller_header p4runtime_translation match \
+    refers_to entry_restriction action_restriction field_list priority optional pure noSideEffects noWarn \
+    max_group_size selector_size_semantics max_member_weight pkginfo platform_property deprecated";
 
 impl<'t> Checker<'t, '_> {
     /// Checks the annotations of something (section 20).
@@ -28,6 +35,10 @@ impl<'t> Checker<'t, '_> {
     /// Annotations that the specification or v1model's documents give a meaning (section 20.3).
     fn known(&mut self, one: &'t Annotation, body: &'t [Token]) {
         let name = &*one.name.name;
+        let meant = near(name, KNOWN.split(' ')).filter(|_| KNOWN.split(' ').all(|known| known != name));
+        if meant.is_some() {
+            self.warning(one.name.span, format!("`@{name}` has no meaning here")).meant(meant);
+        }
         let is_text = |word: &Token| word.kind == Kind::Text || word.is("++");
         let message = match (name, body) {
             ("name" | "deprecated", [_, ..]) if !body.iter().all(is_text) => {
@@ -47,7 +58,9 @@ impl<'t> Checker<'t, '_> {
             }
             _ => return,
         };
-        error!(self, one.name.span, "`@{name}` {message}");
+        let kind = body.first().filter(|_| name == "match");
+        let near = kind.and_then(|kind| near(&kind.text, &self.match_kinds));
+        error!(self, one.name.span, "`@{name}` {message}").meant(near);
     }
 
     /// The values between brackets are constants (section 20.2).

@@ -8,7 +8,7 @@ use super::infer::specialise;
 use super::scope::{Entity, Function, Parameter, Signature};
 use super::types::Type;
 use super::{Call, Checker, ObjectKind, Place, Target};
-use crate::source::{Name, Span};
+use crate::source::{nearest, Name, Span};
 use crate::syntax::tree::{
     self, Argument, DeclarationKind, Direction, Expression, ExpressionKind, Ident, NodeId,
 };
@@ -171,7 +171,12 @@ impl<'t> Checker<'t, '_> {
         match order((span, &ident.name), parameters, arguments) {
             Ok(order) => Some(order),
             Err((place, message)) => {
-                self.error(place, message).declared(&ident.name, ident.span);
+                let named = |one: &'t Argument| one.ident.as_ref().filter(|ident| ident.span == place);
+                let wrong = arguments.iter().find_map(named);
+                let names = parameters.iter().map(|one| (&one.name, one.span));
+                self.error(place, message)
+                    .declared(&ident.name, ident.span)
+                    .meant(wrong.and_then(|wrong| nearest(&wrong.name, names)));
                 None
             }
         }

@@ -21,6 +21,9 @@ const BUILTINS: [Builtin; 5] = [
     ("pop_front", Type::is_stack, 1, Type::Void, true),
 ];
 
+/// The methods of types and values that `size_of` computes.
+const SIZES: [&str; 4] = ["minSizeInBits", "minSizeInBytes", "maxSizeInBits", "maxSizeInBytes"];
+
 impl<'t> Checker<'t, '_> {
     /// A member of a value (sections 8.16 to 8.18).
     pub fn member(&mut self, of: &'t Expression, member: &'t Ident) -> Typed {
@@ -102,6 +105,7 @@ impl<'t> Checker<'t, '_> {
 
     /// Tells that there is no such member.
     pub fn no_field(&mut self, member: &Ident, of: &Type) -> Typed {
+        let name = &member.name;
         let error = match of {
             Type::Array(..) => {
                 error!(self, member.span, "the stack {of} has no `{member}`: its elements are `[0]`...")
@@ -114,13 +118,16 @@ impl<'t> Checker<'t, '_> {
         if let Type::Composite(composite) = of {
             error.note(composite.span, "the type");
         }
-        if matches!(&*member.name, "isValid" | "setValid" | "setInvalid" | "apply") {
+        if matches!(&**name, "isValid" | "setValid" | "setInvalid" | "apply") {
             error.help(format!("a method is called: `.{member}()`"));
         }
-        if let Type::Composite(composite) = of {
-            let names = composite.fields.iter().map(|field| (&field.name, field.span));
-            error.meant(nearest(&member.name, names));
-        }
+        error.meant(match of {
+            Type::Composite(of) => nearest(name, of.fields.iter().map(|field| (&field.name, field.span))),
+            Type::Record(fields) => near(name, fields.iter().map(|(name, _)| name)),
+            Type::Array(..) => near(name, ["next", "last", "lastIndex", "size"]),
+            Type::Applied => near(name, ["hit", "miss", "action_run"]),
+            _ => None,
+        });
         Typed::wrong()
     }
 
@@ -174,7 +181,8 @@ impl<'t> Checker<'t, '_> {
             Type::Enum(_) | Type::New(_) | Type::Error => self.builtin(call, &typed, member),
             Type::Bits { .. } | Type::Bool | Type::Varbit(_) => self.builtin(call, &typed, member),
             kind => {
-                error!(self, member.span, "{kind} has no method `{member}`");
+                let near = near(&member.name, ["apply"]).filter(|_| *kind == Type::Table);
+                error!(self, member.span, "{kind} has no method `{member}`").meant(near);
                 self.arguments_alone(call.arguments)
             }
         }
@@ -253,7 +261,8 @@ impl<'t> Checker<'t, '_> {
             }
             Type::Wrong => self.arguments_alone(call.arguments),
             other => {
-                error!(self, member.span, "the type {other} has no `{member}`");
+                error!(self, member.span, "the type {other} has no `{member}`")
+                    .meant(near(&member.name, SIZES));
                 self.arguments_alone(call.arguments)
             }
         }
@@ -292,7 +301,7 @@ impl<'t> Checker<'t, '_> {
                 error.note(composite.span, "a struct: only headers are valid or not");
             }
             _ => {
-                error.meant(near(&member.name, BUILTINS.map(|(name, ..)| name)));
+                error.meant(near(&member.name, BUILTINS.map(|(name, ..)| name).into_iter().chain(SIZES)));
             }
         }
     }
@@ -300,13 +309,7 @@ impl<'t> Checker<'t, '_> {
 
 /// `minSizeInBits()` and its like (section 9).
 fn size_of(of: &Type, name: &str) -> Option<u32> {
-    let (least, bytes) = match name {
-        "minSizeInBits" => (true, false),
-        "minSizeInBytes" => (true, true),
-        "maxSizeInBits" => (false, false),
-        "maxSizeInBytes" => (false, true),
-        _ => return None,
-    };
-    let bits = of.measured(least)?;
-    Some(if bytes { bits.div_ceil(8) } else { bits })
+    let place = SIZES.iter().position(|known| *known == name)?;
+    let bits = of.measured(place < 2)?;
+    Some(if place % 2 == 1 { bits.div_ceil(8) } else { bits })
 }

@@ -6,7 +6,7 @@ use super::constant::Value;
 use super::scope::Entity;
 use super::types::Type;
 use super::Checker;
-use crate::source::{near, nearest, Name, Span};
+use crate::source::{nearest, Name, Span};
 use crate::syntax::tree::{Expression, ExpressionKind, Ident, SelectCase, State, Transition};
 
 impl<'t> Checker<'t, '_> {
@@ -53,8 +53,9 @@ impl<'t> Checker<'t, '_> {
         if names.contains_key(&target.name) || matches!(&*target.name, "accept" | "reject") {
             return;
         }
-        let declared = nearest(&target.name, names.iter().map(|(name, span)| (name, *span)));
-        let near = declared.or_else(|| near(&target.name, ["accept", "reject"]));
+        let own = ["accept", "reject"].map(Name::from);
+        let declared = names.iter().map(|(name, span)| (name, *span));
+        let near = nearest(&target.name, declared.chain(own.iter().map(|name| (name, Span::default()))));
         error!(self, target.span, "there is no state `{target}`").meant(near);
     }
 

@@ -14,6 +14,10 @@ use crate::syntax::tree::{
     Expression, ExpressionKind, Ident, Key, NodeId, Path, Property, Table,
 };
 
+/// The properties of v1model's tables that are neither key, actions nor entries.
+const PROPERTIES: &str = "default_action size implementation counters meters support_timeout idle_timeout \
+    priority_delta largest_priority_wins";
+
 /// The actions of a table, each with the place where the table names it.
 type Actions<'t> = Vec<(Rc<Function<'t>>, &'t ActionReference)>;
 
@@ -143,8 +147,12 @@ impl<'t> Checker<'t, '_> {
                     self.error(property.value.span, "the size of a table is a constant");
                 }
             }
-            _ => {
+            name => {
                 self.expression(&property.value, None);
+                if self.is_v1model() && PROPERTIES.split(' ').all(|one| one != name) {
+                    let message = format!("a table has no property `{name}`, and so this does nothing");
+                    self.warning(property.ident.span, message).meant(near(name, PROPERTIES.split(' ')));
+                }
             }
         }
     }
@@ -328,7 +336,8 @@ impl<'t> Checker<'t, '_> {
         let DeclarationKind::Table(parts) = &table.kind else { return None };
         if !parts.actions.iter().any(|one| one.path.ident.name == path.ident.name) {
             error!(self, label.span, "`{}` is not an action of table `{}`", path.ident, table.ident)
-                .note(parts.actions_span.unwrap_or(table.ident.span), "its actions");
+                .note(parts.actions_span.unwrap_or(table.ident.span), "its actions")
+                .meant(near(&path.ident.name, parts.actions.iter().map(|one| &one.path.ident.name)));
             return None;
         }
         self.facts.types.insert(label.id, Type::Action);

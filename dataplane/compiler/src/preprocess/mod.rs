@@ -163,7 +163,8 @@ impl Preprocessor<'_> {
             "pragma" | "line" | "ident" => {}
             _ if word.kind == Kind::Number => {}
             other => {
-                self.diagnostics.error(word.span, format!("the preprocessor has no `#{other}`"));
+                let near = near(other, DIRECTIVES.split(' '));
+                self.diagnostics.error(word.span, format!("the preprocessor has no `#{other}`")).meant(near);
             }
         }
     }

@@ -173,15 +173,17 @@ impl<'a> Parser<'a> {
     }
 
     /// The word at hand, or the one that is meant if it is misspelt: then reading goes on with that. `wanted`
-    /// has words that may be meant, each with what stands behind it; `_`: behind a name behind it.
-    pub fn beginning(&mut self, wanted: &[(&str, &str)]) -> Name {
-        let fits = wanted.iter().filter(|(_, mark)| match mark.strip_prefix('_') {
-            Some(mark) => self.name_ahead(1) && self.ahead(2).is(mark),
-            None => self.ahead(1).is(mark),
+    /// has words that may be meant, each with what stands behind it; `_`: behind a name behind it; `__`: two
+    /// names.
+    pub fn beginning(&mut self, wanted: &str) -> Name {
+        let words: Vec<&str> = wanted.split(' ').collect();
+        let fits = words.chunks_exact(2).filter(|pair| match pair[1].strip_prefix('_') {
+            Some(mark) => self.name_ahead(1) && (self.ahead(2).is(mark) || mark == "_" && self.name_ahead(2)),
+            None => self.ahead(1).is(pair[1]),
         });
         let (text, span) = (self.text(), self.span());
         if self.name_ahead(0) && self.scopes.find(&text, false).is_none() {
-            let near = near(&text, fits.map(|(word, _)| word));
+            let near = near(&text, fits.map(|pair| pair[0]));
             if let Some((meant, _)) = &near {
                 self.words[self.place].text = meant.clone();
                 self.diagnostics.error(span, format!("`{text}` is no word of P4")).meant(near);

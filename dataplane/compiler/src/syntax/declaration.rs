@@ -8,6 +8,9 @@ use super::tree::{
 };
 use crate::token::Kind;
 
+/// The directions of parameters.
+const DIRECTIONS: &str = "in __ out __ inout __ in bit out bit inout bit";
+
 /// A declaration as its rule reads it.
 pub type Declared = Parsed<(Ident, DeclarationKind)>;
 
@@ -126,7 +129,7 @@ impl Parser<'_> {
         self.expect("(", "a name: its parameters are missing")?;
         self.list(")", "the parameters", |parser| {
             let annotations = parser.annotations()?;
-            let direction = match &*parser.text() {
+            let direction = match &*parser.beginning(DIRECTIONS) {
                 "in" => Direction::In,
                 "out" => Direction::Out,
                 "inout" => Direction::InOut,

@@ -14,21 +14,12 @@ use crate::token::Kind;
 const PROPERTIES: [&str; 3] = ["key", "actions", "entries"];
 
 /// Words that begin declarations, and what stands behind them; `_`: behind a name behind them.
-const OUTER: [(&str, &str); 9] = [
-    ("parser", "_("),
-    ("control", "_("),
-    ("action", "_("),
-    ("header", "_{"),
-    ("header_union", "_{"),
-    ("struct", "_{"),
-    ("enum", "_{"),
-    ("const", "bit"),
-    ("typedef", "bit"),
-];
+const OUTER: &str =
+    "parser _( control _( action _( header _{ header_union _{ struct _{ enum _{ const bit typedef bit";
 /// Those of a control.
-const LOCAL: [(&str, &str); 4] = [("apply", "{"), ("table", "_{"), ("action", "_("), ("const", "bit")];
+const LOCAL: &str = "apply { table _{ action _( const bit";
 /// The end of a state: `transition accept;`, `transition select(...)`.
-const TRANSITION: [(&str, &str); 3] = [("transition", "_;"), ("transition", "_("), ("transition", "select")];
+const TRANSITION: &str = "transition _; transition _( transition select";
 
 /// Words that begin declarations of P4_14 only.
 const P4_14: [&str; 4] = ["header_type", "field_list", "calculated_field", "action_profile"];
@@ -67,7 +58,7 @@ impl Parser<'_> {
             }
             return Err(Told);
         }
-        match &*self.beginning(&OUTER) {
+        match &*self.beginning(OUTER) {
             "const" => self.constant(),
             "extern" => self.extern_declaration(),
             "action" => self.action(),
@@ -207,29 +198,29 @@ impl Parser<'_> {
         let what = if is_parser { "the states of parser" } else { "control" };
         self.items(&format!("{what} `{ident}`"), |parser| {
             let annotations = parser.annotations()?;
-            let words: &[_] = if is_parser { &[("state", "_{")] } else { &LOCAL };
-            let read: fn(&mut Self) -> Declared = match &*parser.beginning(words) {
-                "const" => Self::constant,
-                "value_set" if is_parser => Self::value_set,
-                "state" if is_parser => {
-                    states.push(parser.state()?);
-                    return Ok(());
-                }
-                "table" | "action" | "apply" if is_parser => return parser.misplaced("a control"),
-                "action" => Self::action,
-                "table" => Self::table,
-                "apply" => {
-                    parser.advance();
-                    apply = Some(Block::default());
-                    apply = Some(parser.block("`apply`")?);
-                    return Ok(());
-                }
-                "state" => return parser.misplaced("a parser"),
-                _ if parser.declares() => Self::variable_or_instance,
-                _ if is_parser => return parser.unexpected("`state`, a variable or a constant"),
-                "if" | "switch" | "for" => return parser.misplaced("`apply { ... }`"),
-                _ => return parser.unexpected("`action`, `table`, a variable or `apply`"),
-            };
+            let read: fn(&mut Self) -> Declared =
+                match &*parser.beginning(if is_parser { "state _{" } else { LOCAL }) {
+                    "const" => Self::constant,
+                    "value_set" if is_parser => Self::value_set,
+                    "state" if is_parser => {
+                        states.push(parser.state()?);
+                        return Ok(());
+                    }
+                    "table" | "action" | "apply" if is_parser => return parser.misplaced("a control"),
+                    "action" => Self::action,
+                    "table" => Self::table,
+                    "apply" => {
+                        parser.advance();
+                        apply = Some(Block::default());
+                        apply = Some(parser.block("`apply`")?);
+                        return Ok(());
+                    }
+                    "state" => return parser.misplaced("a parser"),
+                    _ if parser.declares() => Self::variable_or_instance,
+                    _ if is_parser => return parser.unexpected("`state`, a variable or a constant"),
+                    "if" | "switch" | "for" => return parser.misplaced("`apply { ... }`"),
+                    _ => return parser.unexpected("`action`, `table`, a variable or `apply`"),
+                };
             locals.push(parser.annotated(annotations, read)?);
             Ok(())
         })?;
@@ -261,7 +252,7 @@ impl Parser<'_> {
         let mut transition = Transition::Missing;
         let statements = self.scoped(|parser| {
             parser.braces("the name of a state", &format!("the statements of state `{ident}`"), |parser| {
-                if &*parser.beginning(&TRANSITION) != "transition" {
+                if &*parser.beginning(TRANSITION) != "transition" {
                     return parser.statement().map(Some);
                 }
                 transition = parser.transition()?;
@@ -278,7 +269,7 @@ impl Parser<'_> {
     /// `transition` (sections 13.5 and 13.6).
     fn transition(&mut self) -> Parsed<Transition> {
         let span = self.advance().span;
-        if &*self.beginning(&[("select", "(")]) != "select" {
+        if &*self.beginning("select (") != "select" {
             let target = self.name("a state")?;
             self.semicolon("`transition`")?;
             return Ok(Transition::To(target));
@@ -288,7 +279,7 @@ impl Parser<'_> {
         let on = self.list(")", "the expressions of `select`", Self::value)?;
         let cases = self.braces("the expressions of `select`", "the cases of `select`", |parser| {
             let start = parser.span();
-            parser.beginning(&[("default", ":")]);
+            parser.beginning("default :");
             let keys = parser.keys()?;
             parser.expect(":", "the keys of a case")?;
             let target = parser.name("a state")?;

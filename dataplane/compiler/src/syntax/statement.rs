@@ -7,8 +7,7 @@ use super::tree::{
 };
 
 /// Words that begin statements, and what stands behind them, as `OUTER`. A call is no `switch`.
-const STATEMENTS: [(&str, &str); 5] =
-    [("return", ";"), ("return", "_;"), ("exit", ";"), ("const", "bit"), ("switch", "(")];
+const STATEMENTS: &str = "switch ( return ; return _; exit ; const bit";
 
 impl Parser<'_> {
     /// `{ ... }`, a scope of its own (section 12.3); `after` says behind what it belongs.
@@ -46,7 +45,7 @@ impl Parser<'_> {
                 parser.arguments()?;
                 Ok(parser.at(";"))
             });
-        let kind = match &*self.beginning(&STATEMENTS[..5 - usize::from(is_call)]) {
+        let kind = match &*self.beginning(&STATEMENTS[if is_call { 9 } else { 0 }..]) {
             "{" => {
                 self.place = before;
                 return Ok(StatementKind::Block(self.block("a statement")?));
@@ -92,7 +91,7 @@ impl Parser<'_> {
         self.advance();
         let condition = self.in_parentheses("the condition of", "`if`")?;
         let then = Box::new(self.statement()?);
-        self.beginning(&[("else", "{"), ("else", "if")]);
+        self.beginning("else { else if");
         let otherwise = self.behind("else", Self::statement)?.map(Box::new);
         Ok(StatementKind::If { condition, then, otherwise })
     }
@@ -102,7 +101,7 @@ impl Parser<'_> {
         self.advance();
         let on = self.in_parentheses("the expression of", "`switch`")?;
         let cases = self.braces("the expression of `switch`", "the cases of `switch`", |parser| {
-            parser.beginning(&[("default", ":")]);
+            parser.beginning("default :");
             let label = if parser.at("default") { parser.key()? } else { parser.value()? };
             parser.expect(":", "the label of a case")?;
             let body = if parser.at("{") || parser.at("@") { Some(parser.block("a label")?) } else { None };

@@ -95,9 +95,7 @@ impl Statement {
             StatementKind::Return(_) | StatementKind::Break | StatementKind::Continue => true,
             StatementKind::Exit => exits,
             StatementKind::Block(block) => block.iter().any(|one| one.ends(exits)),
-            StatementKind::If { then, otherwise: Some(otherwise), .. } => {
-                then.ends(exits) && otherwise.ends(exits)
-            }
+            StatementKind::If { then, otherwise: Some(other), .. } => then.ends(exits) && other.ends(exits),
             _ => false,
         }
     }
