@@ -4,8 +4,7 @@
 #ifndef _V1_MODEL_P4_
 #define _V1_MODEL_P4_
 
-// Types of externs changed with the versions; 20180101 is the first, and the default. The macros below stand for
-// what changed.
+// Types of externs changed with the versions: macros stand for them. 20180101 is the first, and the default.
 #ifndef V1MODEL_VERSION
 #define V1MODEL_VERSION 20180101
 #endif

@@ -58,9 +58,8 @@ impl<'t> Checker<'t, '_> {
             }
             _ => return,
         };
-        let kind = body.first().filter(|_| name == "match");
-        let near = kind.and_then(|kind| near(&kind.text, &self.match_kinds));
-        error!(self, one.name.span, "`@{name}` {message}").meant(near);
+        let kind = body.first().filter(|_| name == "match").map_or("", |kind| &kind.text);
+        error!(self, one.name.span, "`@{name}` {message}").meant(near(kind, &self.match_kinds));
     }
 
     /// The values between brackets are constants (section 20.2).

@@ -33,8 +33,8 @@ impl<'t> Checker<'t, '_> {
         for reference in &table.actions {
             self.annotations(&reference.annotations);
             let Some(action) = self.table_action(reference) else { continue };
-            if actions.iter().any(|(other, _)| Rc::ptr_eq(other, &action)) {
-                let name = &action.declaration.ident;
+            let name = &action.declaration.ident;
+            if actions.iter().any(|(other, _)| other.declaration.ident.name == name.name) {
                 error!(self, reference.span, "the action `{name}` is in the table twice");
             }
             actions.push((action, reference));
@@ -190,7 +190,7 @@ impl<'t> Checker<'t, '_> {
         let Ident { name, span } = &path.ident;
         let same = |one: &ActionReference| one.path.ident.name == *name;
         let found = actions.iter().find(|(_, reference)| same(reference));
-        let Some((_, reference)) = found else {
+        let Some((action, reference)) = found else {
             // Of one that the table names and nobody declares there is a message already.
             if !table.actions.iter().any(same) {
                 let near = near(name, table.actions.iter().map(|one| &one.path.ident.name));
@@ -200,6 +200,11 @@ impl<'t> Checker<'t, '_> {
             }
             return None;
         };
+        let meant = self.find(path).map(|found| &found.entity);
+        if !matches!(meant, Some(Entity::Action(meant)) if Rc::ptr_eq(meant, action)) {
+            error!(self, *span, "this `{name}` is not the action of the table")
+                .note(reference.span, "that one");
+        }
         if let Some(note) = annotated(&reference.annotations, mark) {
             error!(self, *span, "`{name}` is `@{mark}`").note(note.name.span, "this says so");
         }

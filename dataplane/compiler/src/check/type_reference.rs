@@ -236,14 +236,14 @@ impl<'t> Checker<'t, '_> {
             (Type::Bits { .. } | Type::Bool | Type::Varbit(_), Shape::Header) => true,
             (Type::Enum(one), Shape::Header) => one.of.is_some(),
             (Type::Composite(inner), Shape::Header) => {
-                inner.shape == Shape::Struct && inner.fields.iter().all(|field| field.of.width().is_some())
+                inner.shape == Shape::Struct && of.width().is_some() && !of.contains(&Type::is_header)
             }
             (Type::Array(inner, _), Shape::Header) => {
                 !inner.is_header() && !inner.is_union() && inner.width().is_some()
             }
             (_, Shape::Header) => false,
             (Type::Integer | Type::String | Type::Void | Type::Set(_) | Type::MatchKind, _) => false,
-            (of, Shape::Struct) => !of.is_object(),
+            (of, Shape::Struct) => !of.is_object() && !of.is_open(),
         };
         if !fits {
             error!(self, span, "a {} has no fields of type {of}", shape.word());

@@ -67,9 +67,9 @@ impl<'t> Lowering<'t, '_> {
     }
 
     pub fn statements(&mut self, statements: &'t [Statement], leaves: &Leaves) -> Lowered<()> {
-        let end = statements.iter().position(|one| one.ends(leaves.exits));
-        let end = end.map_or(statements.len(), |place| place + 1);
-        statements[..end].iter().try_for_each(|one| self.statement(one, leaves))
+        let last = statements.iter().position(|one| one.ends(leaves.exits));
+        let statements = &statements[..last.map_or(statements.len(), |last| last + 1)];
+        statements.iter().try_for_each(|one| self.statement(one, leaves))
     }
 
     fn made(&self, kind: Kind) -> Made {

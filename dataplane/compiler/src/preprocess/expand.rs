@@ -77,10 +77,9 @@ impl Preprocessor<'_> {
             None => (join(found.body.iter().map(placeless).collect()), word.hidden.clone()),
             Some(_) if !matches!(left.front(), Some(open) if open.is("(")) => return false,
             Some(parameters) => {
-                let Some((arguments, hidden)) = self.arguments(word, parameters, &found, left) else {
-                    return true;
-                };
-                (self.substitute(&found.body, parameters, &arguments), hidden)
+                let given = self.arguments(word, parameters, &found, left);
+                let Some((given, hidden)) = given else { return true };
+                (self.substitute(&found.body, parameters, &given), hidden)
             }
         };
         self.expanded += body.len();

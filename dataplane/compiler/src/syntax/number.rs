@@ -33,8 +33,8 @@ pub fn number(text: &str) -> Result<Number, String> {
     let width = match width {
         None => None,
         Some((bits, signed)) => {
-            let bits = bits.parse().ok().filter(|&bits: &u32| bits <= WIDEST);
-            Some((bits.ok_or_else(|| format!("`{text}` is wider than {WIDEST} bits"))?, signed))
+            let bits = bits.parse().ok().filter(|&bits: &u32| bits <= WIDEST && (bits > 0 || !signed));
+            Some((bits.ok_or_else(|| format!("`{text}` has no bit, or more than {WIDEST}"))?, signed))
         }
     };
     Ok(Number { value, width, base })
