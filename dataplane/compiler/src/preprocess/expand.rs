@@ -102,8 +102,8 @@ impl Preprocessor<'_> {
         true
     }
 
-    /// Takes `(a, b)` off the words that are left; with it, the names that are hidden from `)` and so from the
-    /// body.
+    /// Takes `(a, b)` off the words that are left, with the names that are hidden from its `)`. They are
+    /// hidden from the body, too.
     fn arguments(
         &mut self, word: &Token, parameters: &[Name], found: &Macro, left: &mut VecDeque<Token>,
     ) -> Option<(Vec<Vec<Token>>, Hidden)> {
@@ -186,7 +186,7 @@ fn placeless(word: &Token) -> Token {
     Token { span: Span::default(), ..word.clone() }
 }
 
-/// Makes one word of those on the sides of each `##`, if they make one. `, ## nothing` is nothing, as in GNU's.
+/// Makes one word of those on the sides of each `##`, if they make one. `, ## nothing` is nothing, as GNU's.
 fn join(words: Vec<Token>) -> Vec<Token> {
     let mut joined: Vec<Token> = Vec::new();
     let mut words = words.into_iter();

@@ -173,7 +173,7 @@ impl<'a> Parser<'a> {
     }
 
     /// The word at hand, or the one that is meant if it is misspelt: then reading goes on with that. `wanted`
-    /// has words that may be meant, each with what stands behind it; `_`: behind a name behind it; `__`: names.
+    /// has words that may be meant, and what stands behind each: `_(`: a name, then that; `__`: two names.
     pub fn beginning(&mut self, wanted: &str) -> Name {
         let words: Vec<&str> = wanted.split(' ').collect();
         let fits = words.chunks_exact(2).filter(|pair| match pair[1].strip_prefix('_') {
