@@ -10,7 +10,7 @@ use num_bigint::{BigInt, Sign};
 use serde_json::{json, Value};
 
 use crate::diagnostic::Diagnostics;
-use crate::lower::ir::{Array, ArrayKind, Expr, FieldList, FieldRef, HeaderRef, HeaderType, Program};
+use crate::lower::ir::{ArrayKind, Expr, FieldList, FieldRef, HeaderRef, HeaderType, Program};
 use crate::lower::storage::{SCALARS, STANDARD};
 use crate::source::{Sources, Span};
 
@@ -186,15 +186,14 @@ impl Writer<'_> {
 
     fn arrays(&mut self, wanted: impl Fn(&ArrayKind) -> bool) -> Value {
         let program = self.program;
-        // A direct one that no table has does nothing.
-        let used = |array: &&Array| !array.direct || array.table.is_some();
         let arrays = program.arrays.iter().filter(|array| wanted(&array.kind));
         let meters = arrays.clone().filter(|array| array.direct && array.kind == ArrayKind::Meter);
         for half in meters.filter(|meter| meter.table.is_some() != meter.result.is_some()) {
             let message = "a direct meter is in `meters` of a table, and an action of the table reads it";
             self.diagnostics.error(half.span, message);
         }
-        numbered(arrays.filter(used).map(|array| {
+        // A direct one that no table has does nothing.
+        numbered(arrays.filter(|array| !array.direct || array.table.is_some()).map(|array| {
             let mut value = json!({"name": array.name, "size": array.size});
             match array.kind {
                 ArrayKind::Register => value["bitwidth"] = json!(array.element.width()),

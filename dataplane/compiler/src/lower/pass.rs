@@ -211,6 +211,7 @@ impl<'t> Lowering<'t, '_> {
         &mut self, given: &[Given], outer: &Rc<Environment<'t>>, make: impl Fn(&mut Self) -> Lowered<()>,
     ) -> Lowered<()> {
         let (begin, known) = (self.out.len(), self.reached.len());
+        let colours: Vec<_> = self.program.arrays.iter().map(|array| array.result.clone()).collect();
         for callee in [Callee::Closed, Callee::Open] {
             let passed = self.bind_all(given, callee)?;
             let environment = outer.with(true, &passed);
@@ -222,6 +223,9 @@ impl<'t> Lowering<'t, '_> {
                 break;
             }
             self.out.truncate(begin);
+            for (array, colour) in self.program.arrays.iter_mut().zip(&colours) {
+                array.result.clone_from(colour);
+            }
         }
         Ok(())
     }

@@ -140,10 +140,10 @@ impl<'t> Lowering<'t, '_> {
             (State::Array(meter), "read", [colour], _) => {
                 let place = self.target(&colour.value)?;
                 let before = self.program.arrays[meter].result.replace(place.clone());
-                match before.filter(|before| *before != place) {
-                    Some(_) => self.refuse("a direct meter has one place for its colour: this is another"),
-                    None => Ok(Value::Nothing),
+                if before.is_some_and(|before| before != place) {
+                    return self.refuse("a direct meter has one place for its colour: this is another");
                 }
+                Ok(Value::Nothing)
             }
             (State::Array(array), _, _, Some((_, primitive, operands))) => {
                 self.call_primitive(primitive, operands, passed, Some(array))

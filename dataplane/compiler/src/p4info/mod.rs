@@ -10,7 +10,7 @@ mod table;
 mod text;
 mod types;
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 
 use crate::check::constant::Value;
 use crate::check::types::Shape;
@@ -18,7 +18,6 @@ use crate::check::Facts;
 use crate::diagnostic::Diagnostics;
 use crate::lower::annotation::id;
 use crate::lower::ir::{self, each_kind, ArrayKind, Operation, Program, StatementKind};
-use crate::source::Span;
 use crate::syntax::tree::{annotated, Annotation, Declaration, DeclarationKind};
 use annotation::{documentation, structured, values, write};
 use symbols::{Kind, Symbols};
@@ -147,8 +146,7 @@ impl<'a> Writer<'a> {
         arrays.iter().for_each(|one| add(kind_of(one), &one.name, &one.annotations, one.span));
         profiles.iter().for_each(|one| add(Kind::ACTION_PROFILE, &one.name, &one.annotations, one.span));
         value_sets.iter().for_each(|one| add(Kind::VALUE_SET, &one.name, &one.annotations, one.span));
-        let digests: BTreeSet<String> = digests.iter().map(|one| types.digest_name(one)).collect();
-        digests.iter().for_each(|name| add(Kind::DIGEST, name, &[], Span::default()));
+        digests.iter().for_each(|one| add(Kind::DIGEST, &types.digest_name(one), &[], one.span));
         for header in headers {
             let name = own_name(&header.ident.name, &header.annotations);
             add(Kind::CONTROLLER_HEADER, &name, &header.annotations, header.span);

@@ -35,7 +35,7 @@ impl Symbols {
     /// Adds a name, with the id that `@id` gives it, or says what is wrong with them.
     pub fn add(&mut self, kind: Kind, name: &str, id: Option<u32>) -> Result<(), String> {
         let id = id.map_or(0, |id| id | kind.0 << 24);
-        let first = self.ids.insert((kind, name.to_owned()), id).is_none();
+        let first = self.ids.insert((kind, name.to_owned()), id).is_none() || kind == Kind::DIGEST;
         if self.names.insert(name.to_owned()) {
             for suffix in suffixes(name) {
                 *self.suffixes.entry(suffix.to_owned()).or_default() += 1;

@@ -102,8 +102,7 @@ impl Preprocessor<'_> {
         true
     }
 
-    /// Takes `(a, b)` off the words that are left, with the names that are hidden from its `)`. They are
-    /// hidden from the body, too.
+    /// Takes `(a, b)` off the words that are left; its `)` says which names are hidden from the body.
     fn arguments(
         &mut self, word: &Token, parameters: &[Name], found: &Macro, left: &mut VecDeque<Token>,
     ) -> Option<(Vec<Vec<Token>>, Hidden)> {
