@@ -278,7 +278,7 @@ class Source:
 
 def sources(folders: list[Path]) -> list[Source]:
     """The programs for v1model, of both versions of the language."""
-    found = [(folder, path) for folder in folders for path in sorted(folder.rglob("*.p4"))]
+    found = [(folder, path) for folder in folders for path in sorted(folder.rglob("*.p4")) if path.is_file()]
     return [
         Source(folder, path)
         for folder, path in found

@@ -116,7 +116,10 @@ fn a_ternary_string_is_matched_as_a_whole() {
 fn a_string_has_no_prefixes() {
     let mut bed = Testbed::with(config());
     let entry = bed.entry(PREFIXES, &[lpm(1, 1, 48)], "metered", &[]);
-    assert!(bed.refused(Type::Insert, entry).1.contains("a string has no prefixes and no ranges: leave it out"));
+    assert!(bed
+        .refused(Type::Insert, entry)
+        .1
+        .contains("a string has no prefixes and no ranges: leave it out"));
     let entry = bed.entry(PREFIXES, &[], "metered", &[]);
     bed.apply(Type::Insert, entry.clone()).unwrap();
     assert_eq!(all(&bed, PREFIXES), [Kinds::from(entry)]);
