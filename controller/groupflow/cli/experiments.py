@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from groupflow.cli import frame
 from groupflow.cli.common import Common, check_folder
-from groupflow.errors import Error, Kind, UsageError
+from groupflow.errors import Error, Kind
 from groupflow.model.fields import Help, Range
 from groupflow.study import StudyError, checkout
 
@@ -21,7 +21,7 @@ OWN = ("demo", "bench")
 """experiments that are commands of their own"""
 _ALWAYS = ("out",)
 """options of every paper and experiment"""
-_GENERAL = ("only", "quick", "seed", "jobs", "dask")
+_GENERAL = ("only", "quick", "seed", "jobs")
 """options that the demo does not have"""
 
 
@@ -134,9 +134,6 @@ def sweep(
     file: Annotated[Path, Help("file of the sweep (YAML)", "EXPERIMENT")],
     *,
     jobs: Annotated[int | None, Help("runs side by side (default: one a core)", "N"), Range(1)] = None,
-    dask: Annotated[
-        str | None, Help("scheduler of dask, whose workers run the simulations, instead of --jobs", "ADDRESS")
-    ] = None,
     out: Annotated[
         Path | None, Help("folder for results (default: out/sweep/NAME of the file)", "FOLDER")
     ] = None,
@@ -148,8 +145,6 @@ def sweep(
     from groupflow.study.sweep.runs import sweep as run
 
     asked = read(file)
-    if asked.form.where == "real" and dask:
-        raise UsageError("--dask: real networks run on this machine; leave it out")
     folder = out or Path("out/sweep") / file.stem
     check_folder(folder)
-    run(asked, StudyOptions(folder, jobs=jobs, dask=dask, json=common.json), again=again)
+    run(asked, StudyOptions(folder, jobs=jobs, json=common.json), again=again)

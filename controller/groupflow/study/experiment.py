@@ -44,7 +44,7 @@ Grouped = TypeVar("Grouped")
 """the form of outcomes for a study's rules and figures, by the quantities that the study varies"""
 Runs: TypeAlias = Callable[[bool, int], list[Run]]
 """makes the runs of the short variant or of the full one, with seeds from this one on"""
-Option: TypeAlias = Literal["only", "quick", "seed", "jobs", "dask"]
+Option: TypeAlias = Literal["only", "quick", "seed", "jobs"]
 
 
 def nothing(path: Path, found: object) -> None:
@@ -63,9 +63,6 @@ class StudyOptions:
     quick: Annotated[bool, Help("short runs, which show that everything works, and are no verdict")] = False
     seed: Annotated[int, Help("the first of all seeds", "N")] = 1
     jobs: Annotated[int | None, Help("runs side by side (default: one a core)", "N"), Range(1)] = None
-    dask: Annotated[
-        str | None, Help("scheduler of dask, whose workers run the simulations, instead of --jobs", "ADDRESS")
-    ] = None
 
     @property
     def cores(self) -> int:
@@ -168,7 +165,7 @@ class Experiment:
     """the studies that are run where none is named, in the short variant or the full one; None: all"""
     across: Callable[[Sequence[Any]], list[Claim]] = lambda _: []
     """claims that compare studies, from the outcomes of all complete ones, each once"""
-    takes: Collection[Option] = ("only", "quick", "seed", "jobs", "dask")
+    takes: Collection[Option] = ("only", "quick", "seed", "jobs")
     """the options that change something; all others are refused"""
     measure: Callable[["Frame[Any]"], Generator[Any]] | None = None
     """gives outcomes as they come; None: simulates the runs of all studies"""

@@ -102,7 +102,7 @@ def simulated(frame: Frame[Done]) -> Generator[Done]:
         return simulations[outcome.run].title(outcome.run)
 
     jobs = [simulation.job(run, options.out) for run, simulation in simulations.items()]
-    done = run_all(jobs, cores=options.cores, dask=options.dask, console=frame.console, what=title)
+    done = run_all(jobs, cores=options.cores, console=frame.console, what=title)
     with closing(done) as outcomes:
         for outcome in outcomes:
             yield outcome

@@ -1,14 +1,12 @@
-"""Runs on several cores or machines, with a progress bar. Outcomes are given as they come, even if a later
+"""Runs on several cores, with a progress bar. Outcomes are given as they come, even if a later
 run fails."""
 
-import logging
 import pickle
 import signal
 from collections.abc import Callable, Generator, Sequence
-from concurrent.futures import CancelledError, Executor, Future, ProcessPoolExecutor
-from contextlib import closing, contextmanager
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from contextlib import contextmanager
 from ctypes import CDLL
-from importlib.metadata import version
 from multiprocessing import Event
 from multiprocessing.synchronize import Event as Flag
 from queue import SimpleQueue
@@ -17,8 +15,7 @@ from typing import Any, TypeVar
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from groupflow import needs
-from groupflow.study import StudyError, checkout
+from groupflow.study import checkout
 
 Done = TypeVar("Done")
 
@@ -28,30 +25,22 @@ _stop: Flag | None = None
 
 
 def run_all(
-    jobs: Sequence[Callable[[], Done]],
-    *,
-    cores: int,
-    dask: str | None = None,
-    console: Console,
-    what: Callable[[Done], str],
+    jobs: Sequence[Callable[[], Done]], *, cores: int, console: Console, what: Callable[[Done], str]
 ) -> Generator[Done]:
     """Results of jobs, in the order in which the jobs end. A job goes to another process: one that
-    cannot be pickled would never end. With `dask`, the address of a scheduler, its workers run the jobs.
+    cannot be pickled would never end.
 
-    After Ctrl-C or an error no other job begins, and jobs of this machine that call `end_when_told` end at
-    once; the exception is raised again. Raises StudyError without such a scheduler or its workers.
+    After Ctrl-C or an error no other job begins, and jobs that call `end_when_told` end at once. Then the
+    exception is raised again.
     """
     title = TextColumn("{task.description}", markup=False)
     columns = (title, BarColumn(), TextColumn("{task.completed}/{task.total}"))
-    with (
-        _workers(cores) if dask is None else _dask(dask) as pool,
-        Progress(*columns, TimeElapsedColumn(), console=console) as bar,
-    ):
+    with _workers(cores) as pool, Progress(*columns, TimeElapsedColumn(), console=console) as bar:
         task = bar.add_task("runs", total=len(jobs))
         # as_completed would mix those that ended before it was called.
         ended: SimpleQueue[Future[Done]] = SimpleQueue()
         for job in jobs:
-            pool.submit(_call, pickle.dumps(job), version("groupflow")).add_done_callback(ended.put)
+            pool.submit(_call, pickle.dumps(job)).add_done_callback(ended.put)
         for _ in jobs:
             result = ended.get().result()
             bar.update(task, advance=1, description=what(result))
@@ -71,38 +60,8 @@ def _workers(cores: int) -> Generator[Executor]:
             raise
 
 
-@contextmanager
-def _dask(address: str) -> Generator[Executor]:
-    """The workers of a scheduler, which gives the jobs of a worker that dies to the others."""
-    needs.package("--dask", "distributed")
-    from distributed import Client, KilledWorker
-
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what goes wrong is told in one line, here
-    try:
-        client: Any = Client(address, timeout=10, set_as_default=False)
-    except (OSError, ValueError) as error:
-        cure = "give the address that `dask scheduler` prints, like tcp://10.0.0.1:8786"
-        raise StudyError(f"--dask {address}: no scheduler answers there ({error}); {cure}") from None
-    with closing(client):
-        try:
-            client.wait_for_workers(1, timeout=10)
-        except TimeoutError:
-            cure = f"start some: dask worker {address}"
-            raise StudyError(f"--dask {address}: the scheduler has no workers; {cure}") from None
-        pool: Any = client.get_executor(pure=False)
-        try:
-            yield pool
-        except (CancelledError, KilledWorker) as error:
-            problem = str(error) or "the scheduler is lost"
-            raise StudyError(f"--dask {address}: {problem}; look at its log, and run this again") from None
-        finally:
-            pool.shutdown(wait=False)  # cancels what has not ended
-
-
-def _call(job: bytes, wanted: str) -> Any:
-    """Runs a job at a worker, whose checkout has the modules that the job names."""
-    if version("groupflow") != wanted:
-        raise StudyError(f"a worker has groupflow {version('groupflow')} instead of {wanted}; start that one")
+def _call(job: bytes) -> Any:
+    """Runs a job in a worker."""
     checkout.at_hand()
     return pickle.loads(job)()
 

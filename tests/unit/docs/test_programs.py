@@ -106,7 +106,7 @@ def test_simulations_run_as_they_are_pasted(page: Path, tmp_path: Path) -> None:
     """Those of files of the checkout; without root."""
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     for line in shell_lines(page):
-        if re.match(r"groupflow sim \w+ examples/", line) and "--dask" not in line:
+        if re.match(r"groupflow sim \w+ examples/", line):
             command = [str(Path(sys.executable).parent / "groupflow"), *shlex.split(line, comments=True)[1:]]
             done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
             assert done.returncode == 0, f"{line}: {done.stderr}"

@@ -264,9 +264,7 @@ def test_what_is_not_there_is_refused(tmp_path: Path) -> None:
         PAPER.chosen(options(tmp_path, only=("tea",)))
 
 
-@pytest.mark.parametrize(
-    "more", [{"only": ("small",)}, {"quick": True}, {"seed": 2}, {"jobs": 2}, {"dask": "x"}]
-)
+@pytest.mark.parametrize("more", [{"only": ("small",)}, {"quick": True}, {"seed": 2}, {"jobs": 2}])
 def test_an_option_that_changes_nothing_is_refused(more: dict[str, Any], tmp_path: Path) -> None:
     (name,) = more
     with pytest.raises(RefusedError, match=f"^--{name} changes nothing here; leave it out$"):

@@ -1,14 +1,10 @@
-"""A sweep: its runs, failures that stop nothing, what is kept when it is killed, workers of dask that die."""
+"""A sweep: its runs, failures that stop nothing, what is kept when it is killed."""
 
 import csv
 import json
 import math
-import os
-import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,16 +14,12 @@ import pytest
 import yaml
 
 from groupflow.cli.main import main
-from groupflow.lab.controller_process import free_port
 from groupflow.sim import ScenarioError
-from groupflow.study import StudyError, frame
-from groupflow.study.experiment import StudyOptions
 from groupflow.study.sweep import real, results
 from groupflow.study.sweep.form import METRICS, SweepForm, check_real, quantity, read
 from groupflow.study.sweep.results import half_interval
 from groupflow.study.sweep.runs import simulate
 from tests.support.waiting import wait_until
-from tests.unit.study.test_reproduction import PAPER, claims
 
 SCENARIO = """
 switches: {s1: {kind: fifo}, s2: {kind: fifo}}
@@ -278,57 +270,6 @@ def test_values_have_units() -> None:
         assert quantity(value) == found
 
 
-@pytest.fixture
-def workers(tmp_path: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
-    """A scheduler's address, and its two workers."""
-    dask, address = str(Path(sys.executable).parent / "dask"), f"tcp://127.0.0.1:{free_port()}"
-    with ExitStack() as stack:
-
-        def started(*command: str) -> subprocess.Popen[bytes]:
-            log = stack.enter_context((tmp_path / "dask.log").open("ab"))
-            process = subprocess.Popen([dask, *command], cwd=tmp_path, stdout=log, stderr=log)
-            stack.enter_context(process)
-            stack.callback(process.kill)
-            return process
-
-        started("scheduler", "--host", "127.0.0.1", "--port", address.rpartition(":")[2], "--no-dashboard")
-        more = ("--nthreads", "1", "--no-nanny", "--no-dashboard", "--death-timeout", "60")
-        yield address, [started("worker", address, *more) for _ in range(2)]
-
-
-@pytest.mark.slow
-def test_a_worker_that_dies_loses_nothing(
-    tmp_path: Path, workers: tuple[str, list[subprocess.Popen[bytes]]]
-) -> None:
-    address, (doomed, _) = workers
-    file, out = sweep_file(tmp_path, scenario=LONG), tmp_path / "out"
-    assert swept(file, tmp_path / "here") == 0
-    command = [sys.executable, "-m", "groupflow.cli.main", "sim", "sweep", str(file), "--out", str(out)]
-    with subprocess.Popen([*command, "--dask", address], stderr=subprocess.PIPE) as sweep:
-        wait_until(lambda: (out / "runs.jsonl").exists() and len(journal(out)) >= 3)
-        os.kill(doomed.pid, signal.SIGKILL)
-        assert sweep.wait(100) == 0, sweep.communicate()[1]
-    columns = ["run", "goodput", "sent", "retransmitted", "dropped"]
-    assert rows(out).select(columns) == rows(tmp_path / "here").select(columns)
-    assert len(journal(out)) == 18
-    # Reproductions take the same workers.
-    frame.run(PAPER, StudyOptions(tmp_path / "paper", seed=4, dask=address))
-    assert claims(tmp_path / "paper") == {
-        "across": True,
-        "study-small-small": True,
-        "study-large-small": False,
-    }
-
-
-@pytest.mark.slow
-def test_a_scheduler_that_is_not_there_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(StudyError, match=r"--dask tcp://127.0.0.1:\d+: no scheduler answers there"):
-        frame.run(PAPER, StudyOptions(tmp_path, dask=f"tcp://127.0.0.1:{free_port()}"))
-    monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(StudyError, match="--dask needs distributed; run: pip install distributed"):
-        frame.run(PAPER, StudyOptions(tmp_path, dask="tcp://127.0.0.1:1"))
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("text", ["", "vary: {links.s1-s2.loss: [0, 2%]}", "vary: {traffic.a.ecn: [true]}"])
 def test_every_metric_can_be_shown_and_what_was_not_measured_is_empty(
@@ -387,8 +328,6 @@ def test_a_real_run_whose_switches_lagged_is_marked(
     line = capsys.readouterr().err
     assert "1 of 2 runs CPU-bound, do not trust them: seed=1: s1: 99 % of packets left within 20 ms" in line
     assert [row["state"] for row in rows(tmp_path / "out").to_pylist()] == ["cpu-bound", "finished"]
-    assert swept(file, tmp_path / "dask", "--dask", "tcp://127.0.0.1:1") == 2
-    assert "real networks run on this machine" in capsys.readouterr().err
 
 
 def test_what_a_real_network_cannot_do_is_refused(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ def sweep(asked: Sweep, options: StudyOptions, *, again: bool = False) -> None:
     StudyError where one failed, or its switches lagged."""
     study: AnyStudy = Study("sweep", "", always(*asked.runs))
     experiment = Experiment(
-        "a sweep", [study], takes=("jobs", "dask"),
+        "a sweep", [study], takes=("jobs",),
         measure=partial(_measure, asked, again), find=partial(_find, asked),
     )  # fmt: skip
     frame.run(experiment, options)
@@ -98,9 +98,7 @@ def _outcomes(
 ) -> Generator[Outcome]:
     if asked.form.where == "netsim":
         jobs = [partial(simulate, run, asked.name(run)) for run in runs]
-        yield from run_all(
-            jobs, cores=options.cores, dask=options.dask, console=console, what=lambda outcome: outcome.name
-        )
+        yield from run_all(jobs, cores=options.cores, console=console, what=lambda outcome: outcome.name)
         return
     from groupflow.study.sweep import real
 
