@@ -1,7 +1,6 @@
 """Runs on several cores, with a progress bar. Outcomes are given as they come, even if a later
 run fails."""
 
-import pickle
 import signal
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
@@ -10,7 +9,7 @@ from ctypes import CDLL
 from multiprocessing import Event
 from multiprocessing.synchronize import Event as Flag
 from queue import SimpleQueue
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -27,8 +26,7 @@ _stop: Flag | None = None
 def run_all(
     jobs: Sequence[Callable[[], Done]], *, cores: int, console: Console, what: Callable[[Done], str]
 ) -> Generator[Done]:
-    """Results of jobs, in the order in which the jobs end. A job goes to another process: one that
-    cannot be pickled would never end.
+    """Results of jobs, in the order in which the jobs end. A job goes to another process, so it is picklable.
 
     After Ctrl-C or an error no other job begins, and jobs that call `end_when_told` end at once. Then the
     exception is raised again.
@@ -40,7 +38,7 @@ def run_all(
         # as_completed would mix those that ended before it was called.
         ended: SimpleQueue[Future[Done]] = SimpleQueue()
         for job in jobs:
-            pool.submit(_call, pickle.dumps(job)).add_done_callback(ended.put)
+            pool.submit(job).add_done_callback(ended.put)
         for _ in jobs:
             result = ended.get().result()
             bar.update(task, advance=1, description=what(result))
@@ -60,12 +58,6 @@ def _workers(cores: int) -> Generator[Executor]:
             raise
 
 
-def _call(job: bytes) -> Any:
-    """Runs a job in a worker."""
-    checkout.at_hand()
-    return pickle.loads(job)()
-
-
 def end_when_told(_: object) -> None:
     """Ends the job that calls it when all jobs must end. `groupflow.sim.run` calls it as its progress."""
     if _stop is not None and _stop.is_set():
@@ -73,8 +65,9 @@ def end_when_told(_: object) -> None:
 
 
 def _prepare(stop: Flag) -> None:
-    """Prepares a new worker. Ctrl-C reaches all processes of a terminal; workers leave it to the parent, and
-    end with it if it is killed."""
+    """Prepares a new worker: it finds the checkout's modules that jobs name. Ctrl-C reaches all processes
+    of a terminal; workers leave it to the parent, and end with it if it is killed."""
+    checkout.at_hand()
     CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     global _stop
     _stop = stop
