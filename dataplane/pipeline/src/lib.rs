@@ -49,7 +49,7 @@ pub use port::Port;
 pub use program::entry::{
     ActionCall, CounterValue, Entry, EntryKey, EntryResources, EntryView, Match, MeterConfig, MeterKind,
 };
-pub use program::field::{part_prefixes, part_widths, read_bits, write_bits};
+pub use program::field::{join, part_prefixes, part_widths, read_bits, split, write_bits};
 pub use program::info::{
     ActionId, ActionInfo, CounterId, CounterInfo, DigestId, DigestInfo, KeyInfo, MatchKind, MeterId,
     MeterInfo, MeterUnit, ParamInfo, RegisterId, RegisterInfo, TableId, TableInfo, ValueSetId, ValueSetInfo,

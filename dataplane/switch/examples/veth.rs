@@ -44,8 +44,7 @@ fn index(interface: &str) -> Result<i32, ShellError> {
 }
 
 fn send(interface: &str, frame: &str) -> Result<(), Box<dyn Error>> {
-    let digits = |n| u8::from_str_radix(&frame[2 * n..2 * n + 2], 16);
-    let frame: Vec<u8> = (0..frame.len() / 2).map(digits).collect::<Result<_, _>>()?;
+    let frame = hex::decode(frame)?;
     let mut transmitter = Transmitter::open(index(interface)?)?;
     loop {
         transmitter.send(std::iter::repeat(&frame[..]).take(BATCH), |_, _| {});

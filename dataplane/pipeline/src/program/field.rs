@@ -40,7 +40,7 @@ pub fn part_prefixes(width: u32, mut prefix: u32) -> impl Iterator<Item = (u8, u
 }
 
 /// The parts of a number in two's complement, the highest first.
-pub(crate) fn split(value: &BigInt, width: u32) -> Vec<u128> {
+pub fn split(value: &BigInt, width: u32) -> Vec<u128> {
     let parts = part_widths(width).zip((0..width.div_ceil(128)).rev());
     parts.map(|(width, below)| low(&(value >> (128 * below))) & mask(width)).collect()
 }
@@ -80,7 +80,7 @@ impl Value {
 }
 
 /// The number that consists of these parts.
-pub(crate) fn join(parts: &[u128]) -> BigUint {
+pub fn join(parts: &[u128]) -> BigUint {
     parts.iter().fold(BigUint::default(), |value, &part| (value << 128) + part)
 }
 

@@ -1,5 +1,7 @@
 //! Packet generators: frames that the switch itself makes, at exact times.
 
+use std::collections::btree_map::{BTreeMap, Entry};
+
 use groupflow_base::Nanos;
 use groupflow_pipeline::Port;
 use thiserror::Error;
@@ -62,7 +64,6 @@ impl Generator {
 
 #[derive(Debug, Clone)]
 struct RunningGenerator {
-    id: u8,
     generator: Generator,
     next: Nanos,
     ticks: u64,
@@ -70,50 +71,46 @@ struct RunningGenerator {
 
 #[derive(Debug, Default, Clone)]
 pub struct Generators {
-    running: Vec<RunningGenerator>,
+    running: BTreeMap<u8, RunningGenerator>,
 }
 
 impl Generators {
     /// Adds a generator that ticks from `now` on.
     pub fn insert(&mut self, now: Nanos, id: u8, generator: Generator) -> Result<(), GeneratorError> {
         generator.check(id)?;
-        let Err(place) = self.find(id) else { return Err(GeneratorError::AlreadyExists) };
-        self.running.insert(place, RunningGenerator { id, next: generator.next(now), generator, ticks: 0 });
+        let Entry::Vacant(place) = self.running.entry(id) else { return Err(GeneratorError::AlreadyExists) };
+        place.insert(RunningGenerator { next: generator.next(now), generator, ticks: 0 });
         Ok(())
     }
 
     pub fn modify(&mut self, now: Nanos, id: u8, generator: Generator) -> Result<(), GeneratorError> {
         generator.check(id)?;
-        let place = self.find(id).map_err(|_| GeneratorError::NotFound)?;
-        let running = &mut self.running[place];
-        running.next = generator.next(now);
-        running.generator = generator;
+        let running = self.running.get_mut(&id).ok_or(GeneratorError::NotFound)?;
+        (running.next, running.generator) = (generator.next(now), generator);
         Ok(())
     }
 
     pub fn delete(&mut self, id: u8) -> Result<(), GeneratorError> {
-        let place = self.find(id).map_err(|_| GeneratorError::NotFound)?;
-        self.running.remove(place);
-        Ok(())
+        self.running.remove(&id).map(drop).ok_or(GeneratorError::NotFound)
     }
 
     pub fn iter(&self) -> impl Iterator<Item = (u8, &Generator, u64)> {
-        self.running.iter().map(|running| (running.id, &running.generator, running.ticks))
+        self.running.iter().map(|(id, running)| (*id, &running.generator, running.ticks))
     }
 
     /// Leaves out ticks before `now`.
     pub(super) fn start(&mut self, now: Nanos) {
-        self.running.iter_mut().for_each(|running| running.next = running.generator.next(now));
+        self.running.values_mut().for_each(|running| running.next = running.generator.next(now));
     }
 
     pub(super) fn due(&self) -> Option<Nanos> {
-        self.running.iter().map(|running| running.next).min().filter(|due| *due < Nanos::MAX)
+        self.running.values().map(|running| running.next).min().filter(|due| *due < Nanos::MAX)
     }
 
     /// Takes the next tick if it is due by `now`: its time, its port, and its frame, copied to `frame`.
     pub(super) fn tick(&mut self, now: Nanos, frame: &mut Vec<u8>) -> Option<(Nanos, Port)> {
         // Of several ticks at one time, the generator with the lowest number is first.
-        let running = self.running.iter_mut().min_by_key(|running| running.next)?;
+        let running = self.running.values_mut().min_by_key(|running| running.next)?;
         let time = running.next;
         if time > now || time == Nanos::MAX {
             return None;
@@ -123,10 +120,6 @@ impl Generators {
         frame.clear();
         frame.extend_from_slice(&running.generator.frame);
         Some((time, running.generator.port))
-    }
-
-    fn find(&self, id: u8) -> Result<usize, usize> {
-        self.running.binary_search_by_key(&id, |running| running.id)
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! P4Runtime specification, section "Bytestrings".
 
-use groupflow_pipeline::part_widths;
+use groupflow_pipeline::{join, part_widths, split};
+use num_bigint::BigInt;
 
 use super::status::Status;
 
@@ -40,32 +41,21 @@ pub fn encode_parts(parts: &[u128]) -> Vec<u8> {
 
 /// Decodes a two's complement integer that fits `int<width>`; gives the parts of its `width` low bits.
 pub fn decode_signed(bytes: &[u8], width: u32) -> Result<Vec<u128>, Status> {
-    let negative = bytes.first().is_some_and(|first| first & 0x80 != 0);
+    let value = BigInt::from_signed_bytes_be(bytes);
     // Without its sign, a negative number is like one that is not.
-    let natural: Vec<u8> = bytes.iter().map(|byte| if negative { !byte } else { *byte }).collect();
-    let (top, bits) = (part_widths(width).next().unwrap_or(0), part_widths(width));
-    let parts =
-        decode_parts(&natural, width).ok().filter(|parts| parts.first().is_some_and(|p| p >> (top - 1) == 0));
-    match parts {
+    let natural = if value < BigInt::default() { !&value } else { value.clone() };
+    match natural.bits() < width.into() {
         _ if bytes.is_empty() => Err(Status::out_of_range("empty byte string")),
-        None => Err(Status::out_of_range(format!("{} does not fit int<{width}>", Hex(bytes)))),
-        Some(parts) if negative => {
-            Ok(parts.iter().zip(bits).map(|(part, width)| !part & ones(width.into())).collect())
-        }
-        Some(parts) => Ok(parts),
+        true => Ok(split(&value, width)),
+        false => Err(Status::out_of_range(format!("{} does not fit int<{width}>", Hex(bytes)))),
     }
 }
 
 /// The shortest form of the integer whose `width` low bits are given in parts.
 pub fn encode_signed(parts: &[u128], width: u32) -> Vec<u8> {
-    let top = u32::from(part_widths(width).next().unwrap_or(1));
-    let negative = parts.first().is_some_and(|part| part >> (top - 1) & 1 == 1);
-    let (sign, fill) = if negative { (0xff, !ones(top)) } else { (0x00, 0) };
-    let extended = parts.iter().enumerate().map(|(at, part)| if at == 0 { part | fill } else { *part });
-    let bytes: Vec<u8> = extended.flat_map(u128::to_be_bytes).collect();
-    let redundant =
-        bytes.windows(2).take_while(|pair| pair[0] == sign && (pair[1] ^ sign) & 0x80 == 0).count();
-    bytes[redundant..].to_vec()
+    let value = BigInt::from(join(parts));
+    let is_negative = value.bit(u64::from(width) - 1);
+    (if is_negative { value - (BigInt::from(1) << width) } else { value }).to_signed_bytes_be()
 }
 
 pub fn ones(width: u32) -> u128 {

@@ -115,7 +115,7 @@ fn write_generator(
 
 fn generator(fields: &mut Fields, now: Nanos) -> Result<Generator, Status> {
     let wrong = |what: &str| Status::invalid(format!("entry.frame: it is {what}"));
-    let bytes = |text: String| unhex(&text).ok_or_else(|| wrong("not hexadecimal, two digits a byte"));
+    let bytes = |text| hex::decode::<String>(text).map_err(|_| wrong("not hexadecimal, two digits a byte"));
     Ok(Generator {
         period: Nanos(fields.required("period_ns", 0, LATEST)?),
         first: fields.number("first_ns", 0, LATEST)?.map_or(now, Nanos),
@@ -174,7 +174,7 @@ fn all_generators(generators: &Generators, mut filter: Fields) -> Result<Vec<Val
             "id": id,
             "period_ns": generator.period.0,
             "first_ns": generator.first.0,
-            "frame": hex(&generator.frame),
+            "frame": hex::encode(&generator.frame),
             "port": generator.port.0,
             "enabled": generator.enabled,
             "ticks": ticks,
@@ -211,14 +211,4 @@ fn generator_refusal(error: GeneratorError) -> Status {
         GeneratorError::NotFound => Status::not_found(error.to_string()),
         other => Status::invalid(format!("entry.{other}")),
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-fn unhex(text: &str) -> Option<Vec<u8>> {
-    let digit = |digit: &u8| char::from(*digit).to_digit(16).map(|value| value as u8);
-    let pair = |pair: &[u8]| Some(digit(&pair[0])? << 4 | digit(&pair[1])?);
-    (text.len() % 2 == 0).then(|| text.as_bytes().chunks_exact(2).map(pair).collect())?
 }
