@@ -76,6 +76,7 @@ class Packets:
     dropped: Annotated[bool, Help("only packets of which a copy is dropped (of fast traffic: a sample)")] = (
         False
     )
+    all: Annotated[bool, Help("add each outcome that chance or a selector's hash allows")] = False
     next: Annotated[int | None, Help("number of packets (default: 1)", "N"), Range(1)] = None
 
     @property

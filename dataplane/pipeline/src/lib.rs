@@ -55,6 +55,7 @@ pub use program::info::{
     MeterInfo, MeterUnit, ParamInfo, RegisterId, RegisterInfo, TableId, TableInfo, ValueSetId, ValueSetInfo,
 };
 pub use program::Program;
+pub use state::choices::Choices;
 pub use state::group::Weighted;
 pub use state::options::{Engine, PipelineOptions, Stats};
 pub use trace::{ActionStep, CountStep, FieldMatch, Step, Values};

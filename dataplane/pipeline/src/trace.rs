@@ -68,7 +68,7 @@ pub struct CountStep {
     pub at: String,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Recording {
     pub steps: Vec<Step>,
     /// The place of the primitive that runs.

@@ -6,6 +6,8 @@ mod bound_registers;
 mod common;
 mod fast_path;
 mod generators;
+#[cfg(feature = "shell")]
+mod outcomes;
 mod queues;
 #[cfg(feature = "shell")]
 mod server;

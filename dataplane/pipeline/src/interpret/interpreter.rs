@@ -119,7 +119,9 @@ impl Interpreter<'_> {
             Op::Random { target, low, high } => {
                 let (low, high) = (self.eval(low, locals), self.eval(high, locals));
                 if low <= high {
-                    let value = self.externs.random.within(low, high);
+                    let drawn = self.externs.random.within(low, high);
+                    let choices = self.externs.choices.as_mut();
+                    let value = choices.map_or(drawn, |choices| choices.value(low, high, drawn));
                     self.assign(target, Value::Narrow(value), locals);
                 }
             }
@@ -134,8 +136,13 @@ impl Interpreter<'_> {
                 let group =
                     locals.first().and_then(|group| self.externs.groups.get(&(*group as u64))).cloned();
                 let Some(group) = group else { return };
+                let hash = self.calculate(*calculation);
+                let call = match &mut self.externs.choices {
+                    Some(choices) => choices.member(self.program, &group),
+                    None => group.choose(hash),
+                };
                 // An empty group does nothing.
-                let Some(call) = group.choose(self.calculate(*calculation)) else { return };
+                let Some(call) = call else { return };
                 self.context.selected = u64::from(call.action.0) + 1;
                 self.record(|program, at| program.actions[call.action.index()].step(&call.arguments, at));
                 self.act(call.action.0, &call.arguments);

@@ -12,9 +12,10 @@ use crate::packet::pool::PacketPool;
 use crate::packet::{Arrival, Departure, EgressOutcome, Frame, Ingress, Packet, Unicast};
 use crate::program::Program;
 use crate::run::Runner;
+use crate::state::choices::Choices;
 use crate::state::options::{Engine, PipelineOptions, Stats};
 use crate::state::table::TableState;
-use crate::state::{EngineParts, Externs};
+use crate::state::{EngineParts, Externs, Register};
 
 /// A program with its tables, registers, counters and meters.
 #[derive(Debug)]
@@ -40,6 +41,29 @@ impl Pipeline {
         let mut pipeline = Pipeline { program, tables, externs, runner, pool: PacketPool::default() };
         pipeline.install_declared();
         pipeline
+    }
+
+    /// The same program in the same state, for one packet that makes these choices where chance or a
+    /// selector's hash would decide.
+    pub fn copy(&self, choices: Choices) -> Pipeline {
+        let mut externs = Externs { choices: Some(choices), ..self.externs.clone() };
+        externs.options.engine = Engine::Interpreter;
+        let runner = Runner::new(&self.program, &mut externs);
+        let (program, tables) = (Arc::clone(&self.program), self.tables.clone());
+        Pipeline { program, tables, externs, runner, pool: PacketPool::default() }
+    }
+
+    /// The choices that the packet made.
+    pub fn into_choices(self) -> Choices {
+        self.externs.choices.unwrap_or_default()
+    }
+
+    /// The size of a copy, in entries of tables; eight cells of arrays count as one.
+    pub fn size(&self) -> usize {
+        let Externs { registers, counters, meters, .. } = &self.externs;
+        let arrays = registers.iter().map(Register::len).chain(counters.iter().map(Vec::len));
+        let cells: usize = arrays.chain(meters.iter().map(|array| array.cells.len())).sum();
+        self.tables.iter().map(TableState::len).sum::<usize>() + cells / 8
     }
 
     pub fn program(&self) -> &Arc<Program> {

@@ -47,6 +47,11 @@ impl Group {
         self.weighted.len()
     }
 
+    /// The actions that are not left out.
+    pub fn members(&self) -> impl Iterator<Item = &ActionCall> {
+        self.live.iter().map(|(index, _)| &self.weighted[*index as usize].0)
+    }
+
     /// The choice of a hash; a group without actions has none.
     pub fn choose(&self, hash: u64) -> Option<&ActionCall> {
         let once = self.live.len() as u64;

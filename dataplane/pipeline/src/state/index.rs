@@ -4,7 +4,7 @@ use crate::state::row::{RowShape, PRIORITY};
 use crate::state::slots::{hash, Keys, Slots};
 
 /// The prefixes of one length.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Prefixes {
     length: u64,
     /// The bits that count, of each word of the key.
@@ -13,7 +13,7 @@ pub(crate) struct Prefixes {
 }
 
 /// A table's lookup structure.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) enum Index {
     Exact(Slots),
     /// Longest prefix first.
@@ -23,7 +23,7 @@ pub(crate) enum Index {
 }
 
 /// Entries of a table with priorities, and the same masks.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Masked {
     masks: Vec<u64>,
     /// The words of the key that count, and which of their bits.
@@ -53,7 +53,7 @@ impl Masked {
 
 /// Keys of one word that were looked up lately, each with its row; kept until the next change. Packets of few
 /// destinations come again and again, and this is cheaper than trying one prefix length after the other.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Recent([(u64, u32); RECENT]);
 
 const RECENT: usize = 16;

@@ -1,5 +1,6 @@
 //! The state that a program keeps between packets.
 
+pub(crate) mod choices;
 // Native code works on the context, too.
 #[allow(unsafe_code)]
 pub(crate) mod context;
@@ -23,6 +24,7 @@ use crate::program::field::{mask, part_widths, Value};
 use crate::program::info::MeterUnit;
 use crate::program::parser::Bits;
 use crate::program::Program;
+use crate::state::choices::Choices;
 use crate::state::group::Group;
 use crate::state::meter::Meter;
 use crate::state::options::{PipelineOptions, Stats};
@@ -30,7 +32,7 @@ use crate::state::table::TableState;
 use crate::trace::Recording;
 
 /// A small generator for the `random` extern (SplitMix64): repeatable, not secret.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct RandomExtern(u64);
 
 impl RandomExtern {
@@ -53,7 +55,7 @@ impl RandomExtern {
 }
 
 /// Registers, counters and meters, and the memory that both engines work in.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Externs {
     pub options: PipelineOptions,
     pub stats: Stats,
@@ -79,9 +81,11 @@ pub(crate) struct Externs {
     pub digests: Vec<u32>,
     /// The steps of the packet that is traced, if one is.
     pub recording: Option<Box<Recording>>,
+    /// The choices of the packet of which all are tried, if they are.
+    pub choices: Option<Choices>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Register {
     pub width: u32,
     /// The cells, if they have 64 bits or less. Native code has their address.
@@ -121,7 +125,7 @@ impl Register {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct MeterArray {
     pub unit: MeterUnit,
     pub cells: Vec<Meter>,
@@ -164,6 +168,7 @@ impl Externs {
             arguments: Vec::new(),
             digests: Vec::new(),
             recording: None,
+            choices: None,
         }
     }
 

@@ -18,7 +18,7 @@ pub(crate) const PRIORITY: u32 = 32;
 /// The place of packets and bytes, where they are counted.
 pub(crate) const COUNTER: usize = 1;
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct KeyPart {
     kind: MatchKind,
     width: u32,
@@ -29,7 +29,7 @@ struct KeyPart {
 }
 
 /// The places of the words in a table's rows.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct RowShape {
     /// Words a row.
     pub stride: usize,

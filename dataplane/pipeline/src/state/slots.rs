@@ -2,7 +2,7 @@
 
 /// Open addressing with linear probing. A slot is 0 where it is empty; otherwise the hash of the row's key,
 /// and the row's number.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Slots {
     slots: Vec<u64>,
     /// Slots, a power of two, less one.

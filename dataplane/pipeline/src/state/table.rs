@@ -8,7 +8,7 @@ use crate::state::row::{RowShape, COUNTER, ROW_SHIFT};
 use crate::state::slots::Keys;
 
 /// A table's rows, by number: those of the entries, and row 0, which a miss has.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 #[repr(C)] // Native code reads the first word.
 pub(crate) struct TableState {
     /// While there is no entry: the address of the row of a miss, which every packet has. Otherwise 0.

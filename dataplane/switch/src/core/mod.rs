@@ -10,6 +10,7 @@ mod events; // events inside the switch
 mod generator; // frames that the switch itself makes
 mod link; // one direction of an emulated link: losses and rate
 mod link_spec; // the form in which users describe a link
+mod outcomes; // all that may become of a packet
 mod packet_rate; // rates of queues
 mod port; // a port: the link to the switch, the queues, the link from the switch
 mod queue; // one queue

@@ -67,7 +67,7 @@ pub enum ReplicationError {
     Duplicate(Port, u16),
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct ReplicationEngine {
     /// The groups by id, up to the highest id that was ever used: each multicast packet needs a look-up.
     groups: Vec<Option<Arc<[Replica]>>>,

@@ -213,8 +213,8 @@ impl Switch {
         let session = request.session.map(|session| format!("group.session={session}"));
         let fields = request.fields.iter().chain(&session);
         let fields = fields.map(|text| forwarding.pipeline.field_match(text)).collect::<Result<_, _>>()?;
-        let TraceRequest { dropped, patient, next, .. } = *request;
-        self.tracer.arm(TraceFilter { port, fields, dropped, patient }, next).ok_or(TraceError::Full)
+        let TraceRequest { dropped, all, patient, next, .. } = *request;
+        self.tracer.arm(TraceFilter { port, fields, dropped, all, patient }, next).ok_or(TraceError::Full)
     }
 
     /// Begins the record of a packet that comes to ingress, if a filter or a capture wants one.
@@ -222,12 +222,10 @@ impl Switch {
         if arrival.instance != Instance::Normal {
             return None;
         }
-        let (forwarding, clock) = (&mut self.forwarding, self.clock);
-        self.tracer.begin(now, arrival.port, bytes, bytes.len() + arrival.tail as usize, |fields| {
-            // Filters are a program's.
-            let pipeline = forwarding.as_mut().map(|forwarding| &mut forwarding.pipeline);
-            pipeline.is_some_and(|pipeline| pipeline.packet_matches(clock, arrival, bytes, fields))
-        })
+        let mut tracer = std::mem::take(&mut self.tracer);
+        let trace = tracer.begin(now, arrival, bytes, self);
+        self.tracer = tracer;
+        trace
     }
 
     /// Asks for the frames that pass the ports: [`Emitted::seen`].

@@ -9,22 +9,33 @@ use super::tracer::FILTER_LIMIT;
 
 /// The packets to trace, in the form in which they are asked for.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "shell", derive(clap::Args))]
+#[serde(default, deny_unknown_fields)]
 pub struct TraceRequest {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Only packets that arrive at this port
+    #[cfg_attr(feature = "shell", arg(long, value_name = "PORT"))]
     pub port: Option<u16>,
-    /// Only packets of this session: `group.session=ID` of groupflow's program.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Only packets of this session
+    #[cfg_attr(feature = "shell", arg(long, value_name = "ID"))]
     pub session: Option<u32>,
-    /// Only packets with these fields, as [`groupflow_pipeline::Pipeline::field_match`] reads them.
-    #[serde(default, rename = "match")]
+    /// Only packets with this field: ipv4.dst=10.0.0.1, ipv4.src=10.0.0.0/8, ethernet.type=0x800 (repeat)
+    #[cfg_attr(feature = "shell", arg(long = "match", value_name = "HEADER.FIELD=VALUE"))]
+    #[serde(rename = "match")]
     pub fields: Vec<String>,
-    #[serde(default)]
+    /// Only packets of which a copy is dropped (of fast traffic: a sample)
+    #[cfg_attr(feature = "shell", arg(long))]
     pub dropped: bool,
+    /// Add each outcome that the program allows where chance or a selector's hash decides
+    #[cfg_attr(feature = "shell", arg(long))]
+    pub all: bool,
+    /// The number of packets
+    #[cfg_attr(feature = "shell", arg(long, value_name = "N", default_value_t = 1,
+        value_parser = clap::value_parser!(u64).range(1..)))]
     #[serde(default = "one")]
     pub next: u64,
     /// See [`TraceFilter::patient`].
     #[serde(skip)]
+    #[cfg_attr(feature = "shell", arg(skip))]
     pub patient: bool,
 }
 
@@ -49,6 +60,7 @@ pub struct TraceFilter {
     pub port: Option<Port>,
     pub fields: Vec<FieldMatch>,
     pub dropped: bool,
+    pub all: bool,
     /// Whether time is virtual: then a trace holds nobody up, and the reader takes all in the end.
     pub patient: bool,
 }
@@ -103,7 +115,30 @@ pub struct Trace {
     pub packet: String,
     /// Packets that the filter chose since the trace before, and that were not traced.
     pub missed: u64,
+    #[serde(flatten)]
+    pub all: Outcomes,
     /// The pass through ingress, and all that follows.
+    #[serde(flatten)]
+    pub root: Branch,
+}
+
+/// What might have become of a packet, if somebody asks.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Outcomes {
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub outcomes: Vec<Outcome>,
+    /// Whether there are further ways, which were not tried.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub outcomes_cut: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Outcome {
+    /// The ways that end so, each by its decisions.
+    pub ways: Vec<Vec<String>>,
+    /// The port, length and bytes of each frame that leaves.
+    pub sent: Vec<(u16, usize, String)>,
+    /// The trace of the first way.
     #[serde(flatten)]
     pub root: Branch,
 }

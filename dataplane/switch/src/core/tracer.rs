@@ -13,9 +13,10 @@ use std::collections::{BTreeMap, VecDeque};
 use std::num::NonZeroU64;
 
 use groupflow_base::Nanos;
-use groupflow_pipeline::{FieldMatch, Instance, Port, Step};
+use groupflow_pipeline::{Arrival, Instance, Port, Step};
 
-use super::trace::{Branch, SeenFrame, Trace, TraceFilter};
+use super::switch::{Forwarding, Switch};
+use super::trace::{Branch, Outcomes, SeenFrame, Trace, TraceFilter};
 use super::traffic_manager::Origin;
 
 pub(super) const FILTER_LIMIT: usize = 8;
@@ -153,17 +154,18 @@ impl Tracer {
         Some(done)
     }
 
-    /// Begins a trace of a packet at ingress, if filters want one; `matches` compares the packet's fields.
-    pub fn begin(
-        &mut self, now: Nanos, port: Port, bytes: &[u8], length: usize,
-        mut matches: impl FnMut(&[FieldMatch]) -> bool,
+    /// Begins a trace of a packet at ingress, if filters want one. `switch` has no tracer meanwhile.
+    pub(super) fn begin(
+        &mut self, now: Nanos, arrival: &Arrival, bytes: &[u8], switch: &mut Switch,
     ) -> Option<TraceHandle> {
-        let mut filters = Vec::new();
-        let interval = Nanos(INTERVAL.0 * self.armed.len() as u64);
+        let (mut filters, mut all) = (Vec::new(), Outcomes::default());
+        let (interval, clock) = (INTERVAL.0 * self.armed.len() as u64, switch.clock);
         for (number, armed) in &mut self.armed {
-            let filter = &armed.filter;
-            let wanted = armed.packets_left > 0 && filter.port.map_or(true, |wanted| wanted == port);
-            if !wanted || !matches(&filter.fields) {
+            let (filter, program) = (&armed.filter, switch.forwarding.as_mut());
+            let wanted = armed.packets_left > 0 && filter.port.map_or(true, |wanted| wanted == arrival.port);
+            let matches =
+                |f: &mut Forwarding| f.pipeline.packet_matches(clock, arrival, bytes, &filter.fields);
+            if !wanted || !program.is_some_and(matches) {
                 continue;
             }
             let late = armed.done.len() >= KEPT_LIMIT || armed.due > now + Nanos(INTERVAL.0 * (BURST - 1));
@@ -173,7 +175,12 @@ impl Tracer {
             }
             armed.packets_left -= u64::from(!filter.dropped);
             armed.open += 1;
-            armed.due = armed.due.max(now) + interval;
+            let mut traces = 1;
+            if filter.all {
+                all = switch.outcomes(now, arrival, bytes);
+                traces += all.outcomes.iter().map(|outcome| outcome.ways.len() as u64).sum::<u64>();
+            }
+            armed.due = armed.due.max(now) + Nanos(interval * traces);
             filters.push(*number);
         }
         let id = self.traces;
@@ -182,9 +189,9 @@ impl Tracer {
             self.traces += u64::from(noted);
             return TraceHandle::new(id, 0).filter(|_| noted);
         }
-        let shown = &bytes[..bytes.len().min(SHOWN_BYTES)];
-        let packet = shown.iter().map(|byte| format!("{byte:02x}")).collect();
-        let trace = Trace { id, time: now, port: port.0, length, packet, missed: 0, root: Branch::default() };
+        let (port, length) = (arrival.port.0, bytes.len() + arrival.tail as usize);
+        let (packet, root) = (hex::encode(&bytes[..bytes.len().min(SHOWN_BYTES)]), Branch::default());
+        let trace = Trace { id, time: now, port, length, packet, missed: 0, all, root };
         let root = Branch { pass: "ingress", cause: "arrival", time: now, ..Branch::default() };
         self.open.insert(id, Open { filters, trace, branches: vec![(0, root)], live: 1, room: STEP_LIMIT });
         self.traces += 1;
@@ -301,7 +308,8 @@ impl Tracer {
         for (filter, trace) in filters.iter().zip(vec![trace; filters.len()]) {
             let Some(armed) = self.armed.get_mut(filter) else { continue };
             let missed = std::mem::take(&mut armed.missed);
-            armed.done.push_back(Trace { missed, ..trace });
+            let all = if armed.filter.all { trace.all } else { Outcomes::default() };
+            armed.done.push_back(Trace { missed, all, ..trace });
         }
     }
 }

@@ -45,22 +45,8 @@ enum Command {
     Trace {
         #[command(flatten)]
         target: RunningSwitch,
-        /// Only packets that arrive at this port
-        #[arg(long, value_name = "PORT")]
-        port: Option<u16>,
-        /// Only packets of this session
-        #[arg(long, value_name = "ID")]
-        session: Option<u32>,
-        /// Only packets with this field: ipv4.dst=10.0.0.1, ipv4.src=10.0.0.0/8, ethernet.type=0x800
-        /// (repeat)
-        #[arg(long = "match", value_name = "HEADER.FIELD=VALUE")]
-        fields: Vec<String>,
-        /// Only packets of which a copy is dropped (of fast traffic: a sample)
-        #[arg(long)]
-        dropped: bool,
-        /// The number of packets
-        #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
-        next: u64,
+        #[command(flatten)]
+        request: TraceRequest,
         /// As JSON, an object a line
         #[arg(long)]
         json: bool,
@@ -143,10 +129,7 @@ pub fn main() -> ExitCode {
     let change = |target: RunningSwitch, request| ask(&target.path(), &request).map(drop);
     let result = match cli.command {
         Some(Command::Stats { target, json, reset }) => stats(&target, json, reset),
-        Some(Command::Trace { target, port, session, fields, dropped, next, json }) => {
-            let request = TraceRequest { port, session, fields, dropped, next, patient: false };
-            trace(&target.path(), request, json)
-        }
+        Some(Command::Trace { target, request, json }) => trace(&target.path(), request, json),
         Some(Command::Link { target, port, spec }) => change(target, ControlRequest::Link { port, spec }),
         Some(Command::Queue { target, port, queue, spec }) => {
             change(target, ControlRequest::Queue { port, queue, spec })

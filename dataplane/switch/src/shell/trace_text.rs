@@ -14,6 +14,20 @@ pub fn render_trace(trace: &Value) -> String {
     let switch = switch.as_str().map_or_else(|| switch.to_string(), str::to_owned);
     line(&mut text, 0, format_args!("{length} bytes at port {port} of switch {switch}, {seconds:.6} s"));
     branch(&mut text, 1, trace);
+    for (number, outcome) in (1..).zip(list(&trace["outcomes"])) {
+        line(&mut text, 0, format_args!("outcome {number}"));
+        for way in list(&outcome["ways"]) {
+            let decisions: Vec<_> = list(way).map(word).collect();
+            line(&mut text, 1, format_args!("way       {}", decisions.join("; ")));
+        }
+        for sent in list(&outcome["sent"]) {
+            line(&mut text, 1, format_args!("sent      {} bytes at port {}", sent[1], sent[0]));
+        }
+        branch(&mut text, 1, outcome);
+    }
+    if trace["outcomes_cut"] == true {
+        line(&mut text, 0, format_args!("... further outcomes were not tried"));
+    }
     text
 }
 
@@ -31,11 +45,11 @@ fn branch(text: &mut String, depth: usize, pass: &Value) {
         false => format!(", queue {number} of port {port}, {ahead} packets ahead, {waited:.1} us"),
     };
     line(text, depth, format_args!("{} ({}){stay}", word(&pass["pass"]), word(&pass["cause"])));
-    for each in pass["steps"].as_array().into_iter().flatten() {
+    for each in list(&pass["steps"]) {
         step(text, depth + 1, each);
     }
     line(text, depth + 1, format_args!("=> {}", word(&pass["verdict"])));
-    for copy in pass["copies"].as_array().into_iter().flatten() {
+    for copy in list(&pass["copies"]) {
         branch(text, depth + 1, copy);
     }
     if let Some(cut) = pass["copies_cut"].as_u64() {
@@ -85,7 +99,11 @@ fn step(text: &mut String, depth: usize, step: &Value) {
 
 fn values(pairs: &Value) -> String {
     let pair = |pair: &Value| format!("{}={}", word(&pair[0]), word(&pair[1]));
-    pairs.as_array().into_iter().flatten().map(pair).collect::<Vec<_>>().join(" ")
+    list(pairs).map(pair).collect::<Vec<_>>().join(" ")
+}
+
+fn list(values: &Value) -> impl Iterator<Item = &Value> {
+    values.as_array().into_iter().flatten()
 }
 
 fn word(value: &Value) -> &str {
