@@ -1,10 +1,13 @@
-"""finsy's schema for any program: finsy refuses P4Info with two keys of one last name, or with an error."""
+"""finsy's schema for any program, as finsy refuses P4Info with two keys of one last name, or with an error;
+and entities that finsy lacks: gfswitch's queues, ports and generators."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 from finsy import P4Schema, p4schema
-from finsy.proto import p4d, p4i, p4t
+from finsy.proto import p4d, p4i, p4r, p4t
+from google.protobuf import struct_pb2
 
 
 def read_schema(info: p4i.P4Info, blob: Any = None) -> P4Schema:
@@ -14,6 +17,19 @@ def read_schema(info: p4i.P4Info, blob: Any = None) -> P4Schema:
         del info.action_profiles[:]
         info.action_profiles.extend(profile for profile in known if profile.table_ids)
     return P4Schema(info, blob)
+
+
+QUEUE, PORT, GENERATOR = 0x81, 0x82, 0x83
+"""types of an ExternEntry (docs/reference/traffic-manager.md)"""
+
+
+def extern_entity(extern: int, fields: Mapping[str, Any]) -> p4r.Entity:
+    """A queue, a port or a generator with these fields."""
+    struct = struct_pb2.Struct()
+    struct.update(fields)
+    entry = p4r.ExternEntry(extern_type_id=extern)
+    entry.entry.Pack(struct)
+    return p4r.Entity(extern_entry=entry)
 
 
 _T = TypeVar("_T")

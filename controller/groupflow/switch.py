@@ -22,7 +22,10 @@ from groupflow._native import NativeSwitch, render_trace
 from groupflow.compiler import compile_p4
 from groupflow.data import P4_JSON, P4INFO
 from groupflow.errors import Error
-from groupflow.schema import read_schema
+from groupflow.schema import GENERATOR, PORT, QUEUE, extern_entity, read_schema
+
+_NOT_FOUND = 5
+"""gRPC's status code"""
 
 
 class Output(NamedTuple):
@@ -200,14 +203,15 @@ class Switch:
 
     @contextmanager
     def traced(
-        self, *, count: int = 1, port: int | None = None, match: Sequence[str] = (), dropped: bool = False
+        self, *, count: int = 1, port: int | None = None, match: Sequence[str] = (), **flags: bool
     ) -> Generator[None]:
         """Within the block, the ways of the next `count` packets go to `traces` (docs/reference/trace.md).
 
-        Only of packets that arrive at `port`, that match (`ipv4.dst=10.0.0.1`), of which a copy is dropped,
-        and whose last copy has left at the end of the block. Raises ValueError for an unknown field or port.
+        Only of packets that arrive at `port`, that match (`ipv4.dst=10.0.0.1`), and whose last copy has left
+        at the end of the block; with `dropped` only if a copy is dropped; with `all` their outcomes, too.
+        Raises ValueError for an unknown field or port.
         """
-        request = {"next": count, "port": port, "match": list(match), "dropped": dropped}
+        request = {"next": count, "port": port, "match": list(match), **flags}
         filter_ = self._native.arm_trace(json.dumps(request))
         try:
             yield
@@ -242,16 +246,22 @@ class Switch:
         """
         if now_ns is not None:
             self._native.catch_up(now_ns)
-        values = {"level": level, "weight": weight, "rate": rate}
-        values |= {"packets": limit_packets, "bytes": limit_bytes}
-        parts = [f"{key}={value}" for key, value in values.items() if value is not None]
-        if paused is not None:
-            parts.append("pause" if paused else "resume")
-        self._native.set_queue(port, queue, parts)
+        fields = {
+            "port": port,
+            "queue": queue,
+            "level": level,
+            "weight": weight,
+            "rate": rate,
+            "paused": paused,
+        }
+        limits = {"limit_packets": limit_packets, "limit_bytes": limit_bytes}
+        removed = {name: None for name, limit in limits.items() if limit == "default"}
+        given = {name: value for name, value in (fields | limits).items() if value is not None}
+        self._set(QUEUE, given | removed, p4r.Update.MODIFY)
 
     def set_port(self, port: int, *, nominal_packet: int) -> None:
         """Sets the bytes of a packet with which packets/s are computed from the port's bit rate."""
-        self._native.set_port(port, nominal_packet)
+        self._set(PORT, {"port": port, "nominal_packet": nominal_packet}, p4r.Update.MODIFY)
 
     def set_link(self, port: int, spec: str, *, now_ns: int | None = None) -> None:
         """Changes a port's link: `spec` is gfswitch's `--link` without the port, "rate=10mbit,dir=out"."""
@@ -273,11 +283,24 @@ class Switch:
         """Adds or replaces generator `number` (0 to 63): `frame` arrives on `port` at first + n * period."""
         if now_ns is not None:
             self._native.catch_up(now_ns)
-        self._native.set_generator(number, period_ns, bytes(frame), first_ns, port, enabled)
+        fields = {"id": number, "period_ns": period_ns, "first_ns": first_ns, "frame": bytes(frame).hex()}
+        fields |= {"port": port, "enabled": enabled}
+        self._set(GENERATOR, fields, p4r.Update.MODIFY, p4r.Update.INSERT)
 
     def delete_generator(self, number: int) -> None:
         """Removes a packet generator. Raises ValueError where there is none."""
-        self._native.delete_generator(number)
+        self._set(GENERATOR, {"id": number}, p4r.Update.DELETE)
+
+    def _set(self, extern: int, fields: Mapping[str, Any], *kinds: "p4r.Update.Type.ValueType") -> None:
+        """Changes a queue, port or generator by the first kind of update for which it is there."""
+        result = None
+        for kind in kinds:
+            update = p4r.Update(type=kind, entity=extern_entity(extern, fields))
+            [result] = self._native.write([update.SerializeToString()])
+            if result is None or result[0] != _NOT_FOUND:
+                break
+        if result is not None:
+            raise ValueError(result[1])
 
     def queue(self, port: int, queue: int) -> dict[str, Any]:
         """A queue's settings, contents and counters: its object in `stats`. Raises ValueError."""

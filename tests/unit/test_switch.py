@@ -83,6 +83,24 @@ def test_the_program_sets_rates_and_reads_shares(switch: Switch) -> None:
     assert switch.register("depth", 2 * 8 + 1) == 1
 
 
+def test_a_limit_is_set_and_taken_away(switch: Switch) -> None:
+    switch.set_queue(2, 4, limit_packets=2, limit_bytes=3000)
+    assert (switch.queue(2, 4)["limit_packets"], switch.queue(2, 4)["limit_bytes"]) == (2, 3000)
+    switch.set_queue(2, 4, limit_packets="default")
+    assert (switch.queue(2, 4)["limit_packets"], switch.queue(2, 4)["limit_bytes"]) == (None, 3000)
+
+
+def test_a_trace_has_all_outcomes_if_somebody_asks(switch: Switch) -> None:
+    with switch.traced(all=True):
+        switch.inject(1, frame(2, 4))
+        switch.advance(MS)
+    [outcome] = switch.traces[0]["outcomes"]
+    assert (outcome["ways"], outcome["sent"]) == ([[]], [[2, 1514, frame(2, 4).hex()]])
+    assert "outcome 1\n" in explain(switch.traces[0])
+    with pytest.raises(ValueError, match="unknown field `some`"), switch.traced(some=True):
+        pass
+
+
 def test_a_generator_ticks_at_exact_times(switch: Switch) -> None:
     switch.set_link(2, "rate=unlimited")
     switch.set_generator(0, frame(2, 3, 60), period_ns=333_333, first_ns=1000)
@@ -102,7 +120,7 @@ def test_what_is_wrong_is_named(switch: Switch) -> None:
         switch.queue(99, 1)
     with pytest.raises(ValueError, match="period_ns: 1 is below 1000 ns"):
         switch.set_generator(0, b"x", period_ns=1)
-    with pytest.raises(ValueError, match="generator 7: it does not exist"):
+    with pytest.raises(ValueError, match="generator: 7: it does not exist"):
         switch.delete_generator(7)
     with pytest.raises(ValueError, match="rate"):
         switch.set_register("rate", 0, 1 << 32)

@@ -13,6 +13,7 @@ from google.protobuf import json_format, struct_pb2
 
 from groupflow.errors import UnavailableError
 from groupflow.p4rt.program import CounterInfo, Program, has_priority
+from groupflow.schema import GENERATOR, QUEUE, extern_entity
 
 Query: TypeAlias = Callable[[Sequence[p4r.Entity]], Awaitable[list[p4r.Entity]]]
 
@@ -25,7 +26,6 @@ PUNT_METER = "punt_meter"
 QUEUE_SETTINGS, GENERATORS = "queues", "generators"
 """Names among the table names for settings of gfswitch's traffic manager; BMv2 has none. Match values are
 (port, queue), and (number,). Each is an ExternEntry with a Struct (docs/reference/traffic-manager.md)."""
-_EXTERNS = {QUEUE_SETTINGS: 0x81, GENERATORS: 0x83}
 
 TABLE_ORDER = (
     *("port_sources", "l3_admit", "arp_responder", "ipv4_route", "neighbours", GROUPS, "streams", "branches"),
@@ -112,10 +112,10 @@ def encode(program: Program, change: Change) -> p4r.Update:
     if table == QUEUE_SETTINGS:
         settings = value if isinstance(value, QueueSettings) else _default(match[1])
         fields = {"port": match[0], "queue": match[1], **settings._asdict()}
-        return p4r.Update(type=MODIFY, entity=_extern(table, fields))
+        return p4r.Update(type=MODIFY, entity=extern_entity(QUEUE, fields))
     if table == GENERATORS:
         fields = value._asdict() | {"frame": value.frame.hex()} if isinstance(value, Generator) else {}
-        return p4r.Update(type=change.kind, entity=_extern(table, {"id": match[0], **fields}))
+        return p4r.Update(type=change.kind, entity=extern_entity(GENERATOR, {"id": match[0], **fields}))
     if table == PUNT_METER:
         return p4r.Update(type=MODIFY, entity=_meter(program, change.key, value))
     return p4r.Update(type=change.kind, entity=_entity(program, change.key, value))
@@ -145,7 +145,7 @@ def wildcards(program: Program) -> list[p4r.Entity]:
 
 def extern_wildcards() -> list[p4r.Entity]:
     """The entities to read for every queue and every generator."""
-    return [_extern(table, {}) for table in _EXTERNS]
+    return [extern_entity(extern, {}) for extern in (QUEUE, GENERATOR)]
 
 
 def decode(program: Program, entities: Iterable[p4r.Entity]) -> Entries:
@@ -194,7 +194,7 @@ def _read_extern(entry: p4r.ExternEntry) -> Entries:
     struct = struct_pb2.Struct()
     entry.entry.Unpack(struct)
     fields = json_format.MessageToDict(struct)
-    is_queue = entry.extern_type_id == _EXTERNS[QUEUE_SETTINGS]
+    is_queue = entry.extern_type_id == QUEUE
     names = ("port", "queue", "level", "weight") if is_queue else ("port", "id", "period_ns", "first_ns")
     port, number, first, second = (int(fields[name]) for name in names)
     if not is_queue:
@@ -202,14 +202,6 @@ def _read_extern(entry: p4r.ExternEntry) -> Entries:
         return {Key(GENERATORS, (number,)): generator}
     settings = QueueSettings(first, second)
     return {} if settings == _default(number) else {Key(QUEUE_SETTINGS, (port, number)): settings}
-
-
-def _extern(table: str, fields: Mapping[str, int | str]) -> p4r.Entity:
-    struct = struct_pb2.Struct()
-    struct.update(fields)
-    entry = p4r.ExternEntry(extern_type_id=_EXTERNS[table])
-    entry.entry.Pack(struct)
-    return p4r.Entity(extern_entry=entry)
 
 
 def _meter(program: Program, key: Key, value: Value | None) -> p4r.Entity:

@@ -4,7 +4,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Callable, Collection, Generator, Iterable, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -215,11 +215,16 @@ def _tell(sim: "NativeSim", scenario: Scenario, switches: Iterable[str]) -> None
         if setup.entities:
             updates += encode_updates(list(setup.entities), schema(scenario.p4info.read_text()))
         updates += setup.updates
+        updates += _settings(setup)
         results = sim.write(name, [update.SerializeToString() for update in updates])
         for update, result in zip(updates, results, strict=True):
             if result is not None:
                 raise ScenarioError(f"{scenario.name}: {name} refused an entry: {result[1]}: {update}")
-        _set_up(sim, name, setup)
+        for queue in setup.queues:
+            try:
+                sim.set_queue(name, queue.port, queue.queue, queue.settings)
+            except ValueError as error:
+                raise ScenarioError(f"switches.{name}: {error}") from None
 
 
 def _run_controlled(
@@ -255,13 +260,15 @@ def _route_encoder(scenario: Scenario) -> "Callable[[str], list[p4r.Update]]":
     return lambda switch: inserts(program, unicast_entries(scenario.topology, switch) | stations)
 
 
-def _set_up(sim: "NativeSim", name: str, setup: SwitchSetup) -> None:
-    try:
-        for queue in setup.queues:
-            sim.set_queue(name, queue.port, queue.queue, queue.settings)
-        for port, size in setup.nominal_packets.items():
-            sim.set_nominal_packet(name, port, size)
-        for item in setup.generators:
-            sim.add_generator(name, item.id, item.period_ns, item.first_ns, item.frame, item.port)
-    except ValueError as error:
-        raise ScenarioError(f"switches.{name}: {error}") from None
+def _settings(setup: SwitchSetup) -> "Iterator[p4r.Update]":
+    """The settings of ports, and the generators."""
+    from finsy.proto import p4r
+
+    from groupflow.schema import GENERATOR, PORT, extern_entity
+
+    for port, size in setup.nominal_packets.items():
+        entity = extern_entity(PORT, {"port": port, "nominal_packet": size})
+        yield p4r.Update(type=p4r.Update.MODIFY, entity=entity)
+    for item in setup.generators:
+        entity = extern_entity(GENERATOR, vars(item) | {"frame": item.frame.hex()})
+        yield p4r.Update(type=p4r.Update.INSERT, entity=entity)

@@ -14,7 +14,6 @@ use groupflow_netsim::{
     Sample, TraceRecord,
 };
 use groupflow_pipeline::Port;
-use groupflow_switch::core::Generator;
 use num_bigint::BigUint;
 use pyo3::exceptions::{PyOSError, PyRuntimeError};
 use pyo3::prelude::*;
@@ -83,25 +82,6 @@ impl NativeSim {
     fn set_queue(&mut self, switch: &str, port: u16, queue: u8, settings: &str) -> PyResult<()> {
         let change = settings.parse().map_err(invalid)?;
         self.with_switch(switch, |s| s.core_mut().change_queue(Port(port), queue, &change))?.map_err(invalid)
-    }
-
-    /// Sets the bytes of a packet where packets/s are computed from a port's bit rate.
-    fn set_nominal_packet(&mut self, switch: &str, port: u16, bytes: u32) -> PyResult<()> {
-        self.with_switch(switch, |s| s.core_mut().set_nominal_packet(Port(port), bytes))?.map_err(invalid)
-    }
-
-    /// Adds a packet generator.
-    #[pyo3(signature = (switch, id, period_ns, first_ns, frame, port))]
-    fn add_generator(
-        &mut self, switch: &str, id: u8, period_ns: u64, first_ns: u64, frame: Vec<u8>, port: u16,
-    ) -> PyResult<()> {
-        let (period, first) = (Nanos(period_ns), Nanos(first_ns));
-        let generator = Generator { period, first, frame, port: Port(port), enabled: true };
-        self.with_switch(switch, |s| {
-            s.core_mut().change_generators(|generators, now| generators.insert(now, id, generator))
-        })?
-        .ok_or_else(|| invalid("no program"))?
-        .map_err(invalid)
     }
 
     /// The packets from switches since the last call: time (ns), switch, payload, metadata; by time.

@@ -1,11 +1,8 @@
 //! The switch core for Python: P4Runtime messages and frames in, frames and packet-ins out.
 
 use groupflow_base::Nanos;
-use groupflow_pipeline::{Port, RegisterId};
-use groupflow_switch::core::{
-    parse_port_link, Emitted, Generator, Generators, LinkChange, QueueChange, Switch, SwitchConfig,
-    TraceRequest,
-};
+use groupflow_pipeline::{join, split, Port, RegisterId};
+use groupflow_switch::core::{parse_port_link, Emitted, LinkChange, Switch, SwitchConfig, TraceRequest};
 use groupflow_switch::p4rt::{packet_in, packet_out, Runtime, Status};
 use groupflow_switch::proto::p4::v1::{Entity, PacketIn, PacketMetadata, PacketOut, Update};
 use num_bigint::BigUint;
@@ -157,10 +154,8 @@ impl NativeSwitch {
     fn set_register(&mut self, name: &str, index: usize, value: BigUint) -> PyResult<()> {
         let register = register_id(&self.switch, name)?;
         let forwarding = self.switch.forwarding_mut().ok_or_else(|| invalid("no program"))?;
-        let digits = value.to_u64_digits();
-        let part =
-            |digits: &[u64]| digits.iter().rev().fold(0, |part, &digit| part << 64 | u128::from(digit));
-        let parts: Vec<u128> = digits.chunks(2).rev().map(part).collect();
+        let width = value.bits().max(1) as u32;
+        let parts = split(&value.into(), width);
         forwarding.pipeline.register_write(register, index, &parts).map_err(invalid)?;
         self.switch.obey_controller();
         Ok(())
@@ -171,49 +166,10 @@ impl NativeSwitch {
         self.switch.catch_up(Nanos(now_ns));
     }
 
-    /// Changes a queue: parts as gfswitch's `queue` command takes them.
-    fn set_queue(&mut self, port: u16, queue: u8, parts: Vec<String>) -> PyResult<()> {
-        if parts.is_empty() {
-            return Ok(());
-        }
-        let change: QueueChange = parts.join(",").parse().map_err(invalid)?;
-        self.switch.change_queue(Port(port), queue, &change).map_err(invalid)
-    }
-
-    /// Sets a port's nominal packet size.
-    fn set_port(&mut self, port: u16, nominal_packet: u32) -> PyResult<()> {
-        self.switch.set_nominal_packet(Port(port), nominal_packet).map_err(invalid)
-    }
-
     /// Changes a port's links, as gfswitch's `link` command does.
     fn set_link(&mut self, port: u16, spec: &str) -> PyResult<()> {
         let change: LinkChange = spec.parse().map_err(invalid)?;
         self.switch.change_link(Port(port), &change).map_err(invalid)
-    }
-
-    /// Adds or replaces a packet generator.
-    fn set_generator(
-        &mut self, id: u8, period_ns: u64, frame: Vec<u8>, first_ns: u64, port: u16, enabled: bool,
-    ) -> PyResult<()> {
-        let generator =
-            Generator { period: Nanos(period_ns), first: Nanos(first_ns), frame, port: Port(port), enabled };
-        let set = |generators: &mut Generators, now| {
-            let known = generators.iter().any(|(known, ..)| known == id);
-            if known {
-                generators.modify(now, id, generator)
-            } else {
-                generators.insert(now, id, generator)
-            }
-        };
-        self.switch.change_generators(set).ok_or_else(|| invalid("no program"))?.map_err(invalid)
-    }
-
-    /// Removes a packet generator.
-    fn delete_generator(&mut self, id: u8) -> PyResult<()> {
-        let deleted = self.switch.change_generators(|generators, _| generators.delete(id));
-        deleted
-            .ok_or_else(|| invalid("no program"))?
-            .map_err(|error| invalid(format!("generator {id}: {error}")))
     }
 
     /// Traces packets that a request in JSON chooses; returns the filter's number.
@@ -243,8 +199,7 @@ impl NativeSwitch {
 pub fn register_value(switch: &Switch, name: &str, index: usize) -> PyResult<BigUint> {
     let register = register_id(switch, name)?;
     let forwarding = switch.forwarding().ok_or_else(|| invalid("no program"))?;
-    let parts = forwarding.pipeline.register_parts(register, index).map_err(invalid)?;
-    Ok(parts.into_iter().fold(BigUint::default(), |value, part| (value << 128) + part))
+    Ok(join(&forwarding.pipeline.register_parts(register, index).map_err(invalid)?))
 }
 
 fn register_id(switch: &Switch, name: &str) -> PyResult<RegisterId> {
