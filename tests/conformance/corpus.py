@@ -4,8 +4,8 @@
 
 compiles the P4 programs for v1model in and below the folders with p4c-bm2-ss where it is on PATH, takes those
 that are compiled already, and tells what gfswitch and simple_switch_grpc load and where their packets differ.
-A folder's name is its collection's. The outcomes are kept in `out/corpus`; `--page` writes all that are there
-as a page of the documentation.
+A folder's name is its collection's. The outcomes are kept in `out/corpus`: a run goes on where one before it
+ended, unless `--only` asks for programs. `--page` writes all outcomes as a page of the documentation.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Target:
         made = self.wires
         command = bmv2_command(made, port, thrift) if self.name == "bmv2" else gfswitch_command(made, port)
         self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        channel = grpc.insecure_channel(f"127.0.0.1:{port}")
+        channel = grpc.insecure_channel(f"127.0.0.1:{port}", [("grpc.max_receive_message_length", -1)])
         grpc.channel_ready_future(channel).result(timeout=DEADLINE)
         self._stub = p4r_grpc.P4RuntimeStub(channel)
         self._requests: queue.SimpleQueue[p4r.StreamMessageRequest | None] = queue.SimpleQueue()
@@ -517,6 +517,8 @@ def run(folders: list[Path], out: Path, seed: int, only: str = "") -> Findings:
         ours, theirs = Target("gfswitch", made), Target("bmv2", other)
         try:
             for program in programs:
+                if program.name in found.outcomes and not only:
+                    continue
                 outcome = compare(program, ours, theirs, seed)
                 found.outcomes[program.name] = outcome
                 print(program.name, *outcome, sep=": ", flush=True)
