@@ -30,6 +30,8 @@ SIZE = 96 * MIB
 """more than twice what the fastest receiver gets in the test: one that has everything leaves its share"""
 PART = 2 * MIB
 """bytes that every receiver gets while rates are measured: 3 s and more"""
+PAYLOAD = 1448
+"""bytes of the stream in a packet"""
 MBIT = 1_000_000
 SPLIT = variants.with_rate(FIG5, 20 * MBIT)
 QUEUE = 60
@@ -52,11 +54,11 @@ async def test_targets_of_receivers_behind_one_link(make_lab: MakeLab) -> None:
 
 
 def assert_shares(found: Mapping[str, float], high: str) -> None:
-    """The rates of all are near their shares. Positions jump when a gap is filled, so that 1.29 and 1.43 of a
-    share were measured. Without shares those of low priority would have 2.0, and that of high priority 0.5.
+    """The rates of all are near their shares, of which headers and packets that come twice take a part: 0.79
+    to 0.99 in 12 measurements. Without shares low priority would have 2.0, and high priority 0.5.
     """
     shares = {name: found[name] / (HIGH if name == high else LOW) for name in NAMES}
-    assert all(0.7 <= share <= 1.6 for share in shares.values()), (found, shares)
+    assert all(0.65 <= share <= 1.3 for share in shares.values()), (found, shares)
     assert found[high] >= 2.5 * max(rate for name, rate in found.items() if name != high), found
 
 
@@ -128,16 +130,17 @@ async def fed(lab: Lab, session: SessionAccess) -> None:
 
 
 async def rates(receivers: Mapping[str, AgentProcess]) -> Mapping[str, float]:
-    """bit/s of each receiver while each gets a part, after another in which a change settles.
+    """bit/s of what arrives at each receiver while each gets a part, after another in which a change settles.
 
-    Positions jump when a gap is filled; requests for it may wait behind those of a larger share before.
+    Packets are counted, since a position jumps when a gap is filled, for which requests may wait behind those
+    of a larger share before: by positions 2.1 of a share was measured.
     """
     await progress(receivers, PART)
     before = {name: each.latest["progress"] for name, each in receivers.items()}
     await progress(receivers, PART)
     after = {name: each.latest["progress"] for name, each in receivers.items()}
     return {
-        name: 8 * (after[name].integer("bytes") - before[name].integer("bytes"))
+        name: 8 * PAYLOAD * (after[name].integer("packets") - before[name].integer("packets"))
         / (after[name].time - before[name].time)
         for name in receivers
     }  # fmt: skip
