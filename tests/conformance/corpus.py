@@ -220,7 +220,7 @@ class Findings:
             lines.append(f"| {' | '.join(map(str, row))} |")
         lines += ["", "| outcome | programs |", "|---|---|"]
         lines += [f"| {kind} | {number} |" for kind, number in counts.most_common()]
-        for kind in (DIFFER, COUNTERS, ENTRIES, ENDED, PAST, CRASHED, REFUSED, REFUSED_THERE, REFUSED_BOTH):
+        for kind in (DIFFER, COUNTERS, ENTRIES, ENDED, PAST, REFUSED, REFUSED_BOTH):
             if found := self.of(kind):
                 lines += ["", f"## {kind[0].upper()}{kind[1:]}", ""]
                 lines += [brief(f"- `{name}`{': ' * bool(text)}{text}") for name, text in found.items()]
@@ -235,10 +235,10 @@ Each program gets 16 packets of all kinds without entries, and the same with ran
 depend on time or chance are not compared. Packets after BMv2 has ended are not compared either. A table with
 initial entries gets no more, as BMv2 refuses them. An entry that one switch refuses because of a rule or a
 translated type, which BMv2 does not know, is taken from the other. BMv2 keeps fields of invalid headers from
-earlier packets;
-such programs send the same packets after a restart only.
+earlier packets; such programs send the same packets after a restart only.
 
-Made by `{command}`. A collection is a repository, or a folder of p4c's samples.
+Made by `{command}`. A collection is a public repository,
+or a folder of p4c's samples.
 
 """
 
