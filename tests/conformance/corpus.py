@@ -19,10 +19,9 @@ import re
 import shutil
 import subprocess
 import time
-from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -31,6 +30,20 @@ from finsy.proto import p4i, p4r, p4r_grpc
 from google.protobuf import text_format
 
 from tests.conformance.conftest import free_port
+from tests.conformance.findings import (
+    COUNTERS,
+    CRASHED,
+    DIFFER,
+    ENDED,
+    ENTRIES,
+    PAST,
+    REFUSED,
+    REFUSED_BOTH,
+    REFUSED_THERE,
+    SAME,
+    UNSTEADY_,
+    Findings,
+)
 from tests.conformance.process_switch import bmv2_command, gfswitch_command
 from tests.support.wires import Wires, wires
 
@@ -169,83 +182,6 @@ def answers(ours: Target, theirs: Target, port: int, frame: bytes) -> list[dict[
         if got[0] == got[1]:
             break
     return got
-
-
-SAME, UNSTEADY_, CRASHED = "the same packets", "time or chance in the packets", "BMv2 ends"
-DIFFER, COUNTERS, ENTRIES = "packets differ", "counters differ", "entries differ"
-ENDED, PAST = "gfswitch ends", "the same packets after a restart only"
-REFUSED, REFUSED_THERE, REFUSED_BOTH = "refused by gfswitch", "refused by BMv2", "refused by both"
-
-
-@dataclass
-class Findings:
-    """The outcomes of the programs."""
-
-    # By name: what, and the details.
-    outcomes: dict[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
-
-    def of(self, *kinds: str) -> dict[str, str]:
-        """The programs of which one of these is true, with the details."""
-        return {name: text for name, (kind, text) in sorted(self.outcomes.items()) if kind in kinds}
-
-    def loaded(self) -> list[int]:
-        """How many programs gfswitch loads, and how many BMv2."""
-        total = len(self.outcomes)
-        refused = [len(self.of(REFUSED, REFUSED_BOTH)), len(self.of(REFUSED_THERE, REFUSED_BOTH))]
-        return [total - number for number in refused]
-
-    def __str__(self) -> str:
-        ours, theirs = self.loaded()
-        lines = [f"programs {len(self.outcomes)}, loaded: gfswitch {ours}, BMv2 {theirs}"]
-        counts = Counter(kind for kind, _ in self.outcomes.values())
-        for kind, number in counts.most_common():
-            lines.append(f"{kind}: {number}")
-            if kind not in (SAME, UNSTEADY_):
-                lines += [f"  {name}: {text}" for name, text in self.of(kind).items()]
-        return "\n".join(lines)
-
-    def page(self, command: str) -> str:
-        """The results as a page."""
-        ours, theirs = self.loaded()
-        counts = Counter(kind for kind, _ in self.outcomes.values())
-        total = len(self.outcomes)
-        lines = [f"Of {total} programs that p4c compiles, gfswitch loads {ours}, BMv2 {theirs}.", ""]
-        lines += [
-            "| collection | programs | gfswitch loads | BMv2 loads | the same packets |",
-            "|---|---|---|---|---|",
-        ]
-        for name in sorted({name.partition("/")[0] for name in self.outcomes}):
-            part = Findings({each: of for each, of in self.outcomes.items() if each.startswith(f"{name}/")})
-            row = (name, len(part.outcomes), *part.loaded(), len(part.of(SAME)))
-            lines.append(f"| {' | '.join(map(str, row))} |")
-        lines += ["", "| outcome | programs |", "|---|---|"]
-        lines += [f"| {kind} | {number} |" for kind, number in counts.most_common()]
-        for kind in (DIFFER, COUNTERS, ENTRIES, ENDED, PAST, REFUSED, REFUSED_BOTH):
-            if found := self.of(kind):
-                lines += ["", f"## {kind[0].upper()}{kind[1:]}", ""]
-                lines += [brief(f"- `{name}`{': ' * bool(text)}{text}") for name, text in found.items()]
-        return PAGE.format(command=command) + "\n".join(lines) + "\n"
-
-
-PAGE = """# Programs from outside
-
-*Results: public programs for v1model on gfswitch and on BMv2: the same program, entries and packets.*
-
-Each program gets 16 packets of all kinds without entries, and the same with random entries. Fields that
-depend on time or chance are not compared. Packets after BMv2 has ended are not compared either. A table with
-initial entries gets no more, as BMv2 refuses them. An entry that one switch refuses because of a rule or a
-translated type, which BMv2 does not know, is taken from the other. BMv2 keeps fields of invalid headers from
-earlier packets; such programs send the same packets after a restart only.
-
-Made by `{command}`. A collection is a public repository,
-or a folder of p4c's samples.
-
-"""
-
-
-def brief(text: str) -> str:
-    """The beginning of a text, a line."""
-    return text if len(text) <= 110 else text[:107] + "..."
 
 
 INFO = (".p4info.txtpb", ".p4info.txt", ".proto.txt")  # names of P4Info beside a program's JSON

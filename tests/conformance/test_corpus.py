@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conformance import corpus
+from tests.conformance import corpus, findings
 
 FOLDERS = [Path(folder) for folder in os.environ.get("GROUPFLOW_P4_SAMPLES", "").split(":") if folder]
 
@@ -21,4 +21,4 @@ def test_the_same_packets_leave_both_switches(tmp_path: Path) -> None:
     print(found)
     ours, theirs = found.loaded()
     assert ours >= theirs > 0, str(found)
-    assert not found.of(corpus.DIFFER, corpus.COUNTERS, corpus.ENTRIES, corpus.ENDED), str(found)
+    assert not found.of(findings.DIFFER, findings.COUNTERS, findings.ENTRIES, findings.ENDED), str(found)

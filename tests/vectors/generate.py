@@ -329,9 +329,10 @@ def main() -> None:
     vectors = [vector.text() for each in runs for vector in each.vectors]
     total = max(each.statements for each in runs)
     covered = total - open_.total()
+    part = "statements" if arguments.arch == "v1model" else "statements of ingress"
     lines = [
         f"# Made by tests/vectors/generate.py from {arguments.program}; form.py says how to read it.",
-        f"# {len(vectors)} vectors cover {covered} of {total} statements ({covered / total:.1%}), not these:",
+        f"# {len(vectors)} vectors cover {covered} of {total} {part} ({covered / total:.1%}), not these:",
         *(f"#   {statement} ({reason(statement)})" for statement in sorted(open_.elements())),
     ]
     arguments.out.write_text("\n".join((*lines, "", *vectors)), encoding="utf-8")

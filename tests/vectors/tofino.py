@@ -1,4 +1,4 @@
-"""What p4testgen gets of Tofino's top, and what becomes of its tests.
+"""The part of Tofino's top that p4testgen explores, and vectors of its tests.
 
 p4testgen does not know the port of a packet in egress, the result of a meter, nor whether a checksum is
 right, and gives up paths that depend on these. So it explores ingress alone, with meters that let all pass

@@ -22,7 +22,7 @@ links: [{ends: ["h{1..10}", "s1-p{128..137}"]}]
 
 @pytest.fixture
 def blob(tmp_path: Path) -> Path:
-    """What a vendor's compiler makes for a chip: only the chip's driver can read it."""
+    """A configuration by a vendor's compiler: only the chip's driver can read it."""
     path = tmp_path / "tofino.bin"
     path.write_bytes(b"\x00\xff\x01")
     return path
@@ -78,6 +78,22 @@ async def test_a_chip_gets_the_entries_that_gfswitch_gets(name: str, blob: Path)
         }
         refused = await w.host("h10").join(7)
         assert "8 branches" in refused.text, "the ninth receiver"
+
+
+async def test_a_chip_with_diffusion_gets_its_entries(blob: Path) -> None:
+    """But for queues and generators, which the chip's driver sets."""
+    program, ours = chips("tofino2", blob), Program.load(P4INFO, JSON)
+    async with world(program=program) as w:
+        flow = FlowRequest(kind="flow", src="h1", dst="h4", protocol="udp", dst_port=5001)
+        await w.running.diffusion.install(flow)
+        await w.settle()
+        found = {key: value for switch in w.switches.values() for key, value in switch.entries.items()}
+        tables = {"controlled_flows", "feedback_sources", "ticks"}
+        assert tables <= {key.table for key in found}
+        for key, value in found.items():
+            if key.table in tables:
+                change = Change(INSERT, key, value)
+                assert encode(program, change) == encode(ours, change), key
 
 
 async def test_diffusion_is_refused_where_the_program_has_none(blob: Path) -> None:

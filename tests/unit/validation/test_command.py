@@ -1,4 +1,4 @@
-"""What the comparison with ns-2 refuses, and keeps where Ctrl-C comes."""
+"""The comparison with ns-2: refusals, and the results that are kept after Ctrl-C."""
 
 import json
 from pathlib import Path

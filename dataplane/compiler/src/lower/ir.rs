@@ -28,7 +28,7 @@ pub struct Program {
     pub deparser: Vec<HeaderId>,
     pub deparser_span: Option<Span>,
     pub actions: Vec<Action>,
-    /// What the control plane knows of actions that controls call without a table.
+    /// The actions that controls call without a table, as the control plane knows them.
     pub called: Vec<Action>,
     pub tables: Vec<Table>,
     pub arrays: Vec<Array>,

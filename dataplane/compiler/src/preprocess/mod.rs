@@ -26,7 +26,7 @@ const OWN: [(&str, &str); 2] = [
     ("v1model.p4", include_str!("../../include/v1model.p4")),
 ];
 
-/// What lines of the preprocessor begin with; the first one means nothing in a string.
+/// The beginnings of a directive; the first means nothing in a string.
 const DIRECTIVES: &str = "include define undef error warning pragma if ifdef ifndef elif else endif";
 
 /// Architectures that p4c brings and this compiler does not.

@@ -1,4 +1,4 @@
-//! What chance or a selector's hash decides for a packet, where all of it is tried: a run for each way.
+//! The choices that chance or a selector's hash makes for a packet, where all are tried: a run for each way.
 
 use crate::program::entry::ActionCall;
 use crate::program::Program;

@@ -39,7 +39,7 @@ impl Switch {
         all
     }
 
-    /// What becomes of a packet by these choices and those that follow. `None`: too many copies go round.
+    /// The outcome of a packet by these choices and those that follow. `None`: too many copies go round.
     fn outcome(
         &self, choices: Choices, now: Nanos, arrival: &Arrival, bytes: &[u8],
     ) -> Option<(Choices, Outcome)> {

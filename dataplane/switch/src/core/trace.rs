@@ -122,7 +122,7 @@ pub struct Trace {
     pub root: Branch,
 }
 
-/// What might have become of a packet, if somebody asks.
+/// All possible outcomes of a packet, where a filter asks for them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Outcomes {
     #[serde(skip_serializing_if = "Vec::is_empty")]
