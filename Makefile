@@ -133,7 +133,7 @@ soak: setup  ## random faults on real processes of a tree and a cache bone, some
 		$(PYTHON) -m tests.soak.$$soak --seed $$seed --seconds $(DURATION) || exit 1; \
 	done; done
 
-bench: setup  ## measure throughput, join times, rounds of tuning on this machine: PARTS="split tree"
+bench: setup  ## measure throughput, join times, rounds of tuning on this machine: PARTS="tree veth"
 	$(GROUPFLOW) bench $(PARTS)
 
 # Of each paper and experiment, what draws a picture in docs/img; a picture there is PAPER-NAME.png, or the experiment's name.

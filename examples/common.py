@@ -6,7 +6,7 @@ import os
 import secrets
 import signal
 import sys
-from collections.abc import AsyncGenerator, AsyncIterator, Coroutine
+from collections.abc import AsyncGenerator, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -72,25 +72,6 @@ def stopped() -> asyncio.Event:
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop, number)
     return event
-
-
-async def line(reader: asyncio.StreamReader) -> str | None:
-    """The next line of a connection; None: the connection has ended."""
-    text = await reader.readline()
-    return text.decode(errors="replace").rstrip() if text.endswith(b"\n") else None
-
-
-async def typed() -> AsyncIterator[str]:
-    """Lines from stdin, until it ends."""
-    reader = asyncio.StreamReader()
-    try:
-        await asyncio.get_running_loop().connect_read_pipe(
-            lambda: asyncio.StreamReaderProtocol(reader), sys.stdin
-        )
-    except ValueError:
-        raise ExampleError("lines come from a terminal or a pipe; write `cat FILE | ...`") from None
-    while (text := await line(reader)) is not None:
-        yield text
 
 
 def parser(description: str | None) -> argparse.ArgumentParser:

@@ -1,8 +1,7 @@
-"""Measures the house: lines of source, words and sentences of the documentation, options of the commands.
+"""Measures the house: lines of source, words of the documentation, options of the commands.
 
 `.venv/bin/python scripts/house.py` prints each measure beside its bound, and the words of each page; `--json`
-prints the same as one document. The exit code is 1 when a measure is over its bound. Prose is the text of a
-page without code blocks, tables, headings, pictures and the targets of links.
+prints the same as one document. The exit code is 1 when a measure is over its bound.
 """
 
 from __future__ import annotations
@@ -13,14 +12,12 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import cast
 
 ROOT = Path(__file__).parents[1]
-LONG = 30
-"""words: a sentence with more is long"""
 
 
 @dataclass(frozen=True)
@@ -35,23 +32,11 @@ class Measures:
     """of all pages in docs/"""
     page_words: int
     """of the longest page in docs/"""
-    mean_sentence: float
-    """words of a sentence of the pages, on average"""
-    long_sentences: float
-    """share of the sentences with more than `LONG` words"""
     options: int
     """of all commands, without `--help`; an option that every command takes counts once"""
 
 
-BOUNDS = Measures(
-    lines=112_000,
-    compiler=14_750,
-    words=45_000,
-    page_words=2_000,
-    mean_sentence=14,
-    long_sentences=0.02,
-    options=300,
-)
+BOUNDS = Measures(lines=112_000, compiler=14_750, words=45_000, page_words=2_000, options=300)
 
 _SOURCE = re.compile(r"\.(rs|py|p4)$")
 _TEST = re.compile(r"(^|/)tests?/")
@@ -79,61 +64,6 @@ def pages(root: Path = ROOT) -> list[Path]:
     return [page for page in found if not page.read_text(encoding="utf-8").startswith(GENERATED)]
 
 
-_FENCE = re.compile(r"^( *)```.*?^\1```$", re.MULTILINE | re.DOTALL)
-_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
-_PICTURE = re.compile(r"!\[[^\]]*\]\([^)]*\)")
-_LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
-_CODE = re.compile(r"`([^`]*)`")
-_ITEM = re.compile(r"(?:[-*]|\d+\.) ")
-_END = re.compile(r"(?<=[.!?])[\"')*_]*\s+")
-_SHORT = re.compile(r"(?:^|[\s(\"])(?:Figs?|[Ee]qs?|al|cf|vs|i\.e|e\.g|[A-Z])\.$")
-"""words whose full stop does not end a sentence"""
-
-
-def sentences(page: str) -> list[str]:
-    """The sentences of a page's prose. Every paragraph and every item of a list begins a sentence."""
-    return [sentence for paragraph in _paragraphs(page) for sentence in _split(paragraph)]
-
-
-def _paragraphs(page: str) -> Iterator[str]:
-    text = _PICTURE.sub("", _COMMENT.sub("", _FENCE.sub("", page)))
-    paragraph: list[str] = []
-    for line in [*text.splitlines(), ""]:
-        bare = line.strip()
-        starts = bool(_ITEM.match(bare))
-        # Four spaces after an empty line are code; a paragraph of an item has two or three.
-        code = line.startswith("    ") and not starts and not paragraph
-        ends = not bare or starts or bare.startswith(("|", "#", ">")) or set(bare) <= set("-=")
-        if ends and paragraph:
-            yield " ".join(paragraph)
-            paragraph = []
-        if bare and not code and not bare.startswith(("|", "#")) and not set(bare) <= set("-="):
-            paragraph.append(_ITEM.sub("", bare, count=1) if starts else bare.lstrip("> "))
-
-
-def _split(paragraph: str) -> Iterator[str]:
-    text = _CODE.sub(lambda code: re.sub(r"[.!?]", "·", code[1]), _LINK.sub(r"\1", paragraph))
-    begun = 0
-    for end in _END.finditer(text):
-        if not _SHORT.search(text[begun : end.start()]):
-            yield text[begun : end.start()]
-            begun = end.end()
-    if _words(text[begun:]):
-        yield text[begun:]
-
-
-def _words(sentence: str) -> int:
-    return sum(1 for word in sentence.split() if re.search(r"\w", word))
-
-
-def prose(texts: list[str]) -> tuple[float, float]:
-    """The mean number of words of a sentence, and the share of long ones."""
-    lengths = [_words(sentence) for text in texts for sentence in sentences(text)]
-    if not lengths:
-        return 0.0, 0.0
-    return sum(lengths) / len(lengths), sum(length > LONG for length in lengths) / len(lengths)
-
-
 def command_line() -> Mapping[str, int]:
     """The number of options of each command, by its words; those of every command are `groupflow`'s."""
     from groupflow.cli.common import EVERYWHERE
@@ -159,16 +89,12 @@ def command_line() -> Mapping[str, int]:
 
 def measure(root: Path = ROOT) -> tuple[Measures, dict[str, int]]:
     """The measures, and the words of each page."""
-    texts = {str(page.relative_to(root)): page.read_text(encoding="utf-8") for page in pages(root)}
-    words = {name: len(text.split()) for name, text in texts.items()}
-    mean, long = prose(list(texts.values()))
+    words = {str(page.relative_to(root)): len(page.read_text("utf-8").split()) for page in pages(root)}
     measured = Measures(
         lines=source_lines(root),
         compiler=source_lines(root, compiler=True),
         words=sum(words.values()),
         page_words=max(words.values()),
-        mean_sentence=round(mean, 2),
-        long_sentences=round(long, 4),
         options=sum(command_line().values()),
     )
     return measured, words
@@ -199,9 +125,7 @@ def main() -> int:
             print(f"{name:16} {value:>9} {most[name]:>9}{'  over' if value > most[name] else ''}")
         print(f"{'commands':16} {len(commands):>9}\n")
         for name, number in sorted(words.items(), key=lambda page: -page[1]):
-            text = (ROOT / name).read_text(encoding="utf-8")
-            mean, long = prose([text])
-            print(f"{number:>6} words, sentences of {mean:4.1f}, {long:4.0%} long: {name}")
+            print(f"{number:>6} words: {name}")
     return 1 if over(measured) else 0
 
 

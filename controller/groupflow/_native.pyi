@@ -32,12 +32,6 @@ def tree_study(spec: str) -> str:
     Raises ValueError that names what makes no sense.
     """
 
-def slow_host_study(spec: str) -> str:
-    """The effect of one slow host of a tree (dataplane/apps/tree/src/study/slow.rs), from JSON to JSON.
-
-    Raises ValueError that names what makes no sense.
-    """
-
 def make_certificate(name: str) -> tuple[str, str]:
     """A certificate that its own key signs, and the key; both PEM. Raises ValueError for what is no name."""
 
@@ -252,6 +246,10 @@ class NativeSim:
     def lengthen_link(self, a: str, b: str, delay_ns: int) -> None:
         """The link between two nodes has this delay from now on. Raises ValueError where it is shorter than
         before."""
+
+    def set_link_rate(self, a: str, b: str, rate_bps: int) -> None:
+        """The link between a host and a router without P4 has this rate from now on. Raises ValueError where
+        there is none."""
 
     def take_packet_ins(self) -> list[tuple[int, str, bytes, list[tuple[int, bytes]]]]:
         """Packets from switches to the controller since the last call: time, switch, payload, metadata."""

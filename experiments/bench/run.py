@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from rich.table import Table
 
-from experiments.bench import line, pipeline, sessions, split, tree, veth
+from experiments.bench import line, pipeline, sessions, tree, veth
 from experiments.bench.tools import Figure
 from groupflow.study import StudyError
 from groupflow.study.experiment import Experiment, Findings, Frame, Study, always
@@ -19,7 +19,6 @@ PARTS: dict[str, Callable[[Path], list[Figure]]] = {
     "entries": pipeline.entries,
     "sessions": lambda _: sessions.figures(),
     "tree": lambda _: tree.figures(),
-    "split": lambda _: split.figures(),
     "veth": lambda _: veth.figures(),
 }
 LEFT_OUT = "packets over veth need root: use sudo"

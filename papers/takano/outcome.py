@@ -46,7 +46,6 @@ class Outcome:
     wall_s: float
     packet_hops: int
     marks: int = 0
-    pauses: int = 0
 
     @property
     def simulated_s(self) -> float:
@@ -138,7 +137,6 @@ def load(run: Run, results: Results) -> Outcome:
         wall_s=results.wall_s,
         packet_hops=results.packet_hops,
         marks=results.signalled("ecn_marked"),
-        pauses=results.signalled("pauses"),
     )
 
 
@@ -226,6 +224,5 @@ def row(outcome: Outcome) -> Row:
         "swing": round(outcome.swing, 3),
         "retransmissions": sum(outcome.retransmissions.values()),
         "ecn_marked": outcome.marks,
-        "pauses": outcome.pauses,
         "throughput_bps": " ".join(f"{flow}={bps:.0f}" for flow, bps in throughput.items()),
     }

@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 
 from papers.takano.paper import CASES, Case
 
-Control: TypeAlias = Literal["tcp", "dfc", "drop-tail", "ecn", "xoff"]
+Control: TypeAlias = Literal["tcp", "dfc", "drop-tail", "ecn"]
 """tcp: P4 switches with one queue a port; dfc: with diffusion-type flow control; others: routers.py"""
 
 MOVED_NS = 10**6

@@ -37,10 +37,6 @@ class Program:
         async for line in self.process.stdout:
             self.lines.append(line.decode().rstrip())
 
-    def type(self, line: str) -> None:
-        assert self.process.stdin
-        self.process.stdin.write(f"{line}\n".encode())
-
     async def ended(self) -> int:
         async with asyncio.timeout(30):
             await self._reading
@@ -143,7 +139,6 @@ async def test_a_file_that_differs_is_not_given_its_name(tmp_path: Path) -> None
             ("video.py", "show", "--to", "nowhere", "--tls-pin", "0" * 64, "--token-file", token_file("ab")),
             "error: ",
         ),
-        (("chat.py", "room", "--listen", "192.0.2.1"), "error: cannot listen at 192.0.2.1:26495"),
     ],
 )
 async def test_what_cannot_be_is_said_in_one_line(words: tuple[str, ...], text: str) -> None:
@@ -151,46 +146,10 @@ async def test_what_cannot_be_is_said_in_one_line(words: tuple[str, ...], text: 
     assert code == 1 and len(said) == 1 and said[0].startswith(text), said
 
 
-@pytest.mark.parametrize("name", ["file_distribution.py", "chat.py", "video.py"])
+@pytest.mark.parametrize("name", ["file_distribution.py", "video.py"])
 async def test_help_has_an_example(name: str) -> None:
     code, said = await outcome(name, "--help")
     assert code == 0 and any(f"python examples/{name}" in line for line in said)
-
-
-@pytest.mark.slow
-async def test_a_chat_is_the_same_for_all_and_tells_who_comes_and_goes(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    async with example("chat.py", "room", "--port", "0") as room:
-        await room.until(lambda: room.lines)
-        command, _, token = room.lines[0].partition(" with GROUPFLOW_TOKEN=")
-        monkeypatch.setenv("GROUPFLOW_TOKEN", token)
-        where = command.split()[2:]
-        async with example("chat.py", "join", "ann", *where) as ann:
-            await ann.until(lambda: ann.lines)
-            assert ann.lines == ["* ann is here"]
-            async with example("chat.py", "join", "bob", *where) as bob:
-                await bob.until(lambda: bob.lines)
-                for number in range(20):
-                    ann.type(f"a{number}")
-                    bob.type(f"b{number}")
-                both = 40 + 1
-                await ann.until(lambda: len(ann.lines) == both + 1)
-                await bob.until(lambda: len(bob.lines) == both)
-                assert ann.lines[1:] == bob.lines
-                assert [line for line in bob.lines if "ann" in line] == [f"ann: a{n}" for n in range(20)]
-                bob.process.stdin.close()  # pyright: ignore[reportOptionalMemberAccess]
-                assert await bob.ended() == 0
-            await ann.until(lambda: "* bob has left" in ann.lines)
-            room.process.send_signal(signal.SIGINT)
-            assert await room.ended() == 0
-            assert await ann.ended() == 0 and ann.lines[-1] == "* the room closes"
-
-
-@pytest.mark.slow
-async def test_the_chat_demo() -> None:
-    code, said = await outcome("chat.py", "demo")
-    assert code == 0 and "bob | ann: hello" in said, said
 
 
 def counts(lines: list[str]) -> list[tuple[int, ...]]:

@@ -33,6 +33,7 @@ from groupflow.sim.model import (
 )
 from groupflow.sim.results import Results
 from groupflow.sim.runner import Progress, Traced, run
+from groupflow.sim.tree import Tree, TreeMember, TreePlace
 
 if TYPE_CHECKING:
     from groupflow.sim.reader import load, parse
@@ -40,8 +41,8 @@ if TYPE_CHECKING:
 __all__ = [
     "AgentOptions", "Arrivals", "Bone", "BoneResult", "Diffusion", "FifoOptions", "Flow", "Generator",
     "GilbertElliott", "GroupSession", "LinkExtra", "Messages", "Progress", "QueueSetting", "Results",
-    "Scenario", "ScenarioError", "SplitSession", "SwitchSetup", "TcpTraffic", "Traced", "UdpTraffic",
-    "load", "parse", "run", "with_diffusion", "with_udp_in",
+    "Scenario", "ScenarioError", "SplitSession", "SwitchSetup", "TcpTraffic", "Traced", "Tree", "TreeMember",
+    "TreePlace", "UdpTraffic", "load", "parse", "run", "with_diffusion", "with_udp_in",
 ]  # fmt: skip
 
 

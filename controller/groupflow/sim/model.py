@@ -32,6 +32,7 @@ from groupflow.model.flow import FlowSettings
 from groupflow.model.session import Mode, Policy
 from groupflow.model.topology import Topology
 from groupflow.sim.bone import Bone
+from groupflow.sim.tree import Tree
 
 if TYPE_CHECKING:
     from finsy.proto import p4r
@@ -319,14 +320,10 @@ class SwitchSetup:
 
 @dataclass(frozen=True)
 class FifoOptions:
-    """Early actions of a router without P4, before a queue is full. Units are waiting packets."""
+    """Early actions of a router without P4, before a queue is full."""
 
     ecn: Threshold = None
     """a packet that finds so many is marked, if its sender understands marks"""
-    xoff: Threshold = None
-    """a neighbour with more packets than this is told to pause"""
-    xon: Threshold = None
-    """a paused neighbour with so many packets or fewer is told to go on"""
 
 
 @dataclass(frozen=True)
@@ -359,6 +356,7 @@ class Scenario:
         tuple[SplitSession, ...], InFile(cure="`- {name: a, from: h1, to: [h2, h3], variant: sack}`")
     ] = ()
     bones: tuple[Bone, ...] = ()
+    trees: tuple[Tree, ...] = ()
     sample_ns: Annotated[int, _SPAN, InFile("sample")] = 10**6
     seed: Annotated[int, Range(0, 2**64 - 1)] = 1
     kinds: Mapping[str, Kind] = field(default_factory=dict[str, Kind])

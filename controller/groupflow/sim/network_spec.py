@@ -8,7 +8,7 @@ from itertools import count
 from typing import Any
 
 from groupflow.model.topology import CPU_PORT, DROP_PORT, Host, Link
-from groupflow.sim import bone, model
+from groupflow.sim import bone, model, tree
 from groupflow.sim.split import agent_hosts, split_flows
 
 ETHERNET_BYTES = 14
@@ -40,6 +40,7 @@ def network_spec(scenario: model.Scenario) -> str:
             "relays": relays,
             "members": _members(scenario) if scenario.sessions else [],
             "bones": bone.specs(topology, scenario.bones),
+            "trees": tree.specs(scenario.trees),
         }
     )
 
@@ -94,11 +95,7 @@ def _switch(scenario: model.Scenario, name: str) -> dict[str, Any]:
     if scenario.kind(name) == "broadcast":
         return {"kind": "broadcast", "name": name, "error_bytes": _errors(scenario, name)}
     if scenario.kind(name) == "fifo":
-        options = scenario.fifo(name)
-        if (options.xoff is None) != (options.xon is None):
-            raise model.ScenarioError(f"switches.{name}: xoff and xon go together; give both")
-        pause = None if options.xoff is None else {"xoff": options.xoff, "xon": options.xon}
-        return {"kind": "fifo", "name": name, "ecn": options.ecn, "pause": pause}
+        return {"kind": "fifo", "name": name, "ecn": scenario.fifo(name).ecn}
     return {
         "kind": "switch",
         "name": name,

@@ -49,7 +49,7 @@ def _scenario(form: forms.NetworkForm, source: str, folder: Path) -> Scenario:
         _check_fifo(f"switches.{name}", switch)
     fifos = {name: switch.fifo for name, switch in form.switches.items()}
     kinds: Kinds = {name: switch.kind for name, switch in form.switches.items()}
-    _check_fifos(topology, kinds, fifos)
+    _check_fifos(topology, fifos)
     extras = {place: link.extra for place, link in enumerate(form.links)}
     program, p4info = _program(form, folder)
     scenario = value_of(
@@ -165,32 +165,18 @@ def _check_tcp(key: str, traffic: model.TcpTraffic) -> None:
 
 
 def _check_fifo(key: str, switch: forms.ScenarioSwitch) -> None:
-    """Refuses what contradicts itself."""
-    for field in ("ecn", "xoff", "xon"):
-        if switch.kind != "fifo" and getattr(switch.fifo, field) is not None:
-            refuse(f"{key}.{field}", "only a fifo has it; write kind: fifo")
-    xoff, xon = switch.fifo.xoff, switch.fifo.xon
-    for field, value, other, given in (("xoff", xoff, "xon", xon), ("xon", xon, "xoff", xoff)):
-        if value is None and given is not None:
-            refuse(f"{key}.{field}", f"missing; {other} needs it, as in '1000 packets'")
-    if xoff is not None and xon is not None and xon > xoff:
-        refuse(f"{key}.xon", f"'{xon} packets' is above xoff; write {xoff} packets or less")
+    if switch.kind != "fifo" and switch.fifo.ecn is not None:
+        refuse(f"{key}.ecn", "only a fifo has it; write kind: fifo")
 
 
-def _check_fifos(topology: Topology, kinds: Kinds, fifos: Mapping[str, FifoOptions]) -> None:
-    """Refuses thresholds that the queues beside them cannot reach, and pauses that nobody obeys."""
+def _check_fifos(topology: Topology, fifos: Mapping[str, FifoOptions]) -> None:
+    """Refuses thresholds that the queues beside them cannot reach."""
     for link in topology.links:
         for end, other in ((link.a, link.b), (link.b, link.a)):
-            options = fifos.get(end.node, FifoOptions())
-            for field, value in (("ecn", options.ecn), ("xoff", options.xoff)):
-                if value is not None and link.spec.rate is not None and value >= link.spec.queue:
-                    refuse(
-                        f"switches.{end.node}.{field}",
-                        f"'{value} packets' are never reached: the queue to {other.node} drops when"
-                        f" {link.spec.queue} wait; write less",
-                    )
-            if options.xoff is not None and kinds.get(other.node) == "p4":
+            ecn = fifos.get(end.node, FifoOptions()).ecn
+            if ecn is not None and link.spec.rate is not None and ecn >= link.spec.queue:
                 refuse(
-                    f"switches.{end.node}.xoff",
-                    f"its neighbour {other.node} runs P4 and does not obey pause frames; use a fifo",
+                    f"switches.{end.node}.ecn",
+                    f"'{ecn} packets' are never reached: the queue to {other.node} drops when"
+                    f" {link.spec.queue} wait; write less",
                 )

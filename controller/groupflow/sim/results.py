@@ -46,6 +46,8 @@ class FlowResult:
     finished: bool | None
     bone: Mapping[str, Any] | None = None
     """a hub's transfer, once it is over"""
+    tree: Mapping[str, Any] | None = None
+    """a host's place in its tree"""
 
     @property
     def duration_s(self) -> float | None:
@@ -113,8 +115,8 @@ class Results:
 
     @cached_property
     def signals(self) -> tuple[Drop, ...]:
-        """`ecn_marked`: packets marked at a port; `pauses`: times its neighbour was told to stop; `absorbed`:
-        packets that had done their work at a switch; `aborted`: TCP streams that an agent gave up."""
+        """`ecn_marked`: packets marked at a port; `absorbed`: packets that had done their work at a switch;
+        `aborted`: TCP streams that an agent gave up."""
         return tuple(Drop(**form) for form in self.summary["signals"])
 
     @cached_property

@@ -6,6 +6,7 @@ mod crowd; // `gives_way`: fairness among silent connections
 mod digest; // `Digest`, a SHA-256
 pub mod events; // events to come, in a total order
 pub mod feedback; // frames of diffusion-type flow control
+pub mod lines; // lines cut from bytes that come in pieces
 pub mod machine; // a protocol endpoint as a value, without clock or socket; its datagrams
 pub mod min_tree; // the first of a fixed set of times
 pub mod quantity; // quantities as people write them

@@ -20,7 +20,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("apps/shape", &["base", "host"]),
     ("apps/tree", &["base", "transport", "host"]),
     ("gfagent", &["host", "group", "split", "gather", "bone", "shape", "tree"]),
-    ("netsim", &["base", "pipeline", "switch", "transport", "session", "bone", "split"]),
+    ("netsim", &["base", "pipeline", "switch", "transport", "session", "bone", "split", "tree"]),
     (
         "bindings",
         &[

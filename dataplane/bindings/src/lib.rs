@@ -33,7 +33,7 @@ mod _native {
     #[pymodule_export]
     use crate::switch::{render_trace, NativeSwitch};
     #[pymodule_export]
-    use crate::tree::{make_certificate, slow_host_study, tree_study, ToHost, TreeDispatchers};
+    use crate::tree::{make_certificate, tree_study, ToHost, TreeDispatchers};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

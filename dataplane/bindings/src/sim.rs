@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use groupflow_base::Nanos;
+use groupflow_base::{BitRate, Nanos};
 use groupflow_netsim::spec::NetworkSpec;
 use groupflow_netsim::{
     CacheSample, DropSite, Drops, Files, FlowId, LinkSample, Network, NodeId, Observer, P4Switch, Recorder,
@@ -176,13 +176,18 @@ impl NativeSim {
 
     /// Gives the link between two nodes this delay from now on, which must not be shorter than before.
     fn lengthen_link(&mut self, a: &str, b: &str, delay_ns: u64) -> PyResult<()> {
-        let none = || invalid(format!("link: there is none between {a:?} and {b:?}"));
-        let (near, far) = (self.node(a).ok_or_else(none)?, self.node(b).ok_or_else(none)?);
+        let (near, far) = self.ends(a, b)?;
         match self.network().lengthen_link(near, far, Nanos(delay_ns)) {
             Some(true) => Ok(()),
             Some(false) => Err(invalid(format!("delay_ns: {delay_ns} is shorter than the link's delay"))),
-            None => Err(none()),
+            None => Err(no_link(a, b)),
         }
+    }
+
+    /// Gives the link between a host and a router without P4 this rate from now on.
+    fn set_link_rate(&mut self, a: &str, b: &str, rate_bps: u64) -> PyResult<()> {
+        let (near, far) = self.ends(a, b)?;
+        self.network().set_link_rate(near, far, BitRate(rate_bps)).ok_or_else(|| no_link(a, b))
     }
 
     /// Frames that switches and routers took so far.
@@ -208,6 +213,10 @@ impl NativeSim {
 
     fn node(&mut self, name: &str) -> Option<NodeId> {
         self.network().node(name)
+    }
+
+    fn ends(&mut self, a: &str, b: &str) -> PyResult<(NodeId, NodeId)> {
+        self.node(a).zip(self.node(b)).ok_or_else(|| no_link(a, b))
     }
 
     fn flow(&mut self, name: &str) -> PyResult<FlowId> {
@@ -288,6 +297,7 @@ fn summary(network: &Network, sample: &Sample) -> Value {
                 "ecn_reductions": flow.tcp.map(|tcp| tcp.ecn_reductions),
                 "finished": flow.finished,
                 "bone": flow.bone,
+                "tree": flow.tree,
             })
         })
         .collect();
@@ -338,6 +348,10 @@ fn caches(network: &Network, sample: &Sample) -> Vec<Value> {
 
 fn unwritable(path: &Path, error: &std::io::Error) -> PyErr {
     PyOSError::new_err((error.raw_os_error(), error.to_string(), path.to_owned()))
+}
+
+fn no_link(a: &str, b: &str) -> PyErr {
+    invalid(format!("link: there is none between {a:?} and {b:?}"))
 }
 
 fn no_tcp(name: &str) -> PyErr {

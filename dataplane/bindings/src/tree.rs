@@ -173,14 +173,6 @@ pub fn tree_study(py: Python<'_>, spec: &str) -> PyResult<String> {
     text(&py.allow_threads(|| study::large::run(&spec)))
 }
 
-/// Runs the study of a slow host (`groupflow_tree::study::slow`), from JSON to JSON. Raises a ValueError that
-/// names the wrong parameter.
-#[pyfunction]
-pub fn slow_host_study(py: Python<'_>, spec: &str) -> PyResult<String> {
-    let spec: study::slow::SlowStudySpec = parse("spec", spec)?;
-    text(&py.allow_threads(|| study::slow::run(&spec)))
-}
-
 /// A certificate signed by its own key, and the key; both PEM. Raises a ValueError for an invalid name.
 #[pyfunction]
 pub fn make_certificate(name: String) -> PyResult<(String, String)> {

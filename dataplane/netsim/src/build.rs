@@ -17,11 +17,10 @@ use crate::ids::{LinkId, NodeId};
 use crate::link::{FarEnd, Link};
 use crate::loss::{BitErrors, LossProcess};
 use crate::node::SimNode;
-use crate::pausable::{Pausable, PausablePort};
 use crate::random::{Draws, Random};
 use crate::router::{Marker, PortQueue, Ports, QueueLimit};
 use crate::routes::Routes;
-use crate::spec::{AgentSpec, BroadcastSpec, FifoSpec, NetworkSpec, NodeKind, PauseSpec};
+use crate::spec::{AgentSpec, BroadcastSpec, NetworkSpec, NodeKind};
 use crate::switch::{P4Switch, SwitchPort};
 use crate::wiring::{Island, Leaf, Subject, Wiring};
 
@@ -119,7 +118,7 @@ impl<'a> Builder<'a> {
                 let first = attachments.first();
                 let rate = first.map_or(Ok(None), |attachment| rate_of(attachment.link))?;
                 let limit = first.map_or(0, |a| self.spec.links[a.link.index() / 2].queue_packets);
-                let ends = self.flows.ends(node, limit)?;
+                let ends = self.flows.ends(self.spec, node, limit)?;
                 if self.flows.relays_at(node).next().is_none() {
                     return Ok(SimNode::Host(Box::new(HostInterface::new(0, rate, ends))));
                 }
@@ -137,12 +136,6 @@ impl<'a> Builder<'a> {
             }
             NodeKind::Fifo(spec) => {
                 self.check_below_queues(node, "ecn", spec.ecn)?;
-                let thresholds = self.thresholds(node)?;
-                if thresholds.is_some() || attachments.iter().any(|a| self.pauses(a.far)) {
-                    let port = |queue, _: &_| Ok(PausablePort::new(queue, thresholds));
-                    let router = Pausable::new(self.ports(node, spec.ecn, port)?);
-                    return Ok(SimNode::Pausable(Box::new(router)));
-                }
                 let ports = self.ports(node, spec.ecn, |queue, _| Ok(FifoPort::new(queue, None)))?;
                 Ok(SimNode::Fifo(Box::new(Fifo { ports, repeats: false })))
             }
@@ -226,32 +219,6 @@ impl<'a> Builder<'a> {
                 Err(self.refuse(node, "packets_per_second", problem))
             }
         }
-    }
-
-    /// Whether a node sends pause frames.
-    fn pauses(&self, node: NodeId) -> bool {
-        matches!(&self.spec.nodes[node.index()].kind, NodeKind::Fifo(FifoSpec { pause: Some(_), .. }))
-    }
-
-    /// When a router tells its neighbours to stop, if it does. The neighbours must understand that.
-    fn thresholds(&self, node: NodeId) -> Result<Option<PauseSpec>, BuildError> {
-        let NodeKind::Fifo(FifoSpec { pause: Some(pause), .. }) = &self.spec.nodes[node.index()].kind else {
-            return Ok(None);
-        };
-        let PauseSpec { xoff, xon } = *pause;
-        self.check_below_queues(node, "xoff", Some(xoff))?;
-        if xon > xoff {
-            let problem = format!("{xon} packets are above xoff, which is {xoff}; write less");
-            return Err(self.refuse(node, "xon", problem));
-        }
-        for attachment in &self.attachments[node.index()] {
-            let far = &self.spec.nodes[attachment.far.index()];
-            if matches!(far.kind, NodeKind::Switch(_)) {
-                let problem = format!("the P4 switch {} does not obey pause frames; use a fifo", far.name);
-                return Err(self.refuse(node, "xoff", problem));
-            }
-        }
-        Ok(Some(*pause))
     }
 
     /// A threshold counts for the queues of links with a rate: without a rate no frame waits.

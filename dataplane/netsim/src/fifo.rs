@@ -20,7 +20,7 @@ const MULTICAST: u32 = 0b1110;
 
 #[derive(Debug)]
 pub struct FifoPort {
-    queue: PortQueue,
+    pub queue: PortQueue,
     /// When each waiting frame begins to be sent, and its bytes.
     waiting: VecDeque<(Nanos, u64)>,
     /// The bit errors of the frames that leave.

@@ -21,6 +21,7 @@ use crate::spec::{
 };
 use crate::tcp::DataSource;
 use crate::transit::Transit;
+use crate::trees;
 use crate::wire::{Addresses, PROTOCOL_TCP, PROTOCOL_UDP};
 
 #[derive(Debug, Clone)]
@@ -102,6 +103,7 @@ impl Flows {
             check_bone(bone)?;
             flows.bones.push(Resident { spec: bone.clone(), host, addresses });
         }
+        trees::check(spec, nodes)?;
         flows.relays = relays::resolve(spec, &flows.flows)?;
         Ok(flows)
     }
@@ -119,7 +121,9 @@ impl Flows {
     }
 
     /// The ends of flows at a host. `limit` packets of a source wait for the interface.
-    pub(crate) fn ends(&self, node: NodeId, limit: u32) -> Result<Vec<FlowEnd>, BuildError> {
+    pub(crate) fn ends(
+        &self, spec: &NetworkSpec, node: NodeId, limit: u32,
+    ) -> Result<Vec<FlowEnd>, BuildError> {
         let mut ends = self.ends_at(node, None, limit)?;
         let mut numbers = (self.flows.len() as u32..).map(FlowId);
         for (member, number) in self.members.iter().zip(&mut numbers) {
@@ -132,6 +136,7 @@ impl Flows {
                 ends.push(bone.end(number, self.seed));
             }
         }
+        ends.extend(trees::ends(spec, node, &mut numbers));
         Ok(ends)
     }
 
@@ -299,7 +304,9 @@ fn check_member(member: &MemberSpec) -> Result<(), BuildError> {
 }
 
 /// The addresses of packets from one end to another, by way of its gateway.
-fn addresses((from, source_port): (&HostSpec, u16), (to, destination_port): (&HostSpec, u16)) -> Addresses {
+pub(crate) fn addresses(
+    (from, source_port): (&HostSpec, u16), (to, destination_port): (&HostSpec, u16),
+) -> Addresses {
     Addresses {
         source_mac: from.mac.0,
         destination_mac: from.gateway_mac.0,

@@ -21,8 +21,6 @@ mod link; // one direction of a link
 mod loss; // the losses of a link
 mod network; // a network that runs; settings and readings meanwhile
 mod node; // the ends of links
-mod pausable; // routers that pause
-mod pause; // pause frames
 mod random; // random numbers that are the same on every machine
 mod record; // CSV files of measurements
 mod relays; // the streams that split agents relay
@@ -34,6 +32,7 @@ mod switch; // P4 switches
 pub mod tcp; // TCP endpoints
 mod trace; // events in total order
 mod transit; // a flow's bytes on a link
+mod trees; // the trees' dispatchers and hosts
 pub mod wire; // the bytes of frames
 mod wiring; // islands and the links between nodes
 
@@ -43,6 +42,8 @@ pub use ids::{FlowId, NodeId};
 pub use loss::LossSpec;
 pub use network::Network;
 pub use record::{Files, Recorder};
-pub use sample::{BoneSample, CacheSample, DropSite, Drops, FlowSample, LinkSample, QueueSample, Sample};
+pub use sample::{
+    BoneSample, CacheSample, DropSite, Drops, FlowSample, LinkSample, QueueSample, Sample, TreeSample,
+};
 pub use switch::P4Switch;
 pub use trace::{TraceKind, TraceRecord};

@@ -1,9 +1,9 @@
 //! A network that runs; settings and readings meanwhile: windows of TCP receivers, whether a sender has
-//! anything to send, delays of links.
+//! anything to send, delays and rates of links.
 
 use std::sync::Arc;
 
-use groupflow_base::Nanos;
+use groupflow_base::{BitRate, Nanos};
 use groupflow_switch::p4rt::{PipelineConfig, Status};
 use groupflow_switch::proto::p4::v1::Update;
 
@@ -142,16 +142,31 @@ impl Network {
     /// link arrive as they would have. False: the delay is shorter than before, and nothing changes. `None`:
     /// there is no such link.
     pub fn lengthen_link(&mut self, a: NodeId, b: NodeId, delay: Nanos) -> Option<bool> {
-        let name = |node: NodeId| self.spec().nodes.get(node.index()).map(|node| node.name.as_str());
-        let (a_name, b_name) = (name(a)?, name(b)?);
-        let joins = |link: &LinkSpec| {
-            let ends = (link.a.node.as_str(), link.b.node.as_str());
-            ends == (a_name, b_name) || ends == (b_name, a_name)
-        };
-        let place = self.spec().links.iter().position(joins)?;
+        let place = self.link(a, b)?;
         let there = self.wiring.links[2 * place].lengthen(delay);
         let back = self.wiring.links[2 * place + 1].lengthen(delay);
         Some(there && back)
+    }
+
+    /// Gives the link between a host and a router without P4 this rate from now on, in both directions. `None`:
+    /// there is no such link.
+    pub fn set_link_rate(&mut self, a: NodeId, b: NodeId, rate: BitRate) -> Option<()> {
+        let link = self.spec.links[self.link(a, b)?].clone();
+        for end in [link.a, link.b] {
+            let node = self.node(&end.node)?;
+            self.with_node(node, |node| node.set_rate(end.port, rate))?;
+        }
+        Some(())
+    }
+
+    /// The place of the link between two nodes.
+    fn link(&self, a: NodeId, b: NodeId) -> Option<usize> {
+        let name = |node: NodeId| self.spec().nodes.get(node.index()).map(|node| node.name.as_str());
+        let (a_name, b_name) = (name(a)?, name(b)?);
+        self.spec().links.iter().position(|link: &LinkSpec| {
+            let ends = (link.a.node.as_str(), link.b.node.as_str());
+            ends == (a_name, b_name) || ends == (b_name, a_name)
+        })
     }
 
     fn with_sender<R>(&mut self, flow: FlowId, act: impl FnOnce(&mut TcpSender, Nanos) -> R) -> Option<R> {

@@ -1,11 +1,10 @@
 //! The nodes at the ends of links.
 
-use groupflow_base::Nanos;
+use groupflow_base::{BitRate, Nanos};
 
 use crate::fifo::Fifo;
 use crate::host::agent::SplitNode;
 use crate::host::HostInterface;
-use crate::pausable::Pausable;
 use crate::sample::NodeSample;
 use crate::switch::P4Switch;
 use crate::wiring::Exit;
@@ -16,8 +15,6 @@ pub enum SimNode {
     Host(Box<HostInterface>),
     /// A router without P4, a satellite, or its ground station.
     Fifo(Box<Fifo>),
-    /// A router without P4 that neighbours can pause.
-    Pausable(Box<Pausable>),
     Switch(Box<P4Switch>),
     Agent(Box<SplitNode>),
 }
@@ -29,10 +26,19 @@ impl SimNode {
         match self {
             SimNode::Host(host) => host.deadline(),
             SimNode::Fifo(_) => Nanos::MAX,
-            SimNode::Pausable(router) => router.deadline(),
             SimNode::Switch(switch) => switch.deadline(),
             SimNode::Agent(agent) => agent.deadline(),
         }
+    }
+
+    /// Sets the rate at which frames leave by a port of a host or a router without P4.
+    pub fn set_rate(&mut self, port: u16, rate: BitRate) -> Option<()> {
+        match self {
+            SimNode::Host(host) => host.rate = Some(rate),
+            SimNode::Fifo(router) => router.ports.get(port)?.queue.rate = Some(rate),
+            _ => return None,
+        }
+        Some(())
     }
 
     /// Carries out everything due.
@@ -40,7 +46,6 @@ impl SimNode {
         match self {
             SimNode::Host(host) => host.advance(exit),
             SimNode::Fifo(_) => {}
-            SimNode::Pausable(router) => router.advance(exit),
             SimNode::Switch(switch) => switch.advance(exit),
             SimNode::Agent(agent) => agent.advance(exit),
         }
@@ -52,7 +57,6 @@ impl SimNode {
         match self {
             SimNode::Host(host) => host.receive(head, tail, exit),
             SimNode::Fifo(fifo) => fifo.receive(port, head, tail, exit),
-            SimNode::Pausable(router) => router.receive(port, head, tail, exit),
             SimNode::Switch(switch) => switch.receive(port, head, tail, exit),
             SimNode::Agent(agent) => agent.receive(port, head, tail, exit),
         }
@@ -68,7 +72,6 @@ impl SimNode {
         match self {
             SimNode::Host(host) => host.sample(sample),
             SimNode::Fifo(fifo) => fifo.sample(now, sample),
-            SimNode::Pausable(router) => router.sample(sample),
             SimNode::Switch(switch) => switch.sample(sample),
             SimNode::Agent(agent) => agent.sample(sample),
         }

@@ -22,7 +22,7 @@ pub struct QueueLimit {
 /// The link behind a port, and the bounds of the queue before it.
 #[derive(Debug)]
 pub struct PortQueue {
-    rate: Option<BitRate>,
+    pub rate: Option<BitRate>,
     pacer: Pacer,
     limit: QueueLimit,
     marker: Marker,
@@ -35,10 +35,6 @@ pub struct PortQueue {
 impl PortQueue {
     pub fn new(rate: Option<BitRate>, limit: QueueLimit, marker: Marker) -> PortQueue {
         PortQueue { rate, pacer: Pacer::default(), limit, marker, packets: 0, bytes: 0, full: 0 }
-    }
-
-    pub fn rate(&self) -> Option<BitRate> {
-        self.rate
     }
 
     /// When the link can take the next frame.
@@ -99,11 +95,6 @@ impl<P> Ports<P> {
         let place = usize::from(number);
         self.ports.resize_with(self.ports.len().max(place + 1), || None);
         self.ports[place] = Some(port);
-    }
-
-    /// One more than the highest number.
-    pub fn len(&self) -> usize {
-        self.ports.len()
     }
 
     #[inline]

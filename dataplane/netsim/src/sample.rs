@@ -45,6 +45,30 @@ pub struct FlowSample {
     pub tcp: Option<TcpSenderStats>,
     /// A round multicast hub's transfer, when it is over.
     pub bone: Option<BoneSample>,
+    /// A host's place in a clustered tree.
+    pub tree: Option<TreeSample>,
+}
+
+/// A host of a clustered tree, as results have it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct TreeSample {
+    /// The parent, by its place among the tree's members.
+    pub parent: Option<u64>,
+    /// Whether the host ever had a parent.
+    pub joined: bool,
+    /// Orders to another parent since then.
+    pub moves: u64,
+    /// Reports that data accumulate for a child of the host.
+    pub backlogs: u64,
+    /// Bytes that the host's reader was told it will not get.
+    pub skipped: u64,
+    /// Whether the stream was broken off at this host.
+    pub cut_off: bool,
+    /// Whether the host has the whole stream.
+    pub complete: bool,
+    /// Packets that the host sent.
+    #[serde(skip)]
+    pub packets: u64,
 }
 
 /// A transfer of round multicast, as results have it.
@@ -127,7 +151,7 @@ pub struct Sample {
     pub caches: Vec<CacheSample>,
     /// The drops from the beginning of the run.
     pub drops: Drops,
-    /// Frames marked (`ecn_marked`), neighbours told to stop (`pauses`), packets that had done their work
+    /// Frames marked (`ecn_marked`), packets that had done their work
     /// (`absorbed`) and TCP streams that agents gave up (`aborted`), from the beginning of the run.
     pub signals: Drops,
     /// Frames that switches and routers took from the beginning of the run.

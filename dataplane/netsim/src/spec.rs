@@ -10,13 +10,14 @@ use groupflow_transport::fanout::Mode;
 use serde::Deserialize;
 
 use crate::loss::LossSpec;
-pub use crate::pause::PauseSpec;
 
 mod traffic;
+mod tree;
 
 pub use traffic::{
     Arrivals, BacklogSpec, BoneRole, BoneSpec, FlowSpec, MessagesSpec, Sizes, SourceSpec, TcpSpec, UdpSpec,
 };
+pub use tree::{TreeMemberSpec, TreeSourceSpec, TreeSpec};
 
 /// A network, its traffic and its measurements.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -41,6 +42,9 @@ pub struct NetworkSpec {
     /// Hubs and rims of round multicast. They are measured as flows, after the members.
     #[serde(default)]
     pub bones: Vec<BoneSpec>,
+    /// Clustered trees. Each is measured as a flow for its dispatchers and one for each host, after the bones.
+    #[serde(default)]
+    pub trees: Vec<TreeSpec>,
 }
 
 impl NetworkSpec {
@@ -48,7 +52,10 @@ impl NetworkSpec {
     pub fn flow_names(&self) -> impl Iterator<Item = &String> {
         let members = self.members.iter().map(|member| &member.name);
         let bones = self.bones.iter().map(|bone| &bone.name);
-        self.flows.iter().map(|flow| &flow.name).chain(members).chain(bones)
+        let trees = self.trees.iter().flat_map(|tree| {
+            std::iter::once(&tree.name).chain(tree.members.iter().map(|member| &member.name))
+        });
+        self.flows.iter().map(|flow| &flow.name).chain(members).chain(bones).chain(trees)
     }
 }
 
@@ -159,9 +166,6 @@ pub struct FifoSpec {
     /// Packets that wait when the next one is marked, if its sender understands marks (ECN).
     #[serde(default)]
     pub ecn: Option<u32>,
-    /// Tells neighbours to stop (IEEE 802.1Qbb, XOFF and XON).
-    #[serde(default)]
-    pub pause: Option<PauseSpec>,
 }
 
 /// Bit errors of a satellite or a ground station.

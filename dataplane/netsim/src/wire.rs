@@ -4,7 +4,6 @@ use std::net::Ipv4Addr;
 
 use groupflow_base::feedback::{self, Feedback};
 
-use crate::pause;
 use crate::transit::FlowKey;
 
 pub const ETHERNET: usize = 14;
@@ -128,8 +127,6 @@ pub enum Received<'a> {
     },
     /// A node's report to a host that shapes.
     Feedback(Feedback),
-    /// Quanta for which the host must be silent.
-    Pause { quanta: u16 },
     /// Any other frame.
     Other,
 }
@@ -138,7 +135,7 @@ pub fn read(head: &[u8], tail: u32) -> Received<'_> {
     match field16(head, 12) {
         Some(ETHERTYPE_IPV4) => read_ipv4(head, tail).unwrap_or(Received::Other),
         Some(feedback::ETHERTYPE) => Feedback::read(head).map_or(Received::Other, Received::Feedback),
-        _ => pause::read(head).map_or(Received::Other, |quanta| Received::Pause { quanta }),
+        _ => Received::Other,
     }
 }
 

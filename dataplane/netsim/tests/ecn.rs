@@ -34,7 +34,7 @@ fn tcp(variant: &str, profile: Behaviour, ecn: bool) -> SourceSpec {
 fn lab(ecn: Option<u32>, queue: u32) -> NetworkBuilder {
     let mut lab = NetworkBuilder::new(5_000_000_000, ROUND_TRIP);
     ["h1", "h2"].into_iter().for_each(|name| lab.host(name));
-    lab.router("r1", FifoSpec { ecn, pause: None });
+    lab.router("r1", FifoSpec { ecn });
     lab.link("h1", "r1", None, 0, 1000);
     lab.link("r1", "h2", Some(RATE), DELAY, queue);
     lab

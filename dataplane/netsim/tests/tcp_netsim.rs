@@ -106,6 +106,7 @@ fn spec(links: &[Vec<String>], flows: &[Vec<String>], until: u64, step: u64) -> 
         relays: vec![],
         members: vec![],
         bones: vec![],
+        trees: vec![],
     }
 }
 

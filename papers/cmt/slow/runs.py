@@ -1,16 +1,14 @@
 """The runs. The paper gives neither rates nor figures of demotion: all of these are chosen here."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any, TypeAlias
 
-from groupflow._native import slow_host_study
-from papers.cmt.tree.runs import known
+from groupflow.sim.tree import Demotion, Slow
 
-DEMOTIONS = ("never", "largest_latency", "slowest")
+DEMOTIONS: tuple[Demotion, ...] = ("never", "largest_latency", "slowest")
 """rule for the host to move down: none, the paper's, the default"""
-MODES = ("isolate", "skip", "wait")
+MODES: tuple[Slow, ...] = ("isolate", "skip", "wait")
 """treatment of a host so slow that the bytes it needs next leave the cache"""
 NONE_SLOW = "none slow"
 SEEDS, QUICK_SEEDS = 5, 1
@@ -29,8 +27,8 @@ CACHE_BYTES = 4 << 20
 class Run:
     """One tree with its stream."""
 
-    demotion: str
-    mode: str
+    demotion: Demotion
+    mode: Slow
     seed: int
     is_slow: bool = True
     """whether the run has a slow host"""
@@ -49,39 +47,18 @@ class Run:
     def name(self) -> str:
         return self.demotion if self.is_slow else NONE_SLOW
 
-    def spec(self) -> dict[str, int | str | None]:
-        """The run as the simulation reads it; times in ns, rates in bit/s."""
-        return {
-            "hosts": self.hosts,
-            "rate_bps": round(self.rate_mbps * 1e6),
-            "link_bps": round(self.link_mbps * 1e6),
-            "slow_bps": round(SLOW_MBPS * 1e6) if self.is_slow else None,
-            "slow_at_ns": SLOW_AT_S * 10**9,
-            "stream_ns": self.stream_s * 10**9,
-            "cache": CACHE_BYTES,
-            "demotion": self.demotion,
-            "mode": self.mode,
-            "children": self.children,
-            "access_ns": None if self.access_ms is None else round(self.access_ms * 1e6),
-            "one_by_one": self.one_by_one,
-            "seed": self.seed,
-        }
-
 
 def slow_host(quick: bool, seed: int) -> list[Run]:
     """A run without a slow host, and runs of every rule in every mode."""
     seeds = range(seed, seed + (QUICK_SEEDS if quick else SEEDS))
     none = [Run("slowest", "isolate", number, is_slow=False) for number in seeds]
-    cases = [(demotion, mode) for mode in MODES for demotion in DEMOTIONS]
+    cases: list[tuple[Demotion, Slow]] = [(demotion, mode) for mode in MODES for demotion in DEMOTIONS]
     return none + [Run(demotion, mode, number) for demotion, mode in cases for number in seeds]
 
 
 @dataclass(frozen=True)
 class Group:
-    """Measurements of hosts of one kind, once one host is slow (dataplane/apps/tree/src/study/slow.rs).
-
-    Goodput in bit/s, times in s.
-    """
+    """Measurements of hosts of one kind, once one host is slow. Goodput in bit/s, times in s."""
 
     hosts: int
     goodput_median: float
@@ -118,7 +95,6 @@ class Outcome:
     run: Run
     groups: Mapping[str, Group]
     """by kind: below the slow host, all others, the slow host itself"""
-    clusters: int
     without: int
     """hosts that found no parent with room, and are in none of the groups"""
     children: int
@@ -131,19 +107,10 @@ class Outcome:
     """time until the slow host's parent reported it first, s"""
     looks: tuple[Look, ...]
     simulated_s: float
-    packet_hops: int = 0
-    """none: simulated connections carry bytes, not packets"""
+    packet_hops: int
 
 
 Outcomes: TypeAlias = Sequence[Outcome]
-
-
-def run_one(run: Run) -> Outcome:
-    """Runs one simulation."""
-    found: dict[str, Any] = json.loads(slow_host_study(json.dumps(run.spec())))
-    groups = {name: known(Group, found[name]) for name in GROUPS}
-    looks = tuple(known(Look, look) for look in found["looks"])
-    return known(Outcome, found | {"run": run, "groups": groups, "looks": looks})
 
 
 def of(outcomes: Outcomes, name: str, *modes: str) -> list[Outcome]:

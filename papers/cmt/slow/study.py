@@ -13,6 +13,7 @@ from statistics import median
 from groupflow.study.claims import Claim, Kind
 from groupflow.study.drawing import GREY, Axes, line, save, subplots
 from groupflow.study.experiment import Simulation
+from papers.cmt.slow.network import run_one
 from papers.cmt.slow.runs import (
     DEMOTIONS,
     MODES,
@@ -27,7 +28,6 @@ from papers.cmt.slow.runs import (
     Run,
     of,
     rows,
-    run_one,
     slow_host,
 )
 

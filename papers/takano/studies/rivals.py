@@ -1,4 +1,4 @@
-"""Diffusion-type flow control beside the methods of other networks: drop-tail, ECN, and XOFF hop by hop.
+"""Diffusion-type flow control beside the methods of other networks: drop-tail and ECN.
 
 All run on the paper's line, with sources whose links have the line's rate (routers.py says why). ECN has
 several thresholds, because none is right for all TCPs.
@@ -24,7 +24,7 @@ from papers.takano.studies.study import label, labels, study
 NAME = "rivals"
 SCENARIO = "2"
 METHODS: Mapping[Control, str] = {
-    "drop-tail": "drop-tail", "ecn": "ECN, at every threshold,", "xoff": "XOFF", "dfc": "DFC"
+    "drop-tail": "drop-tail", "ecn": "ECN, at every threshold,", "dfc": "DFC"
 }  # fmt: skip
 """the subject of findings on each"""
 TCPS = ("newreno", "cubic")
@@ -41,7 +41,7 @@ def _runs(quick: bool, seed: int) -> list[Run]:
     case = CASES[SCENARIO].shortened(QUICK_SECONDS) if quick else CASES[SCENARIO]
     thresholds = QUICK_THRESHOLDS if quick else THRESHOLDS
     methods: list[tuple[Control, int | None]] = [
-        ("drop-tail", None), *(("ecn", threshold) for threshold in thresholds), ("xoff", None), ("dfc", None)
+        ("drop-tail", None), *(("ecn", threshold) for threshold in thresholds), ("dfc", None)
     ]  # fmt: skip
     return [
         run
@@ -71,10 +71,9 @@ def good(outcome: Outcome) -> bool:
 GOOD = f"near {HALF} and stable (within {NEAR}), fairness at least {FAIR}, no loss"
 
 
-def _lossless(control: Control, *outcomes: Outcome) -> Iterator[Claim]:
+def _lossless(*outcomes: Outcome) -> Iterator[Claim]:
     lost = sum(outcome.dropped + outcome.early_drops for outcome in outcomes)
-    words = f"{METHODS[control]} loses no packet"
-    yield finding(NAME, f"{control}-no-loss", words, lost, "packets", lost == 0, "none with any TCP")
+    yield finding(NAME, "dfc-no-loss", "DFC loses no packet", lost, "packets", lost == 0, "none with any TCP")
 
 
 def _good(control: Control, *outcomes: Outcome) -> Iterator[Claim]:
@@ -118,11 +117,10 @@ def _least_stored(*outcomes: Outcome) -> Iterator[Claim]:
 
 
 def _rules(runs: Sequence[Run]) -> Iterator[Rule]:
-    lossless: tuple[Control, ...] = ("xoff", "dfc")
-    yield from (Rule(labels(runs, control), partial(_lossless, control)) for control in lossless)
+    yield Rule(labels(runs, "dfc"), _lossless)
     yield from (Rule(labels(runs, control), partial(_good, control)) for control in METHODS)
     yield Rule(labels(runs, "ecn"), _some_threshold)
     yield Rule(labels(runs, *METHODS), _least_stored)
 
 
-STUDY = study(NAME, "drop-tail, ECN and hop-by-hop XOFF on the same line", _runs, _rules)
+STUDY = study(NAME, "drop-tail and ECN on the same line", _runs, _rules)

@@ -116,7 +116,7 @@ def test_simulations_run_as_they_are_pasted(page: Path, tmp_path: Path) -> None:
 def test_the_examples_commands_are_accepted() -> None:
     page = (DOCS / "tutorials/examples.md").read_text()
     commands = re.findall(r"(examples/[\w./]+) (\w+)", page)
-    assert {Path(path).name for path, _ in commands} == {"file_distribution.py", "chat.py", "video.py"}
+    assert {Path(path).name for path, _ in commands} == {"file_distribution.py", "video.py"}
     for path, word in commands:
         done = subprocess.run(
             [sys.executable, str(ROOT / path), word, "--help"], capture_output=True, text=True

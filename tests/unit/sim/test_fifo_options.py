@@ -1,4 +1,4 @@
-"""Routers that mark packets or pause their neighbours: from a scenario's text to the results of a run."""
+"""Routers that mark packets: from a scenario's text to the results of a run."""
 
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ name: line
 defaults: {link: {rate: 100Mb/s, delay: 1ms, queue: 200 packets}}
 switches:
   s1: {kind: fifo, ecn: 40 packets}
-  s2: {kind: fifo, xoff: 60 packets, xon: 30 packets}
+  s2: {kind: fifo}
   s3: {kind: fifo}
 hosts: {h1: , h2: , h3: }
 links:
@@ -48,24 +48,7 @@ ERRORS = [
         "ecn: 200 packets",
         "switches.s1.ecn: '200 packets' are never reached: the queue to h1 drops when 200 wait; write less",
     ),
-    (
-        "xoff: 60 packets",
-        "xoff: 300 packets",
-        "switches.s2.xoff: '300 packets' are never reached: the queue to s1 drops when 200 wait; write less",
-    ),
-    (
-        "xon: 30 packets",
-        "xon: 61 packets",
-        "switches.s2.xon: '61 packets' is above xoff; write 60 packets or less",
-    ),
-    (", xon: 30 packets", "", "switches.s2.xon: missing; xoff needs it, as in '1000 packets'"),
-    ("xoff: 60 packets, ", "", "switches.s2.xoff: missing; xon needs it, as in '1000 packets'"),
     ("{kind: fifo, ecn", "{kind: p4, ecn", "switches.s1.ecn: only a fifo has it; write kind: fifo"),
-    (
-        "s3: {kind: fifo}",
-        "s3: {kind: p4}",
-        "switches.s2.xoff: its neighbour s3 runs P4 and does not obey pause frames; use a fifo",
-    ),
 ]
 
 
@@ -78,7 +61,7 @@ def test_what_is_wrong_is_named(old: str, new: str, message: str) -> None:
 
 
 def test_options_are_read_as_written() -> None:
-    expected = {"s1": sim.FifoOptions(ecn=40), "s2": sim.FifoOptions(xoff=60, xon=30)}
+    expected = {"s1": sim.FifoOptions(ecn=40), "s2": sim.FifoOptions(), "s3": sim.FifoOptions()}
     assert sim.parse(LINE).fifos == expected
 
 
@@ -86,8 +69,6 @@ def test_scenarios_built_in_python_are_checked_too() -> None:
     scenario = sim.parse(LINE)
     with pytest.raises(sim.ScenarioError, match=r"line: nodes\.s1\.ecn: 200 packets are never reached"):
         sim.run(replace(scenario, fifos={"s1": sim.FifoOptions(ecn=200)}))
-    with pytest.raises(sim.ScenarioError, match=r"switches\.s1: xoff and xon go together"):
-        sim.run(replace(scenario, fifos={"s1": sim.FifoOptions(xoff=20)}))
 
 
 def with_options(options: sim.FifoOptions, *, ecn: bool = False) -> sim.Scenario:
@@ -108,13 +89,3 @@ def test_marks_take_the_place_of_losses() -> None:
     assert marked.signalled("ecn_marked", "s2") > 0
     assert (marked.flows["target"].ecn_reductions or 0) > 0
     assert marked.flows["target"].retransmissions == 0
-
-
-def test_pauses_take_the_place_of_losses() -> None:
-    # Two delays of 1 ms are 17 packets: two neighbours need 2 * (60 + 19) packets of room.
-    paused = sim.run(with_options(sim.FifoOptions(xoff=60, xon=30)))
-    assert paused.dropped() == 0
-    assert paused.signalled("pauses", "s2") > 0
-    assert paused.flows["noise"].retransmissions == paused.flows["target"].retransmissions == 0
-    total = sum(flow.goodput_bps or 0 for flow in paused.flows.values())
-    assert total > 90e6

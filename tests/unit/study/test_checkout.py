@@ -281,7 +281,7 @@ except StudyError as error:
         ("experiment tree", "experiments"),
         ("experiment --help", "experiments"),
         ("demo", "experiments"),
-        ("bench split", "experiments"),
+        ("bench tree", "experiments"),
     ],
 )
 def test_without_a_checkout_the_cure_is_told(

@@ -5,6 +5,7 @@ mod codec;
 mod crowd;
 mod events;
 mod feedback;
+mod lines;
 mod min_tree;
 mod quantity;
 mod ranges;

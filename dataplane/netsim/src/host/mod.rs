@@ -5,13 +5,17 @@
 
 pub mod agent;
 pub mod bone_end;
+mod byte_stream;
+pub mod dispatchers_end;
 mod end;
 pub mod group_end;
 pub mod machine_end;
 mod messages;
 mod shaper;
 mod split_end;
+mod streams;
 pub mod tcp_end;
+pub mod tree_end;
 pub mod udp;
 
 use std::net::SocketAddrV4;
@@ -27,19 +31,19 @@ pub use shaper::Backlog;
 
 use self::tcp_end::TcpEnd;
 use crate::ids::FlowId;
-use crate::pause;
 use crate::sample::NodeSample;
 use crate::wire::{read, Received, PROTOCOL_TCP};
 use crate::wiring::Exit;
+
+/// The port of an end that takes the packets of its protocol which are for no other end.
+pub const ANY_PORT: u16 = 0;
 
 /// A host, or one port of a split agent.
 #[derive(Debug)]
 pub struct HostInterface {
     port: u16,
-    rate: Option<BitRate>,
+    pub rate: Option<BitRate>,
     interface: Pacer,
-    /// The time until which the neighbour wants no frames.
-    paused_until: Nanos,
     ends: Vec<FlowEnd>,
     /// The end of each protocol and local port.
     by_port: FxHashMap<u32, usize>,
@@ -58,7 +62,6 @@ impl HostInterface {
             port,
             rate,
             interface: Pacer::default(),
-            paused_until: Nanos::ZERO,
             by_port: ends.iter().map(|end| key(end.protocol, end.port)).zip(0..).collect(),
             timers: MinTree::new(ends.len()),
             wants: MinTree::new(ends.len()),
@@ -74,13 +77,8 @@ impl HostInterface {
 
     pub fn deadline(&self) -> Nanos {
         let wants = self.wants.time();
-        let transmit = if wants == Nanos::MAX { wants } else { wants.max(self.ready()) };
+        let transmit = if wants == Nanos::MAX { wants } else { wants.max(self.interface.free_at()) };
         transmit.min(self.timers.time())
-    }
-
-    /// When the interface can take the next frame.
-    fn ready(&self) -> Nanos {
-        self.interface.free_at().max(self.paused_until)
     }
 
     /// Carries out everything due, and sends all that can be sent.
@@ -99,7 +97,7 @@ impl HostInterface {
             self.update(place);
             return false;
         }
-        self.wants.time() <= now && self.ready() <= now && self.transmit(exit)
+        self.wants.time() <= now && self.interface.free_at() <= now && self.transmit(exit)
     }
 
     /// Sends a packet of the end that has waited longest, if there is one after all.
@@ -124,7 +122,8 @@ impl HostInterface {
     pub fn take_in(&mut self, now: Nanos, head: &[u8], tail: u32) -> Option<usize> {
         match read(head, tail) {
             Received::Transport { protocol, ecn, source, source_port, destination_port, segment, length } => {
-                let Some(place) = self.by_port.get(&key(protocol, destination_port)).copied() else {
+                let place = [destination_port, ANY_PORT].map(|port| self.by_port.get(&key(protocol, port)));
+                let Some(place) = place.into_iter().flatten().next().copied() else {
                     self.unexpected += 1;
                     return None;
                 };
@@ -134,9 +133,6 @@ impl HostInterface {
                 return Some(place);
             }
             Received::Feedback(told) => self.reshape(told.flow, told.rate),
-            Received::Pause { quanta } => {
-                self.paused_until = now + pause::span(quanta, self.rate);
-            }
             Received::Other => self.unexpected += 1,
         }
         None

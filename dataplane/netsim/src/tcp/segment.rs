@@ -46,6 +46,8 @@ impl Segment {
 pub struct TcpFlags(pub u8);
 
 impl TcpFlags {
+    /// Last segment of one direction.
+    pub const FIN: TcpFlags = TcpFlags(0x01);
     /// First segment of a connection.
     pub const SYN: TcpFlags = TcpFlags(0x02);
     /// The acknowledgement field is valid.

@@ -30,6 +30,7 @@ impl NetworkBuilder {
             relays: vec![],
             members: vec![],
             bones: vec![],
+            trees: vec![],
         };
         NetworkBuilder { spec, ports: HashMap::new() }
     }

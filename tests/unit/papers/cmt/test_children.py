@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from papers.cmt.children import delay_ms, drawn, judged, runs
-from papers.cmt.slow.runs import Outcome, Outcomes, run_one
+from papers.cmt.slow.network import run_one
+from papers.cmt.slow.runs import Outcome, Outcomes
 
 
 @cache

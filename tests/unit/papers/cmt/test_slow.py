@@ -11,20 +11,10 @@ from typing import Any
 
 import pytest
 
-from groupflow._native import slow_host_study
 from groupflow.cli.main import main
 from papers.cmt.slow import study
-from papers.cmt.slow.runs import (
-    DEMOTIONS,
-    GROUPS,
-    HOSTS,
-    MODES,
-    QUICK_SEEDS,
-    RATE_MBPS,
-    Outcome,
-    Run,
-    run_one,
-)
+from papers.cmt.slow.network import run_one
+from papers.cmt.slow.runs import DEMOTIONS, GROUPS, HOSTS, MODES, QUICK_SEEDS, RATE_MBPS, Outcome, Run
 
 
 @cache
@@ -87,8 +77,3 @@ def test_claims_can_fail() -> None:
     held = {claim.id: claim.holds for claim in study.judge_slow([none, *worse])}
     assert not held["never-others"] and not held["slowest-isolate-others"]
     assert held["never-below"]
-
-
-def test_what_is_no_study_is_said() -> None:
-    with pytest.raises(ValueError, match="spec: missing field"):
-        slow_host_study("{}")

@@ -29,7 +29,7 @@ def test_the_quick_reproduction(tmp_path: Path, capsys: pytest.CaptureFixture[st
     held = {claim["id"] for claim in claims if claim["holds"]}
     assert {f"{case}-{name}" for case in ("2", "4S") for name in WITH_CONTROL} <= held
     assert {f"study-{name}-dfc-no-loss" for name in ("delays", "flows", "tcps", "rivals")} <= held
-    assert {"study-stability-one-below", "study-stability-one-beyond", "study-rivals-xoff-no-loss"} <= held
+    assert {"study-stability-one-below", "study-stability-one-beyond", "study-rivals-dfc-no-loss"} <= held
     found = {claim["id"]: claim for claim in claims}
     assert found["2-tcp-loss"]["measured"] > 0
     assert found["2-tcp-loss"]["note"].startswith("in 2 of 2 runs, ")

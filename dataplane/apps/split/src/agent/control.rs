@@ -6,7 +6,8 @@ use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
-use groupflow_host::json::{FieldError, LineBuffer, ObjectReader};
+use groupflow_base::lines::LineBuffer;
+use groupflow_host::json::{FieldError, ObjectReader};
 use groupflow_host::link::{Outbox, ReadOutcome};
 use groupflow_host::poller::Registration;
 use groupflow_host::sockopt;

@@ -14,7 +14,8 @@ use super::dispatcher_link::DispatcherLink;
 use super::TreeArgs;
 use crate::machine::messages::{ClusterLine, HostHello, HostLine, ServiceRefusal};
 use crate::machine::{
-    ClusterId, FromHost, HostId, Members, Peer, RefusalCode, RouterId, Slow, ToHost, TreeJoin, TreeNode,
+    ClusterId, FromHost, HostId, Members, Peer, RefusalCode, RouterId, Slow, Standing, ToHost, TreeJoin,
+    TreeNode,
 };
 
 /// Pause before a refused host tries again, and its number of attempts.
@@ -30,17 +31,13 @@ pub struct Dialogue {
     pub(super) card: TreeJoin,
     key: u128,
     is_source: bool,
+    standing: Standing,
     /// The source's bound on the delay of its stream.
     pub(super) delay_bound_ms: Option<f64>,
     waits: bool,
-    root: Option<ClusterId>,
-    cluster: Option<ClusterId>,
-    joins: u32,
     /// When a refused host joins again.
     retry_at: Option<Instant>,
     attempts: u32,
-    order: u32,
-    attached: bool,
     /// The hosts of the tree, as the dispatchers tell the source.
     pub members: Members,
     /// Hosts that were lost before the stream began.
@@ -67,14 +64,10 @@ impl Dialogue {
             waits: args.slow == Slow::Wait,
             key: rand::random(),
             is_source,
+            standing: Standing::new(is_source),
             delay_bound_ms: None,
-            root: None,
-            cluster: None,
-            joins: 0,
             retry_at: None,
             attempts: 0,
-            order: 0,
-            attached: false,
             members: Members::default(),
             lost_before: BTreeSet::new(),
             is_welcome: false,
@@ -85,7 +78,7 @@ impl Dialogue {
 
     /// Whether the host has a parent, or is the source and was let in.
     pub fn is_in(&self) -> bool {
-        self.attached || self.is_source && self.root.is_some()
+        self.standing.is_in()
     }
 
     /// Whether the dispatchers can be reached, as far as is known.
@@ -122,7 +115,7 @@ impl Dialogue {
     pub(super) fn try_again(&mut self, now: Instant, is_leaving: bool) {
         if self.retry_at.is_some_and(|time| time <= now) {
             self.retry_at = None;
-            self.join(self.root.filter(|_| !is_leaving));
+            self.join(self.standing.root.filter(|_| !is_leaving));
         }
     }
 
@@ -139,27 +132,21 @@ impl Dialogue {
     }
 
     pub(super) fn report(&mut self, message: FromHost) {
-        match message {
-            FromHost::Attached { order, .. } if order == self.order => {
-                self.attached = true;
-                self.attempts = 0;
-            }
-            FromHost::Lost { .. } => self.attached = false,
-            _ => {}
+        let line = self.standing.line(message);
+        if self.standing.attached {
+            self.attempts = 0;
         }
-        if let Some(cluster) = self.cluster {
-            self.link.send(&HostLine::Message(ClusterLine { cluster, joins: self.joins, message }));
-        }
+        self.send(line);
     }
 
     pub(super) fn join(&mut self, cluster: Option<ClusterId>) {
-        if cluster.is_some() {
-            self.cluster = cluster;
-            self.order = 0;
-            self.attached = false;
-            self.joins += 1;
-            self.report(FromHost::Join(self.card()));
-        }
+        let card = self.card();
+        let line = cluster.map(|cluster| self.standing.join(cluster, card));
+        self.send(line);
+    }
+
+    fn send(&mut self, lines: impl IntoIterator<Item = ClusterLine<FromHost>>) {
+        lines.into_iter().for_each(|line| self.link.send(&HostLine::Message(line)));
     }
 
     fn card(&self) -> TreeJoin {
@@ -179,25 +166,18 @@ impl Dialogue {
             source: self.is_source,
             delay_ms: self.delay_bound_ms,
             waits: self.waits,
-            root: self.root,
+            root: self.standing.root,
         };
         self.link.send(&HostLine::Hello(hello));
     }
 
     /// The order that a message of a dispatcher has for the node; `None`: it answers an earlier join.
     pub(super) fn order(&mut self, line: ClusterLine<ToHost>) -> Option<ToHost> {
-        if line.joins != self.joins || Some(line.cluster) != self.cluster {
-            return None;
+        let message = self.standing.order(line)?;
+        if let ToHost::Delay { delay, bound } = message {
+            self.delay = Some((delay, bound));
         }
-        match line.message {
-            ToHost::Place { order, .. } => {
-                self.order = order;
-                self.attached = false;
-            }
-            ToHost::Delay { delay, bound } => self.delay = Some((delay, bound)),
-            _ => {}
-        }
-        Some(line.message)
+        Some(message)
     }
 
     pub(super) fn on_members(&mut self, members: Members) {
@@ -229,30 +209,11 @@ impl Dialogue {
         self.is_welcome = true;
         self.link.welcome = true;
         self.link.silence = alive_ms.map(|every| SIGNS_MISSED * Duration::from_millis(every));
-        if self.root.replace(root).is_some_and(|before| before != root) {
-            return Err(another_tree());
-        }
-        let (order, attached) = (self.order, self.attached);
-        if self.is_source {
-            self.cluster = Some(root);
-            self.report(FromHost::Back { order: 0, attached: true });
-        }
-        // These dispatchers may not have heard it before.
-        if node.has_all_read() {
-            self.report(FromHost::Complete);
-        }
-        if node.is_leaving() {
-            self.report(FromHost::Leave);
-        } else if !self.is_source && order == 0 {
-            // The host may have been sent to another cluster before the connection was lost.
+        let lines = self.standing.welcomed(root, node, is_dialling, self.card()).ok_or_else(another_tree)?;
+        if lines.iter().any(|line| matches!(line.message, FromHost::Join(_))) {
             self.retry_at = None;
-            self.join(self.cluster.or(self.root));
-        } else if !self.is_source {
-            self.report(FromHost::Back { order, attached });
-            if node.parent().is_none() && !is_dialling {
-                self.report(FromHost::Lost { order, gone: false });
-            }
         }
+        self.send(lines);
         Ok(())
     }
 }

@@ -5,9 +5,9 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::time::{Duration, Instant};
 
+use groupflow_base::lines::LineBuffer;
 use groupflow_base::Nanos;
 use groupflow_host::error::{plain, AgentError};
-use groupflow_host::json::LineBuffer;
 use groupflow_host::link::{Channel, ReadOutcome, TcpLink};
 use groupflow_host::poller::{Poller, Ready};
 use groupflow_host::tls::{self, Trust};

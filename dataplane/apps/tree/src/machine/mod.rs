@@ -24,6 +24,7 @@ pub mod dispatchers; // the machine that keeps all clusters, and gives each host
 pub mod frame; // the frames on the connections of an edge, and their parser
 pub mod messages; // the messages of hosts and dispatchers: names, fields, lines
 pub mod node; // a host's machine, which passes a stream from its parent to its children
+pub mod standing; // a host's standing with the dispatchers
 
 pub use dispatchers::cluster::{Cluster, ClusterHost, ParentOrder, Progress};
 pub use dispatchers::dispatcher::Dispatcher;
@@ -33,3 +34,4 @@ pub use messages::{
     ClusterId, FromHost, HostId, Members, Peer, RefusalCode, RouterId, Ticket, ToHost, TreeJoin,
 };
 pub use node::{ConnId, NodeAction, NodeConfig, ReadItem, Slow, TreeNode};
+pub use standing::Standing;

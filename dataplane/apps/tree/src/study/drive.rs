@@ -1,10 +1,13 @@
-//! The loop around each node of a [`StreamTree`]: its connections, its actions, its reader and its timer.
+//! The loop around each node of a [`StreamTree`]: its connections, its actions and its timer.
 
 use groupflow_base::Nanos;
 
 use super::stream_tree::{StreamTree, StreamTreeEvent};
-use super::wires::{ConnEnd, WireEvent, BATCH};
-use crate::machine::{HostId, NodeAction, Peer, ReadItem};
+use super::wires::{ConnEnd, WireEvent};
+use crate::machine::{HostId, NodeAction, Peer};
+
+/// Bytes given to a connection at once, as `gfagent` does.
+const BATCH: usize = 64 << 10;
 
 impl StreamTree {
     pub(super) fn on_wire(&mut self, event: WireEvent) {
@@ -35,7 +38,6 @@ impl StreamTree {
                 self.tell(host, |node| node.on_closed(now, conn));
                 host
             }
-            WireEvent::Room((host, _)) => host,
         };
         self.act(host);
     }
@@ -46,7 +48,7 @@ impl StreamTree {
         self.tell(host, |node| node.on_round_trip(conn, round_trip));
     }
 
-    /// Carries out a node's actions, fills its connections and reads, until nothing is left to do.
+    /// Carries out a node's actions and fills its connections, until nothing is left to do.
     pub(super) fn act(&mut self, host: HostId) {
         let mut more = true;
         while std::mem::take(&mut more) {
@@ -56,7 +58,6 @@ impl StreamTree {
             for conn in self.wires.of(host) {
                 more |= self.fill((host, conn));
             }
-            more |= self.read(host);
         }
         match self.node(host).map(|node| (node.is_over(), node.deadline())) {
             Some((true, _)) => self.go(host),
@@ -75,7 +76,7 @@ impl StreamTree {
                 let far = |peer: &Peer| (peer.host, self.wires.latency(host, peer.host));
                 let measured: Vec<(HostId, Nanos)> = peers.iter().filter(there).map(far).collect();
                 let longest = measured.iter().map(|&(_, latency)| latency).max().unwrap_or(Nanos::ZERO);
-                let joins = self.hosts.get(&host).map_or(0, |found| found.joins);
+                let joins = self.hosts.get(&host).map_or(0, |found| found.standing.joins);
                 self.counts.probes += 2 * measured.len() as u64;
                 self.at(self.now + longest + longest, StreamTreeEvent::Measured(host, joins, measured));
             }
@@ -87,12 +88,11 @@ impl StreamTree {
     /// Sends on a connection; returns whether there was something to send, or the connection is closed now.
     fn fill(&mut self, end: ConnEnd) -> bool {
         let now = self.now;
-        let room = self.wires.room(end).min(BATCH);
         let mut batch = Vec::new();
-        let Some(node) = self.node(end.0).filter(|_| room > 0) else { return false };
-        node.fill(now, end.1, &mut batch, room);
+        let Some(node) = self.node(end.0) else { return false };
+        node.fill(now, end.1, &mut batch, BATCH);
         if !batch.is_empty() {
-            self.wires.send(now, end, &batch);
+            self.wires.send(now, end, batch);
             return true;
         }
         let closes = self.closing.remove(&end);
@@ -101,23 +101,6 @@ impl StreamTree {
             self.tell(end.0, |node| node.on_closed(now, end.1));
         }
         closes
-    }
-
-    /// Reads at a host; returns whether there was something to read.
-    fn read(&mut self, host: HostId) -> bool {
-        let now = self.now;
-        let Some(found) = self.hosts.get_mut(&host) else { return false };
-        match found.node.read(now, BATCH) {
-            Some(ReadItem::Bytes(bytes)) => found.read += bytes.len() as u64,
-            Some(ReadItem::Skipped { to }) => found.skipped = to.saturating_sub(found.read),
-            Some(ReadItem::End) | None => return false,
-            Some(ReadItem::Broken { .. }) => {
-                found.broken = Some(now);
-                self.go(host);
-                return false;
-            }
-        }
-        true
     }
 
     fn wake(&mut self, host: HostId, due: Nanos) {

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use groupflow_base::{BitRate, Nanos};
+use groupflow_base::Nanos;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -16,9 +16,8 @@ use crate::machine::{Demotion, HostId, NodeConfig, Policy};
 
 /// The stream's rate, bit/s.
 const STREAM: u64 = 4_000_000;
-/// Latency from the source to its router, one way, and the rate of every link downstream.
+/// Latency from the source to its router, one way.
 const SOURCE_ACCESS: Nanos = Nanos::from_micros(200);
-const DOWN: BitRate = BitRate(32_000_000);
 /// Upstream rates of hosts' links, bit/s, and how many of a hundred hosts have each. A host offers to serve
 /// as many children as its link can send the stream to.
 const UPLINKS: [(u64, u32); 5] =
@@ -149,10 +148,9 @@ fn source(spec: &LargeStudySpec, routers: Routers) -> StreamTree {
         ..Policy::default()
     };
     let config = NodeConfig { silence: NEVER, alive: ALIVE, max_children: 64, ..NodeConfig::new(SOURCE) };
-    let router = Some(routers.stubs[0]);
-    let attachment = HostAttachment { router, access: SOURCE_ACCESS, up: DOWN, down: DOWN };
+    let attachment = HostAttachment { router: routers.stubs[0], access: SOURCE_ACCESS };
     let own = (attachment, policy.max_children);
-    let mut tree = StreamTree::new(Wires::with_routers(routers), policy, config, own, spec.seed);
+    let mut tree = StreamTree::new(Wires::new(routers), policy, config, own, spec.seed);
     tree.silence = Nanos(spec.silence_ns);
     tree
 }
@@ -168,7 +166,7 @@ struct Study<'a> {
 impl Study<'_> {
     /// Lets a host of a random kind join at a random router.
     fn join(&mut self, when: Nanos) {
-        let router = Some(self.stubs[self.rng.gen_range(0..self.stubs.len())]);
+        let router = self.stubs[self.rng.gen_range(0..self.stubs.len())];
         let access = Nanos::from_micros(self.rng.gen_range(100..1000));
         let mut drawn = self.rng.gen_range(0..100);
         let uplink = UPLINKS.iter().find(|(_, share)| {
@@ -177,8 +175,8 @@ impl Study<'_> {
             found
         });
         let up = uplink.map_or(0, |&(rate, _)| rate);
-        let attachment = HostAttachment { router, access, up: BitRate(up), down: DOWN };
-        self.hosts.join(when, attachment, u16::try_from(up / STREAM).unwrap_or(u16::MAX));
+        let capacity = u16::try_from(up / STREAM).unwrap_or(u16::MAX);
+        self.hosts.join(when, HostAttachment { router, access }, capacity);
     }
 
     /// Hosts that have found no room yet.
@@ -308,19 +306,14 @@ struct Links<'a> {
 
 impl<'a> Links<'a> {
     fn of(hosts: &'a StreamTree) -> Links<'a> {
-        Links {
-            hosts,
-            copies: vec![0; hosts.wires.routers.as_ref().map_or(0, |routers| routers.links.len())],
-        }
+        Links { hosts, copies: vec![0; hosts.wires.routers.links.len()] }
     }
 
     /// Changes the number of copies on all links from one host to another.
     fn count(&mut self, from: HostId, to: HostId, copies: impl Fn(u32) -> u32) {
         let wires = &self.hosts.wires;
         let ends = wires.router(from).zip(wires.router(to));
-        for link in
-            wires.routers.as_ref().zip(ends).into_iter().flat_map(|(routers, (a, b))| routers.way(a, b))
-        {
+        for link in ends.into_iter().flat_map(|(a, b)| wires.routers.way(a, b)) {
             self.copies[link] = copies(self.copies[link]);
         }
     }

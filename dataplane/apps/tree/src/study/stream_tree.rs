@@ -1,5 +1,5 @@
-//! A clustered tree and its stream in virtual time. The machines of [`crate::machine`] are driven as
-//! `gfagent` and the dispatchers' service drive them, over [`Wires`].
+//! A clustered tree in virtual time. The machines of [`crate::machine`] are driven as `gfagent` and the
+//! dispatchers' service drive them, over [`Wires`].
 //!
 //! Here are the hosts and their dialogue with the dispatchers; [`super::drive`] is the loop around a node.
 
@@ -10,9 +10,10 @@ use groupflow_base::events::EventQueue;
 use groupflow_base::{Nanos, Token};
 
 use super::wires::{ConnEnd, HostAttachment, Wires};
+use crate::machine::messages::ClusterLine;
 use crate::machine::{
     ClusterId, Dispatchers, FromHost, HostId, HostMessage, NodeConfig, Peer, Policy, RefusalCode, RouterId,
-    StartAt, ToHost, TreeJoin, TreeNode,
+    Standing, StartAt, ToHost, TreeJoin, TreeNode,
 };
 
 pub const SOURCE: HostId = HostId(0);
@@ -29,10 +30,7 @@ const FAREWELL: Nanos = Nanos::from_secs(3);
 pub struct StreamHost {
     pub(super) node: TreeNode,
     pub capacity: u16,
-    cluster: ClusterId,
-    order: u32,
-    /// How often the host has joined: messages to an earlier join are ignored.
-    pub(super) joins: u32,
+    pub(super) standing: Standing,
     /// When the host began to join, and whether it has ever had a parent since.
     began: Nanos,
     pub joined: bool,
@@ -42,15 +40,8 @@ pub struct StreamHost {
     pub gone: bool,
     pub(super) failed: bool,
     pub(super) timer: Nanos,
-    /// Bytes that the host's reader has.
-    pub read: u64,
-    /// Bytes that the reader was told it will not get: these and those that it has are the position in the
-    /// stream.
-    pub skipped: u64,
     /// Orders to another parent.
     pub moves: u32,
-    /// When the stream was broken off at this host, which then left.
-    pub broken: Option<Nanos>,
 }
 
 /// Counts of events since the beginning.
@@ -74,26 +65,25 @@ pub(super) enum StreamTreeEvent {
     Begin(HostId),
     Farewell(HostId),
     Measured(HostId, u32, Vec<(HostId, Nanos)>),
-    /// A message of a host; `None`: the host is gone.
-    FromHost(HostId, ClusterId, u32, Option<FromHost>),
-    ToHost(u32, HostMessage),
+    FromHost(HostId, ClusterLine<FromHost>),
+    Gone(HostId, ClusterId),
+    ToHost(HostId, ClusterLine<ToHost>),
     Dispatchers,
 }
 
-/// The stream, the hosts of its tree, and their dispatchers.
+/// The hosts of a tree, and their dispatchers.
 #[derive(Debug)]
 pub struct StreamTree {
     pub now: Nanos,
     /// All hosts, including those that are gone.
     pub hosts: BTreeMap<HostId, StreamHost>,
     pub wires: Wires,
-    /// Reports that data accumulate for a child: the time, the host and the child.
-    pub reports: Vec<(Nanos, HostId, HostId)>,
     pub counts: Counts,
     /// How long it takes others to notice a failure.
     pub silence: Nanos,
     dispatchers: Dispatchers,
     dispatchers_due: Nanos,
+    /// How often each host had joined when the dispatchers heard it last.
     heard: BTreeMap<HostId, u32>,
     config: NodeConfig,
     /// Connections to be closed when all bytes are sent.
@@ -118,12 +108,11 @@ impl StreamTree {
         wires: Wires, policy: Policy, config: NodeConfig, (attachment, capacity): (HostAttachment, u16),
         seed: u64,
     ) -> StreamTree {
-        let source = join_message(SOURCE, attachment.router, capacity);
+        let source = join_message(SOURCE, Some(attachment.router), capacity);
         let mut stream = StreamTree {
             now: Nanos::ZERO,
             hosts: BTreeMap::new(),
             wires,
-            reports: Vec::new(),
             counts: Counts::default(),
             silence: config.silence,
             dispatchers: Dispatchers::new(policy, token(), &source, seed, Nanos::ZERO),
@@ -138,7 +127,7 @@ impl StreamTree {
         stream
     }
 
-    /// Adds a host that joins at this time, to receive the whole stream.
+    /// Adds a host that joins at this time.
     pub fn join(&mut self, when: Nanos, attachment: HostAttachment, capacity: u16) -> HostId {
         let host = HostId(self.hosts.len() as u64);
         let node = TreeNode::new(NodeConfig { host, ..self.config }, StartAt::Offset(0));
@@ -160,14 +149,6 @@ impl StreamTree {
         self.wires.vanish(self.now, host, self.silence);
         self.hosts.entry(host).and_modify(|found| found.failed = true);
         self.end(host, self.silence);
-    }
-
-    /// Writes bytes at the source; returns how many were taken.
-    pub fn write(&mut self, bytes: &[u8]) -> usize {
-        let now = self.now;
-        let taken = self.hosts.get_mut(&SOURCE).map_or(0, |source| source.node.write(now, bytes));
-        self.act(SOURCE);
-        taken
     }
 
     pub fn parent(&self, host: HostId) -> Option<HostId> {
@@ -212,23 +193,19 @@ impl StreamTree {
         self.wires.add_host(host, attachment);
         let far = self.to_dispatchers(host);
         node.on_dispatchers_measured(far + far);
-        let cluster = self.dispatchers.root;
+        let mut standing = Standing::new(host == SOURCE);
+        standing.cluster = (host == SOURCE).then_some(self.dispatchers.root);
         let found = StreamHost {
             node,
             capacity,
-            cluster,
-            order: 0,
-            joins: 0,
+            standing,
             began: Nanos::ZERO,
             joined: false,
             lost: None,
             gone: false,
             failed: false,
             timer: Nanos::MAX,
-            read: 0,
-            skipped: 0,
             moves: 0,
-            broken: None,
         };
         self.hosts.insert(host, found);
     }
@@ -253,29 +230,28 @@ impl StreamTree {
             if !found.joined && cluster == self.dispatchers.root {
                 found.began = self.now;
             }
-            found.cluster = cluster;
-            found.order = 0;
-            found.joins += 1;
-            let join = join_message(host, self.wires.router(host), found.capacity);
-            self.report(host, FromHost::Join(join));
+            let card = join_message(host, self.wires.router(host), found.capacity);
+            let line = found.standing.join(cluster, card);
+            self.send(host, line);
         }
     }
 
     pub(super) fn report(&mut self, host: HostId, message: FromHost) {
         let now = self.now;
         let Some(found) = self.hosts.get_mut(&host) else { return };
-        match &message {
-            FromHost::Backlog { child } => self.reports.push((now, host, *child)),
-            FromHost::Attached { .. } => {
-                self.counts.repairs.extend(found.lost.take().map(|lost| now - lost));
-                let is_new = !std::mem::replace(&mut found.joined, true);
-                self.counts.joins.extend(is_new.then_some(now - found.began));
-            }
-            _ => {}
+        if let FromHost::Attached { .. } = message {
+            self.counts.repairs.extend(found.lost.take().map(|lost| now - lost));
+            let is_new = !std::mem::replace(&mut found.joined, true);
+            self.counts.joins.extend(is_new.then_some(now - found.began));
         }
-        self.counts.messages += u64::from(message != FromHost::Alive);
-        let what = StreamTreeEvent::FromHost(host, found.cluster, found.joins, Some(message));
-        self.at(now + self.to_dispatchers(host), what);
+        if let Some(line) = found.standing.line(message) {
+            self.send(host, line);
+        }
+    }
+
+    fn send(&mut self, host: HostId, line: ClusterLine<FromHost>) {
+        self.counts.messages += u64::from(line.message != FromHost::Alive);
+        self.at(self.now + self.to_dispatchers(host), StreamTreeEvent::FromHost(host, line));
     }
 
     /// Ends a host's program; after this time the dispatchers notice that the connection to it is lost.
@@ -284,8 +260,8 @@ impl StreamTree {
         let Some(found) = self.hosts.get_mut(&host).filter(|found| !found.gone) else { return };
         found.gone = true;
         self.counts.gone += 1;
-        let what = StreamTreeEvent::FromHost(host, found.cluster, found.joins, None);
-        self.at(now + silence + self.to_dispatchers(host), what);
+        let cluster = found.standing.cluster.unwrap_or(self.dispatchers.root);
+        self.at(now + silence + self.to_dispatchers(host), StreamTreeEvent::Gone(host, cluster));
         for child in self.hosts.values_mut().filter(|found| !found.gone && found.node.parent() == Some(host))
         {
             child.lost.get_or_insert(now);
@@ -321,25 +297,24 @@ impl StreamTree {
             StreamTreeEvent::Begin(host) => self.ask(host, self.dispatchers.root),
             StreamTreeEvent::Farewell(host) => self.go(host),
             StreamTreeEvent::Measured(host, joins, measured) => {
-                if self.hosts.get(&host).is_some_and(|found| found.joins == joins) {
+                if self.hosts.get(&host).is_some_and(|found| found.standing.joins == joins) {
                     self.report(host, FromHost::Measured(measured));
                 }
             }
-            StreamTreeEvent::FromHost(host, cluster, joins, message) => {
+            StreamTreeEvent::FromHost(host, ClusterLine { cluster, joins, message }) => {
                 // A sign of life alone makes nothing due earlier.
-                let is_alive = message == Some(FromHost::Alive);
-                let messages = match message {
-                    Some(message) => {
-                        self.heard.insert(host, joins);
-                        self.dispatchers.on_host(now, cluster, host, message)
-                    }
-                    None => self.dispatchers.on_gone(now, cluster, host),
-                };
+                let is_alive = message == FromHost::Alive;
+                self.heard.insert(host, joins);
+                let messages = self.dispatchers.on_host(now, cluster, host, message);
                 if !is_alive || !messages.is_empty() {
                     self.carry(messages);
                 }
             }
-            StreamTreeEvent::ToHost(joins, message) => self.obey(joins, message),
+            StreamTreeEvent::Gone(host, cluster) => {
+                let messages = self.dispatchers.on_gone(now, cluster, host);
+                self.carry(messages);
+            }
+            StreamTreeEvent::ToHost(host, line) => self.obey(host, line),
             StreamTreeEvent::Dispatchers => {
                 if self.dispatchers_due <= now {
                     self.dispatchers_due = Nanos::MAX;
@@ -353,9 +328,10 @@ impl StreamTree {
 
     fn carry(&mut self, messages: Vec<HostMessage>) {
         self.counts.messages += messages.len() as u64;
-        for message in messages {
-            let joins = self.heard.get(&message.host).copied().unwrap_or(0);
-            self.at(self.now + self.to_dispatchers(message.host), StreamTreeEvent::ToHost(joins, message));
+        for HostMessage { cluster, host, message } in messages {
+            let joins = self.heard.get(&host).copied().unwrap_or(0);
+            let line = ClusterLine { cluster, joins, message };
+            self.at(self.now + self.to_dispatchers(host), StreamTreeEvent::ToHost(host, line));
         }
         let due = self.dispatchers.deadline();
         if due < self.dispatchers_due {
@@ -364,15 +340,12 @@ impl StreamTree {
         }
     }
 
-    fn obey(&mut self, joins: u32, HostMessage { cluster, host, message }: HostMessage) {
+    fn obey(&mut self, host: HostId, line: ClusterLine<ToHost>) {
         let now = self.now;
-        let here = |found: &&mut StreamHost| found.joins == joins && found.cluster == cluster && !found.gone;
-        let Some(found) = self.hosts.get_mut(&host).filter(here) else { return };
+        let Some(found) = self.hosts.get_mut(&host).filter(|found| !found.gone) else { return };
+        let Some(message) = found.standing.order(line) else { return };
         match &message {
-            ToHost::Place { order, .. } => {
-                found.moves += u32::from(found.joined);
-                found.order = *order;
-            }
+            ToHost::Place { .. } => found.moves += u32::from(found.joined),
             ToHost::Refused { code, .. } => {
                 found.node.begin_again(now);
                 if !found.node.is_leaving() {

@@ -1,5 +1,4 @@
 //! Studies of trees in virtual time.
 
 mod large;
-mod slow;
 mod wires;

@@ -18,14 +18,14 @@ fn a_refused_host_that_begins_to_leave_does_not_join_again() {
         let mut node = TreeNode::new(NodeConfig::new(host), StartAt::Now);
         let now = Instant::now();
         let mut dialogue = Dialogue::new(&args, host, false, 0, now).expect("a dialogue");
-        dialogue.root = Some(ClusterId(1));
-        dialogue.join(dialogue.root);
+        dialogue.standing.root = Some(ClusterId(1));
+        dialogue.join(dialogue.standing.root);
         dialogue.on_refusal(RefusalCode::Ended, "the cluster is no more", now).expect("not the last");
         if leaves {
             node.leave(Nanos::ZERO);
         }
         dialogue.try_again(now, node.is_leaving());
-        assert_eq!(dialogue.joins, if leaves { 1 } else { 2 });
+        assert_eq!(dialogue.standing.joins, if leaves { 1 } else { 2 });
     }
 }
 

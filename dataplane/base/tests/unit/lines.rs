@@ -1,4 +1,4 @@
-use super::*;
+use groupflow_base::lines::LineBuffer;
 
 #[test]
 fn lines_come_whole_and_have_a_bound() {

@@ -1,0 +1,446 @@
+//! A host of a clustered tree: the node of `groupflow_tree::machine`, driven as `gfagent` drives it, with its
+//! connections to other hosts and to the dispatchers, and its application.
+
+use std::net::{SocketAddr, SocketAddrV4};
+
+use groupflow_base::lines::LineBuffer;
+use groupflow_base::{BitRate, Nanos};
+use groupflow_tree::machine::messages::{ClusterLine, HostLine, ServiceLine};
+use groupflow_tree::machine::{
+    ConnId, FromHost, HostId, NodeAction, NodeConfig, Peer, ReadItem, RefusalCode, Standing, StartAt, ToHost,
+    TreeJoin, TreeNode,
+};
+
+use super::byte_stream::{send_line, Arrival, LINE};
+use super::machine_end::{pattern, wrong_bytes};
+use super::streams::{StreamEnds, Streams};
+use super::End;
+use crate::sample::{FlowSample, TreeSample};
+use crate::spec::{TreeMemberSpec, TreeSourceSpec};
+use crate::wire::Addresses;
+
+/// Bytes given to a connection at once, as `gfagent` does.
+const BATCH: usize = 64 << 10;
+/// Bytes for one child, where children are served one after the other.
+const TURN: usize = 5_000;
+/// The time between two writes of a source.
+const TICK: Nanos = Nanos::from_millis(10);
+/// Time after which a refused host joins again, and for which measurements are waited for, as in `gfagent`.
+const AGAIN: Nanos = Nanos::from_millis(300);
+const PATIENCE: Nanos = Nanos::from_millis(2000);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    Dispatchers,
+    /// Measures the latency to a host.
+    Probe(HostId, Nanos),
+    /// An edge; `closes`: once its last bytes are sent.
+    Edge {
+        conn: ConnId,
+        accepted: bool,
+        closes: bool,
+    },
+}
+
+#[derive(Debug, Clone, Copy)]
+struct StreamUse {
+    purpose: Purpose,
+    connected: bool,
+}
+
+#[derive(Debug)]
+struct Source {
+    spec: TreeSourceSpec,
+    /// Bytes that the node has taken, and when the next are written; [`Nanos::MAX`]: none.
+    written: u64,
+    due: Nanos,
+}
+
+#[derive(Debug)]
+pub struct TreeEnd {
+    node: TreeNode,
+    standing: Standing,
+    card: TreeJoin,
+    dispatchers: SocketAddrV4,
+    streams: Streams<StreamUse>,
+    lines: LineBuffer,
+    one_by_one: bool,
+    /// The child that was served last, where one is served after the other.
+    served: Option<StreamEnds>,
+    source: Option<Source>,
+    /// When the host begins, and then when it joins again; [`Nanos::MAX`]: never.
+    begins: Nanos,
+    rejoins: Nanos,
+    /// The latencies that were measured so far, and until when more are waited for.
+    measured: Vec<(HostId, Nanos)>,
+    measures_until: Nanos,
+    pending: Nanos,
+    /// Bytes that the reader has.
+    read: u64,
+    corrupt: u64,
+    latest: Option<Nanos>,
+    first: Option<Nanos>,
+    sample: TreeSample,
+}
+
+/// The tree that a host joins.
+#[derive(Debug, Clone)]
+pub struct TreeOfHost {
+    pub dispatchers: SocketAddrV4,
+    pub card: TreeJoin,
+    pub config: NodeConfig,
+    pub one_by_one: bool,
+    /// The most packets in flight on a connection, each way.
+    pub window: u32,
+}
+
+impl TreeEnd {
+    pub fn new(own: Addresses, tree: TreeOfHost, member: &TreeMemberSpec) -> TreeEnd {
+        let source = member.source;
+        let node = match source {
+            Some(_) => TreeNode::source(tree.config),
+            None => TreeNode::new(tree.config, StartAt::Offset(0)),
+        };
+        TreeEnd {
+            node,
+            standing: Standing::new(source.is_some()),
+            card: tree.card,
+            dispatchers: tree.dispatchers,
+            streams: Streams::new(own, tree.window),
+            lines: LineBuffer::new(LINE),
+            one_by_one: tree.one_by_one,
+            served: None,
+            source: source.map(|spec| Source { spec, written: 0, due: Nanos(spec.start_ns) }),
+            begins: Nanos(member.start_ns),
+            rejoins: Nanos::MAX,
+            measured: Vec::new(),
+            measures_until: Nanos::MAX,
+            pending: Nanos::MAX,
+            read: 0,
+            corrupt: 0,
+            latest: None,
+            first: None,
+            sample: TreeSample::default(),
+        }
+    }
+
+    /// Does all work that needs no waiting.
+    fn pump(&mut self, now: Nanos) {
+        let mut more = true;
+        while std::mem::take(&mut more) {
+            while let Some(action) = self.node.poll() {
+                self.carry_out(now, action);
+            }
+            for ends in self.streams.in_turn(self.served) {
+                more |= self.hear(now, ends) | self.fill(now, ends);
+            }
+            more |= self.read(now);
+        }
+        if self.measures_until <= now || self.measures_until < Nanos::MAX && self.probes().is_empty() {
+            self.report_measured(now);
+        }
+        self.pending = self.pending.min(now);
+    }
+
+    fn carry_out(&mut self, now: Nanos, action: NodeAction) {
+        match action {
+            NodeAction::Connect { conn, to } => {
+                let purpose = Purpose::Edge { conn, accepted: false, closes: false };
+                if !self.open(now, to.address, purpose) {
+                    self.node.on_closed(now, conn);
+                }
+            }
+            NodeAction::Close(closed) => {
+                for (_, _, link) in self.streams.iter() {
+                    if let Purpose::Edge { conn, closes, .. } = &mut link.purpose {
+                        *closes |= *conn == closed;
+                    }
+                }
+            }
+            NodeAction::Report(message) => {
+                self.sample.backlogs += u64::from(matches!(message, FromHost::Backlog { .. }));
+                let line = self.standing.line(message);
+                self.tell(line);
+            }
+            NodeAction::Measure(peers) => {
+                self.end_probes();
+                self.measures_until = now + PATIENCE;
+                for Peer { host, address } in peers {
+                    self.open(now, address, Purpose::Probe(host, now));
+                }
+            }
+            NodeAction::Join(cluster) => {
+                self.end_probes();
+                let line = self.standing.join(cluster, self.card.clone());
+                self.tell([line]);
+            }
+            NodeAction::Refused { code, .. } => {
+                self.end_probes();
+                self.node.begin_again(now);
+                self.rejoins = if code == RefusalCode::Ended { now } else { now + AGAIN };
+            }
+        }
+    }
+
+    /// Opens a stream; returns whether the address is one of this network.
+    fn open(&mut self, now: Nanos, to: SocketAddr, purpose: Purpose) -> bool {
+        let SocketAddr::V4(to) = to else { return false };
+        self.streams.open(now, to, StreamUse { purpose, connected: false });
+        true
+    }
+
+    /// Tells the dispatchers; without a connection the lines are lost.
+    fn tell(&mut self, lines: impl IntoIterator<Item = ClusterLine<FromHost>>) {
+        let mut streams = self.streams.iter();
+        let Some((_, stream, _)) = streams.find(|(.., link)| link.purpose == Purpose::Dispatchers) else {
+            return;
+        };
+        for line in lines {
+            send_line(stream, &HostLine::Message(line));
+        }
+    }
+
+    /// The streams that measure latencies.
+    fn probes(&mut self) -> Vec<StreamEnds> {
+        let probes = self.streams.iter().filter(|(.., link)| matches!(link.purpose, Purpose::Probe(..)));
+        probes.map(|(ends, ..)| ends).collect()
+    }
+
+    fn end_probes(&mut self) {
+        self.measures_until = Nanos::MAX;
+        self.measured.clear();
+        for ends in self.probes() {
+            self.streams.release(ends);
+        }
+    }
+
+    fn report_measured(&mut self, now: Nanos) {
+        let measured = std::mem::take(&mut self.measured);
+        self.end_probes();
+        if !self.node.is_leaving() {
+            self.node.on_measured(&measured);
+            let line = self.standing.line(FromHost::Measured(measured));
+            self.tell(line);
+        }
+        self.pending = now;
+    }
+
+    /// Handles what has come on a stream; returns whether something has.
+    fn hear(&mut self, now: Nanos, ends: StreamEnds) -> bool {
+        let Some((stream, link)) = self.streams.get(ends) else { return false };
+        let purpose = link.purpose;
+        if stream.is_connected() && !std::mem::replace(&mut link.connected, true) {
+            let round_trip = stream.round_trip();
+            self.connected(now, ends, purpose, round_trip);
+            return true;
+        }
+        match stream.read() {
+            Some(Arrival::Bytes(bytes)) => match purpose {
+                Purpose::Edge { conn, .. } => self.node.on_bytes(now, conn, &bytes),
+                Purpose::Dispatchers => self.obey(now, &bytes),
+                Purpose::Probe(..) => {}
+            },
+            Some(Arrival::End) => self.close(now, ends),
+            None => return false,
+        }
+        true
+    }
+
+    fn connected(&mut self, now: Nanos, ends: StreamEnds, purpose: Purpose, round_trip: Nanos) {
+        match purpose {
+            Purpose::Dispatchers => self.node.on_dispatchers_measured(round_trip),
+            Purpose::Probe(host, began) => {
+                self.measured.push((host, Nanos((now - began).0 / 2)));
+                self.streams.release(ends);
+            }
+            Purpose::Edge { conn, accepted, .. } => {
+                self.node.on_round_trip(conn, round_trip);
+                if !accepted {
+                    self.node.on_connected(now, conn);
+                }
+            }
+        }
+    }
+
+    /// Closes a stream behind the bytes that were sent.
+    fn close(&mut self, now: Nanos, ends: StreamEnds) {
+        if let Some(link) = self.streams.release(ends) {
+            self.closed(now, link);
+        }
+    }
+
+    fn closed(&mut self, now: Nanos, link: StreamUse) {
+        match link.purpose {
+            Purpose::Edge { conn, .. } => self.node.on_closed(now, conn),
+            Purpose::Dispatchers => {
+                self.node.on_dispatchers(now, false);
+                self.open(now, SocketAddr::V4(self.dispatchers), Purpose::Dispatchers);
+            }
+            Purpose::Probe(..) => {}
+        }
+    }
+
+    /// Takes what the dispatchers say.
+    fn obey(&mut self, now: Nanos, bytes: &[u8]) {
+        for line in self.lines.push(bytes).unwrap_or_default() {
+            match serde_json::from_slice(&line) {
+                Ok(ServiceLine::Welcome { root, .. }) => {
+                    self.node.on_dispatchers(now, true);
+                    let dials = self.streams.iter().any(|(.., link)| !link.connected);
+                    let lines = self.standing.welcomed(root, &self.node, dials, self.card.clone());
+                    self.tell(lines.unwrap_or_default());
+                }
+                Ok(ServiceLine::Message(line)) => {
+                    if let Some(order) = self.standing.order(line) {
+                        let is_move = matches!(order, ToHost::Place { .. }) && self.sample.joined;
+                        self.sample.moves += u64::from(is_move);
+                        self.node.on_order(now, order);
+                    }
+                }
+                _ => self.corrupt += 1,
+            }
+        }
+    }
+
+    /// Gives an edge as many bytes as it takes now; returns whether there were any, or the edge is closed.
+    fn fill(&mut self, now: Nanos, ends: StreamEnds) -> bool {
+        let link = self.streams.get(ends).map(|(_, link)| *link);
+        let Some(StreamUse { purpose: Purpose::Edge { conn, accepted, closes }, connected: true }) = link
+        else {
+            return false;
+        };
+        let one = self.one_by_one && accepted;
+        if one && self.is_child_served() {
+            return false;
+        }
+        let Some((stream, _)) = self.streams.get(ends) else { return false };
+        let room = stream.room().min(if one { TURN } else { BATCH });
+        let mut batch = Vec::new();
+        if room > 0 {
+            self.node.fill(now, conn, &mut batch, room);
+        }
+        if !batch.is_empty() {
+            stream.send(&batch);
+            self.served = one.then_some(ends);
+        } else if closes && room > 0 {
+            self.close(now, ends);
+        }
+        !batch.is_empty() || closes && room > 0
+    }
+
+    /// Whether bytes for a child are under way.
+    fn is_child_served(&mut self) -> bool {
+        self.streams.iter().any(|(_, stream, link)| {
+            matches!(link.purpose, Purpose::Edge { accepted: true, .. }) && !stream.is_acknowledged()
+        })
+    }
+
+    /// Reads at the host; returns whether there was something to read.
+    fn read(&mut self, now: Nanos) -> bool {
+        self.sample.joined |= self.node.parent().is_some();
+        match self.node.read(now, BATCH) {
+            Some(ReadItem::Bytes(bytes)) => {
+                self.corrupt += wrong_bytes(self.read + self.sample.skipped, &bytes);
+                self.read += bytes.len() as u64;
+                self.latest = Some(now);
+            }
+            Some(ReadItem::Skipped { to }) => self.sample.skipped = to.saturating_sub(self.read),
+            Some(ReadItem::End) if !self.sample.complete => {
+                self.sample.complete = true;
+                self.node.on_stored(now);
+            }
+            Some(ReadItem::Broken { .. }) if !self.sample.cut_off => {
+                self.sample.cut_off = true;
+                self.node.leave(now);
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// Writes the bytes that are due at a source.
+    fn write(&mut self, now: Nanos) {
+        let Some(Source { spec, written, due }) = &mut self.source else { return };
+        if *due > now {
+            return;
+        }
+        self.first.get_or_insert(now);
+        let end = spec.bytes.unwrap_or(u64::MAX);
+        let target = BitRate(spec.rate_bps).bytes_in(now - Nanos(spec.start_ns)).min(end);
+        let bytes: Vec<u8> = (*written..target).take(BATCH).map(pattern).collect();
+        *written += self.node.write(now, &bytes) as u64;
+        *due = if *written == end { Nanos::MAX } else { now + TICK };
+        if *written == end {
+            self.node.finish(now);
+        }
+    }
+}
+
+impl End for TreeEnd {
+    fn deadline(&self) -> Nanos {
+        if self.begins < Nanos::MAX {
+            return self.begins;
+        }
+        let source = self.source.as_ref().map_or(Nanos::MAX, |source| source.due);
+        let own = [self.node.deadline(), source, self.rejoins, self.measures_until];
+        own.into_iter().fold(self.streams.deadline(), Nanos::min)
+    }
+
+    fn wants(&self) -> Nanos {
+        self.pending
+    }
+
+    fn on_timer(&mut self, now: Nanos) {
+        if self.begins <= now {
+            self.begins = Nanos::MAX;
+            self.open(now, SocketAddr::V4(self.dispatchers), Purpose::Dispatchers);
+        }
+        for link in self.streams.on_timer(now) {
+            self.closed(now, link);
+        }
+        if self.node.deadline() <= now {
+            self.node.on_time(now);
+        }
+        if self.rejoins <= now {
+            self.rejoins = Nanos::MAX;
+            let root = self.standing.root.filter(|_| !self.node.is_leaving());
+            let line = root.map(|root| self.standing.join(root, self.card.clone()));
+            self.tell(line);
+        }
+        self.write(now);
+        self.pump(now);
+    }
+
+    fn receive(&mut self, now: Nanos, from: SocketAddrV4, bytes: &[u8], _length: u32, _ecn: u8) {
+        if self.begins < Nanos::MAX {
+            return;
+        }
+        let node = &mut self.node;
+        self.streams.receive(now, from, bytes, || {
+            let purpose = Purpose::Edge { conn: node.on_accepted(now)?, accepted: true, closes: false };
+            Some(StreamUse { purpose, connected: false })
+        });
+        self.pump(now);
+    }
+
+    fn poll(&mut self, now: Nanos, head: &mut Vec<u8>) -> Option<u32> {
+        let sent = self.streams.poll(now, head);
+        self.pending = if sent { now } else { Nanos::MAX };
+        self.sample.packets += u64::from(sent);
+        sent.then_some(0)
+    }
+
+    fn malformed(&self) -> u64 {
+        self.streams.malformed + self.corrupt
+    }
+
+    fn sample(&mut self, sample: &mut FlowSample) {
+        sample.sent_packets = self.sample.packets;
+        (sample.first, sample.latest) = (self.first, self.latest);
+        sample.delivered_bytes = self.source.is_none().then_some(self.read);
+        sample.offered_bytes = self.source.as_ref().map(|source| source.written);
+        sample.finished = Some(self.sample.complete);
+        let parent = self.node.parent().map(|host| host.0);
+        sample.tree = Some(TreeSample { parent, ..self.sample });
+    }
+}
