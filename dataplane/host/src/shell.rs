@@ -6,7 +6,7 @@
 //! ([`crate::poller`]) waits whole milliseconds, up to twice the quantum.
 
 use std::os::fd::{AsFd, BorrowedFd};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use std::{iter, mem};
 
 use groupflow_base::{Datagram, Machine, Nanos};
@@ -15,7 +15,7 @@ use nix::sys::signalfd::SignalFd;
 use nix::sys::time::TimeSpec;
 
 use crate::error::AgentError;
-use crate::process::signals;
+use crate::process::{signals, Clock};
 use crate::socket::{GroupSocket, BATCH};
 
 /// How long an agent that is stopped waits for the answer to its LEAVE.
@@ -27,22 +27,6 @@ const QUANTUM: Nanos = Nanos::from_millis(1);
 const ROUNDS: usize = 64;
 /// Packets sent in one round.
 const BURST: usize = 8 * BATCH;
-
-/// The machines' clock: time since the agent's start.
-#[derive(Debug, Clone, Copy)]
-pub struct Clock {
-    origin: Instant,
-}
-
-impl Clock {
-    pub fn start() -> Clock {
-        Clock { origin: Instant::now() }
-    }
-
-    pub fn now(&self) -> Nanos {
-        Nanos(u64::try_from(self.origin.elapsed().as_nanos()).unwrap_or(u64::MAX))
-    }
-}
 
 /// A descriptor that the application waits for besides packets.
 #[derive(Clone, Copy)]

@@ -1,9 +1,12 @@
 //! Socket options that neither socket2 nor nix offers, and Unix sockets for processes of this user and of
 //! root alone.
 
+use std::fs::{remove_file, symlink_metadata};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd};
-use std::path::Path;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::unix::fs::FileTypeExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
 use nix::sys::socket::getsockopt;
@@ -54,14 +57,63 @@ pub fn get_int(socket: &impl AsFd, level: libc::c_int, name: libc::c_int) -> io:
 /// Connections that may wait to be accepted.
 const BACKLOG: i32 = 128;
 
-/// Listens at a path. Linux gives the file the socket's own mode, so that no other user can open it, not
-/// even for the moment in which it is made.
-pub fn listen(path: &Path) -> io::Result<Socket> {
-    let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
-    fchmod(socket.as_raw_fd(), Mode::S_IRUSR | Mode::S_IWUSR)?;
-    socket.bind(&SockAddr::unix(path)?)?;
-    socket.listen(BACKLOG)?;
-    Ok(socket)
+/// A Unix socket for processes of this user and of root, which does not block. Its file is removed at the end.
+#[derive(Debug)]
+pub struct PrivateListener {
+    listener: UnixListener,
+    path: PathBuf,
+}
+
+impl PrivateListener {
+    /// Begins to listen. A socket that a dead program left there is replaced.
+    pub fn open(path: &Path) -> io::Result<PrivateListener> {
+        let is_socket = symlink_metadata(path).is_ok_and(|about| about.file_type().is_socket());
+        let answer = is_socket.then(|| UnixStream::connect(path));
+        if matches!(answer, Some(Err(error)) if error.kind() == io::ErrorKind::ConnectionRefused) {
+            remove_file(path)?;
+        }
+        // Linux gives the file the socket's own mode, so that no other user can open it, not even for the
+        // moment in which it is made.
+        let socket = Socket::new(Domain::UNIX, Type::STREAM.nonblocking(), None)?;
+        fchmod(socket.as_raw_fd(), Mode::S_IRUSR | Mode::S_IWUSR)?;
+        socket.bind(&SockAddr::unix(path)?)?;
+        socket.listen(BACKLOG)?;
+        Ok(PrivateListener { listener: socket.into(), path: path.to_owned() })
+    }
+
+    /// The listener for a runtime's own loop, which asks [`is_ours`] of each client.
+    pub fn for_runtime(&self) -> io::Result<UnixListener> {
+        self.listener.try_clone()
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Accepts the next client. Clients of other users are closed: the file's mode keeps them out only where
+    /// nobody has changed it.
+    pub fn accept(&self) -> io::Result<UnixStream> {
+        loop {
+            let (client, _) = self.listener.accept()?;
+            if is_ours(&client) {
+                client.set_nonblocking(true)?;
+                return Ok(client);
+            }
+        }
+    }
+}
+
+impl AsFd for PrivateListener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.listener.as_fd()
+    }
+}
+
+impl Drop for PrivateListener {
+    fn drop(&mut self) {
+        // Another process may have removed the file.
+        let _ = remove_file(&self.path);
+    }
 }
 
 /// Whether the process at the other end of a Unix socket is of this process's user, or root's.

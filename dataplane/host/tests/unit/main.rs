@@ -6,6 +6,7 @@ mod input;
 mod options;
 mod output;
 mod private;
+mod process;
 mod progress;
 mod shell;
 mod subcommand;

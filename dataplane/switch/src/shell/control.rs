@@ -1,14 +1,12 @@
 //! The control socket: statistics, changes of links and queues, one JSON object a line.
 
 use std::io::{self, BufRead, ErrorKind, Write};
-use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream as BlockingStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use groupflow_host::sockopt::{is_ours, PrivateListener};
 use groupflow_pipeline::Port;
-use nix::sys::socket::{bind, listen, socket, AddressFamily, Backlog, SockFlag, SockType, UnixAddr};
-use nix::sys::stat::{fchmod, Mode};
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
@@ -60,41 +58,34 @@ pub enum ControlRequest {
 /// A control socket, whose file is removed at the end.
 #[derive(Debug)]
 pub struct ControlSocket {
+    socket: PrivateListener,
     listener: UnixListener,
-    path: PathBuf,
 }
 
 impl ControlSocket {
-    /// Listens at a path. A file that a dead switch left there is replaced.
+    /// Listens at a path. A socket that a dead switch left there is replaced.
     pub fn bind(path: &Path) -> Result<ControlSocket, ShellError> {
-        let failed = |error| ShellError::Control(path.into(), error);
-        let listener = match bind_private(path) {
-            Err(error) if error.kind() == ErrorKind::AddrInUse => {
-                if BlockingStream::connect(path).is_ok() {
-                    return Err(ShellError::ControlInUse(path.into()));
-                }
-                std::fs::remove_file(path).map_err(failed)?;
-                bind_private(path)
-            }
-            other => other,
+        let open = || {
+            let socket = PrivateListener::open(path)?;
+            Ok(ControlSocket { listener: UnixListener::from_std(socket.for_runtime()?)?, socket })
         };
-        Ok(ControlSocket { listener: listener.map_err(failed)?, path: path.into() })
+        open().map_err(|error: io::Error| match error.kind() {
+            ErrorKind::AddrInUse => ShellError::ControlInUse(path.into()),
+            _ => ShellError::Control(path.into(), error),
+        })
     }
 
     pub fn path(&self) -> &Path {
-        &self.path
+        self.socket.path()
     }
 
     pub async fn serve(&self, shared: Arc<Shared>, device_id: u64) {
         loop {
             match self.listener.accept().await {
-                // The file's mode keeps others out, where its folder's owner has not changed it.
                 Ok((client, _)) if !is_ours(&client) => {
                     tracing::warn!("control socket: another user's client")
                 }
-                Ok((client, _)) => {
-                    tokio::spawn(serve_client(client, Arc::clone(&shared), device_id));
-                }
+                Ok((client, _)) => drop(tokio::spawn(serve_client(client, Arc::clone(&shared), device_id))),
                 Err(error) => {
                     tracing::warn!(%error, "control socket");
                     tokio::time::sleep(std::time::Duration::from_millis(100)).await;
@@ -102,29 +93,6 @@ impl ControlSocket {
             }
         }
     }
-}
-
-impl Drop for ControlSocket {
-    fn drop(&mut self) {
-        // Another process may have removed the file.
-        drop(std::fs::remove_file(&self.path));
-    }
-}
-
-/// Listens at a path that only its owner can use from the moment it exists: Linux gives it the socket's mode.
-fn bind_private(path: &Path) -> io::Result<UnixListener> {
-    let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
-    let socket = socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
-    fchmod(socket.as_raw_fd(), Mode::S_IRUSR | Mode::S_IWUSR)?;
-    bind(socket.as_raw_fd(), &UnixAddr::new(path)?)?;
-    listen(&socket, Backlog::new(128)?)?;
-    UnixListener::from_std(socket.into())
-}
-
-/// Whether a client is of this process's user, or root.
-fn is_ours(client: &UnixStream) -> bool {
-    let own = nix::unistd::geteuid().as_raw();
-    client.peer_cred().is_ok_and(|peer| peer.uid() == 0 || peer.uid() == own)
 }
 
 async fn serve_client(client: UnixStream, shared: Arc<Shared>, device_id: u64) {

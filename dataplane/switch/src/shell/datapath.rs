@@ -3,7 +3,7 @@
 //! The switch keeps exact times; only the physical movement of frames is coalesced to the quantum. A frame's
 //! time of arrival is the kernel's, so that a frame that is read late does not lengthen an emulated link.
 
-use std::os::fd::RawFd;
+use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
 
@@ -64,7 +64,8 @@ impl Datapath {
             places[usize::from(interface.port.0)] = Some(place);
         }
         let receivers = ports.iter().map(|port| port.attachment.receiver.fd());
-        let polls = std::iter::once(shared.waker.fd()).chain(receivers).map(poll_entry).collect();
+        let polls =
+            std::iter::once(shared.waker.as_fd().as_raw_fd()).chain(receivers).map(poll_entry).collect();
         Datapath {
             frames: Vec::with_capacity(TURN),
             emitted: Emitted::default(),

@@ -40,7 +40,10 @@ pub enum ShellError {
     Listen(SocketAddr, std::io::Error, &'static str),
     #[error("P4Runtime server: {0}")]
     Server(#[from] tonic::transport::Error),
-    #[error("{0} belongs to a gfswitch that runs: give each switch its own --device-id or --control-socket")]
+    #[error(
+        "{0} belongs to a gfswitch that runs, or is no socket: give each switch its own --device-id or \
+        --control-socket"
+    )]
     ControlInUse(PathBuf),
     #[error("control socket {0}: {1}")]
     Control(PathBuf, std::io::Error),

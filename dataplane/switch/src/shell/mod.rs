@@ -16,7 +16,7 @@ mod ring; // a ring in shared memory
 mod run; // a switch, from its start to a signal
 mod rx; // reception, with repairs of frames
 mod server; // P4Runtime over gRPC
-mod shared; // the clock, and state that the data path's thread and the control plane share
+mod shared; // the state that the data path's thread and the control plane share
 mod socket; // packet sockets
 mod streams; // the clients' open streams
 mod thrift; // refusals of calls of BMv2's Thrift services

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use groupflow_base::Nanos;
 use groupflow_host::error::{plain, AgentError};
-use groupflow_host::process::{raise_descriptors, system};
+use groupflow_host::process::{raise_descriptors, system, Wake};
 use groupflow_host::report::{Reporter, Weight, PROGRESS};
 use groupflow_host::shell::Shell;
 use groupflow_host::socket::GroupSocket;
@@ -23,7 +23,7 @@ use super::http::{self, HttpResponse};
 use super::hub_driver::HubDriver;
 use super::orders::{self, Bound, Order, Orders};
 use super::serve::{file_name, not_allowed};
-use super::shelf::{Desk, ScanResult, Wake};
+use super::shelf::{Desk, ScanResult};
 use crate::machine::{FileName, Verdict};
 
 /// Rates in bit/s that can be ordered.
@@ -47,7 +47,7 @@ impl Subcommand for BoneHubArgs {
         let socket = GroupSocket::open(&self.bone.hub_socket())?;
         // This thread handles signals, and must block them before another thread exists.
         let mut shell = Shell::new(socket)?;
-        let wake = Wake::new().map_err(|e| system(&e.into()))?;
+        let wake = Wake::new().map_err(|e| system(&e))?;
         let (desk, scans) = Desk::new(self.dir.clone(), self.all, Duration::from_millis(self.poll_ms), wake)?;
         // Files that are put into the folder after "ready" is reported count as new.
         scans.try_iter().for_each(|scan| report_scan(reporter, scan));

@@ -5,12 +5,11 @@ use std::ops::RangeInclusive;
 use std::os::fd::AsFd;
 
 use groupflow_host::json::{FieldError, ObjectReader, StdinLines};
+use groupflow_host::process::Wake;
 use groupflow_host::report::{Reporter, Weight};
 use groupflow_host::shell::Interest;
 use nix::poll::PollFlags;
 use serde_json::{json, Value};
-
-use super::shelf::Wake;
 
 /// Bytes of the longest line.
 const LINE: usize = 4096;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use groupflow_base::Nanos;
 use groupflow_host::error::{plain, AgentError};
-use groupflow_host::process::{raise_descriptors, system};
+use groupflow_host::process::{raise_descriptors, system, Wake};
 use groupflow_host::report::{Reporter, Weight, PROGRESS};
 use groupflow_host::shell::Shell;
 use groupflow_host::socket::GroupSocket;
@@ -19,7 +19,7 @@ use super::http;
 use super::orders::{self, Bound, Order, Orders};
 use super::rim_driver::RimDriver;
 use super::serve::Pages;
-use super::shelf::{Shelf, Wake};
+use super::shelf::Shelf;
 use super::store::Store;
 use crate::machine::{RimConfig, RimId};
 
@@ -52,7 +52,7 @@ impl Subcommand for BoneRimArgs {
         if let Some(own) = self.bone.private_socket() {
             shell = shell.with_private(GroupSocket::open(&own)?);
         }
-        let wake = Wake::new().map_err(|e| system(&e.into()))?;
+        let wake = Wake::new().map_err(|e| system(&e))?;
         let shelf = Arc::new(Shelf::new(store, wake));
         let pages = Arc::new(Pages::new(Arc::clone(&shelf), Duration::from_secs(self.miss_wait)));
         let stalled = Duration::from_secs(self.client_wait);

@@ -1,11 +1,10 @@
 //! The state that a main loop shares with other threads. The shelf of a rim and its HTTP server: the store,
 //! and the files that clients wait for. The desk of a hub, its HTTP server and its hashing thread: the
-//! folder. And the wake-up of the loop.
+//! folder.
 
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
 use std::sync::mpsc::{channel, Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,8 +12,8 @@ use std::time::{Duration, Instant};
 
 use groupflow_base::Digest;
 use groupflow_host::error::AgentError;
+use groupflow_host::process::Wake;
 use hyper::StatusCode;
-use nix::sys::eventfd::{EfdFlags, EventFd};
 use tokio::sync::watch;
 
 use super::folder::{hash, scan, Folder, Skipped};
@@ -202,33 +201,5 @@ impl Desk {
 
     pub fn folder(&self) -> MutexGuard<'_, Folder> {
         lock(&self.folder)
-    }
-}
-
-/// A descriptor that is readable once somebody has called [`Wake::wake`].
-#[derive(Debug)]
-pub struct Wake(EventFd);
-
-impl Wake {
-    /// A descriptor that is not readable yet.
-    pub fn new() -> Result<Wake, nix::Error> {
-        EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK).map(Wake)
-    }
-
-    /// Makes the descriptor readable; may be called from any thread.
-    pub fn wake(&self) {
-        // If the counter is full, the write fails, but the descriptor is readable already.
-        let _ = self.0.write(1);
-    }
-
-    /// Makes the descriptor unreadable until the next wake.
-    pub fn clear(&self) {
-        let _ = self.0.read();
-    }
-}
-
-impl AsFd for Wake {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
     }
 }

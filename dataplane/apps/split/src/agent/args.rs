@@ -9,12 +9,12 @@ use groupflow_base::Nanos;
 use groupflow_host::error::{plain, AgentError};
 use groupflow_host::process::{raise_descriptors, system};
 use groupflow_host::report::{Reporter, Weight};
+use groupflow_host::sockopt::PrivateListener;
 use groupflow_host::subcommand::{check_name, parse_bytes, Subcommand};
 use groupflow_host::tcp::{self, TcpOptions};
 use serde_json::{json, Value};
 
 use super::cache::BlockPool;
-use super::control::Listener;
 use super::{Agent, Resources};
 use crate::machine::MachineConfig;
 
@@ -81,7 +81,7 @@ impl Subcommand for SplitArgs {
             let cause = format!("cannot listen for agents at {address}: {}", plain(&e));
             AgentError::new("listen", cause, "choose another --addr or --peer-port")
         })?;
-        let control = Listener::open(&self.control).map_err(|e| {
+        let control = PrivateListener::open(&self.control).map_err(|e| {
             let cause = format!("cannot open the control socket: {}", plain(&e));
             AgentError::new("control", cause, "choose another --control, or stop the agent that has it")
         })?;

@@ -1,18 +1,13 @@
 //! The control socket: requests and answers as JSON lines, and events for clients that watch.
 
-use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
 
 use groupflow_base::lines::LineBuffer;
 use groupflow_host::json::{FieldError, ObjectReader};
 use groupflow_host::link::{Outbox, ReadOutcome};
 use groupflow_host::poller::Registration;
-use groupflow_host::sockopt;
 use serde_json::{json, Value};
-use socket2::Socket;
 
 use crate::machine::Refusal;
 
@@ -20,49 +15,6 @@ use crate::machine::Refusal;
 const LINE: usize = 1 << 20;
 /// Bytes that may wait for a client that does not read.
 const OUTBOX: usize = 8 << 20;
-
-/// A Unix socket for its owner, whose path is removed at the end.
-#[derive(Debug)]
-pub struct Listener {
-    socket: Socket,
-    path: PathBuf,
-}
-
-impl Listener {
-    /// Begins to listen. A path that a dead agent left, and at which nobody answers, is replaced.
-    pub fn open(path: &Path) -> io::Result<Listener> {
-        let is_socket = std::fs::symlink_metadata(path).is_ok_and(|about| about.file_type().is_socket());
-        if is_socket && UnixStream::connect(path).is_err() {
-            std::fs::remove_file(path)?;
-        }
-        let socket = sockopt::listen(path)?;
-        socket.set_nonblocking(true)?;
-        Ok(Listener { socket, path: path.to_owned() })
-    }
-
-    /// Accepts the next client; clients of other users are closed.
-    pub fn accept(&self) -> io::Result<Socket> {
-        loop {
-            let (connection, _) = self.socket.accept()?;
-            if sockopt::is_ours(&connection) {
-                connection.set_nonblocking(true)?;
-                return Ok(connection);
-            }
-        }
-    }
-}
-
-impl AsFd for Listener {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
-    }
-}
-
-impl Drop for Listener {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.path);
-    }
-}
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Operation {
@@ -129,7 +81,7 @@ pub struct ControlClient {
     pub watching: bool,
     /// Whether the client is to be closed.
     pub closed: bool,
-    connection: Socket,
+    connection: UnixStream,
     registration: Registration,
     input: LineBuffer,
     out: Outbox,
@@ -138,7 +90,7 @@ pub struct ControlClient {
 
 impl ControlClient {
     /// A client that has just connected.
-    pub fn new(connection: Socket, registration: Registration) -> ControlClient {
+    pub fn new(connection: UnixStream, registration: Registration) -> ControlClient {
         ControlClient {
             watching: false,
             closed: false,

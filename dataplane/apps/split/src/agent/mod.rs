@@ -8,13 +8,14 @@ use std::time::Duration;
 
 use groupflow_base::{Nanos, StreamId};
 use groupflow_host::poller::{Poller, Ready};
-use groupflow_host::shell::Clock;
+use groupflow_host::process::Clock;
+use groupflow_host::sockopt::PrivateListener;
 use groupflow_host::tcp::{self, Acceptor};
 use groupflow_transport::fanout::BranchId;
 use serde_json::Value;
 
 use self::cache::BlockPool;
-use self::control::{ControlClient, Listener};
+use self::control::ControlClient;
 use self::links::Links;
 use self::neighbours::{Drain, Greeting};
 use self::ports::SessionPorts;
@@ -82,7 +83,7 @@ struct Agent {
     /// Streams that are to have a turn.
     ready: HashSet<StreamId>,
     peers: Rc<TcpListener>,
-    control: Listener,
+    control: PrivateListener,
     clients: HashMap<u64, ControlClient>,
     greetings: BTreeMap<u64, Greeting>,
     drains: HashMap<u64, Drain>,
@@ -94,7 +95,7 @@ struct Agent {
 impl Agent {
     /// An agent with its sockets, which are registered here.
     fn new(
-        mut resources: Resources, config: MachineConfig, peers: TcpListener, control: Listener,
+        mut resources: Resources, config: MachineConfig, peers: TcpListener, control: PrivateListener,
     ) -> io::Result<Agent> {
         resources.poller.add(&peers, SplitPollKey::Peers)?;
         resources.poller.add(&control, SplitPollKey::Control)?;

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use groupflow_base::Nanos;
 use groupflow_host::poller::{Poller, Registration};
+use groupflow_host::process::nanos;
 use groupflow_host::tcp::{self, TcpOptions};
 
 use crate::machine::{ConnId, HostId, Peer};
@@ -38,10 +39,6 @@ pub enum HostPollKey {
 /// The options of an edge's connections, which accepted ones inherit.
 pub(super) fn edge_options() -> TcpOptions {
     TcpOptions { unsent: Some(UNSENT), ..TcpOptions::default() }
-}
-
-pub(super) fn nanos(time: Duration) -> Nanos {
-    Nanos(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
 }
 
 #[derive(Debug)]

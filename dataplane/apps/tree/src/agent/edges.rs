@@ -13,14 +13,14 @@ use groupflow_base::{Digest, Nanos};
 use groupflow_host::error::AgentError;
 use groupflow_host::link::{Channel, ReadOutcome, TcpLink};
 use groupflow_host::poller::{Poller, Ready};
-use groupflow_host::process::system;
+use groupflow_host::process::{system, Clock};
 use groupflow_host::tcp;
 use groupflow_host::tls::{fingerprint, server_config, Trust};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{Connection, ServerConfig, ServerConnection};
 
-use super::dial::{nanos, Dial, HostPollKey};
+use super::dial::{Dial, HostPollKey};
 use crate::machine::messages::CertifiedKey;
 use crate::machine::{ConnId, Peer, TreeNode};
 
@@ -35,22 +35,22 @@ const TURNS: usize = 4;
 pub struct Drive {
     pub node: TreeNode,
     pub poller: Poller<HostPollKey>,
-    began: Instant,
+    clock: Clock,
 }
 
 impl Drive {
     pub(super) fn new(node: TreeNode) -> Result<Drive, AgentError> {
         let poller = Poller::with_signals().map_err(|e| system(&e))?;
-        Ok(Drive { node, began: poller.now, poller })
+        Ok(Drive { node, clock: Clock::start(), poller })
     }
 
     /// The time as the node counts it.
     pub fn nanos(&self) -> Nanos {
-        nanos(self.poller.now.saturating_duration_since(self.began))
+        self.clock.at(self.poller.now)
     }
 
     pub(super) fn deadline(&self) -> Instant {
-        self.began + Duration::from_nanos(self.node.deadline().0.min(u64::MAX / 4))
+        self.clock.instant(self.node.deadline())
     }
 
     /// Tells the node that a connection has ended, or could not be made.

@@ -1,6 +1,7 @@
 use super::super::folder::hash;
-use super::super::shelf::{Desk, Wake};
+use super::super::shelf::Desk;
 use super::*;
+use groupflow_host::process::Wake;
 use std::sync::mpsc::{channel, Receiver};
 use std::time::Duration;
 

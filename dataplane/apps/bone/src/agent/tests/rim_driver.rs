@@ -1,8 +1,8 @@
 use super::*;
-use crate::agent::shelf::Wake;
 use crate::agent::store::Store;
 use crate::machine::message::{Body, Method, Repair};
 use crate::machine::{RimId, TransferId};
+use groupflow_host::process::Wake;
 
 const HUB: SocketAddrV4 = SocketAddrV4::new(std::net::Ipv4Addr::new(10, 0, 0, 1), 7);
 
