@@ -145,6 +145,11 @@ def format_loss(loss: int) -> str:
     return format((Decimal(loss) / PARTS).normalize(), "f")
 
 
+def counted(number: int, one: str, many: str = "") -> str:
+    """A number of things in words; their plural has an s unless `many` says it."""
+    return f"{number} {one if number == 1 else many or f'{one}s'}"
+
+
 def write_size(count: int) -> str:
     """The shortest exact text that `parse_size` reads back, e.g. `64MiB`."""
     for unit in ("GiB", "MiB", "KiB"):

@@ -169,7 +169,7 @@ async def test_bounds_are_set_obeyed_and_kept_and_all_works_without_a_controller
         capsys.readouterr()
         assert await command(control.url, "agent", "list") == 0
         page = capsys.readouterr().out
-        assert "rim1" in page and f"{BYTES} bytes" in page and "250kbit" in page and "1 hosts" in page
+        assert "rim1" in page and f"{BYTES} bytes" in page and "250kbit" in page and "1 host" in page
 
         # Without a bound of the controller, each has its own.
         assert await command(control.url, "agent", "set", "rim", "rim1", "--bytes", "none") == 0

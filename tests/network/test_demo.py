@@ -68,7 +68,7 @@ def test_ctrl_c_takes_everything_down(tmp_path: Path) -> None:
         demo.send_signal(signal.SIGINT)
         _, said = demo.communicate(timeout=20)
     assert demo.returncode == 130
-    assert said.splitlines() == ["groupflow: interrupted; 0 runs are kept"]
+    assert said.splitlines() == ["groupflow: interrupted; 0 runs kept"]
     assert not (tmp_path / "report.json").exists()
 
 
@@ -77,7 +77,7 @@ def test_ctrl_c_keeps_the_runs_that_are_over(tmp_path: Path) -> None:
         demo.send_signal(signal.SIGINT)
         _, said = demo.communicate(timeout=20)
     assert (demo.returncode, said.count("\n")) == (130, 1)
-    assert said.startswith("groupflow: interrupted; 1 runs are kept")
+    assert said.startswith("groupflow: interrupted; 1 run kept")
     (run,) = json.loads((tmp_path / "report.json").read_text())["runs"]
     assert run["loss"] == 0 and run["receivers"] and "no loss" in (tmp_path / "report.html").read_text()
 

@@ -112,7 +112,7 @@ def test_a_switch_that_starts_again_has_its_entries_and_its_captures(folder: Pat
         ),
     )
     assert "s1: stopped" in told
-    assert told.count("s1: started; 6 entries are written again") == 2, "also when it was killed"
+    assert told.count("s1: started; 6 entries written again") == 2, "also when it was killed"
     assert "groupflow: s1 does not run; it gets the change when it starts" in told
     assert re.search(r"s1-s2 +down +\S+ +\S+ +0.005 ", told)
     assert "100% packet loss" in told

@@ -75,3 +75,8 @@ def test_a_measured_rate_is_shown_in_its_largest_unit(rate: float | None, shown:
 def test_a_size_is_written_exactly(size: int, written: str) -> None:
     assert units.write_size(size) == written
     assert units.parse_size(written) == size
+
+
+def test_one_thing_has_no_plural() -> None:
+    assert [units.counted(number, "run") for number in (0, 1, 2)] == ["0 runs", "1 run", "2 runs"]
+    assert [units.counted(number, "switch", "switches") for number in (1, 3)] == ["1 switch", "3 switches"]

@@ -52,7 +52,7 @@ def _bound_text(agent: dict[str, Any]) -> str:
     if bounds["rate_bps"] is not None:
         return units.format_rate(bounds["rate_bps"])
     if bounds["hosts"] is not None:
-        return f"{bounds['hosts']} hosts"
+        return units.counted(bounds["hosts"], "host")
     each = " a stream" if agent.get("kind") == "cache" else ""
     return "its own" if bounds["bytes"] is None else f"{bounds['bytes']} bytes{each}"
 

@@ -26,6 +26,7 @@ from groupflow.model import ports
 from groupflow.model.fields import Help
 from groupflow.model.values import ListenAddress
 from groupflow.processes import path_with_programs
+from groupflow.units import counted
 
 if TYPE_CHECKING:
     from groupflow.lab.named import Running
@@ -161,8 +162,8 @@ def _started(up: "Running") -> str:
     entry = up.entry
     sudo = "sudo " if "SUDO_UID" in os.environ else ""
     lines = [
-        f"{entry.name}: {len(entry.switches)} switches ({entry.switch}), {len(entry.hosts)} hosts; "
-        f"logs and files in {entry.folder}",
+        f"{entry.name}: {counted(len(entry.switches), 'switch', 'switches')} ({entry.switch}), "
+        f"{counted(len(entry.hosts), 'host')}; logs and files in {entry.folder}",
         f"controller: {entry.api}  ({sudo}groupflow controller show --net {entry.name})"
         if entry.api
         else f"controller: none; your own: groupflow net exec --net {entry.name} {entry.switches[0]} COMMAND",

@@ -100,7 +100,7 @@ def _show(probe: "Probe") -> None:
     print()
     print_pairs(
         {
-            "recommended": f"{probe.connections} connections, {buffer} each",
+            "recommended": f"{units.counted(probe.connections, 'connection')}, {buffer} each",
             "throughput": units.show_rate(probe.bps),
             "round trip": f"{1000 * probe.rtt_s:.2f} ms",
             "in flight": f"{units.format_size(probe.in_flight)} at that throughput",
@@ -112,4 +112,4 @@ def _show(probe: "Probe") -> None:
 
 def _cell(cell: "Cell") -> str:
     buffer = "the kernel's" if cell.buffer is None else units.format_size(cell.buffer)
-    return f"{cell.connections} connections, {buffer}: {units.show_rate(cell.bps)}"
+    return f"{units.counted(cell.connections, 'connection')}, {buffer}: {units.show_rate(cell.bps)}"

@@ -218,7 +218,8 @@ class _Bars:
         rate = results.packet_hops / results.wall_s / 1e6 if results.wall_s else 0.0
         print(
             f"{name}: {results.simulated_s:g} s simulated in {results.wall_s:.1f} s,"
-            f" {results.packet_hops} packet hops ({rate:.2f} M/s), {results.dropped()} packets dropped"
+            f" {units.counted(results.packet_hops, 'packet hop')} ({rate:.2f} M/s),"
+            f" {units.counted(results.dropped(), 'packet')} dropped"
         )
         rows = [
             {

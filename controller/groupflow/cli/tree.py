@@ -26,6 +26,7 @@ from groupflow.tree.options import (
     TreeRecvOptions,
     TreeSendOptions,
 )
+from groupflow.units import counted
 
 Host = TypeVar("Host", TreeOptions, TreeSendOptions, TreeRecvOptions)
 Token: TypeAlias = Annotated[str, Help("file with the tree's token"), Secret()]
@@ -206,11 +207,11 @@ def lines(tree: dict[str, Any]) -> list[str]:
         below.setdefault(parent, []).append(name)
     clusters = len({host["cluster"] for host in hosts.values()})
     attached = sum(bool(host["attached"]) for host in hosts.values()) - 1
-    text = [f"{_count(attached, 'host')} below the source, {_count(clusters, 'cluster')}"]
+    text = [f"{counted(attached, 'host')} below the source, {counted(clusters, 'cluster')}"]
     if tree["bound_ms"] is not None:
         text[0] += f", delays of at most {tree['bound_ms']:g} ms"
     if beyond := sum(bool(host["is_beyond"]) for host in hosts.values()):
-        text[0] += f", {_count(beyond, 'host')} beyond that"
+        text[0] += f", {counted(beyond, 'host')} beyond that"
     waiting = [(name, 0) for name in sorted(below.get(None, []), key=lambda name: name != tree["source"])]
     while waiting:
         name, depth = waiting.pop(0)
@@ -237,7 +238,3 @@ def _row(host: dict[str, Any], source: str) -> str:
     if host["is_slow"]:
         notes.append("slow")
     return f"{host['host']}  {host['address']}  {', '.join(notes)}"
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"

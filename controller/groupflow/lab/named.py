@@ -30,6 +30,7 @@ from groupflow.model import ports
 from groupflow.model.topology import Topology
 from groupflow.p4rt.connection import ControlError
 from groupflow.processes import Daemon, DaemonError
+from groupflow.units import counted
 
 log = logging.getLogger(__name__)
 
@@ -67,7 +68,8 @@ class Running:
         work = [self.entries[name]] if name in self.entries else []
         own_program.write(work)
         own_program.carry_out_commands([self.network.switches[name].spec])
-        return f"{name}: started" + (f"; {len(work[0].updates)} entries are written again" if work else "")
+        again = f"; {counted(len(work[0].updates), 'entry', 'entries')} written again" if work else ""
+        return f"{name}: started{again}"
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from groupflow.study.claims import Claim
 from groupflow.study.experiment import Experiment, Findings, Frame, StudyOptions
 from groupflow.study.files import into, write_json
 from groupflow.study.pool import run_all
+from groupflow.units import counted
 
 Done = TypeVar("Done")
 NO_VERDICT = "short runs (--quick) are no verdict on the paper: leave --quick out to judge its claims"
@@ -29,7 +30,12 @@ def run(experiment: Experiment, options: StudyOptions) -> None:
     the experiment itself as it is."""
     frame = Frame[Any](experiment, options)
     done: list[Any] = []
-    of = "" if experiment.measure else f" of {len(frame.runs)}"
+
+    def kept() -> str:
+        if experiment.measure:
+            return f"{counted(len(done), 'run')} kept"
+        return f"{len(done)} of {len(frame.runs)} runs kept"
+
     kind: type[StudyError] = StudyError
     problems: list[str] = []
     mistake: Exception | None = None
@@ -40,15 +46,14 @@ def run(experiment: Experiment, options: StudyOptions) -> None:
             for outcome in outcomes:
                 done.append(outcome)
     except KeyboardInterrupt:
-        kind, problems = StoppedError, [f"interrupted; {len(done)}{of} runs are kept"]
+        kind, problems = StoppedError, [f"interrupted; {kept()}"]
     except Exception as error:  # noqa: BLE001 (raised below, when results are written)
         cause = _expected(error)
         if cause is None:
             mistake = error
         else:
             kind = type(cause) if isinstance(cause, StudyError) else StudyError
-            kept = [f"{len(done)}{of} runs are kept"] if done else []
-            problems = [str(cause) or "no answer in time", *kept]
+            problems = [str(cause) or "no answer in time", *([kept()] if done else [])]
     if done:
         try:
             with into(options.out):
@@ -143,6 +148,6 @@ def judged(frame: Frame[Any], outcomes: Sequence[Any]) -> Findings:
     files = {f"{name}.json": form for name, form in told.items()}
     if options.quick:
         frame.console.print(NO_VERDICT)
-    last = f"{len(outcomes)} runs, {hops / 1e6:.0f} million packet hops in {wall_s:.0f} s"
+    last = f"{counted(len(outcomes), 'run')}, {hops / 1e6:.0f} million packet hops in {wall_s:.0f} s"
     warning = [NO_VERDICT] if options.quick else []
     return Findings(files, told, [*report.shown(claims), last, *warning], mistake=mistake)

@@ -9,16 +9,18 @@ import sys
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Never, cast
 
 import pytest
 
-from groupflow.cli import common
+from groupflow.cli import common, net
 from groupflow.cli import main as command
 from groupflow.cli.completion import whole
 from groupflow.cli.main import build_parser, main
 from groupflow.cli.table import commands
 from groupflow.errors import Error, InvalidError, Kind, UnavailableError
+from groupflow.lab.registry import Entry
 
 
 def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
@@ -303,3 +305,10 @@ def test_a_topology_is_shown_to_whoever_may_not_list_networks(
     assert main(["net", "show", "star"]) == 0 and "name: star" in capsys.readouterr().out
     assert main(["net", "show", "none.yaml"]) == 4 and "no such file" in capsys.readouterr().err
     assert main(["net", "show", "hall"]) == 1 and "networks are root's" in capsys.readouterr().err
+
+
+def test_a_started_network_counts_one_as_one() -> None:
+    entry = Entry("one", "one.yaml", "gfswitch", 1, {"h1": 2}, {"h1": "10.0.0.1"}, ("s1",), None, "/out/one")
+    up = cast(Any, SimpleNamespace(entry=entry))
+    said = net._started(up)  # pyright: ignore[reportPrivateUsage]
+    assert said.startswith("one: 1 switch (gfswitch), 1 host; logs and files in /out/one\n")

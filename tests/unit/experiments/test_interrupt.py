@@ -27,7 +27,7 @@ def test_bench_keeps_the_figures_that_it_has_and_earlier_ones(tmp_path: Path) ->
     assert (bench.returncode, said.count("\n")) == (130, 1), said
     (figure,) = json.loads(told)
     assert figure == json.loads((tmp_path / "pipeline.json").read_text())[0] and figure["name"] == "a"
-    assert said.startswith("groupflow: interrupted; 1 runs are kept")
+    assert said.startswith("groupflow: interrupted; 1 run kept")
     assert (tmp_path / "results.json").read_text() == "[]"
 
 

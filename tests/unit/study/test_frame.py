@@ -52,15 +52,15 @@ def test_the_findings_are_written_and_told(tmp_path: Path, capsys: pytest.Captur
     [
         ((1, 2), None, ["s1: late"], StudyError, "CPU-bound, do not trust the figures: s1: late"),
         ((1, 13), None, [], StudyError, "13 is there"),
-        ((1,), UnavailableError("BMv2 broke off"), [], StudyError, "BMv2 broke off; 1 runs are kept"),
-        ((1,), KeyboardInterrupt(), [], StoppedError, "interrupted; 1 runs are kept"),
-        ((1,), RefusedError("no h1"), [], RefusedError, "no h1; 1 runs are kept"),
+        ((1,), UnavailableError("BMv2 broke off"), [], StudyError, "BMv2 broke off; 1 run kept"),
+        ((1,), KeyboardInterrupt(), [], StoppedError, "interrupted; 1 run kept"),
+        ((1,), RefusedError("no h1"), [], RefusedError, "no h1; 1 run kept"),
         (
             (1, 13),
             RunFailedError("h1 is gone"),
             ["s1: late", "s2"],
             StudyError,
-            "h1 is gone; 2 runs are kept; 13 is there; CPU-bound, do not trust the figures: s1: late, s2",
+            "h1 is gone; 2 runs kept; 13 is there; CPU-bound, do not trust the figures: s1: late, s2",
         ),
     ],
 )
@@ -86,7 +86,7 @@ def test_tables_are_for_people(tmp_path: Path, capsys: pytest.CaptureFixture[str
 
 
 def test_an_interrupt_before_the_first_result_finds_nothing(tmp_path: Path) -> None:
-    with pytest.raises(StoppedError, match="0 runs are kept"):
+    with pytest.raises(StoppedError, match="0 runs kept"):
         trial(tmp_path, then=KeyboardInterrupt())
     assert not list(tmp_path.iterdir())
 
@@ -110,7 +110,7 @@ def test_a_mistake_in_an_experiment_is_raised_as_it_is_and_results_are_kept(tmp_
 def test_a_run_that_fails_says_why_in_one_line_and_others_are_kept(
     error: Exception, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(StudyError, match=f"{said}; 1 runs are kept"):
+    with pytest.raises(StudyError, match=f"{said}; 1 run kept"):
         trial(tmp_path, 1, then=error)
     told = capsys.readouterr()
     assert json.loads(told.out) == json.loads((tmp_path / "results.json").read_text()) == [1]
@@ -124,7 +124,5 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 
 def test_why_a_run_failed_is_said_also_where_results_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "results.json").mkdir()
-    with pytest.raises(
-        StudyError, match=r"^h1 is gone; 1 runs are kept; .*results.json.*choose another --out"
-    ):
+    with pytest.raises(StudyError, match=r"^h1 is gone; 1 run kept; .*results.json.*choose another --out"):
         trial(tmp_path, 1, then=RunFailedError("h1 is gone"))

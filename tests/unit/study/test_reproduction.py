@@ -169,17 +169,17 @@ NO_DOT = failing(StudyError("dot is missing"))
 @pytest.mark.parametrize(
     ("last", "kind", "said"),
     [
-        (ROOTS, RunFailedError, "^-1 has no root; 4 of 6 runs are kept$"),
+        (ROOTS, RunFailedError, "^-1 has no root; 4 of 6 runs kept$"),
         (study("last", -2), ValueError, "^a mistake$"),
         (
             study("last", -3),
             StudyError,
-            r"^\[Errno 2\] No such file or directory: 'tea.csv'; 4 of 6 runs are kept$",
+            r"^\[Errno 2\] No such file or directory: 'tea.csv'; 4 of 6 runs kept$",
         ),
-        (study("last", -4), StoppedError, "^interrupted; 4 of 6 runs are kept$"),
-        (study("last", -5), StudyError, "abruptly.*; 4 of 6 runs are kept$"),
-        (replace(study("last", 5), draw=NO_DOT), StudyError, "^dot is missing; 6 of 6 runs are kept$"),
-        (replace(study("last", 5), draw=NO_FILE), StudyError, "'dot'; 6 of 6 runs are kept$"),
+        (study("last", -4), StoppedError, "^interrupted; 4 of 6 runs kept$"),
+        (study("last", -5), StudyError, "abruptly.*; 4 of 6 runs kept$"),
+        (replace(study("last", 5), draw=NO_DOT), StudyError, "^dot is missing; 6 of 6 runs kept$"),
+        (replace(study("last", 5), draw=NO_FILE), StudyError, "'dot'; 6 of 6 runs kept$"),
         (replace(study("last", 3), judge=failing(ValueError("a mistake"))), ValueError, "^a mistake$"),
     ],
 )
@@ -292,7 +292,7 @@ POOL_DIED = (
         (["squares", "--only", "roots"], 1, "groupflow: -1 has no root"),
         (["squares", "--only", "file"], 1, "groupflow: [Errno 2] No such file or directory: 'tea.csv'"),
         (["squares", "--only", "dies"], 1, POOL_DIED),
-        (["squares", "--only", "stopped"], 130, "groupflow: interrupted; 0 of 2 runs are kept"),
+        (["squares", "--only", "stopped"], 130, "groupflow: interrupted; 0 of 2 runs kept"),
         (["squares", "--only", "tea"], 4, "groupflow: tea: unknown; there are"),
         (["circles"], 4, "groupflow: PAPER circles: unknown; the papers are squares"),
     ],

@@ -32,7 +32,7 @@ def test_flows_compared_before_ctrl_c_are_kept_and_the_tables_are_not_written(
     monkeypatch.setattr(run, "_rows", rows)
     monkeypatch.setattr(run.simulators, "prepare", lambda: None)
     monkeypatch.setattr(run.compare, "write", written)
-    with pytest.raises(SystemExit, match=r"1 runs are kept"):
+    with pytest.raises(SystemExit, match=r"1 run kept"):
         run.main(["--out", str(tmp_path)])
     told = json.loads((tmp_path / "flows.json").read_text())
     assert [(each["scenario"], each["exact"]["equal"], each["netsim"]["apart"]) for each in told] == [

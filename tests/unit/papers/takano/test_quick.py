@@ -93,7 +93,7 @@ def test_an_interrupted_run_keeps_and_tells_what_is_finished(tmp_path: Path) -> 
         process.send_signal(signal.SIGINT)
         printed, error = process.communicate(timeout=120)
     assert process.returncode == 130
-    assert "groupflow: interrupted; " in error and "of 6 runs are kept" in error and "Traceback" not in error
+    assert "groupflow: interrupted; " in error and "of 6 runs kept" in error and "Traceback" not in error
     found = {claim["id"] for claim in json.loads((tmp_path / "claims.json").read_text())}
     assert {"4S-dfc-half", "4S-dfc-no-loss"} <= found and "2-dfc-no-loss" not in found
     assert "claims hold" in printed
