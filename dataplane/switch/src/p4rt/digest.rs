@@ -65,8 +65,13 @@ impl Digests {
 
     pub fn due(&mut self, now: Nanos) -> Vec<DigestList> {
         let Digests { enabled, next_list } = self;
-        let ready = enabled.iter_mut().filter(|(_, learner)| learner.deadline().is_some_and(|at| at <= now));
-        ready.map(|(id, learner)| learner.list(now, *id, next_list)).collect()
+        let mut lists = Vec::new();
+        for (id, learner) in enabled {
+            while learner.deadline().is_some_and(|at| at <= now) {
+                lists.push(learner.list(now, *id, next_list));
+            }
+        }
+        lists
     }
 
     pub fn deadline(&self) -> Option<Nanos> {
@@ -102,13 +107,16 @@ impl Learner {
         }
     }
 
+    /// The time of the next list. A controller that makes lists smaller may leave more than one waiting.
     fn deadline(&self) -> Option<Nanos> {
-        (!self.waiting.is_empty()).then(|| self.since + span(self.config.max_timeout_ns))
+        let is_full = self.waiting.len() >= self.list_size();
+        let patience = if is_full { Nanos::ZERO } else { span(self.config.max_timeout_ns) };
+        (!self.waiting.is_empty()).then(|| self.since + patience)
     }
 
     fn list(&mut self, now: Nanos, id: u32, next_list: &mut u64) -> DigestList {
         *next_list += 1;
-        let messages = std::mem::take(&mut self.waiting);
+        let messages: Vec<_> = self.waiting.drain(..self.list_size().min(self.waiting.len())).collect();
         let data = messages.iter().map(|values| self.data.data(&mut values.iter().copied())).collect();
         self.sent.push_back((*next_list, now, messages));
         while self.known.len() > UNACKNOWLEDGED_LIMIT {

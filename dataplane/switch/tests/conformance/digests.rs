@@ -81,6 +81,32 @@ fn a_list_is_sent_when_its_time_has_come() {
 }
 
 #[test]
+fn a_smaller_list_size_holds_for_messages_that_wait_already() {
+    let mut bed = testbed(0, 1000, 1_000_000);
+    (1..=5).for_each(|station| assert_eq!(learn(&mut bed, 0, station, 3), []));
+    let smaller = digest_entry(bed.digest(), 2, 1000, 1_000_000);
+    bed.apply(Type::Modify, smaller).unwrap();
+    assert_eq!(bed.runtime.deadline(), Some(Nanos::ZERO), "two lists are full");
+    let sizes = |lists: Vec<ClientMessage>| {
+        lists.into_iter().map(|message| members(&list(message)).len()).collect::<Vec<_>>()
+    };
+    assert_eq!(sizes(bed.runtime.due(&mut bed.switch, Nanos(1))), [2, 2]);
+    assert_eq!(bed.runtime.deadline(), Some(Nanos(1000)), "the fifth message waits for its time");
+    assert_eq!(sizes(bed.runtime.due(&mut bed.switch, Nanos(1000))), [1]);
+}
+
+#[test]
+fn a_message_that_comes_before_waiting_lists_are_sent_makes_none_longer() {
+    let mut bed = testbed(0, 1000, 1_000_000);
+    (1..=4).for_each(|station| assert_eq!(learn(&mut bed, 0, station, 3), []));
+    let smaller = digest_entry(bed.digest(), 2, 1000, 1_000_000);
+    bed.apply(Type::Modify, smaller).unwrap();
+    let sent: Vec<usize> = learn(&mut bed, 1, 5, 3).iter().map(|list| members(list).len()).collect();
+    assert_eq!(sent, [2]);
+    assert_eq!(bed.runtime.due(&mut bed.switch, Nanos(1)).len(), 1);
+}
+
+#[test]
 fn what_is_sent_is_not_sent_again_until_acknowledged_or_forgotten() {
     let mut bed = testbed(1, 0, 1000);
     let first = learn(&mut bed, 0, 1, 3).remove(0);
