@@ -7,45 +7,45 @@ use thiserror::Error;
 #[error("{0}")]
 pub struct LoadError(pub(crate) String);
 
-/// The reason why a table refused an operation. The table's state is as before.
+/// The reason why a table, which its caller names, refused an operation. The table's state is as before.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TableError {
     /// The id is of another program.
     #[error("no such table")]
     NoSuchTable,
-    #[error("table {0} has no key: only its default entry can be set")]
-    NoKey(String),
-    #[error("the entries of table {0} are constant")]
-    ConstEntries(String),
-    #[error("the default action of table {0} is constant")]
-    ConstDefault(String),
+    #[error("the table has no key: only its default entry can be set")]
+    NoKey,
+    #[error("its entries are constant")]
+    ConstEntries,
+    #[error("its default action is constant")]
+    ConstDefault,
     /// An entry with this key (and priority) is there already.
-    #[error("table {0} has this entry already")]
-    AlreadyExists(String),
+    #[error("it has this entry already")]
+    AlreadyExists,
     /// No entry with this key (and priority).
-    #[error("table {0} has no such entry")]
-    NotFound(String),
-    #[error("table {0} is full ({1} entries)")]
-    Full(String, usize),
+    #[error("it has no such entry")]
+    NotFound,
+    #[error("it is full (size {0})")]
+    Full(usize),
     /// All groups together have as many actions as the switch takes.
     #[error("the groups have {0} actions, as many as the switch takes")]
     GroupsFull(usize),
-    #[error("table {table} has {expected} key fields, the entry {got}")]
-    KeyLength { table: String, expected: usize, got: usize },
-    #[error("table {table}, key field {field}: {reason}")]
-    Key { table: String, field: String, reason: &'static str },
+    #[error("key fields: the table has {expected}, the entry {got}")]
+    KeyLength { expected: usize, got: usize },
+    #[error("key field {field}: {reason}")]
+    Key { field: String, reason: &'static str },
     /// A priority is missing or too much, or a meter's rates are wrong.
-    #[error("table {table}: {reason}")]
-    Invalid { table: String, reason: &'static str },
+    #[error("{0}")]
+    Invalid(&'static str),
     /// The action is not one of the table's.
-    #[error("table {0} does not have this action")]
-    Action(String),
+    #[error("the table does not have this action")]
+    Action,
     /// `parameter` is the parameter's name, or its number where there is no such parameter.
     #[error("action {action}, parameter {parameter}: {reason}")]
     Argument { action: String, parameter: String, reason: &'static str },
     /// The table has no direct counter or meter.
-    #[error("table {0} has no direct {1}")]
-    NoDirect(String, &'static str),
+    #[error("it has no direct {0}")]
+    NoDirect(&'static str),
 }
 
 /// The reason why a register, counter or meter refused an access from outside.

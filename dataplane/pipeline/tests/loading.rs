@@ -271,7 +271,7 @@ fn every_error_names_its_place() {
         ("/action_ids/0", json!(77), "action_ids[0]: no action \"77\""),
         ("/key/0/match_type", json!("fuzzy"), "key[0].match_type: the match kind \"fuzzy\" is not supported"),
         ("/next_tables/hit", json!("x"), "next_tables.hit: no table or condition \"x\""),
-        ("/default_entry/action_id", json!(2), "default_entry: table t does not have this action"),
+        ("/default_entry/action_id", json!(2), "default_entry: the table does not have this action"),
         (
             "/default_entry/action_data",
             json!(["0x1"]),

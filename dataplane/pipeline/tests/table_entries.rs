@@ -25,11 +25,11 @@ fn declared_entries_and_defaults() {
         pipeline.table_entries(t).unwrap().map(|e| (e.is_const, e.entry.key.priority)).collect();
     assert_eq!(read, [(true, 2), (true, 1)], "the lowest number wins in BMv2, the highest here");
     let new = entry(&pipeline, "t", vec![Match::Ternary { value: 5, mask: 255 }], 1, "hit", &[1]);
-    let constant = TableError::ConstEntries("t".to_owned());
+    let constant = TableError::ConstEntries;
     assert_eq!(pipeline.table_insert(t, &new.key, &new.call), Err(constant.clone()));
     assert_eq!(pipeline.table_modify(t, &new.key, &new.call), Err(constant.clone()));
     assert_eq!(pipeline.table_delete(t, &new.key), Err(constant));
-    assert_eq!(pipeline.table_set_default(t, None), Err(TableError::ConstDefault("t".to_owned())));
+    assert_eq!(pipeline.table_set_default(t, None), Err(TableError::ConstDefault));
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn use_direct_resources(mut pipeline: Pipeline) {
     assert_eq!(read.counter, Some(CounterValue { packets: 13, bytes: 124 }));
     assert_eq!((read.meter, read.colours.map(|count| count.packets)), (Some(rates), [1, 1, 1]));
     let wrong = pipeline.direct_meter_write(t, Some(&key), Some(MeterConfig { cir: 2, pir: 1, ..rates }));
-    assert_eq!(wrong.unwrap_err().to_string(), "table t: the peak rate is below the committed rate");
+    assert_eq!(wrong.unwrap_err().to_string(), "the peak rate is below the committed rate");
     // The default entry counts, too, and colours once it has a meter.
     let EntryResources { counter, meter, colours } = pipeline.default_resources(t).unwrap();
     assert_eq!((counter.unwrap().packets, meter, colours), (1, None, [CounterValue::default(); 3]));
@@ -129,21 +129,12 @@ fn wrong_entries_are_refused() {
     let mut with_priority = good.clone();
     with_priority.key.priority = 1;
     let cases = [
-        (matches(vec![exact.clone()]), "table t has 2 key fields, the entry 1"),
-        (
-            matches(vec![Match::Exact(256), lpm(0, 0)]),
-            "table t, key field h.a: the value does not fit the field",
-        ),
-        (matches(vec![lpm(0, 0), lpm(0, 0)]), "table t, key field h.a: an exact match is expected"),
-        (
-            matches(vec![exact.clone(), lpm(0, 33)]),
-            "table t, key field h.c: the prefix is longer than the field",
-        ),
-        (
-            matches(vec![exact.clone(), lpm(1, 8)]),
-            "table t, key field h.c: the value has bits outside its prefix",
-        ),
-        (with_priority, "table t: entries have no priority"),
+        (matches(vec![exact.clone()]), "key fields: the table has 2, the entry 1"),
+        (matches(vec![Match::Exact(256), lpm(0, 0)]), "key field h.a: the value does not fit the field"),
+        (matches(vec![lpm(0, 0), lpm(0, 0)]), "key field h.a: an exact match is expected"),
+        (matches(vec![exact.clone(), lpm(0, 33)]), "key field h.c: the prefix is longer than the field"),
+        (matches(vec![exact.clone(), lpm(1, 8)]), "key field h.c: the value has bits outside its prefix"),
+        (with_priority, "entries have no priority"),
         (arguments(vec![512]), "action hit, parameter port: the value does not fit the parameter"),
         (arguments(vec![]), "action hit, parameter port: missing"),
         (arguments(vec![1, 2]), "action hit, parameter 1: there is no such parameter"),
@@ -153,23 +144,23 @@ fn wrong_entries_are_refused() {
     }
     assert_eq!(
         pipeline.table_modify(t, &good.key, &good.call).unwrap_err().to_string(),
-        "table t has no such entry"
+        "it has no such entry"
     );
-    assert_eq!(pipeline.table_delete(t, &good.key).unwrap_err().to_string(), "table t has no such entry");
+    assert_eq!(pipeline.table_delete(t, &good.key).unwrap_err().to_string(), "it has no such entry");
     pipeline.table_insert(t, &good.key, &good.call).unwrap();
     assert_eq!(
         pipeline.table_insert(t, &good.key, &good.call).unwrap_err().to_string(),
-        "table t has this entry already"
+        "it has this entry already"
     );
     let other = matches(vec![Match::Exact(2), lpm(0, 0)]);
     assert_eq!(
         pipeline.table_insert(t, &other.key, &other.call).unwrap_err().to_string(),
-        "table t is full (1 entries)"
+        "it is full (size 1)"
     );
     let keyless = table_id(&pipeline, "keyless");
     let no_key = matches(vec![]);
     let no_key = pipeline.table_insert(keyless, &no_key.key, &no_key.call).unwrap_err();
-    assert_eq!(no_key.to_string(), "table keyless has no key: only its default entry can be set");
+    assert_eq!(no_key.to_string(), "the table has no key: only its default entry can be set");
     assert!(matches!(
         pipeline.direct_counter_write(t, Some(&good.key), CounterValue::default()),
         Err(TableError::NoDirect(..))

@@ -28,17 +28,13 @@ fn bind<'a>(
     Ok((check::call(table, actions, call)?, &call.arguments))
 }
 
-fn not_found(table: &TableInfo) -> TableError {
-    TableError::NotFound(table.name.clone())
-}
-
 /// A table whose entries may change.
 fn writable<'a>(
     program: &'a Program, tables: &'a mut [TableState], table: TableId,
 ) -> Result<(&'a TableInfo, &'a mut TableState), TableError> {
     let info = info(program, table)?;
     if info.const_entries {
-        return Err(TableError::ConstEntries(info.name.clone()));
+        return Err(TableError::ConstEntries);
     }
     Ok((info, &mut tables[table.index()]))
 }
@@ -49,7 +45,7 @@ fn words(info: &TableInfo, state: &TableState, key: &EntryKey) -> Result<Vec<u64
 }
 
 fn find(info: &TableInfo, state: &TableState, key: &EntryKey) -> Result<u32, TableError> {
-    state.find(&words(info, state, key)?).ok_or_else(|| not_found(info))
+    state.find(&words(info, state, key)?).ok_or(TableError::NotFound)
 }
 
 impl Pipeline {
@@ -74,10 +70,10 @@ impl Pipeline {
         let key = words(info, state, key)?;
         let call = bind(&self.program.actions, info, call)?;
         if state.find(&key).is_some() {
-            return Err(TableError::AlreadyExists(info.name.clone()));
+            return Err(TableError::AlreadyExists);
         }
         if state.len() >= info.max_size {
-            return Err(TableError::Full(info.name.clone(), info.max_size));
+            return Err(TableError::Full(info.max_size));
         }
         state.insert(key, call);
         Ok(())
@@ -104,7 +100,7 @@ impl Pipeline {
         for (call, ..) in &weighted {
             check::call(info, &self.program.actions, call)?;
             if Some(call.action) == info.select {
-                return Err(TableError::Action(info.name.clone()));
+                return Err(TableError::Action);
             }
         }
         let before = self.externs.groups.get(&handle).map_or(0, |group| group.len());
@@ -142,7 +138,7 @@ impl Pipeline {
     pub fn table_get(&self, table: TableId, key: &EntryKey) -> Result<EntryView, TableError> {
         let info = info(&self.program, table)?;
         let row = find(info, &self.tables[table.index()], key)?;
-        self.view(info, row).ok_or_else(|| not_found(info))
+        self.view(info, row).ok_or(TableError::NotFound)
     }
 
     /// All entries with their state, constant ones included, in an order that repeats.
@@ -198,7 +194,7 @@ impl Pipeline {
     pub fn table_set_default(&mut self, table: TableId, call: Option<ActionCall>) -> Result<(), TableError> {
         let info = info(&self.program, table)?;
         if info.const_default {
-            return Err(TableError::ConstDefault(info.name.clone()));
+            return Err(TableError::ConstDefault);
         }
         let call = call.as_ref().or(self.program.match_tables[table.index()].default.as_ref());
         let call = call.map(|call| bind(&self.program.actions, info, call)).transpose()?;
@@ -217,7 +213,7 @@ impl Pipeline {
     ) -> Result<(), TableError> {
         let info = info(&self.program, table)?;
         if !info.direct_counter {
-            return Err(TableError::NoDirect(info.name.clone(), "counter"));
+            return Err(TableError::NoDirect("counter"));
         }
         let state = &mut self.tables[table.index()];
         let row = key.map_or(Ok(0), |key| find(info, state, key))?;
@@ -232,10 +228,9 @@ impl Pipeline {
     ) -> Result<(), TableError> {
         let info = info(&self.program, table)?;
         if info.direct_meter.is_none() {
-            return Err(TableError::NoDirect(info.name.clone(), "meter"));
+            return Err(TableError::NoDirect("meter"));
         }
-        let refused = |reason| TableError::Invalid { table: info.name.clone(), reason };
-        config.as_ref().map_or(Ok(()), meter::check).map_err(refused)?;
+        config.as_ref().map_or(Ok(()), meter::check).map_err(TableError::Invalid)?;
         let state = &mut self.tables[table.index()];
         let row = key.map_or(Ok(0), |key| find(info, state, key))?;
         state.meter_mut(row).configure(config);

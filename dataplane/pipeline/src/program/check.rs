@@ -7,20 +7,19 @@ use crate::program::info::{ActionInfo, KeyInfo, MatchKind, TableInfo};
 
 pub(crate) fn key(table: &TableInfo, key: &EntryKey) -> Result<(), TableError> {
     if table.key.is_empty() {
-        return Err(TableError::NoKey(table.name.clone()));
+        return Err(TableError::NoKey);
     }
     if key.matches.len() != table.key.len() {
         let (expected, got) = (table.key.len(), key.matches.len());
-        return Err(TableError::KeyLength { table: table.name.clone(), expected, got });
+        return Err(TableError::KeyLength { expected, got });
     }
-    let priority = |reason| TableError::Invalid { table: table.name.clone(), reason };
     match (table.with_priority, key.priority) {
-        (true, 0) => return Err(priority("entries need a priority of at least 1")),
-        (false, 1..) => return Err(priority("entries have no priority")),
+        (true, 0) => return Err(TableError::Invalid("entries need a priority of at least 1")),
+        (false, 1..) => return Err(TableError::Invalid("entries have no priority")),
         _ => {}
     }
     table.key.iter().zip(&key.matches).try_for_each(|(field, m)| {
-        let error = |reason| TableError::Key { table: table.name.clone(), field: field.name.clone(), reason };
+        let error = |reason| TableError::Key { field: field.name.clone(), reason };
         fits(field, m.parts()).map_err(error)
     })
 }
@@ -81,7 +80,7 @@ pub(crate) fn call(
 ) -> Result<usize, TableError> {
     let position = table.actions.iter().position(|action| *action == call.action);
     let (Some(position), Some(action)) = (position, actions.get(call.action.index())) else {
-        return Err(TableError::Action(table.name.clone()));
+        return Err(TableError::Action);
     };
     let argument =
         |parameter: String, reason| TableError::Argument { action: action.name.clone(), parameter, reason };

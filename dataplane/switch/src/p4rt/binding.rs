@@ -97,6 +97,13 @@ pub struct BoundTable {
     pub group: GroupBounds,
 }
 
+impl BoundTable {
+    /// A refusal with the table's name in front.
+    pub fn within(&self, refusal: Status) -> Status {
+        refusal.within(&format!("table {}", self.name))
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BoundProfile {
     pub name: String,

@@ -75,7 +75,7 @@ pub fn write_counter(
         (None, Some(key)) => pipeline.table_get(table.table, key).map(drop),
         (None, None) => Ok(()),
     }
-    .map_err(table::refusal)
+    .map_err(|error| table.within(table::refusal(error)))
 }
 
 pub fn write_meter(
@@ -88,9 +88,11 @@ pub fn write_meter(
     let rates = entry.config.as_ref().map(|config| meter_rates(kind, config)).transpose()?;
     let counts = colours(&entry.counter_data, setting.purpose)?;
     let (pipeline, key) = (&mut forwarding.pipeline, key.as_ref());
-    pipeline.direct_meter_write(table.table, key, rates).map_err(table::refusal)?;
-    let count = |counts| pipeline.direct_meter_count(table.table, key, counts).map_err(table::refusal);
-    counts.map_or(Ok(()), count)
+    let written = pipeline.direct_meter_write(table.table, key, rates).and_then(|()| match counts {
+        Some(counts) => pipeline.direct_meter_count(table.table, key, counts),
+        None => Ok(()),
+    });
+    written.map_err(|error| table.within(table::refusal(error)))
 }
 
 pub fn read_counter(
@@ -198,7 +200,7 @@ fn target<'a>(
         return Ok((table, None));
     }
     let key = matching::key(table, &entry.r#match, entry.priority);
-    Ok((table, Some(key.map_err(|refusal| refusal.within(&format!("table {}", table.name)))?)))
+    Ok((table, Some(key.map_err(|refusal| table.within(refusal))?)))
 }
 
 fn wanted<'a>(
@@ -231,7 +233,8 @@ fn for_each_entry(
         }
         if let Some(entry) = one {
             let key = matching::key(table, &entry.r#match, entry.priority)?;
-            let view = forwarding.pipeline.table_get(table.table, &key).map_err(table::refusal)?;
+            let view = forwarding.pipeline.table_get(table.table, &key);
+            let view = view.map_err(|error| table.within(table::refusal(error)))?;
             visit(key_message(id, table, &key), view.resources);
             continue;
         }

@@ -34,7 +34,7 @@ pub fn write(
         (false, UpdateKind::Delete) => delete(state, &mut forwarding.pipeline, table, entry),
         (false, kind) => insert_or_modify(state, &mut forwarding.pipeline, kind, table, entry, setting),
     };
-    result.map_err(|refusal| refusal.within(&format!("table {}", table.name)))
+    result.map_err(|refusal| table.within(refusal))
 }
 
 pub fn find(tables: &BTreeMap<u32, BoundTable>, id: u32) -> Result<&BoundTable, Status> {
@@ -43,10 +43,10 @@ pub fn find(tables: &BTreeMap<u32, BoundTable>, id: u32) -> Result<&BoundTable, 
 
 pub fn refusal(error: TableError) -> Status {
     let code = match error {
-        TableError::ConstEntries(_) | TableError::ConstDefault(_) => Code::PermissionDenied,
-        TableError::AlreadyExists(_) => Code::AlreadyExists,
-        TableError::NotFound(_) => Code::NotFound,
-        TableError::Full(..) | TableError::GroupsFull(_) => Code::ResourceExhausted,
+        TableError::ConstEntries | TableError::ConstDefault => Code::PermissionDenied,
+        TableError::AlreadyExists => Code::AlreadyExists,
+        TableError::NotFound => Code::NotFound,
+        TableError::Full(_) | TableError::GroupsFull(_) => Code::ResourceExhausted,
         _ => Code::InvalidArgument,
     };
     Status::new(code, error.to_string())

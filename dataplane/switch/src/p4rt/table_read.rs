@@ -33,7 +33,7 @@ pub fn read(
     } else {
         read_table(state, forwarding, (filter.table_id, table), filter, now, found)
     };
-    result.map_err(|refusal| refusal.within(&format!("table {}", table.name)))
+    result.map_err(|refusal| table.within(refusal))
 }
 
 #[allow(deprecated)]
@@ -73,7 +73,7 @@ fn read_table(
     if let (Some(matches), true) = (&matches, table.with_priority == (priority != 0)) {
         let key = EntryKey { matches: matches.clone(), priority };
         match forwarding.pipeline.table_get(table.table, &key) {
-            Err(TableError::NotFound(_)) => {}
+            Err(TableError::NotFound) => {}
             view => visit(view.map_err(table::refusal)?),
         }
         return Ok(());

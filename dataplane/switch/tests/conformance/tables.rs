@@ -35,11 +35,11 @@ fn entries_come_change_and_go() {
     let to_two = bed.entry(DESTINATIONS, &[exact(1, 1)], "forward", &[2, 0]);
     let to_three = bed.entry(DESTINATIONS, &[exact(1, 1)], "forward", &[3, 1]);
     let message = |text: &str| format!("table TestIngress.destinations: {text}");
-    let absent = message("table TestIngress.destinations has no such entry");
+    let absent = message("it has no such entry");
     assert_eq!(bed.refused(Type::Modify, to_two.clone()), (Code::NotFound, absent.clone()));
     assert_eq!(bed.refused(Type::Delete, to_two.clone()), (Code::NotFound, absent.clone()));
     assert_eq!(bed.apply(Type::Insert, to_two.clone()), Ok(()));
-    let there = message("table TestIngress.destinations has this entry already");
+    let there = message("it has this entry already");
     assert_eq!(bed.refused(Type::Insert, to_three.clone()), (Code::AlreadyExists, there));
     assert_eq!(all(&bed, DESTINATIONS), vec![to_two.clone()], "what was there is unchanged");
     assert_eq!(bed.apply(Type::Modify, to_three.clone()), Ok(()));
@@ -56,7 +56,7 @@ fn a_full_table_says_so() {
     let mut bed = Testbed::new(&[]);
     (0..64).for_each(|mac| bed.when_to(mac, "forward", &[1, 0]));
     let entry = bed.entry(DESTINATIONS, &[exact(1, 64)], "forward", &[1, 0]);
-    let message = "table TestIngress.destinations: table TestIngress.destinations is full (64 entries)";
+    let message = "table TestIngress.destinations: it is full (size 64)";
     assert_eq!(bed.refused(Type::Insert, entry), (Code::ResourceExhausted, message.into()));
 }
 
