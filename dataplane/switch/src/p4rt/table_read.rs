@@ -91,6 +91,7 @@ fn read_default(
     idle::check(table, filter)?;
     let wanted = wanted_action(table, filter)?;
     let call = forwarding.pipeline.table_default(table.table).map_err(table::refusal)?;
+    let call = call.or_else(|| no_action(table));
     let resources = forwarding.pipeline.default_resources(table.table).map_err(table::refusal)?;
     if wanted.is_some() && wanted != call.as_ref().and_then(|call| action_id(table, call)) {
         return Ok(());
@@ -108,6 +109,12 @@ fn read_default(
         found(with_resources(entry, table, filter, EntryResources { counter, ..resources }).into());
     }
     Ok(())
+}
+
+/// P4's action of a miss where none is declared; programs in JSON name it for no table with a profile.
+fn no_action(table: &BoundTable) -> Option<ActionCall> {
+    let found = table.actions.values().find(|known| known.name == "NoAction");
+    found.map(|known| ActionCall { action: known.action, arguments: Vec::new() })
 }
 
 /// An entry as it would be written to be as it is, if it is there and can change.

@@ -342,6 +342,42 @@ fn the_default_entry_of_a_table_with_a_profile_is_constant() {
 }
 
 #[test]
+fn the_default_entry_of_a_table_with_a_profile_is_read_with_its_action() {
+    const NO_ACTION: u32 = 21_257_015;
+    let mut bed = Testbed::with(changed(|program, p4info| {
+        with_profile(program, p4info, info::ActionProfile::default());
+        let no_action = json_table(program, "TestIngress.prefixes")["action_ids"][1].clone();
+        let table = json_table(program, TABLE);
+        // Compilers leave it out where the table has a profile.
+        table.as_object_mut().unwrap().remove("default_entry");
+        table["actions"].as_array_mut().unwrap().push(json!("NoAction"));
+        table["action_ids"].as_array_mut().unwrap().push(no_action);
+        table["next_tables"]["NoAction"] = table["next_tables"]["TestIngress.forward"].clone();
+        let scope = info::action_ref::Scope::DefaultOnly.into();
+        let reference = info::ActionRef { id: NO_ACTION, scope, ..Default::default() };
+        info_table(p4info, TABLE).action_refs.push(reference);
+    }));
+    let filter = |action| TableEntry {
+        table_id: bed.table(TABLE),
+        is_default_action: true,
+        action: Some(TableAction { r#type: Some(action) }),
+        ..TableEntry::default()
+    };
+    let none = table_action::Type::Action(Action { action_id: NO_ACTION, params: vec![] });
+    let default = TableEntry { is_const: true, ..filter(none.clone()) };
+    assert_eq!(
+        bed.read(TableEntry { action: None, ..filter(none.clone()) }).unwrap(),
+        [default.clone().into()]
+    );
+    assert_eq!(bed.read(filter(none)).unwrap(), [default.into()]);
+    let other = table_action::Type::Action(forward(&bed, 1));
+    assert_eq!(bed.read(filter(other)).unwrap(), []);
+    // A miss still does nothing.
+    bed.inject(0, 1, &frame(1, 0x0800, 60));
+    assert_eq!(bed.left(0), []);
+}
+
+#[test]
 fn a_profile_may_have_no_weights() {
     let config = config_with(info::ActionProfile { weights_disallowed: true, ..Default::default() });
     let mut bed = Testbed::with(config);
