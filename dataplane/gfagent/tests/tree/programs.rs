@@ -19,26 +19,40 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The options of a host, and the values that they have.
 #[derive(Clone)]
-pub struct HostOptions(Vec<(String, String)>);
+pub struct HostOptions {
+    values: Vec<(String, String)>,
+    /// Descriptors that the host may have; `None`: as many as this process.
+    descriptors: Option<u32>,
+}
 
 impl HostOptions {
     pub fn new(to: &impl Display, pin: Option<&str>) -> HostOptions {
         let known = pin.map_or(("--plain", ""), |pin| ("--tls-pin", pin));
-        let options = HostOptions(Vec::new()).with(known.0, known.1).with("--to", to);
+        let options =
+            HostOptions { values: Vec::new(), descriptors: None }.with(known.0, known.1).with("--to", to);
         options.with("--listen", "127.0.0.1:0").with("--patience", 5)
     }
 
     /// The same, with this value of an option.
     pub fn with(mut self, option: &str, value: impl Display) -> HostOptions {
-        self.0.retain(|(known, _)| known != option);
-        self.0.push((option.to_owned(), value.to_string()));
+        self.values.retain(|(known, _)| known != option);
+        self.values.push((option.to_owned(), value.to_string()));
         self
     }
 
+    /// The same, of a host that may have no more descriptors than these.
+    pub fn with_descriptors(self, limit: u32) -> HostOptions {
+        HostOptions { descriptors: Some(limit), ..self }
+    }
+
     fn command(&self, role: &str) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_gfagent"));
+        let program = env!("CARGO_BIN_EXE_gfagent");
+        let mut command = Command::new(if self.descriptors.is_some() { "sh" } else { program });
+        if let Some(limit) = self.descriptors {
+            command.args(["-c", &format!("ulimit -n {limit}; exec \"$0\" \"$@\""), program]);
+        }
         command.args([role, "--json"]).env("GROUPFLOW_TOKEN", TOKEN);
-        for (option, value) in &self.0 {
+        for (option, value) in &self.values {
             command.arg(option).args(Some(value).filter(|value| !value.is_empty()));
         }
         command

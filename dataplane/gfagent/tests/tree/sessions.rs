@@ -222,6 +222,35 @@ fn a_host_is_told_why_it_is_not_let_in() {
     assert!(said.contains("it must be"), "{said}");
 }
 
+/// Whether the other end has neither closed nor reset a connection.
+fn is_open(stranger: &mut TcpStream) -> bool {
+    stranger.set_read_timeout(Some(Duration::from_millis(1))).expect("an option");
+    loop {
+        match stranger.read(&mut [0; 64]) {
+            Ok(0) => return false,
+            Ok(_) => {}
+            Err(error) => return matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut),
+        }
+    }
+}
+
+/// A host turns away peers for which it has no descriptor, and others do not wait behind them.
+#[test]
+fn peers_without_a_descriptor_are_turned_away() {
+    let tree = Dispatch::start(false);
+    let at = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port");
+    let limited = tree.options().with("--listen", at).with_descriptors(24);
+    let mut source = Source::start(&limited);
+    until("the host listens", || TcpStream::connect(at).is_ok());
+    let connect = |_| TcpStream::connect(at).expect("the kernel takes it");
+    let mut strangers: Vec<TcpStream> = (0..60).map(connect).collect();
+    until("no stranger waits to be accepted", || !strangers.iter_mut().any(is_open));
+    let receiver = Receiver::start(&from_start(&tree));
+    source.write_all(b"all of it").expect("written");
+    source.finish().expect("sent");
+    assert_eq!(receiver.rest(), b"all of it");
+}
+
 /// Strangers connect to a host and say nothing, until they hold all places: the oldest of them gives way, and
 /// not whoever comes next, as a child does.
 #[test]
@@ -229,16 +258,6 @@ fn silent_strangers_keep_no_child_out() {
     let tree = Dispatch::start(false);
     let at = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port");
     let mut source = Source::start(&tree.options().with("--listen", at));
-    let is_open = |stranger: &mut TcpStream| {
-        stranger.set_read_timeout(Some(Duration::from_millis(1))).expect("an option");
-        loop {
-            match stranger.read(&mut [0; 64]) {
-                Ok(0) => return false,
-                Ok(_) => {}
-                Err(error) => return matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut),
-            }
-        }
-    };
     until("the host listens", || TcpStream::connect(at).is_ok());
     // A host has 336 places. Without a word it closes each after 0.6 s, so a slow machine needs another try.
     until("the oldest gives way to the newest", || {

@@ -14,7 +14,7 @@ use groupflow_host::error::AgentError;
 use groupflow_host::link::{Channel, ReadOutcome, TcpLink};
 use groupflow_host::poller::{Poller, Ready};
 use groupflow_host::process::{system, Clock};
-use groupflow_host::tcp;
+use groupflow_host::tcp::{Accepted, Acceptor};
 use groupflow_host::tls::{fingerprint, server_config, Trust};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -67,7 +67,8 @@ enum Edge {
 }
 
 pub(super) struct Edges {
-    pub(super) listener: TcpListener,
+    listener: TcpListener,
+    acceptor: Acceptor,
     /// The tree's certificate, once the dispatchers gave it; with `plain` there is none.
     identity: Option<TreeIdentity>,
     plain: bool,
@@ -78,7 +79,8 @@ pub(super) struct Edges {
 impl Edges {
     pub(super) fn new(listener: TcpListener, plain: bool) -> Edges {
         let scratch = vec![0; BATCH].into_boxed_slice();
-        Edges { listener, identity: None, plain, edges: BTreeMap::new(), scratch }
+        let acceptor = Acceptor::default();
+        Edges { listener, acceptor, identity: None, plain, edges: BTreeMap::new(), scratch }
     }
 
     /// Takes the tree's certificate, which is of no use with `plain`.
@@ -89,11 +91,20 @@ impl Edges {
         Ok(())
     }
 
+    /// The next peer that has connected. One for which there is no descriptor is turned away.
+    pub(super) fn accept(&mut self) -> Option<TcpStream> {
+        loop {
+            if let Accepted::Peer(socket, _) = self.acceptor.accept(&self.listener, SILENCE)? {
+                return Some(socket);
+            }
+        }
+    }
+
     /// Admits a peer that was accepted. A host without the tree's certificate cannot prove itself, unless all
     /// is `plain`: it admits no child, and none expects it.
     pub(super) fn admit(&mut self, drive: &mut Drive, socket: TcpStream) -> Result<(), AgentError> {
         let tls = self.identity.as_ref().map(TreeIdentity::accept).transpose()?;
-        if (tls.is_none() && !self.plain) || tcp::prepare(&socket, SILENCE).is_err() {
+        if tls.is_none() && !self.plain {
             return Ok(());
         }
         let Some(conn) = drive.node.on_accepted(drive.nanos()) else { return Ok(()) };

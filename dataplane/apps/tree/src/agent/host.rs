@@ -86,9 +86,7 @@ impl TreeHost {
         for (target, ready) in happened {
             match target {
                 HostPollKey::Listener => {
-                    // After an error (no peer waits, it has gone again, or no descriptor is left), another
-                    // peer will come.
-                    while let Ok((socket, _)) = self.edges.listener.accept() {
+                    while let Some(socket) = self.edges.accept() {
                         self.make_room();
                         self.edges.admit(&mut self.drive, socket)?;
                     }
