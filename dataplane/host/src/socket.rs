@@ -185,7 +185,7 @@ fn enlarge_buffers(socket: &Socket) {
 /// sees such a card.
 fn leave_out_checksums(socket: &Socket) {
     // If the kernel refuses, checksums stay on.
-    let _ = sockopt::set_int(socket, libc::SOL_SOCKET, libc::SO_NO_CHECK, 1);
+    let _ = sockopt::set_option(socket, libc::SOL_SOCKET, libc::SO_NO_CHECK, &1);
 }
 
 /// The given address, or that of the interface, or that of the first interface other than loopback.

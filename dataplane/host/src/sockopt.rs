@@ -14,13 +14,6 @@ use nix::sys::socket::sockopt::PeerCredentials;
 use nix::sys::stat::{fchmod, Mode};
 use socket2::{Domain, SockAddr, Socket, Type};
 
-/// Sets an option whose value is an int.
-pub fn set_int(
-    socket: &impl AsFd, level: libc::c_int, name: libc::c_int, value: libc::c_int,
-) -> io::Result<()> {
-    set(socket, level, name, &value)
-}
-
 /// Has a packet socket receive frames for a group address on an interface, which its card may filter out.
 pub fn join_link_group(socket: &impl AsFd, interface: u32, group: [u8; 6]) -> io::Result<()> {
     let mut address = [0; 8];
@@ -31,11 +24,13 @@ pub fn join_link_group(socket: &impl AsFd, interface: u32, group: [u8; 6]) -> io
         mr_alen: 6,
         mr_address: address,
     };
-    set(socket, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &member)
+    set_option(socket, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &member)
 }
 
 /// Sets an option to plain data.
-fn set<T: Copy>(socket: &impl AsFd, level: libc::c_int, name: libc::c_int, value: &T) -> io::Result<()> {
+pub fn set_option<T: Copy>(
+    socket: &impl AsFd, level: libc::c_int, name: libc::c_int, value: &T,
+) -> io::Result<()> {
     let fd = socket.as_fd().as_raw_fd();
     let length = std::mem::size_of::<T>() as libc::socklen_t;
     let pointer: *const T = value;
@@ -44,9 +39,10 @@ fn set<T: Copy>(socket: &impl AsFd, level: libc::c_int, name: libc::c_int, value
     Errno::result(result).map(drop).map_err(io::Error::from)
 }
 
-pub fn get_int(socket: &impl AsFd, level: libc::c_int, name: libc::c_int) -> io::Result<libc::c_int> {
-    let (fd, mut value) = (socket.as_fd().as_raw_fd(), 0);
-    let mut length = std::mem::size_of_val(&value) as libc::socklen_t;
+/// Reads an option whose value is plain integers, for which every pattern of bits is valid.
+pub fn option<T: Copy + Default>(socket: &impl AsFd, level: libc::c_int, name: libc::c_int) -> io::Result<T> {
+    let (fd, mut value) = (socket.as_fd().as_raw_fd(), T::default());
+    let mut length = std::mem::size_of::<T>() as libc::socklen_t;
     // SAFETY: the kernel writes at most `length` bytes to `value`, which has as many.
     let result =
         unsafe { libc::getsockopt(fd, level, name, std::ptr::addr_of_mut!(value).cast(), &mut length) };
@@ -57,7 +53,8 @@ pub fn get_int(socket: &impl AsFd, level: libc::c_int, name: libc::c_int) -> io:
 /// Connections that may wait to be accepted.
 const BACKLOG: i32 = 128;
 
-/// A Unix socket for processes of this user and of root, which does not block. Its file is removed at the end.
+/// A Unix socket for processes of this user and of root, which does not block. Its file is removed at the
+/// end.
 #[derive(Debug)]
 pub struct PrivateListener {
     listener: UnixListener,

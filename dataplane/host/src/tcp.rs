@@ -86,7 +86,7 @@ impl TcpOptions {
             set_pace(socket, rate)?;
         }
         match self.unsent {
-            Some(bytes) => sockopt::set_int(socket, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, bytes),
+            Some(bytes) => sockopt::set_option(socket, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, &bytes),
             None => Ok(()),
         }
     }
@@ -97,7 +97,7 @@ impl TcpOptions {
 pub fn set_pace(socket: &impl AsFd, rate: u64) -> io::Result<()> {
     // u32::MAX is the kernel's "no limit".
     let rate = u32::try_from(rate.max(1)).unwrap_or(u32::MAX);
-    sockopt::set_int(socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, rate as libc::c_int)
+    sockopt::set_option(socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, &(rate as libc::c_int))
 }
 
 /// Prepares a socket that was accepted or is about to connect: it does not block, and a peer that

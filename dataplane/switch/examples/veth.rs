@@ -10,9 +10,8 @@ use std::error::Error;
 use std::os::fd::AsFd;
 use std::process::ExitCode;
 
-use groupflow_switch::shell::{
-    bind, interface_index, packet_socket, set_option, Ring, ShellError, Transmitter,
-};
+use groupflow_host::sockopt::set_option;
+use groupflow_switch::shell::{bind, interface_index, packet_socket, Ring, ShellError, Transmitter};
 use nix::poll::{poll, PollFd, PollFlags, PollTimeout};
 
 /// Frames copied, or sent, at a time.

@@ -31,6 +31,6 @@ pub use report::render;
 pub use ring::Ring;
 pub use server::P4RuntimeService;
 pub use shared::{Shared, ToControlPlane};
-pub use socket::{bind, interface_index, packet_socket, set_option};
+pub use socket::{bind, interface_index, packet_socket};
 pub use trace_text::render_trace;
 pub use tx::Transmitter;

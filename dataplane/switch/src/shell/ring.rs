@@ -8,7 +8,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::socket::set_option;
+use groupflow_host::sockopt::set_option;
 
 /// Bytes of a slot: room for a frame of an interface with the usual MTU, and for the header that the kernel
 /// puts in front of it. Of a longer frame the ring has the beginning.

@@ -5,13 +5,14 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 use groupflow_base::codec::internet_checksum;
+use groupflow_host::sockopt::{option, set_option};
 use libc::c_int;
 use nix::sys::socket::sockopt::SocketError;
 use nix::sys::socket::{getsockopt, recv, MsgFlags};
 
 use super::error::ShellError;
 use super::ring::{Ring, RingSlot, VNET_HEADER};
-use super::socket::{bind, bound_index, interface_index, option, packet_socket, set_option};
+use super::socket::{bind, bound_index, interface_index, packet_socket};
 use crate::core::MAX_FRAME;
 
 /// The most and the fewest frames that the ring holds before the kernel drops frames.

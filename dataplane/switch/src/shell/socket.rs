@@ -4,7 +4,7 @@ use std::io;
 use std::mem::{size_of, zeroed};
 use std::os::fd::{AsRawFd, OwnedFd};
 
-use libc::{c_int, c_void};
+use libc::c_int;
 use nix::errno::Errno;
 use nix::sys::socket::{socket, AddressFamily, SockFlag, SockType};
 
@@ -44,27 +44,6 @@ pub fn bound_index(socket: &OwnedFd) -> c_int {
     // SAFETY: the pointer is to `length` writable bytes that outlive the call.
     let asked = succeeded(unsafe { libc::getsockname(socket.as_raw_fd(), pointer.cast(), &mut length) });
     asked.map_or(-1, |()| address.sll_ifindex)
-}
-
-pub fn set_option<T: Copy>(socket: &OwnedFd, level: c_int, option: c_int, value: &T) -> io::Result<()> {
-    let pointer: *const T = value;
-    let length = size_of::<T>() as libc::socklen_t;
-    // SAFETY: the pointer is to `length` readable bytes that outlive the call.
-    succeeded(unsafe {
-        libc::setsockopt(socket.as_raw_fd(), level, option, pointer.cast::<c_void>(), length)
-    })
-}
-
-/// Reads a socket option whose value is plain integers, for which every pattern of bits is valid.
-pub fn option<T: Copy + Default>(socket: &OwnedFd, level: c_int, option: c_int) -> io::Result<T> {
-    let mut value = T::default();
-    let target: *mut T = &mut value;
-    let mut length = size_of::<T>() as libc::socklen_t;
-    // SAFETY: target is to `length` writable bytes that outlive the call.
-    succeeded(unsafe {
-        libc::getsockopt(socket.as_raw_fd(), level, option, target.cast::<c_void>(), &mut length)
-    })?;
-    Ok(value)
 }
 
 /// The index of an interface; `None` where there is no such interface.

@@ -7,10 +7,11 @@ use std::io;
 use std::mem::zeroed;
 use std::os::fd::{AsRawFd, OwnedFd};
 
+use groupflow_host::sockopt::set_option;
 use libc::c_int;
 
 use super::error::{system, ShellError};
-use super::socket::{bind, packet_socket, set_option};
+use super::socket::{bind, packet_socket};
 
 const BATCH: usize = 64;
 /// Kernel buffer of the socket, in bytes.

@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::AsFd;
 
 use groupflow_host::json::{FieldError, ObjectReader};
-use groupflow_host::sockopt::{get_int, set_int};
+use groupflow_host::sockopt::{option, set_option};
 use groupflow_host::tcp::TcpInfo;
 use serde_json::Value;
 
@@ -179,7 +179,7 @@ const START: libc::c_int = 64 << 10;
 /// Makes it possible to set the windows of accepted connections as exactly as windows up to `most` can be
 /// set: a clamp on the listener makes the kernel choose the smallest window scale that reaches `most`.
 pub fn clamp(listener: &impl AsFd, most: u64) -> io::Result<()> {
-    set_int(listener, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, in_bounds(most))
+    set_option(listener, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, &in_bounds(most))
 }
 
 /// The window of a connection: its current setting, so that nothing is set twice.
@@ -202,20 +202,20 @@ impl AdvertisedWindow {
             Some(window) => {
                 let needed = buffer(window, segment);
                 if !(needed..=ROOMY * needed).contains(&self.buffer) {
-                    set_int(stream, libc::SOL_SOCKET, libc::SO_RCVBUF, in_bounds(needed))?;
+                    set_option(stream, libc::SOL_SOCKET, libc::SO_RCVBUF, &in_bounds(needed))?;
                     self.buffer = needed;
                 }
                 if self.clamp != window {
-                    set_int(stream, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, in_bounds(window))?;
+                    set_option(stream, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, &in_bounds(window))?;
                     self.clamp = window;
                 }
             }
             None if *self == AdvertisedWindow::default() => {}
             None => {
                 // From a small buffer, autotuning would never notice that a larger one would help.
-                set_int(stream, libc::SOL_SOCKET, libc::SO_RCVBUF, START)?;
-                set_int(stream, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, libc::c_int::MAX)?;
-                set_int(stream, libc::SOL_SOCKET, SO_BUF_LOCK, 0)?;
+                set_option(stream, libc::SOL_SOCKET, libc::SO_RCVBUF, &START)?;
+                set_option(stream, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, &libc::c_int::MAX)?;
+                set_option(stream, libc::SOL_SOCKET, SO_BUF_LOCK, &0)?;
                 *self = AdvertisedWindow::default();
             }
         }
@@ -226,7 +226,8 @@ impl AdvertisedWindow {
     /// arrive. If the peer was told the window that was set, the kernel did not move it.
     pub fn keep(&mut self, stream: &impl AsFd, window: u64, segment: u64, known: &TcpInfo) -> io::Result<()> {
         if self.clamp == window && !known.advertises(window) {
-            self.clamp = get_int(stream, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP)?.unsigned_abs().into();
+            let clamp: libc::c_int = option(stream, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP)?;
+            self.clamp = clamp.unsigned_abs().into();
         }
         self.set(stream, Some(window), segment)
     }

@@ -97,14 +97,14 @@ fn a_clamp_that_was_moved_is_set_again() {
     let mut rig = Rig::new(None);
     rig.set(Some(8_000));
     rig.until(|told| told < 10_000);
-    set_int(&rig.server, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, 12_000).expect("set");
+    set_option(&rig.server, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, &12_000).expect("set");
     // `keep` would move the window back; it stays off once the window has moved.
     rig.kept = None;
     rig.until(|told| told > 10_000);
     rig.kept = Some(8_000);
     // A small window may be told because bytes are unread, which says nothing about the clamp.
     let until = Instant::now() + Duration::from_secs(10);
-    while get_int(&rig.server, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP).expect("known") != 8_000 {
+    while option(&rig.server, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP).map_err(drop) != Ok(8_000) {
         rig.until(|_| true);
         assert!(Instant::now() < until, "the clamp stays where it was moved to");
     }
@@ -121,9 +121,9 @@ fn the_buffer_stays_while_it_is_enough_and_not_far_too_much() {
         [(30_000, 60_000), (16_000, 60_000), (15_000, 60_000), (14_000, 28_000), (20_000, 40_000)]
     {
         set.set(&server, Some(window), 0).expect("set");
-        let got = get_int(&server, libc::SOL_SOCKET, libc::SO_RCVBUF).expect("known");
+        let got: libc::c_int = option(&server, libc::SOL_SOCKET, libc::SO_RCVBUF).expect("known");
         assert_eq!(got, buffer, "{window}");
-        let clamp = get_int(&server, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP).expect("known");
+        let clamp: libc::c_int = option(&server, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP).expect("known");
         assert_eq!(clamp, window as libc::c_int);
     }
 }
