@@ -111,7 +111,7 @@ fn main() -> ExitCode {
     });
     match parsed.and_then(Cli::try_parse_from) {
         Ok(cli) => subcommand::execute(cli.command.subcommand()),
-        Err(error) => subcommand::usage(&error),
+        Err(error) => subcommand::usage("gfagent", &error),
     }
 }
 

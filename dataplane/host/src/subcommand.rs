@@ -70,17 +70,17 @@ pub fn with_token(words: impl Iterator<Item = OsString>) -> Result<Vec<OsString>
     Ok(all)
 }
 
-/// Reports a wrong command line: help is printed unchanged, an error in one line.
-pub fn usage(error: &clap::Error) -> ExitCode {
+/// Reports a wrong command line: help and version are printed unchanged, an error in one line.
+pub fn usage(program: &str, error: &clap::Error) -> ExitCode {
     if !error.use_stderr() {
-        let _ = error.print();
-        return ExitCode::SUCCESS;
+        return error.print().map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS);
     }
     let text = error.to_string();
-    let first = text.split("\n\n").next().unwrap_or_default().lines().map(str::trim);
-    let cause = first.filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
+    let lines = text.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:"));
+    let cause = lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
     let cause = cause.strip_prefix("error: ").unwrap_or(&cause);
-    let _ = writeln!(std::io::stderr(), "gfagent: {cause}; see gfagent --help");
+    let cause = cause.split(" For more information").next().unwrap_or(cause);
+    let _ = writeln!(std::io::stderr(), "{program}: {cause}; see {program} --help");
     ExitCode::from(exit::USAGE)
 }
 

@@ -410,3 +410,16 @@ fn the_socket_of_a_dead_switch_is_replaced() {
     runtime.block_on(async { drop(ControlSocket::bind(&path).unwrap()) });
     assert!(!path.exists());
 }
+
+#[test]
+fn a_wrong_command_line_is_told_in_one_line() {
+    let run =
+        |word: &str| std::process::Command::new(env!("CARGO_BIN_EXE_gfswitch")).arg(word).output().unwrap();
+    let wrong = run("--devise-id");
+    let line = String::from_utf8(wrong.stderr).unwrap();
+    assert_eq!((wrong.status.code(), line.lines().count()), (Some(2), 1), "{line}");
+    assert!(line.starts_with("gfswitch: unexpected argument '--devise-id' found"), "{line}");
+    assert!(line.contains("'--device-id'") && line.ends_with("; see gfswitch --help\n"), "{line}");
+    let help = run("--help");
+    assert!(help.status.success() && help.stderr.is_empty() && help.stdout.len() > 1000);
+}

@@ -6,8 +6,8 @@ use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
+use groupflow_host::subcommand::usage;
 use tracing_subscriber::filter::LevelFilter;
 
 use super::args::{default_control_socket, instead, SwitchArgs};
@@ -124,7 +124,7 @@ impl RunningSwitch {
 pub fn main() -> ExitCode {
     let cli = match Cli::try_parse_from(arguments(std::env::args())) {
         Ok(cli) => cli,
-        Err(error) => return usage(&error),
+        Err(error) => return usage("gfswitch", &error),
     };
     let change = |target: RunningSwitch, request| ask(&target.path(), &request).map(drop);
     let result = match cli.command {
@@ -161,20 +161,6 @@ fn arguments(arguments: impl Iterator<Item = String>) -> Vec<String> {
         arguments.remove(place);
     }
     arguments
-}
-
-/// Prints one line for a wrong command line; help and version are printed as they are.
-fn usage(error: &clap::Error) -> ExitCode {
-    if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
-        return error.print().map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS);
-    }
-    let text = error.to_string();
-    let lines = text.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:"));
-    let message = lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
-    let message = message.strip_prefix("error: ").unwrap_or(&message);
-    let message = message.split(" For more information").next().unwrap_or(message);
-    tell(format_args!("{message} (see gfswitch --help)"));
-    ExitCode::from(2)
 }
 
 fn trace(path: &Path, request: TraceRequest, json: bool) -> Result<(), ShellError> {
