@@ -186,7 +186,21 @@ impl Input {
 /// Bytes of a block in which files are written.
 pub const WRITE_BLOCK: usize = 256 << 10;
 /// Bytes that a pipe ready for writing takes without blocking (PIPE_BUF).
-pub(crate) const PIPE: usize = 4096;
+const PIPE: usize = 4096;
+
+/// Writes from the front of `bytes` what stdout takes without blocking; returns how many that are.
+pub(crate) fn write_stdout(bytes: &[u8]) -> io::Result<usize> {
+    let (stdout, mut done) = (io::stdout(), 0);
+    while done < bytes.len() && is_ready(stdout.as_fd(), PollFlags::POLLOUT, PollTimeout::ZERO) {
+        let end = bytes.len().min(done + PIPE);
+        match nix::unistd::write(stdout.as_fd(), &bytes[done..end]) {
+            Ok(count) => done += count,
+            Err(Errno::EINTR | Errno::EAGAIN) => break,
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(done)
+}
 
 /// The destination of a received stream.
 #[derive(Debug)]
@@ -224,16 +238,8 @@ impl Output {
                 file.write_all(bytes).map_err(|e| failed(path, &e))?;
                 bytes.clear();
             }
-            Output::Stdout(stdout) => {
-                let mut done = 0;
-                while done < bytes.len() && is_ready(stdout.as_fd(), PollFlags::POLLOUT, PollTimeout::ZERO) {
-                    let end = bytes.len().min(done + PIPE);
-                    match nix::unistd::write(stdout.as_fd(), &bytes[done..end]) {
-                        Ok(count) => done += count,
-                        Err(Errno::EINTR | Errno::EAGAIN) => break,
-                        Err(e) => return Err(failed(Path::new("stdout"), &e.into())),
-                    }
-                }
+            Output::Stdout(_) => {
+                let done = write_stdout(bytes).map_err(|e| failed(Path::new("stdout"), &e))?;
                 bytes.drain(..done);
             }
         }

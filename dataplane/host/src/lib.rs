@@ -12,7 +12,7 @@ pub mod files; // a file or pipe to send; the file or pipe that receives
 pub mod json; // lines and objects of JSON
 pub mod link; // a connection, in TLS or not, with its outbox
 pub mod poller; // epoll, by mio
-pub mod process; // clock, wake-ups, descriptors and signals
+pub mod process; // clock, wake-ups, locks, descriptors and signals
 pub mod report; // events, and the progress of a transfer
 pub mod shell; // the loop around a session's machine
 pub mod socket; // the loop's UDP socket, with datagrams in batches

@@ -1,7 +1,8 @@
-//! The clock, wake-ups, descriptors and signals, which every program needs from the system.
+//! The clock, wake-ups, locks, descriptors and signals, which every program needs from the system.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use groupflow_base::Nanos;
@@ -75,6 +76,11 @@ impl AsFd for Wake {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }
+}
+
+/// Locks a mutex. A holder that panicked has ended the process or its request, and the state is still whole.
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Raises the limit of descriptors to the most that the system allows.

@@ -7,13 +7,12 @@ use std::os::fd::AsFd;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use groupflow_base::{BitRate, Nanos};
-use nix::errno::Errno;
 use nix::poll::{PollFlags, PollTimeout};
 use serde::Serialize;
 use serde_json::json;
 
 use crate::error::{plain, AgentError};
-use crate::files::PIPE;
+use crate::files::write_stdout;
 use crate::poller::is_ready;
 
 /// Milliseconds that a lasting event waits for a slow reader.
@@ -154,15 +153,13 @@ impl Reporter {
     /// Writes as much of the queue as stdout takes without blocking; true: more is to be written.
     pub fn flush(&mut self) -> bool {
         let Some(Queue { bytes, .. }) = &mut self.queue else { return false };
-        let stdout = io::stdout();
         let mut written = Ok(());
-        while !bytes.is_empty() && is_ready(stdout.as_fd(), PollFlags::POLLOUT, PollTimeout::ZERO) {
-            let front = bytes.as_slices().0;
-            match nix::unistd::write(stdout.as_fd(), &front[..front.len().min(PIPE)]) {
+        while !bytes.is_empty() {
+            match write_stdout(bytes.as_slices().0) {
+                Ok(0) => break,
                 Ok(count) => drop(bytes.drain(..count)),
-                Err(Errno::EINTR | Errno::EAGAIN) => break,
                 Err(error) => {
-                    written = Err(error.into());
+                    written = Err(error);
                     bytes.clear();
                 }
             }

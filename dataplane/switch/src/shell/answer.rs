@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
+use groupflow_host::process::lock;
 use prost::Message;
 
-use super::shared::lock;
 use crate::p4rt::{Code, Status};
 use crate::proto::p4::v1::{entity, Entity};
 use crate::proto::ReadResponse;

@@ -12,14 +12,13 @@ use std::task::{ready, Context, Poll};
 use std::time::Duration;
 
 use groupflow_base::gives_way;
+use groupflow_host::process::lock;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 use tokio::time::{sleep, Sleep};
 use tokio_stream::Stream;
 use tonic::transport::server::Connected;
-
-use super::shared::lock;
 
 /// The most connections at once. Clients, of which arbitration takes fewer, keep their places.
 pub const CONNECTION_LIMIT: usize = 256;

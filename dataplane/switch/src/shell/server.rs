@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use groupflow_base::Nanos;
+use groupflow_host::process::lock;
 use tokio::sync::{mpsc::Receiver, oneshot, Notify};
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_stream::Stream;
@@ -17,7 +18,7 @@ use super::answer::{Answer, Waiting};
 use super::connections::Place;
 use super::incoming::Incoming;
 use super::run::warn_of;
-use super::shared::{lock, Shared, ToControlPlane};
+use super::shared::{Shared, ToControlPlane};
 use super::streams::{StreamReply, Streams};
 use crate::p4rt::{self, ClientId, PipelineConfig, Reaction, Runtime};
 use crate::proto::p4::v1::p4_runtime_server::{P4Runtime, P4RuntimeServer};

@@ -1,10 +1,10 @@
 //! The state that the data path's thread and the control plane share.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock};
 
 use groupflow_base::Nanos;
-use groupflow_host::process::{Clock, Wake};
+use groupflow_host::process::{lock, Clock, Wake};
 use groupflow_pipeline::Digest;
 use tokio::sync::Notify;
 
@@ -79,9 +79,4 @@ impl Shared {
         self.stop.store(true, Ordering::Release);
         self.waker.wake();
     }
-}
-
-/// Locks a mutex. A holder that panicked has ended the process or its request, and the state is still whole.
-pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Mutex;
 
+use groupflow_host::process::lock;
 use tokio::sync::mpsc::{channel, error::TrySendError, Receiver, Sender};
 use tokio::sync::oneshot;
 use tonic::Status;
 
-use super::shared::lock;
 use crate::p4rt::{ClientId, ClientMessage};
 use crate::proto::p4::v1::stream_message_response::Update;
 use crate::proto::p4::v1::StreamMessageResponse;

@@ -7,12 +7,12 @@ use std::fs::File;
 use std::io;
 use std::path::PathBuf;
 use std::sync::mpsc::{channel, Receiver, RecvTimeoutError};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use groupflow_base::Digest;
 use groupflow_host::error::AgentError;
-use groupflow_host::process::Wake;
+use groupflow_host::process::{lock, Wake};
 use hyper::StatusCode;
 use tokio::sync::watch;
 
@@ -49,11 +49,6 @@ pub struct Shelf {
     wishes: Mutex<Vec<FileName>>,
     damaged: Mutex<Vec<FileName>>,
     pub wake: Wake,
-}
-
-/// Locks a mutex. A thread that panicked cannot have left these values half changed.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Shelf {
