@@ -1,9 +1,9 @@
 //! Annotations in P4Info: as the program writes them, unless a field of its own says the same.
 
-use super::text::Text;
+use super::text::{item, message, string, word};
 use crate::check::constant::Value;
 use crate::check::Facts;
-use crate::lower::annotation::string;
+use crate::lower::annotation;
 use crate::syntax::tree::Annotation;
 
 /// The values of an annotation, each with its name if it has one.
@@ -17,62 +17,54 @@ pub fn values<'t>(one: &'t Annotation, facts: &'t Facts<'_>) -> impl Iterator<It
 
 /// The annotations that have no field of their own (P4_16 specification, section 20.1): `skipped` and those
 /// that every object has are left out.
-pub fn write(text: &mut Text, annotations: &[Annotation], skipped: &[&str]) {
+pub fn written(annotations: &[Annotation], skipped: &[&str]) -> String {
     let own = ["name", "id", "brief", "description"];
-    for annotation in annotations.iter().filter(|one| !one.structured) {
-        let name = &*annotation.name.name;
-        if !own.contains(&name) && !skipped.contains(&name) {
-            let words = annotation.body.as_deref().unwrap_or_default();
-            let words: Vec<&str> = words.iter().map(|word| &*word.text).collect();
-            let body = if words.is_empty() { String::new() } else { format!("({})", words.join(" ")) };
-            text.item("annotations", &format!("@{name}{body}"));
-        }
-    }
+    let is_shown = |one: &&Annotation| !own.iter().chain(skipped).any(|name| *name == &*one.name.name);
+    let shown = annotations.iter().filter(|one| !one.structured).filter(is_shown).map(|one| {
+        let words = one.body.as_deref().unwrap_or_default();
+        let words: Vec<&str> = words.iter().map(|word| &*word.text).collect();
+        let body = if words.is_empty() { String::new() } else { format!("({})", words.join(" ")) };
+        item("annotations", &format!("@{}{body}", one.name))
+    });
+    shown.collect()
 }
 
 /// `doc`, of `@brief` and `@description` (P4Runtime specification, section 6.1.1).
-pub fn documentation(text: &mut Text, annotations: &[Annotation]) {
-    let (brief, description) = (string(annotations, "brief"), string(annotations, "description"));
-    if brief.is_some() || description.is_some() {
-        text.message("doc", |text| {
-            text.string("brief", &brief.unwrap_or_default());
-            text.string("description", &description.unwrap_or_default());
-        });
+pub fn documentation(annotations: &[Annotation]) -> String {
+    let texts = ["brief", "description"].map(|name| Some((name, annotation::string(annotations, name)?)));
+    if texts.iter().all(Option::is_none) {
+        return String::new();
     }
+    message("doc", texts.into_iter().flatten().map(|(name, text)| string(name, &text)))
 }
 
 /// `@name[1, "a"]` and `@name[key = true]` (P4_16 specification, section 20.2).
-pub fn structured(text: &mut Text, annotations: &[Annotation], facts: &Facts<'_>) {
-    for annotation in annotations.iter().filter(|one| one.structured) {
-        text.message("structured_annotations", |text| {
-            text.string("name", &annotation.name.name);
-            let mut values = values(annotation, facts).peekable();
-            match values.peek() {
-                Some(("", _)) => text.message("expression_list", |text| {
-                    values.for_each(|(_, value)| text.message("expressions", |text| expression(text, value)));
-                }),
-                Some(_) => text.message("kv_pair_list", |text| {
-                    for (key, value) in values {
-                        text.message("kv_pairs", |text| {
-                            text.string("key", key);
-                            text.message("value", |text| expression(text, value));
-                        });
-                    }
-                }),
-                None => {}
+pub fn structured(annotations: &[Annotation], facts: &Facts<'_>) -> String {
+    let structured = annotations.iter().filter(|one| one.structured).map(|one| {
+        let mut values = values(one, facts).peekable();
+        let list = match values.peek() {
+            Some(("", _)) => {
+                let values = values.map(|(_, value)| message("expressions", [expression(value)]));
+                message("expression_list", values)
             }
-        });
-    }
+            Some(_) => {
+                let pair = |(key, value)| [string("key", key), message("value", [expression(value)])];
+                message("kv_pair_list", values.map(|one| message("kv_pairs", pair(one))))
+            }
+            None => String::new(),
+        };
+        message("structured_annotations", [string("name", &one.name.name), list])
+    });
+    structured.collect()
 }
 
-fn expression(text: &mut Text, value: &Value) {
+fn expression(value: &Value) -> String {
     match value {
-        Value::Bool(truth) => text.word("bool_value", if *truth { "true" } else { "false" }),
-        Value::String(string) => text.item("string_value", string),
+        Value::Bool(truth) => word("bool_value", truth),
+        Value::String(string) => item("string_value", string),
         value => {
-            if let Some(number) = value.number().and_then(|number| i64::try_from(number).ok()) {
-                text.member("int64_value", number);
-            }
+            let number = value.number().and_then(|number| i64::try_from(number).ok());
+            number.map_or_else(String::new, |number| word("int64_value", number))
         }
     }
 }

@@ -1,6 +1,9 @@
 //! Action profiles, counters, meters, registers, digests and headers of the controller.
 
+use std::collections::HashSet;
+
 use super::symbols::Kind;
+use super::text::{flag, message, number, only_if, word};
 use super::types::own_name;
 use super::{field_ids, kind_of, Writer};
 use crate::check::types::{Shape, Type};
@@ -14,87 +17,73 @@ const OF_PROFILES: [&str; 3] = ["max_group_size", "selector_size_semantics", "ma
 
 impl<'a> Writer<'a> {
     /// P4Runtime specification, section 6.4.3.
-    pub fn profile(&mut self, profile: &Profile) {
-        let annotations = &profile.annotations;
-        self.object(Kind::ACTION_PROFILE, &profile.name, annotations, &OF_PROFILES);
-        let program = self.program;
+    pub fn profile(&self, profile: &Profile) -> String {
+        let (annotations, program) = (&profile.annotations, self.program);
         let uses = |of: Option<usize>| of.is_some_and(|of| std::ptr::eq(&program.profiles[of], profile));
         let tables = self.tables.iter().filter(|table| uses(table.profile));
         let mut tables: Vec<&str> = tables.map(|table| &*table.name).collect();
         tables.sort_unstable();
-        for table in tables {
-            self.text.number("table_ids", self.symbols.id(Kind::TABLE, table));
-        }
-        self.text.flag("with_selector", profile.selector.is_some());
-        self.text.number("size", profile.size);
-        if profile.selector.is_some() {
-            let number = |name| value(annotations, name).and_then(|one| i32::try_from(one).ok()).unwrap_or(0);
-            self.text.number("max_group_size", number("max_group_size"));
-            let semantics = string(annotations, "selector_size_semantics").unwrap_or_default();
-            match &*semantics.to_lowercase() {
-                "sum_of_weights" => self.text.message("sum_of_weights", |_| {}),
-                "sum_of_members" => self.text.message("sum_of_members", |text| {
-                    text.number("max_member_weight", number("max_member_weight"));
-                }),
-                _ => {}
-            }
-        }
-        self.text.close();
+        let tables = tables.into_iter().map(|table| number("table_ids", self.symbols.id(Kind::TABLE, table)));
+        let of = |name| value(annotations, name).and_then(|one| i32::try_from(one).ok()).unwrap_or(0);
+        let semantics = string(annotations, "selector_size_semantics").unwrap_or_default();
+        let weights = message("sum_of_weights", [""; 0]);
+        let members = message("sum_of_members", [number("max_member_weight", of("max_member_weight"))]);
+        let selector = [
+            number("max_group_size", of("max_group_size")),
+            only_if(semantics.eq_ignore_ascii_case("sum_of_weights"), weights),
+            only_if(semantics.eq_ignore_ascii_case("sum_of_members"), members),
+        ];
+        let fields = [
+            tables.collect(),
+            flag("with_selector", profile.selector.is_some()),
+            number("size", profile.size),
+            only_if(profile.selector.is_some(), selector.concat()),
+        ];
+        self.object(Kind::ACTION_PROFILE, &profile.name, annotations, &OF_PROFILES, fields)
     }
 
-    /// Counters, meters and registers (P4Runtime specification, sections 6.4.4, 6.4.5 and 6.4.8).
-    pub fn arrays<'b>(&mut self, arrays: impl Iterator<Item = &'b Array>) {
-        for array in arrays {
-            self.object(kind_of(array), &array.name, &array.annotations, &[]);
-            match (array.kind, array.unit) {
-                (ArrayKind::Register, _) => self.types.spec(&mut self.text, &array.element),
-                (_, "packets") => self.text.message("spec", |text| text.word("unit", "PACKETS")),
-                (_, "bytes") => self.text.message("spec", |text| text.word("unit", "BYTES")),
-                _ => self.text.message("spec", |text| text.word("unit", "BOTH")),
-            }
-            match array.table.map(|table| &self.program.tables[table].name) {
-                Some(table) => self.text.number("direct_table_id", self.symbols.id(Kind::TABLE, table)),
-                None => self.text.number("size", array.size),
-            }
-            self.text.close();
-        }
+    /// A counter, meter or register (P4Runtime specification, sections 6.4.4, 6.4.5 and 6.4.8).
+    pub fn array(&self, array: &Array) -> String {
+        let spec = match (array.kind, array.unit) {
+            (ArrayKind::Register, _) => self.types.spec(&array.element),
+            (_, "packets") => message("spec", [word("unit", "PACKETS")]),
+            (_, "bytes") => message("spec", [word("unit", "BYTES")]),
+            _ => message("spec", [word("unit", "BOTH")]),
+        };
+        let place = match array.table.map(|table| &self.program.tables[table].name) {
+            Some(table) => number("direct_table_id", self.symbols.id(Kind::TABLE, table)),
+            None => number("size", array.size),
+        };
+        self.object(kind_of(array), &array.name, &array.annotations, &[], [spec, place])
     }
 
     /// Digests (P4Runtime specification, section 6.4.9), each type once.
-    pub fn digests(&mut self) {
-        let mut seen = Vec::new();
-        for digest in &self.program.digests {
-            let name = self.types.digest_name(digest);
-            if !seen.contains(&name) {
-                self.object(Kind::DIGEST, &name, &[], &[]);
-                self.types.spec(&mut self.text, &digest.of);
-                self.text.close();
-                seen.push(name);
-            }
-        }
+    pub fn digests(&self) -> String {
+        let mut seen = HashSet::new();
+        let named = self.program.digests.iter().map(|digest| (self.types.digest_name(digest), &digest.of));
+        let first = named.filter(|(name, _)| seen.insert(name.clone()));
+        first.map(|(name, of)| self.object(Kind::DIGEST, &name, &[], &[], [self.types.spec(of)])).collect()
     }
 
     /// A header with `@controller_header`: it goes to the controller or comes from it (P4Runtime
     /// specification, section 6.4.6).
-    pub fn controller_header(&mut self, header: &Declaration) {
+    pub fn controller_header(&self, header: &Declaration) -> String {
         let annotations = &header.annotations;
         let id = self.symbols.id(Kind::CONTROLLER_HEADER, &own_name(&header.ident.name, annotations));
         let name = string(annotations, "controller_header").unwrap_or_default();
-        self.text.open(Kind::CONTROLLER_HEADER.1);
-        self.head(id, &name, &name, annotations, &[]);
         let mut fields = Vec::new();
         self.flatten(&header.ident.name, "", &mut fields);
         let ids = field_ids(fields.iter().map(|(_, annotations, _)| *annotations));
-        for ((name, annotations, of), id) in fields.into_iter().zip(ids) {
-            if annotated(annotations, "hidden").is_none() {
-                let width = self.types.width(&of);
-                self.text.open("metadata");
-                self.field(id, &name, annotations, &[], width);
-                self.types.named(&mut self.text, &of);
-                self.text.close();
-            }
-        }
-        self.text.close();
+        let shown = fields
+            .iter()
+            .zip(ids)
+            .filter(|((_, annotations, _), _)| annotated(annotations, "hidden").is_none());
+        let fields = shown.map(|((name, annotations, of), id)| {
+            let field = self.field(id, name, annotations, &[], self.types.width(of));
+            message("metadata", [field, self.types.named(of)])
+        });
+        let preamble = self.preamble(id, &name, &name, annotations, &[]);
+        message(Kind::CONTROLLER_HEADER.1, std::iter::once(preamble).chain(fields))
     }
 
     /// The fields of a header, with those of the structs in it.

@@ -19,25 +19,19 @@ use crate::diagnostic::Diagnostics;
 use crate::lower::annotation::id;
 use crate::lower::ir::{self, each_kind, ArrayKind, Operation, Program, StatementKind};
 use crate::syntax::tree::{annotated, Annotation, Declaration, DeclarationKind};
-use annotation::{documentation, structured, values, write};
+use annotation::{documentation, structured, values, written};
 use symbols::{Kind, Symbols};
-use text::Text;
+use text::{message, number, only_if, string};
 use types::{own_name, Types};
 
 /// The P4Info of a program.
 pub fn text<'a>(
     tree: &'a [Declaration], facts: &'a Facts<'a>, program: &'a Program, diagnostics: &mut Diagnostics,
 ) -> String {
-    let mut writer = Writer {
-        program,
-        symbols: Symbols::default(),
-        types: Types::new(tree, facts),
-        facts,
-        tables: tables(program),
-        actions: Vec::new(),
-        text: Text::default(),
-    };
-    writer.actions = writer.used_actions();
+    let tables = tables(program);
+    let actions = used_actions(program, &tables);
+    let (symbols, types) = (Symbols::default(), Types::new(tree, facts));
+    let mut writer = Writer { program, symbols, types, facts, tables, actions };
     let headers: Vec<&Declaration> = tree
         .iter()
         .filter(|one| matches!(one.kind, DeclarationKind::Composite { shape: Shape::Header, .. }))
@@ -45,16 +39,16 @@ pub fn text<'a>(
         .collect();
     writer.collect(&headers, diagnostics);
     let main = tree.iter().find(|one| &*one.ident.name == "main");
-    writer.package(main.map_or(&[], |main| &main.annotations));
-    writer.write(&headers);
-    // p4c writes it, empty, for each program that has one of these.
+    let text = writer.package(main.map_or(&[], |main| &main.annotations)) + &writer.objects(&headers);
+    // p4c writes `type_info`, empty, for each program that has one of these.
     let has_none = writer.actions.iter().all(|action| action.parameters.is_empty())
         && [writer.tables.len(), headers.len(), program.arrays.len(), program.profiles.len()] == [0; 4]
         && !calls_externs(program);
-    if !has_none {
-        writer.types.write(&mut writer.text, &program.errors);
+    if has_none {
+        text
+    } else {
+        text + &writer.types.info(&program.errors)
     }
-    writer.text.finish()
 }
 
 struct Writer<'a> {
@@ -66,7 +60,6 @@ struct Writer<'a> {
     tables: Vec<&'a ir::Table>,
     /// The actions of these tables and those that controls call, in order.
     actions: Vec<&'a ir::Action>,
-    text: Text,
 }
 
 /// Whether a control calls a function of the architecture.
@@ -117,21 +110,20 @@ fn field_ids<'n>(fields: impl Iterator<Item = &'n [Annotation]> + Clone) -> Vec<
     ids
 }
 
-impl<'a> Writer<'a> {
-    /// The actions: in each pipeline first those that are declared outside of it, in the order of their use.
-    fn used_actions(&self) -> Vec<&'a ir::Action> {
-        let program = self.program;
-        let of_tables = self.tables.iter().flat_map(|table| {
-            let actions = table.actions.iter().map(|one| &program.actions[one.action]);
-            actions.map(|one| (if one.order.is_empty() { &table.order[..1] } else { &one.order }, one))
-        });
-        let called = program.called.iter().map(|one| (&one.order[..], one));
-        let mut used = in_order(of_tables.chain(called), |(order, _)| order);
-        let mut seen = HashSet::new();
-        used.retain(|(_, action)| seen.insert((&action.name, action.span)));
-        used.into_iter().map(|(_, action)| action).collect()
-    }
+/// The actions: in each pipeline first those that are declared outside of it, in the order of their use.
+fn used_actions<'a>(program: &'a Program, tables: &[&'a ir::Table]) -> Vec<&'a ir::Action> {
+    let of_tables = tables.iter().flat_map(|table| {
+        let actions = table.actions.iter().map(|one| &program.actions[one.action]);
+        actions.map(|one| (if one.order.is_empty() { &table.order[..1] } else { &one.order }, one))
+    });
+    let called = program.called.iter().map(|one| (&one.order[..], one));
+    let mut used = in_order(of_tables.chain(called), |(order, _)| order);
+    let mut seen = HashSet::new();
+    used.retain(|(_, action)| seen.insert((&action.name, action.span)));
+    used.into_iter().map(|(_, action)| action).collect()
+}
 
+impl<'a> Writer<'a> {
     /// Gives all objects their ids.
     fn collect(&mut self, headers: &[&Declaration], diagnostics: &mut Diagnostics) {
         let Program { arrays, profiles, value_sets, digests, .. } = self.program;
@@ -154,76 +146,69 @@ impl<'a> Writer<'a> {
         self.symbols.assign();
     }
 
-    fn write(&mut self, headers: &[&Declaration]) {
+    /// All objects, kind by kind.
+    fn objects(&self, headers: &[&Declaration]) -> String {
         let program = self.program;
-        let is_hidden = |annotations| annotated(annotations, "hidden").is_some();
-        for table in self.tables.clone().into_iter().filter(|table| !is_hidden(&table.annotations)) {
-            self.table(table);
-        }
-        for action in self.actions.clone().into_iter().filter(|action| !is_hidden(&action.annotations)) {
-            self.action(action);
-        }
-        for profile in in_order(program.profiles.iter(), |profile| &profile.order) {
-            self.profile(profile);
-        }
+        let is_shown = |annotations: &[Annotation]| annotated(annotations, "hidden").is_none();
+        let tables = self.tables.iter().filter(|table| is_shown(&table.annotations));
+        let actions = self.actions.iter().filter(|action| is_shown(&action.annotations));
+        let profiles = in_order(program.profiles.iter(), |profile| &profile.order).into_iter();
         let arrays = program.arrays.iter().filter(|array| !array.direct);
         let arrays = in_order(arrays, |array| &array.order).into_iter();
         let direct = self.tables.iter().flat_map(|table| table.counter.into_iter().chain(table.meter));
-        let direct: Vec<&ir::Array> = direct.map(|id| &program.arrays[id]).collect();
-        self.arrays(arrays.chain(direct));
-        for header in headers {
-            self.controller_header(header);
-        }
-        for set in in_order(program.value_sets.iter(), |set| &set.order) {
-            self.value_set(set);
-        }
-        self.digests();
+        let arrays = arrays.chain(direct.map(|id| &program.arrays[id]));
+        let value_sets = in_order(program.value_sets.iter(), |set| &set.order).into_iter();
+        let all = tables.map(|one| self.table(one)).chain(actions.map(|one| self.action(one)));
+        let all = all.chain(profiles.map(|one| self.profile(one))).chain(arrays.map(|one| self.array(one)));
+        let all = all.chain(headers.iter().map(|one| self.controller_header(one)));
+        all.chain(value_sets.map(|one| self.value_set(one))).chain([self.digests()]).collect()
     }
 
-    /// Begins an object with its `preamble`.
-    fn object(&mut self, kind: Kind, name: &str, annotations: &[Annotation], skipped: &[&str]) {
-        self.text.open(kind.1);
-        let (id, alias) = (self.symbols.id(kind, name), self.symbols.alias(name).to_owned());
-        self.head(id, name, &alias, annotations, skipped);
+    /// An object with its `preamble` and its fields.
+    fn object(
+        &self, kind: Kind, name: &str, annotations: &[Annotation], skipped: &[&str],
+        fields: impl IntoIterator<Item = String>,
+    ) -> String {
+        let (id, alias) = (self.symbols.id(kind, name), self.symbols.alias(name));
+        let preamble = self.preamble(id, name, alias, annotations, skipped);
+        message(kind.1, std::iter::once(preamble).chain(fields))
     }
 
     /// `preamble` (P4Runtime specification, section 6.1.2).
-    fn head(&mut self, id: u32, name: &str, alias: &str, annotations: &[Annotation], skipped: &[&str]) {
-        self.text.message("preamble", |text| {
-            text.number("id", id);
-            text.string("name", name);
-            text.string("alias", alias);
-            write(text, annotations, skipped);
-            documentation(text, annotations);
-            structured(text, annotations, self.facts);
-        });
+    fn preamble(
+        &self, id: u32, name: &str, alias: &str, annotations: &[Annotation], skipped: &[&str],
+    ) -> String {
+        let fields = [
+            number("id", id),
+            string("name", name),
+            string("alias", alias),
+            written(annotations, skipped),
+            documentation(annotations),
+            structured(annotations, self.facts),
+        ];
+        message("preamble", fields)
     }
 
     /// `pkg_info`, of the annotations of `main` (P4Runtime specification, section 6.2).
-    fn package(&mut self, annotations: &[Annotation]) {
-        let facts = self.facts;
-        let keys = |name| annotated(annotations, name).into_iter().flat_map(|one| values(one, facts));
-        self.text.message("pkg_info", |text| {
-            for (key, value) in keys("pkginfo") {
-                let is_known = ["name", "version", "organization", "contact", "url"].contains(&key);
-                if let (true, Value::String(value)) = (is_known, value) {
-                    text.string(key, value);
-                }
-            }
-            write(text, annotations, &["pkginfo", "platform_property"]);
-            documentation(text, annotations);
-            text.string("arch", "v1model");
-            structured(text, annotations, facts);
-            if annotated(annotations, "platform_property").is_some() {
-                text.message("platform_properties", |text| {
-                    for (key, value) in keys("platform_property") {
-                        if let Some(value) = value.number().and_then(|value| i32::try_from(value).ok()) {
-                            text.number(key, value);
-                        }
-                    }
-                });
-            }
+    fn package(&self, annotations: &[Annotation]) -> String {
+        let keys = |name| annotated(annotations, name).into_iter().flat_map(|one| values(one, self.facts));
+        let is_known = |key| ["name", "version", "organization", "contact", "url"].contains(&key);
+        let known = keys("pkginfo").filter(|(key, _)| is_known(key)).filter_map(|(key, value)| match value {
+            Value::String(value) => Some(string(key, value)),
+            _ => None,
         });
+        let properties = keys("platform_property")
+            .filter_map(|(key, value)| Some(number(key, i32::try_from(value.number()?).ok()?)));
+        let has_properties = annotated(annotations, "platform_property").is_some();
+        let fields = [
+            known.collect(),
+            written(annotations, &["pkginfo", "platform_property"]),
+            documentation(annotations),
+            string("arch", "v1model"),
+            structured(annotations, self.facts),
+            only_if(has_properties, message("platform_properties", properties)),
+        ];
+        message("pkg_info", fields)
     }
 }
 

@@ -1,14 +1,16 @@
 //! Types: `type_info`, and the forms in which fields name a type (P4Runtime specification, section 8).
 
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
 use num_bigint::BigInt;
 
-use super::annotation::{structured, write};
-use super::text::Text;
+use super::annotation::{structured, written};
+use super::text::{bytes, item, message, named, number, only_if, string, word};
+use crate::check::constant::Value;
 use crate::check::types::{Composite, Enum, New, Shape, Type};
 use crate::check::Facts;
-use crate::lower::annotation::{integer, string, unquoted};
+use crate::lower::annotation::{self, integer, unquoted};
 use crate::lower::ir::FieldList;
 use crate::source::Name;
 use crate::syntax::tree::{annotated, Annotation, Declaration, DeclarationKind, Field};
@@ -18,14 +20,14 @@ use crate::token::Token;
 pub struct Types<'t> {
     facts: &'t Facts<'t>,
     declared: BTreeMap<Name, &'t Declaration>,
-    found: BTreeMap<(String, String), String>,
-    has_errors: bool,
+    found: RefCell<BTreeMap<(String, String), String>>,
+    has_errors: Cell<bool>,
 }
 
 impl<'t> Types<'t> {
     pub fn new(tree: &'t [Declaration], facts: &'t Facts<'t>) -> Self {
         let declared = tree.iter().map(|one| (one.ident.name.clone(), one)).collect();
-        Self { facts, declared, found: BTreeMap::new(), has_errors: false }
+        Self { facts, declared, found: RefCell::default(), has_errors: Cell::new(false) }
     }
 
     fn annotations(&self, name: &Name) -> &'t [Annotation] {
@@ -42,12 +44,8 @@ impl<'t> Types<'t> {
 
     /// The bits that the control plane writes: those of `@p4runtime_translation`, or 0 for its strings.
     pub fn width(&self, of: &Type) -> u32 {
-        match of {
-            Type::New(new) => {
-                self.translation(new).map_or_else(|| of.width().unwrap_or(0), |(_, bits)| bits.unwrap_or(0))
-            }
-            _ => of.width().unwrap_or(0),
-        }
+        let translation = if let Type::New(new) = of { self.translation(new) } else { None };
+        translation.map_or(of.width(), |(_, bits)| bits).unwrap_or(0)
     }
 
     /// The URI and the bits of `@p4runtime_translation(uri, type)`; no bits for a string.
@@ -64,40 +62,34 @@ impl<'t> Types<'t> {
     }
 
     /// Adds a type to `type_info`; one that the control plane knows by its name is named here too.
-    pub fn named(&mut self, text: &mut Text, of: &Type) {
+    pub fn named(&self, of: &Type) -> String {
         self.convert(of);
-        if let Type::New(new) = of {
-            text.named("type_name", &new.name);
-        }
+        let new = if let Type::New(new) = of { Some(new) } else { None };
+        new.map(|new| named("type_name", &new.name)).unwrap_or_default()
     }
 
     /// `type_spec`, the form of a value: `bitstring { bit { bitwidth: 9 } }` and its like.
-    pub fn spec(&mut self, text: &mut Text, of: &Type) {
+    pub fn spec(&self, of: &Type) -> String {
         self.convert(of);
-        text.message("type_spec", |text| self.write_spec(text, of));
+        message("type_spec", [self.form(of)])
     }
 
-    fn write_spec(&self, text: &mut Text, of: &Type) {
+    fn form(&self, of: &Type) -> String {
         match of {
-            Type::Bits { .. } | Type::Varbit(_) => text.message("bitstring", |text| bitstring(text, of)),
-            Type::Bool => text.message("bool", |_| {}),
-            Type::Error => text.message("error", |_| {}),
-            Type::Composite(composite) => text.named(composite.shape.word(), &self.own_name(&composite.name)),
-            Type::Enum(one) if one.of.is_some() => text.named("serializable_enum", &one.name),
-            Type::Enum(one) => text.named("enum", &one.name),
-            Type::New(new) => text.named("new_type", &new.name),
-            Type::Tuple(types) => text.message("tuple", |text| {
-                types.iter().for_each(|of| text.message("members", |text| self.write_spec(text, of)));
-            }),
+            Type::Bits { .. } | Type::Varbit(_) => bitstring(of),
+            Type::Bool => message("bool", [""; 0]),
+            Type::Error => message("error", [""; 0]),
+            Type::Composite(composite) => named(composite.shape.word(), &self.own_name(&composite.name)),
+            Type::Enum(one) if one.of.is_some() => named("serializable_enum", &one.name),
+            Type::Enum(one) => named("enum", &one.name),
+            Type::New(new) => named("new_type", &new.name),
+            Type::Tuple(of) => message("tuple", of.iter().map(|of| message("members", [self.form(of)]))),
             Type::Array(element, size) => {
-                let Type::Composite(composite) = &**element else { return };
-                let kind = composite.shape.word();
-                text.message(&format!("{kind}_stack"), |text| {
-                    text.named(kind, &self.own_name(&composite.name));
-                    text.number("size", *size);
-                });
+                let Type::Composite(composite) = &**element else { return String::new() };
+                let stack = format!("{}_stack", composite.shape.word());
+                message(&stack, [self.form(element), number("size", *size)])
             }
-            _ => {}
+            _ => String::new(),
         }
     }
 
@@ -115,115 +107,90 @@ impl<'t> Types<'t> {
     }
 
     /// Adds a type and those that it is made of to `type_info`.
-    fn convert(&mut self, of: &Type) {
+    fn convert(&self, of: &Type) {
         match of {
             Type::New(new) => self.new_type(new),
             Type::Enum(one) => self.enumeration(one),
             Type::Composite(composite) => self.composite(composite),
-            Type::Error => self.has_errors = true,
+            Type::Error => self.has_errors.set(true),
             Type::Tuple(types) => types.iter().for_each(|of| self.convert(of)),
             Type::Array(element, _) => self.convert(element),
             _ => {}
         }
     }
 
-    fn add(&mut self, field: &str, name: &str, write: impl FnOnce(&mut Self, &mut Text)) {
+    fn add(&self, field: &str, name: &str, value: impl FnOnce() -> String) {
         let key = (field.to_owned(), name.to_owned());
-        if !self.found.contains_key(&key) {
-            self.found.insert(key.clone(), String::new());
-            let mut text = Text::default();
-            write(self, &mut text);
-            self.found.insert(key, text.finish());
+        let is_new = !self.found.borrow().contains_key(&key);
+        if is_new {
+            let entry = [string("key", name), message("value", [value()])];
+            self.found.borrow_mut().insert(key, message(field, entry));
         }
     }
 
-    fn new_type(&mut self, new: &New) {
+    fn new_type(&self, new: &New) {
         let mut original = &new.of;
         while let Type::New(inner) = original {
             original = &inner.of;
         }
-        self.add("new_types", &new.name, |types, text| {
-            types.convert(original);
-            match types.translation(new) {
-                Some((uri, bits)) => text.message("translated_type", |text| {
-                    text.string("uri", &uri);
-                    match bits {
-                        Some(bits) => text.member("sdn_bitwidth", bits),
-                        None => text.message("sdn_string", |_| {}),
-                    }
-                }),
-                None => text.message("original_type", |text| types.write_spec(text, original)),
-            }
-            write(text, types.annotations(&new.name), &["p4runtime_translation"]);
-            structured(text, types.annotations(&new.name), types.facts);
+        self.add("new_types", &new.name, || {
+            self.convert(original);
+            let annotations = self.annotations(&new.name);
+            let of = match self.translation(new) {
+                Some((uri, bits)) => {
+                    let bits = bits.map(|bits| word("sdn_bitwidth", bits));
+                    let to = bits.unwrap_or_else(|| message("sdn_string", [""; 0]));
+                    message("translated_type", [string("uri", &uri), to])
+                }
+                None => message("original_type", [self.form(original)]),
+            };
+            of + &written(annotations, &["p4runtime_translation"]) + &structured(annotations, self.facts)
         });
     }
 
-    fn enumeration(&mut self, one: &Enum) {
+    fn enumeration(&self, one: &Enum) {
         let field = if one.of.is_some() { "serializable_enums" } else { "enums" };
-        self.add(field, &one.name, |_, text| {
-            let width = one.of.as_ref().and_then(Type::width);
-            if let Some(width) = width {
-                text.message("underlying_type", |text| text.number("bitwidth", width));
-            }
-            for (name, value) in &one.members {
-                text.message("members", |text| {
-                    text.string("name", name);
-                    if let (Some(width), Some(value)) =
-                        (width, value.as_ref().and_then(|value| value.number()))
-                    {
-                        text.bytes("value", value, width);
-                    }
-                });
-            }
+        let width = one.of.as_ref().and_then(Type::width);
+        self.add(field, &one.name, || {
+            let underlying = width.map(|width| message("underlying_type", [number("bitwidth", width)]));
+            let members = one.members.iter().map(|(name, value)| {
+                let value = value.as_ref().and_then(Value::number);
+                let value = width.zip(value).map(|(width, value)| bytes("value", value, width));
+                message("members", [string("name", name), value.unwrap_or_default()])
+            });
+            underlying.into_iter().chain(members).collect()
         });
     }
 
-    fn composite(&mut self, composite: &Composite) {
-        let field = format!("{}s", composite.shape.word());
+    fn composite(&self, composite: &Composite) {
         let name = self.own_name(&composite.name);
         let written = self.fields(&composite.name);
-        self.add(&field, &name, |types, text| {
-            for (place, part) in composite.fields.iter().enumerate() {
+        self.add(&format!("{}s", composite.shape.word()), &name, || {
+            let members = composite.fields.iter().enumerate().map(|(place, part)| {
                 let name = own_name(&part.name, written.get(place).map_or(&[], |field| &field.annotations));
-                types.convert(&part.of);
-                text.message("members", |text| {
-                    text.string("name", &name);
-                    match (composite.shape, &part.of) {
-                        (Shape::Header, of) => {
-                            text.message("type_spec", |text| bitstring(text, of.underlying()))
-                        }
-                        (Shape::Union, Type::Composite(header)) => {
-                            text.named("header", &types.own_name(&header.name));
-                        }
-                        (_, of) => text.message("type_spec", |text| types.write_spec(text, of)),
-                    }
-                });
-            }
+                self.convert(&part.of);
+                let of = match composite.shape {
+                    Shape::Header => message("type_spec", [bitstring(part.of.underlying())]),
+                    Shape::Union => self.form(&part.of),
+                    Shape::Struct => message("type_spec", [self.form(&part.of)]),
+                };
+                message("members", [string("name", &name), of])
+            });
+            members.collect()
         });
     }
 
     /// `type_info`.
-    pub fn write(&self, text: &mut Text, errors: &[Name]) {
-        text.message("type_info", |text| {
-            for ((field, name), entry) in &self.found {
-                text.message(field, |text| {
-                    text.string("key", name);
-                    text.message("value", |text| {
-                        entry.lines().for_each(|line| text.line(format_args!("{line}")))
-                    });
-                });
-            }
-            if self.has_errors {
-                text.message("error", |text| errors.iter().for_each(|name| text.item("members", name)));
-            }
-        });
+    pub fn info(&self, errors: &[Name]) -> String {
+        let errors = message("error", errors.iter().map(|name| item("members", name)));
+        let errors = only_if(self.has_errors.get(), errors);
+        message("type_info", self.found.borrow().values().chain([&errors]))
     }
 }
 
 /// The name that `@name` gives, or the one that is declared.
 pub fn own_name(name: &Name, annotations: &[Annotation]) -> String {
-    let own = string(annotations, "name");
+    let own = annotation::string(annotations, "name");
     own.map_or_else(|| name.to_string(), |own| own.trim_start_matches('.').to_owned())
 }
 
@@ -231,12 +198,13 @@ fn bits(words: &[Token]) -> Option<u32> {
     integer(words).and_then(|bits: BigInt| u32::try_from(bits).ok())
 }
 
-fn bitstring(text: &mut Text, of: &Type) {
-    match of {
-        Type::Varbit(width) => text.message("varbit", |text| text.number("max_bitwidth", *width)),
-        Type::Bits { width, signed } => {
-            text.message(if *signed { "int" } else { "bit" }, |text| text.number("bitwidth", *width));
-        }
-        _ => {}
-    }
+/// Bits, `int<8>` and varbit fields; nothing for other types.
+fn bitstring(of: &Type) -> String {
+    let of = match of {
+        Type::Varbit(width) => message("varbit", [number("max_bitwidth", *width)]),
+        Type::Bits { width, signed: true } => message("int", [number("bitwidth", *width)]),
+        Type::Bits { width, .. } => message("bit", [number("bitwidth", *width)]),
+        _ => return String::new(),
+    };
+    message("bitstring", [of])
 }
