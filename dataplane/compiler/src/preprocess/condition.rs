@@ -1,5 +1,7 @@
 //! The arithmetic of `#if`: integers, and names that are no macro count as 0.
 
+use std::collections::VecDeque;
+
 use super::Preprocessor;
 use crate::source::Span;
 use crate::token::{Kind, Token};
@@ -14,7 +16,9 @@ impl Preprocessor<'_> {
             self.diagnostics.error(directive, "this condition has no expression");
             return false;
         };
-        let words = self.expand(self.defined(words));
+        self.in_condition = true;
+        let words = self.expand(words.to_vec());
+        self.in_condition = false;
         let mut reader = Reader { words: &words, place: 0, depth: 0 };
         let value = reader.choice().filter(|_| reader.place == words.len());
         if value.is_none() {
@@ -24,21 +28,13 @@ impl Preprocessor<'_> {
         value.is_some_and(|value| value != 0)
     }
 
-    /// Replaces `defined NAME` by 1 or 0, before macros are expanded.
-    fn defined(&self, mut words: &[Token]) -> Vec<Token> {
-        let mut made = Vec::new();
-        while let [word, rest @ ..] = words {
-            let (name, left) = match rest {
-                _ if !word.is("defined") => (None, rest),
-                [open, name, _, left @ ..] if open.is("(") => (Some(name), left),
-                _ => (rest.first(), rest.get(1..).unwrap_or_default()),
-            };
-            let text = name.map(|name| if self.macros.contains_key(&name.text) { "1" } else { "0" });
-            let number = text.map(|text| Token { kind: Kind::Number, text: text.into(), ..word.clone() });
-            made.push(number.unwrap_or_else(|| word.clone()));
-            words = left;
-        }
-        made
+    /// Whether the name behind `defined`, in parentheses or without, is a macro's.
+    pub fn defined(&self, word: Token, left: &mut VecDeque<Token>) -> Token {
+        let open = usize::from(left.front().is_some_and(|open| open.is("(")));
+        let Some(name) = left.get(open) else { return word };
+        let text = if self.is_macro(&name.text) { "1" } else { "0" };
+        left.drain(..left.len().min(1 + 2 * open));
+        Token { kind: Kind::Number, text: text.into(), ..word }
     }
 }
 

@@ -55,6 +55,8 @@ pub fn preprocess(
         macros: HashMap::new(),
         output: Vec::new(),
         expanded: 0,
+        in_condition: false,
+        counter: 0,
     };
     preprocessor.define_all(&options.defines);
     preprocessor.file(file, 0);
@@ -73,6 +75,10 @@ struct Preprocessor<'a> {
     output: Vec<Token>,
     /// Words that macros made so far.
     expanded: usize,
+    /// Whether the words at hand are those of an `#if`.
+    in_condition: bool,
+    /// The next value of `__COUNTER__`.
+    counter: usize,
 }
 
 /// An `#if` that is open.
@@ -223,7 +229,7 @@ impl Preprocessor<'_> {
             return self.condition(word.span, rest);
         }
         let name = self.macro_name(word, rest);
-        name.is_some_and(|name| self.macros.contains_key(name) == word.text.ends_with("ifdef"))
+        name.is_some_and(|name| self.is_macro(name) == word.text.ends_with("ifdef"))
     }
 
     /// The name behind a directive.
