@@ -6,8 +6,8 @@ use std::collections::{HashMap, HashSet};
 use super::Checker;
 use crate::source::Span;
 use crate::syntax::tree::{
-    Argument, Declaration, DeclarationKind, Direction, Expression, ExpressionKind, Ident, Parameter, State,
-    Statement, StatementKind, Unary,
+    Declaration, DeclarationKind, Direction, Expression, ExpressionKind, Ident, Parameter, State, Statement,
+    StatementKind, Unary,
 };
 
 /// Headers known to be valid or invalid at a place, by their names as `hdr.ipv4`.
@@ -62,16 +62,13 @@ impl Extracted {
 
 /// The headers that a state extracts, without the name of the parameter that has them.
 fn extracts(state: &State) -> Vec<String> {
-    let mut found = Vec::new();
-    let mut visit = |one: &Expression| {
-        let ExpressionKind::Call { callee, arguments, .. } = &one.kind else { return };
-        let is_extract = matches!(&callee.kind, ExpressionKind::Member(_, name) if &*name.name == "extract");
-        if let Some(Argument { value, .. }) = arguments.first().filter(|_| is_extract) {
-            found.extend(dotted(value).and_then(|name| Some(name.split_once('.')?.1.to_owned())));
-        }
-    };
-    state.statements.iter().for_each(|one| one.visit(&mut visit, &mut |_| {}));
-    found
+    let calls = state.statements.iter().flat_map(Statement::expressions).filter_map(|one| match &one.kind {
+        ExpressionKind::Call { callee, arguments, .. } => Some((&callee.kind, arguments.first()?)),
+        _ => None,
+    });
+    let extracts = calls
+        .filter(|(callee, _)| matches!(callee, ExpressionKind::Member(_, name) if &*name.name == "extract"));
+    extracts.filter_map(|(_, one)| Some(dotted(&one.value)?.split_once('.')?.1.to_owned())).collect()
 }
 
 impl<'t> Checker<'t, '_> {
@@ -82,28 +79,25 @@ impl<'t> Checker<'t, '_> {
         apply: &'t [Statement],
     ) {
         // The names that the bodies use, and those whose values they may change.
-        let (mut named, mut written, mut assigned) = (HashSet::new(), HashSet::new(), HashSet::new());
+        let (mut named, mut written) = (HashSet::new(), HashSet::new());
         let bodies = locals.iter().filter_map(|local| match &local.kind {
-            DeclarationKind::Action { body, .. } => Some(body),
+            DeclarationKind::Action { body, .. } => Some(&body[..]),
             _ => None,
         });
-        for statement in bodies.map(|body| &body[..]).chain([apply]).flatten() {
-            let mut used = |one: &'t Expression| match &one.kind {
-                ExpressionKind::Name(path) => {
-                    named.insert(&*path.ident.name);
+        for statement in bodies.chain([apply]).flatten().flat_map(Statement::all) {
+            if let StatementKind::Assign { left, .. } = &statement.kind {
+                written.extend(left.base());
+            }
+            for one in statement.own() {
+                match &one.kind {
+                    ExpressionKind::Name(path) => named.extend([&*path.ident.name]),
+                    ExpressionKind::Call { callee, arguments, .. } => {
+                        let values = arguments.iter().map(|one| &one.value).chain([&**callee]);
+                        written.extend(values.filter_map(Expression::base));
+                    }
+                    _ => {}
                 }
-                ExpressionKind::Call { callee, arguments, .. } => {
-                    written.extend(
-                        arguments
-                            .iter()
-                            .map(|one| &one.value)
-                            .chain([&**callee])
-                            .filter_map(Expression::base),
-                    );
-                }
-                _ => {}
-            };
-            statement.visit(&mut used, &mut |left| assigned.extend(left.base()));
+            }
         }
         for local in locals {
             let DeclarationKind::Table(table) = &local.kind else { continue };
@@ -123,7 +117,7 @@ impl<'t> Checker<'t, '_> {
             };
         }
         for ident in parameters.iter().filter(|one| one.direction == Direction::Out).map(|one| &one.ident) {
-            if !written.contains(&*ident.name) && !assigned.contains(&*ident.name) {
+            if !written.contains(&*ident.name) {
                 let message = format!("`{ident}` is `out`, and control `{control}` never writes it");
                 self.warning(ident.span, message);
             }
@@ -133,38 +127,34 @@ impl<'t> Checker<'t, '_> {
     /// Warns of fields that are used behind `setInvalid()`, or where nothing asked `isValid()` although the
     /// control does so elsewhere (section 8.17).
     pub fn validity(&mut self, apply: &'t [Statement]) {
-        let mut headers = Headers::default();
         self.doubtful.clear();
-        let mut ask = |one: &Expression| headers.asked.extend(method_of(one, "isValid"));
-        apply.iter().for_each(|one| one.visit(&mut ask, &mut |_| {}));
-        self.valid_statements(apply, &mut headers);
+        let expressions = apply.iter().flat_map(Statement::expressions);
+        let asked = expressions.filter_map(|one| method_of(one, "isValid")).collect();
+        self.valid_statements(apply, &mut Headers { asked, ..Headers::default() });
     }
 
     fn valid_statements(&mut self, statements: &'t [Statement], headers: &mut Headers) {
         for statement in statements {
+            let before = headers.valid.clone();
+            let change = |headers: &mut Headers| {
+                statement.own().into_iter().for_each(|one| changes(one, statement.span, headers));
+            };
             match &statement.kind {
                 StatementKind::Block(block) => self.valid_statements(block, headers),
-                StatementKind::If { condition, then, otherwise } => {
-                    let before = headers.valid.clone();
-                    let (mut negated, mut visited) = (false, Vec::new());
-                    condition.visit(&mut |one| {
-                        visited.push(one);
-                        self.extend(one, headers);
-                        negated |= matches!(one.kind, ExpressionKind::Unary(Unary::Not, _));
-                    });
-                    self.fields_in(&visited, headers);
-                    visited.iter().for_each(|one| changes(one, statement.span, headers));
-                    let branches: Vec<&Statement> =
-                        std::iter::once(&**then).chain(otherwise.as_deref()).collect();
+                StatementKind::If { then, otherwise, .. } => {
+                    self.fields_in(statement, headers);
+                    change(headers);
+                    let mut branches = std::iter::once(&**then).chain(otherwise.as_deref());
                     let mut ends: Vec<HashSet<String>> = Vec::new();
-                    for branch in &branches {
+                    for branch in branches.clone() {
                         let mut inside = headers.clone();
                         self.valid_statements(std::slice::from_ref(branch), &mut inside);
                         ends.push(inside.valid);
                     }
                     headers.invalid.clear();
                     // `if (!hdr.ipv4.isValid()) { return; }` says something about what is behind it.
-                    if !negated && !branches.iter().any(|branch| branch.ends(true)) {
+                    let is_not = |one: &&Expression| matches!(one.kind, ExpressionKind::Unary(Unary::Not, _));
+                    if !statement.own().iter().any(is_not) && !branches.any(|branch| branch.ends(true)) {
                         headers.valid = before;
                     }
                     if let [one, other] = &ends[..] {
@@ -174,30 +164,24 @@ impl<'t> Checker<'t, '_> {
                 // The condition of such a call says when its fields are read.
                 StatementKind::Call(call) if is_checksum(call) => {}
                 StatementKind::Assign { .. } | StatementKind::Call(_) => {
-                    let mut visited = Vec::new();
-                    statement.visit(&mut |one| visited.push(one), &mut |_| {});
                     // `isValid()` in the statement says when its fields are read.
-                    let before = headers.valid.clone();
-                    visited.iter().for_each(|one| self.extend(one, headers));
-                    self.fields_in(&visited, headers);
+                    self.fields_in(statement, headers);
                     headers.valid = before;
-                    visited.iter().for_each(|one| changes(one, statement.span, headers));
+                    change(headers);
                     if let StatementKind::Assign { left, .. } = &statement.kind {
                         // A header that is assigned is valid or not as the other one is.
                         headers.valid.extend(dotted(left));
                         headers.invalid.retain(|header, _| dotted(left).as_ref() != Some(header));
                     }
                 }
-                StatementKind::Switch { on, cases } => {
-                    on.visit(&mut |one| changes(one, statement.span, headers));
+                StatementKind::Switch { cases, .. } => {
+                    change(headers);
                     for body in cases.iter().filter_map(|case| case.body.as_ref()) {
                         self.valid_statements(body, &mut headers.clone());
                     }
                     headers.invalid.clear();
                 }
-                StatementKind::Declaration(_) => {
-                    statement.visit(&mut |one| changes(one, statement.span, headers), &mut |_| {});
-                }
+                StatementKind::Declaration(_) => change(headers),
                 StatementKind::For { body, .. } | StatementKind::ForIn { body, .. } => {
                     headers.invalid.clear();
                     self.valid_statements(std::slice::from_ref(body), &mut headers.clone());
@@ -207,15 +191,11 @@ impl<'t> Checker<'t, '_> {
         }
     }
 
-    /// Notes the header for which a condition asks as valid.
-    fn extend(&self, one: &Expression, headers: &mut Headers) {
-        let asked = method_of(one, "isValid").into_iter();
+    /// Notes the headers for which a statement asks as valid, and warns of fields of others in it.
+    fn fields_in(&mut self, statement: &'t Statement, headers: &mut Headers) {
+        let asked = statement.own().into_iter().filter_map(|one| method_of(one, "isValid"));
         headers.valid.extend(asked.flat_map(|header| self.extracted.with(header)));
-    }
-
-    /// Warns of fields among expressions.
-    fn fields_in(&mut self, visited: &[&'t Expression], headers: &Headers) {
-        for field in visited {
+        for field in statement.own() {
             let ExpressionKind::Member(of, name) = &field.kind else { continue };
             let is_method = matches!(&*name.name, "isValid" | "setValid" | "setInvalid");
             let Some(header) = dotted(of).filter(|_| !is_method) else { continue };

@@ -213,34 +213,6 @@ pub struct Expression {
     pub span: Span,
 }
 
-impl Expression {
-    /// Whether two expressions are the same but for their places, as far as names, members, numbers and lists
-    /// go.
-    pub fn is_like(&self, other: &Expression) -> bool {
-        match (&self.kind, &other.kind) {
-            (ExpressionKind::Name(one), ExpressionKind::Name(other)) => one.ident.name == other.ident.name,
-            (ExpressionKind::Number(one), ExpressionKind::Number(other)) => one == other,
-            (ExpressionKind::Member(of, one), ExpressionKind::Member(other_of, other)) => {
-                one.name == other.name && of.is_like(other_of)
-            }
-            (ExpressionKind::Record { fields, .. }, ExpressionKind::Record { fields: others, .. }) => {
-                let like = |(one, value): &(Ident, Expression)| {
-                    others.iter().any(|(other, same)| one.name == other.name && value.is_like(same))
-                };
-                fields.len() == others.len() && fields.iter().all(like)
-            }
-            (
-                ExpressionKind::Call { callee: one, arguments, .. },
-                ExpressionKind::Call { callee: other, arguments: others, .. },
-            ) => {
-                one.is_like(other)
-                    && arguments.iter().zip(others).all(|(one, other)| one.value.is_like(&other.value))
-            }
-            (one, other) => std::mem::discriminant(one) == std::mem::discriminant(other),
-        }
-    }
-}
-
 /// The kinds of expressions:
 ///
 /// - `Type` is a type in front of a member: `Suits.Clubs`, `error.NoMatch`;

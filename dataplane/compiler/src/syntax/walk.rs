@@ -1,6 +1,6 @@
 //! All expressions of statements, for what is looked for in many places.
 
-use super::tree::{DeclarationKind, Expression, ExpressionKind, Statement, StatementKind, Transition};
+use super::tree::{DeclarationKind, Expression, ExpressionKind, Ident, Statement, StatementKind, Transition};
 
 impl Expression {
     /// The expressions that an expression is made of.
@@ -25,10 +25,33 @@ impl Expression {
         }
     }
 
-    /// Visits the expression and those in it.
-    pub fn visit<'t>(&'t self, visit: &mut dyn FnMut(&'t Expression)) {
-        visit(self);
-        self.parts().into_iter().for_each(|one| one.visit(visit));
+    /// The expression and all in it, the outer ones first.
+    pub fn all(&self) -> Vec<&Expression> {
+        let inside = self.parts().into_iter().flat_map(Expression::all);
+        std::iter::once(self).chain(inside).collect()
+    }
+
+    /// Whether two expressions are the same but for their places, as far as names, members and numbers go.
+    pub fn is_like(&self, other: &Expression) -> bool {
+        match (&self.kind, &other.kind) {
+            (ExpressionKind::Name(one), ExpressionKind::Name(other)) => one.ident.name == other.ident.name,
+            (ExpressionKind::Number(one), ExpressionKind::Number(other)) => one == other,
+            (ExpressionKind::Member(_, one), ExpressionKind::Member(_, other)) if one.name != other.name => {
+                false
+            }
+            (ExpressionKind::Record { fields, .. }, ExpressionKind::Record { fields: others, .. }) => {
+                let like = |(one, value): &(Ident, Expression)| {
+                    others.iter().any(|(other, same)| one.name == other.name && value.is_like(same))
+                };
+                fields.len() == others.len() && fields.iter().all(like)
+            }
+            (one, other_kind) => {
+                let (parts, others) = (self.parts(), other.parts());
+                std::mem::discriminant(one) == std::mem::discriminant(other_kind)
+                    && parts.len() == others.len()
+                    && parts.into_iter().zip(others).all(|(one, other)| one.is_like(other))
+            }
+        }
     }
 
     /// The name that members, indices and slices are taken of.
@@ -84,9 +107,25 @@ impl Statement {
         }
     }
 
+    /// The statement and all in it.
+    pub fn all(&self) -> Vec<&Statement> {
+        let inside = self.parts().1.into_iter().flat_map(Statement::all);
+        std::iter::once(self).chain(inside).collect()
+    }
+
+    /// The expressions in it, but for those of its statements.
+    pub fn own(&self) -> Vec<&Expression> {
+        self.parts().0.into_iter().flat_map(Expression::all).collect()
+    }
+
+    /// All expressions in it.
+    pub fn expressions(&self) -> Vec<&Expression> {
+        self.all().into_iter().flat_map(Statement::own).collect()
+    }
+
     /// Whether a `return` is in it.
     pub fn returns(&self) -> bool {
-        matches!(self.kind, StatementKind::Return(_)) || self.parts().1.into_iter().any(Statement::returns)
+        self.all().iter().any(|one| matches!(one.kind, StatementKind::Return(_)))
     }
 
     /// Whether nothing behind it is reached; `exits`: whether `exit` counts.
@@ -98,17 +137,5 @@ impl Statement {
             StatementKind::If { then, otherwise: Some(other), .. } => then.ends(exits) && other.ends(exits),
             _ => false,
         }
-    }
-
-    /// Visits all expressions; `written` sees those that are assigned to.
-    pub fn visit<'t>(
-        &'t self, visit: &mut dyn FnMut(&'t Expression), written: &mut dyn FnMut(&'t Expression),
-    ) {
-        if let StatementKind::Assign { left, .. } = &self.kind {
-            written(left);
-        }
-        let (expressions, statements) = self.parts();
-        expressions.into_iter().for_each(|one| one.visit(visit));
-        statements.into_iter().for_each(|one| one.visit(visit, written));
     }
 }
