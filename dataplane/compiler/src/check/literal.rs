@@ -3,7 +3,7 @@
 
 use super::constant::Value;
 use super::expression::Typed;
-use super::types::{Composite, Field, Shape, Type};
+use super::types::{Composite, Shape, Type};
 use super::Checker;
 use crate::source::{Name, Span};
 use crate::syntax::tree::{Expression, Ident};
@@ -22,24 +22,19 @@ impl<'t> Checker<'t, '_> {
             Some(Type::Array(of, size)) => vec![(**of).clone(); *size as usize],
             Some(Type::List(of)) => vec![(**of).clone(); items.len()],
             _ if defaults => return self.wrong(span, "`...` needs a place whose type is known"),
-            _ => return self.tuple(items),
+            _ => {
+                let parts: Vec<Typed> = items.iter().map(|item| self.expression(item, None)).collect();
+                return whole(Type::Tuple(parts.iter().map(|one| one.of.clone()).collect()), parts);
+            }
         };
         if items.len() > wanted.len() || items.len() < wanted.len() && !defaults {
             let (kind, wants, has) = (want.unwrap_or(Type::Wrong), wanted.len(), items.len());
             fail!(self, span, "{kind} has {wants} values, and {has} are given");
         }
-        let mut parts: Vec<Typed> =
-            items.iter().zip(&wanted).map(|(item, of)| self.value_of(item, of)).collect();
-        let left_out = wanted[items.len()..].iter().map(|of| Typed::new(of.clone(), default_of(of), true));
-        parts.extend(left_out);
+        let given = items.iter().zip(&wanted).map(|(item, of)| self.value_of(item, of));
+        let left_out = wanted.iter().skip(items.len()).map(by_default);
+        let parts = given.chain(left_out).collect();
         whole(want.unwrap_or(Type::Wrong), parts)
-    }
-
-    /// `{a, b}` in a place of unknown type (section 8.12).
-    fn tuple(&mut self, items: &'t [Expression]) -> Typed {
-        let typed: Vec<Typed> = items.iter().map(|item| self.expression(item, None)).collect();
-        let of = Type::Tuple(typed.iter().map(|one| one.of.clone()).collect());
-        whole(of, typed)
     }
 
     /// `{x = a, y = b}` (section 8.13).
@@ -54,8 +49,13 @@ impl<'t> Checker<'t, '_> {
         let want = want.map(|want| want.known().clone());
         let composite = match &want {
             Some(Type::Composite(composite)) if composite.shape != Shape::Union => composite.clone(),
+            // Nothing says to which struct it belongs.
             Some(Type::Variable(_) | Type::Parameter(_)) | None if !defaults => {
-                return self.anonymous(fields)
+                let parts: Vec<Typed> =
+                    fields.iter().map(|(_, value)| self.expression(value, None)).collect();
+                let types =
+                    fields.iter().zip(&parts).map(|((one, _), part)| (one.name.clone(), part.of.clone()));
+                return whole(Type::Record(types.collect()), parts);
             }
             Some(Type::Wrong) => return Typed::wrong(),
             Some(other) => fail!(self, span, "{other} has no fields"),
@@ -67,23 +67,15 @@ impl<'t> Checker<'t, '_> {
             let Some(field) = composite.field(&ident.name) else { return self.no_field(ident, &of) };
             given.push((&ident.name, self.value_of(value, &field.of)));
         }
-        let value_of = |field: &Field| match given.iter().find(|(name, _)| **name == field.name) {
-            Some((_, typed)) => Some(typed.clone()),
-            None => defaults.then(|| Typed::new(field.of.clone(), default_of(&field.of), true)),
-        };
-        let values: Vec<Option<Typed>> = composite.fields.iter().map(value_of).collect();
-        if let Some(place) = values.iter().position(Option::is_none) {
-            fail!(self, span, "the field `{}` of {of} has no value", composite.fields[place].name);
+        let mut parts = Vec::new();
+        for field in &composite.fields {
+            match given.iter().find(|(name, _)| **name == field.name) {
+                Some((_, typed)) => parts.push(typed.clone()),
+                None if defaults => parts.push(by_default(&field.of)),
+                None => fail!(self, span, "the field `{}` of {of} has no value", field.name),
+            }
         }
-        whole(of, values.into_iter().flatten().collect())
-    }
-
-    /// A record of which nothing says to which struct it belongs (section 8.13).
-    fn anonymous(&mut self, fields: &'t [(Ident, Expression)]) -> Typed {
-        let typed: Vec<Typed> = fields.iter().map(|(_, value)| self.expression(value, None)).collect();
-        let names = fields.iter().map(|(ident, _)| ident.name.clone());
-        let of = Type::Record(names.zip(typed.iter().map(|one| one.of.clone())).collect());
-        whole(of, typed)
+        whole(of, parts)
     }
 
     /// `...` alone (section 8.26).
@@ -107,6 +99,11 @@ impl<'t> Checker<'t, '_> {
             None => self.wrong(span, "`{#}` needs a place whose type is known: `(header_t) {#}`"),
         }
     }
+}
+
+/// The default value of a type, for a part that is left out.
+fn by_default(of: &Type) -> Typed {
+    Typed::new(of.clone(), default_of(of), true)
 }
 
 /// A value of all its parts.

@@ -138,32 +138,35 @@ impl<'t> Checker<'t, '_> {
         let span = call.arguments.first().map_or(call.span, |one| one.value.span);
         let has_varbit = |of: &Type| of.contains(&|part| matches!(part, Type::Varbit(_)));
         let is_unknown = matches!(of, Type::Wrong | Type::Parameter(_) | Type::Variable(_));
-        match (name, call.arguments.len()) {
+        let message = match (name, call.arguments.len()) {
             ("emit", 1) if matches!(of, Type::Bits { .. } | Type::Bool | Type::Enum(_) | Type::Error) => {
-                error!(self, span, "`emit` writes headers, and this is {of}");
+                format!("`emit` writes headers, and this is {of}")
             }
             ("extract", 1..) if matches!(of, Type::Array(..)) => {
-                self.error(span, "`extract` fills one header, and this is a stack")
-                    .help("its next one: `.next`");
+                let message = "`extract` fills one header, and this is a stack";
+                self.error(span, message).help("its next one: `.next`");
+                return;
             }
             ("extract", 1..) if !of.is_header() && !is_unknown => {
-                error!(self, span, "`extract` fills a header, and this is {of}");
+                format!("`extract` fills a header, and this is {of}")
             }
             ("extract", 1) if has_varbit(&of) => {
-                self.error(span, "the length of its varbit field is missing: `extract(header, bits)`");
+                "the length of its varbit field is missing: `extract(header, bits)`".to_owned()
             }
             ("extract", 2) if of.is_header() && !has_varbit(&of) => {
-                self.error(span, "this header has no varbit field, and so takes no length");
+                "this header has no varbit field, and so takes no length".to_owned()
             }
             ("lookahead", _) => {
                 let of = returns.resolve();
                 let is_unknown = of.contains(&|part| matches!(part, Type::Parameter(_) | Type::Wrong));
-                if (of.width().is_none() || has_varbit(&of)) && !is_unknown {
-                    error!(self, call.span, "`lookahead` reads a known number of bits, and {of} has none");
+                if is_unknown || of.width().is_some() && !has_varbit(&of) {
+                    return;
                 }
+                format!("`lookahead` reads a known number of bits, and {of} has none")
             }
-            _ => {}
-        }
+            _ => return,
+        };
+        self.error(span, message);
     }
 
     /// A method of a value or of a type (section 8.20).

@@ -330,6 +330,5 @@ fn incomparable(of: &Type) -> bool {
 
 /// The operator as it is written.
 pub fn symbol(operator: Binary) -> &'static str {
-    let mut all = crate::syntax::OPERATORS.iter();
-    all.find(|(_, one, _)| *one == operator).map(|(text, ..)| *text).unwrap_or_default()
+    Binary::ALL.iter().find(|(_, one, _)| *one == operator).map_or("", |(text, ..)| text)
 }

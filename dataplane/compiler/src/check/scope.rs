@@ -125,25 +125,19 @@ impl<'t> Checker<'t, '_> {
 
     /// Tells of a parameter whose type does not fit its direction, or the place (section 6.8).
     fn parameter_type(&mut self, one: &'t tree::Parameter, of: &Type, place: Takes) {
-        let span = one.ident.span;
         let directed = one.direction != Direction::None;
-        match self.kind_of(of) {
-            _ if *of == Type::Void => {
-                self.error(one.of.span, "no parameter is of type void");
-            }
+        let message = match self.kind_of(of) {
+            _ if *of == Type::Void => "no parameter is of type void".to_owned(),
             None if directed && matches!(of, Type::Integer | Type::String) => {
-                error!(self, span, "a parameter of type {of} has no direction");
+                format!("a parameter of type {of} has no direction")
             }
-            Some(_) if directed => {
-                error!(self, span, "`{}` is an object: it has no direction", one.ident);
-            }
-            None | Some(ObjectKind::Extern) => {}
-            Some(ObjectKind::ParserType | ObjectKind::ControlType) if place == Takes::Constructor => {}
-            Some(_) if place == Takes::Package => {}
-            Some(_) => {
-                error!(self, span, "only packages have parameters of type {of}");
-            }
-        }
+            Some(_) if directed => format!("`{}` is an object: it has no direction", one.ident),
+            None | Some(ObjectKind::Extern) => return,
+            Some(ObjectKind::ParserType | ObjectKind::ControlType) if place == Takes::Constructor => return,
+            Some(_) if place == Takes::Package => return,
+            Some(_) => format!("only packages have parameters of type {of}"),
+        };
+        self.error(if *of == Type::Void { one.of.span } else { one.ident.span }, message);
     }
 
     /// Declares parameters as names of the innermost block.

@@ -13,7 +13,7 @@ impl Preprocessor<'_> {
     /// Whether the expression of an `#if` is not 0.
     pub fn condition(&mut self, directive: Span, words: &[Token]) -> bool {
         let Some(last) = words.last() else {
-            self.diagnostics.error(directive, "this condition has no expression");
+            self.error(directive, "this condition has no expression");
             return false;
         };
         self.in_condition = true;
@@ -23,7 +23,7 @@ impl Preprocessor<'_> {
         let value = reader.choice().filter(|_| reader.place == words.len());
         if value.is_none() {
             let span = words.get(reader.place).map_or(last.span.behind(), |word| word.span);
-            self.diagnostics.error(span, "the preprocessor cannot read this condition");
+            self.error(span, "the preprocessor cannot read this condition");
         }
         value.is_some_and(|value| value != 0)
     }

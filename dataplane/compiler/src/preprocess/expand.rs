@@ -28,14 +28,14 @@ impl Preprocessor<'_> {
     /// Reads the rest of a `#define` line.
     pub fn define(&mut self, line: &[Token], directive: Span) {
         let Some(name) = line.first().filter(|name| name.kind == Kind::Identifier) else {
-            self.diagnostics.error(directive, "`#define` needs the name of a macro");
+            self.error(directive, "`#define` needs the name of a macro");
             return;
         };
         let mut rest = &line[1..];
         let (mut parameters, mut variadic) = (None, false);
         if matches!(rest.first(), Some(open) if open.is("(") && !open.spaced) {
             let Some(close) = rest.iter().position(|word| word.is(")")) else {
-                self.diagnostics.error(rest[0].span, "the parameters of this macro have no `)`");
+                self.error(rest[0].span, "the parameters of this macro have no `)`");
                 return;
             };
             let (inside, named) = (&rest[1..close], rest[close.saturating_sub(2)].kind == Kind::Identifier);
@@ -108,7 +108,7 @@ impl Preprocessor<'_> {
         };
         self.expanded += body.len();
         if self.expanded > MOST_TOKENS {
-            self.diagnostics.error(word.span, format!("macros make more than {MOST_TOKENS} words"));
+            self.error(word.span, format!("macros make more than {MOST_TOKENS} words"));
             return true;
         }
         if let Some(first) = body.first_mut() {
@@ -135,8 +135,7 @@ impl Preprocessor<'_> {
         let mut depth = 0_usize;
         let hidden = loop {
             let Some(next) = left.pop_front() else {
-                self.diagnostics
-                    .error(word.span, format!("the arguments of macro `{}` have no `)`", word.text));
+                self.error(word.span, format!("the arguments of macro `{}` have no `)`", word.text));
                 return None;
             };
             let takes_all = found.variadic && arguments.len() == parameters.len();
@@ -165,7 +164,7 @@ impl Preprocessor<'_> {
         }
         let (wants, has) = (parameters.len(), arguments.len());
         let message = format!("macro `{}` takes {wants} arguments, and {has} are given", word.text);
-        self.diagnostics.error(word.span, message).note(found.defined, "defined here");
+        self.error(word.span, message).note(found.defined, "defined here");
         None
     }
 

@@ -10,7 +10,7 @@ mod expand;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use crate::diagnostic::{Diagnostics, Severity};
+use crate::diagnostic::{Diagnostic, Diagnostics, Severity};
 use crate::source::{near, FileId, Files, Name, Sources, Span};
 use crate::token::{tokens, Hidden, Kind, Token};
 use expand::{spell, Macro};
@@ -92,6 +92,10 @@ struct Condition {
 }
 
 impl Preprocessor<'_> {
+    fn error(&mut self, span: Span, message: impl Into<String>) -> &mut Diagnostic {
+        self.diagnostics.error(span, message)
+    }
+
     /// Options are read as `#define`s of a file of their own.
     fn define_all(&mut self, defines: &[(String, String)]) {
         let text: String = defines.iter().map(|(name, text)| format!("{name} {text}\n")).collect();
@@ -126,7 +130,7 @@ impl Preprocessor<'_> {
     /// Tells of conditions that have no end.
     fn close(&mut self, open: Vec<Condition>) {
         for condition in open {
-            self.diagnostics.error(condition.hash, "this condition has no `#endif`");
+            self.error(condition.hash, "this condition has no `#endif`");
         }
     }
 
@@ -135,7 +139,7 @@ impl Preprocessor<'_> {
         let words = self.expand(std::mem::take(run));
         if self.output.len() + words.len() > MOST_TOKENS {
             if let Some(word) = words.first().filter(|_| self.output.len() <= MOST_TOKENS) {
-                self.diagnostics.error(word.span, format!("the program has more than {MOST_TOKENS} words"));
+                self.error(word.span, format!("the program has more than {MOST_TOKENS} words"));
             }
             return;
         }
@@ -170,7 +174,7 @@ impl Preprocessor<'_> {
             _ if word.kind == Kind::Number => {}
             other => {
                 let near = near(other, DIRECTIVES.split(' '));
-                self.diagnostics.error(word.span, format!("the preprocessor has no `#{other}`")).meant(near);
+                self.error(word.span, format!("the preprocessor has no `#{other}`")).meant(near);
             }
         }
     }
@@ -237,21 +241,20 @@ impl Preprocessor<'_> {
         let name = line.first().filter(|name| name.kind == Kind::Identifier);
         if name.is_none() {
             let message = format!("`#{}` needs the name of a macro", directive.text);
-            self.diagnostics.error(directive.span, message);
+            self.error(directive.span, message);
         }
         name.map(|name| &name.text)
     }
 
     fn next_branch(&mut self, word: &Token, rest: &[Token], open: &mut Vec<Condition>) {
         let Some(condition) = open.last_mut() else {
-            self.diagnostics.error(word.span, format!("`#{}` without an `#if` before it", word.text));
+            self.error(word.span, format!("`#{}` without an `#if` before it", word.text));
             return;
         };
         if word.is("endif") {
             open.pop();
         } else if let Some(otherwise) = condition.otherwise {
-            self.diagnostics
-                .error(word.span, format!("`#{}` after the `#else` of the same condition", word.text))
+            self.error(word.span, format!("`#{}` after the `#else` of the same condition", word.text))
                 .note(otherwise, "the `#else`");
         } else {
             condition.otherwise = word.is("else").then_some(word.span);
@@ -271,12 +274,12 @@ impl Preprocessor<'_> {
                 name.iter().map(|word| &*word.text).collect()
             }
             _ => {
-                self.diagnostics.error(span, "`#include` needs a file: \"headers.p4\" or <core.p4>");
+                self.error(span, "`#include` needs a file: \"headers.p4\" or <core.p4>");
                 return;
             }
         };
         if depth >= DEEPEST {
-            self.diagnostics.error(span, format!("{DEEPEST} files include each other: is this a circle?"));
+            self.error(span, format!("{DEEPEST} files include each other: is this a circle?"));
             return;
         }
         let path = &self.sources.file(word.span.file).path;
@@ -285,7 +288,7 @@ impl Preprocessor<'_> {
             Some((path, text)) => match self.sources.add(&path, text) {
                 Some(file) => self.file(file, depth + 1),
                 None => {
-                    self.diagnostics.error(span, format!("`{name}` is too large, or one file too many"));
+                    self.error(span, format!("`{name}` is too large, or one file too many"));
                 }
             },
             None => self.not_found(&name, span),
@@ -308,11 +311,11 @@ impl Preprocessor<'_> {
     fn not_found(&mut self, name: &str, span: Span) {
         if FOREIGN.split(' ').any(|one| one == name) {
             let message = format!("`{name}` is for another architecture than v1model: p4c compiles for it");
-            self.diagnostics.error(span, message);
+            self.error(span, message);
             return;
         }
         let near = near(name, OWN.map(|(name, _)| name));
-        let error = self.diagnostics.error(span, format!("there is no file `{name}`"));
+        let error = self.error(span, format!("there is no file `{name}`"));
         error.help("`-I FOLDER` names a folder of files to include").meant(near);
     }
 }

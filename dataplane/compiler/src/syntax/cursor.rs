@@ -1,8 +1,8 @@
 //! The parser's place in the words, and what all rules share: to expect a word, and to go on after a mistake.
 
 use super::tree::{Expression, ExpressionKind, Ident, NodeId, Type, TypeKind};
-use crate::diagnostic::Diagnostics;
 pub use crate::diagnostic::Told;
+use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::source::{near, Blocks, Name, Span};
 use crate::token::{Kind, Token};
 
@@ -37,7 +37,8 @@ pub struct Parser<'a> {
     pub scopes: Blocks<bool>,
     nodes: u32,
     depth: usize,
-    links: usize,
+    /// The operators, members and indices of the expression at hand.
+    pub links: usize,
     /// Whether a message says already that the blocks at hand have no end.
     pub open: bool,
 }
@@ -110,7 +111,7 @@ impl<'a> Parser<'a> {
             true => (self.last().behind(), format!("`{text}` belongs here")),
             false => (span, format!("found {}", self.found())),
         };
-        self.diagnostics.error(place, format!("`{text}` is missing after {after}")).label(label);
+        self.error(place, format!("`{text}` is missing after {after}")).label(label);
         Err(Told)
     }
 
@@ -154,7 +155,7 @@ impl<'a> Parser<'a> {
             }
             _ => return false,
         };
-        self.diagnostics.error(span, message);
+        self.error(span, message);
         true
     }
 
@@ -185,7 +186,7 @@ impl<'a> Parser<'a> {
             let near = near(&text, fits.map(|pair| pair[0]));
             if let Some((meant, _)) = &near {
                 self.words[self.place].text = meant.clone();
-                self.diagnostics.error(span, format!("`{text}` is no word of P4")).meant(near);
+                self.error(span, format!("`{text}` is no word of P4")).meant(near);
             }
         }
         self.text()
@@ -235,16 +236,20 @@ impl<'a> Parser<'a> {
         let value = self.value()?;
         if self.at("=") {
             let span = self.span();
-            self.diagnostics.error(span, "`=` assigns, and a value belongs here").help("`==` compares");
+            self.error(span, "`=` assigns, and a value belongs here").help("`==` compares");
             return Err(Told);
         }
         self.expect(")", &format!("{what} {after}"))?;
         Ok(value)
     }
 
+    pub fn error(&mut self, span: Span, message: impl Into<String>) -> &mut Diagnostic {
+        self.diagnostics.error(span, message)
+    }
+
     /// Tells of a mistake, for which the rule cannot be read.
     pub fn refuse<T>(&mut self, span: Span, message: impl Into<String>) -> Parsed<T> {
-        self.diagnostics.error(span, message);
+        self.error(span, message);
         Err(Told)
     }
 
@@ -345,16 +350,11 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// `{ items }`; `after` is before the braces: `the name of a table`.
+    /// `{ items }`; `after` is before the braces: `the name of a table`. Each mistake costs one item.
     pub fn braces<T>(
-        &mut self, after: &str, what: &str, read: impl FnMut(&mut Self) -> Parsed<T>,
+        &mut self, after: &str, what: &str, mut read: impl FnMut(&mut Self) -> Parsed<T>,
     ) -> Parsed<Vec<T>> {
         self.expect("{", after)?;
-        self.items(what, read)
-    }
-
-    /// Items up to the `}` of a block, which is passed; each mistake costs one item.
-    pub fn items<T>(&mut self, what: &str, mut read: impl FnMut(&mut Self) -> Parsed<T>) -> Parsed<Vec<T>> {
         let mut items = Vec::new();
         while !self.at("}") && !self.at_end() {
             let before = self.place;
@@ -378,20 +378,12 @@ impl<'a> Parser<'a> {
         Ok(items)
     }
 
-    /// Forgets what was before: an outermost declaration begins.
-    pub fn begin(&mut self) {
-        (self.open, self.links) = (false, 0);
-    }
-
     /// Tells once that the blocks at hand have no `}`.
     pub fn unclosed(&mut self, what: &str) {
         if !self.open {
             let (end, found) = (self.last().behind(), self.span());
             let message = format!("`}}` is missing after {what}");
-            self.diagnostics
-                .error(end, message)
-                .label("`}` belongs here")
-                .note(found, "this begins behind it");
+            self.error(end, message).label("`}` belongs here").note(found, "this begins behind it");
         }
         self.open = true;
     }

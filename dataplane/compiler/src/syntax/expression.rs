@@ -5,31 +5,6 @@ use super::number::number;
 use super::tree::{Argument, Binary, Expression, ExpressionKind, Ident, Path, Type, TypeKind, Unary};
 use crate::token::Kind;
 
-/// Operators of two sides, and how strongly each binds.
-pub const OPERATORS: [(&str, Binary, u8); 21] = [
-    ("||", Binary::Or, 0),
-    ("&&", Binary::And, 1),
-    ("==", Binary::Equal, 2),
-    ("!=", Binary::NotEqual, 2),
-    ("<", Binary::Less, 3),
-    (">", Binary::Greater, 3),
-    ("<=", Binary::LessOrEqual, 3),
-    (">=", Binary::GreaterOrEqual, 3),
-    ("|", Binary::BitOr, 4),
-    ("^", Binary::BitXor, 5),
-    ("&", Binary::BitAnd, 6),
-    ("<<", Binary::ShiftLeft, 7),
-    (">>", Binary::ShiftRight, 7),
-    ("++", Binary::Concatenate, 8),
-    ("+", Binary::Add, 8),
-    ("-", Binary::Subtract, 8),
-    ("|+|", Binary::AddSaturating, 8),
-    ("|-|", Binary::SubtractSaturating, 8),
-    ("*", Binary::Multiply, 9),
-    ("/", Binary::Divide, 9),
-    ("%", Binary::Modulo, 9),
-];
-
 impl Parser<'_> {
     /// An expression (section 8).
     pub fn value(&mut self) -> Parsed<Expression> {
@@ -71,7 +46,7 @@ impl Parser<'_> {
     /// The operator at hand, how strongly it binds, and how many words it is.
     fn operator(&self, least: u8, greater: bool) -> Option<(Binary, u8, usize)> {
         let (text, words) = self.symbol();
-        let found = OPERATORS.iter().find(|(one, _, level)| *one == text && *level >= least)?;
+        let found = Binary::ALL.iter().find(|(one, _, level)| *one == text && *level >= least)?;
         (greater || !self.at(">")).then_some((found.1, found.2, words))
     }
 
@@ -184,7 +159,7 @@ impl Parser<'_> {
             (_, Kind::Number) => match number(&word.text) {
                 Ok(number) => ExpressionKind::Number(number),
                 Err(message) => {
-                    self.diagnostics.error(word.span, message);
+                    self.error(word.span, message);
                     ExpressionKind::Wrong
                 }
             },

@@ -15,7 +15,6 @@ mod walk;
 
 use crate::diagnostic::Diagnostics;
 use crate::token::Token;
-pub use expression::OPERATORS;
 
 /// The declarations of a program. Words that cannot be read are told to `diagnostics` and left out.
 pub fn parse(words: Vec<Token>, diagnostics: &mut Diagnostics) -> Vec<tree::Declaration> {

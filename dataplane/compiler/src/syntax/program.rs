@@ -33,7 +33,7 @@ impl Parser<'_> {
                 continue;
             }
             let before = self.place;
-            self.begin();
+            (self.open, self.links) = (false, 0);
             match self.declared(Self::outer) {
                 Ok(declaration) => found.push(declaration),
                 Err(Told) => {
@@ -52,7 +52,7 @@ impl Parser<'_> {
         // No program of that version includes core.p4, which declares packet_in.
         if !self.is_type("packet_in", true) && self.is_p4_14() {
             self.diagnostics.truncate(0);
-            self.diagnostics.error(self.span(), "this is P4_14: `p4c-bm2-ss --std p4-14` compiles it");
+            self.error(self.span(), "this is P4_14: `p4c-bm2-ss --std p4-14` compiles it");
             while !self.at_end() {
                 self.advance();
             }
@@ -108,7 +108,7 @@ impl Parser<'_> {
         let start = self.span();
         self.variable_or_instance()?;
         let message = "a variable belongs inside of a control, parser, action or function";
-        self.diagnostics.error(start.to(self.last()), message).help("`const` makes a constant");
+        self.error(start.to(self.last()), message).help("`const` makes a constant");
         Err(Told)
     }
 
@@ -194,9 +194,9 @@ impl Parser<'_> {
     /// The declarations of a parser and its states, or those of a control and its statements.
     fn body(&mut self, ident: &Ident, is_parser: bool) -> Parsed<(Vec<Declaration>, Vec<State>, Block)> {
         let (mut locals, mut states, mut apply) = (Vec::new(), Vec::new(), None);
-        self.expect("{", &format!("the parameters of a {}", if is_parser { "parser" } else { "control" }))?;
-        let what = if is_parser { "the states of parser" } else { "control" };
-        self.items(&format!("{what} `{ident}`"), |parser| {
+        let (word, what) =
+            if is_parser { ("parser", "the states of parser") } else { ("control", "control") };
+        self.braces(&format!("the parameters of a {word}"), &format!("{what} `{ident}`"), |parser| {
             let annotations = parser.annotations()?;
             let read: fn(&mut Self) -> Declared =
                 match &*parser.beginning(if is_parser { "state _{" } else { LOCAL }) {
@@ -308,7 +308,7 @@ impl Parser<'_> {
         if self.at("=") && self.ahead(1).is("{") && !PROPERTIES.contains(&&*ident.name) {
             let near = near(&ident.name, PROPERTIES);
             if let Some((name, _)) = near.clone() {
-                self.diagnostics.error(ident.span, format!("a table has no property `{ident}`")).meant(near);
+                self.error(ident.span, format!("a table has no property `{ident}`")).meant(near);
                 ident.name = name;
             }
         }
@@ -321,7 +321,7 @@ impl Parser<'_> {
         };
         if let Some(earlier) = twice {
             let message = format!("the property `{ident}` is there twice");
-            self.diagnostics.error(ident.span, message).note(earlier, "the first one");
+            self.error(ident.span, message).note(earlier, "the first one");
         }
         match &*ident.name {
             "key" => table.keys = self.keys_of_table()?,
@@ -358,7 +358,7 @@ impl Parser<'_> {
             let action = parser.action_reference(annotations)?;
             if parser.at(",") {
                 let span = parser.advance().span;
-                parser.diagnostics.error(span, "actions of a table end with `;`, not with `,`");
+                parser.error(span, "actions of a table end with `;`, not with `,`");
             } else {
                 parser.semicolon(&format!("action `{}`", action.path.ident))?;
             }

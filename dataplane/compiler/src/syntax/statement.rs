@@ -1,7 +1,6 @@
 //! Statements (section 12).
 
 use super::cursor::{Parsed, Parser, Told, BLOCK};
-use super::expression::OPERATORS;
 use super::tree::{
     Binary, Block, Case, Expression, ExpressionKind, Ident, Statement, StatementKind, Type, TypeKind,
 };
@@ -51,7 +50,7 @@ impl Parser<'_> {
                 return Ok(StatementKind::Block(self.block("a statement")?));
             }
             "while" if self.ahead(1).is("(") => {
-                self.diagnostics.error(self.span(), "P4 has no `while`").help(
+                self.error(self.span(), "P4 has no `while`").help(
                     "`for (int<8> i = 0; i < 8; i = i + 1)`, or a parser whose state comes back to itself",
                 );
                 return Err(Told);
@@ -169,7 +168,7 @@ impl Parser<'_> {
         match text.strip_suffix('=')? {
             "" => Some((None, words)),
             "<" | ">" => None,
-            text => Some((Some(OPERATORS.iter().find(|(one, ..)| *one == text)?.1), words)),
+            text => Some((Some(Binary::ALL.iter().find(|(one, ..)| *one == text)?.1), words)),
         }
     }
 
@@ -180,7 +179,7 @@ impl Parser<'_> {
             ("--", "P4 has no `++` and `--`", "`x = x - 1;`"),
         ];
         if let Some((_, message, help)) = mistakes.iter().find(|(text, ..)| self.at(text)) {
-            self.diagnostics.error(self.span(), *message).help(*help);
+            self.error(self.span(), *message).help(*help);
             return Err(Told);
         }
         if let ExpressionKind::Type(Type { kind: TypeKind::Named(_) | TypeKind::Specialized(..), .. }) =

@@ -267,29 +267,33 @@ pub enum Unary {
     Plus,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Binary {
-    Multiply,
-    Divide,
-    Modulo,
-    Add,
-    Subtract,
-    AddSaturating,
-    SubtractSaturating,
-    ShiftLeft,
-    ShiftRight,
-    LessOrEqual,
-    GreaterOrEqual,
-    Less,
-    Greater,
-    Equal,
-    NotEqual,
-    BitAnd,
-    BitXor,
-    BitOr,
-    Concatenate,
-    And,
-    Or,
+/// Declares the operators of two sides, level by level: each binds more strongly than those above.
+macro_rules! operators {
+    ($($level:literal: $($name:ident $text:literal),+;)+) => {
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Binary {
+            $($($name),+),+
+        }
+
+        impl Binary {
+            /// Each operator as it is written, and its level.
+            pub const ALL: &'static [(&'static str, Binary, u8)] =
+                &[$($(($text, Binary::$name, $level)),+),+];
+        }
+    };
+}
+
+operators! {
+    0: Or "||";
+    1: And "&&";
+    2: Equal "==", NotEqual "!=";
+    3: Less "<", Greater ">", LessOrEqual "<=", GreaterOrEqual ">=";
+    4: BitOr "|";
+    5: BitXor "^";
+    6: BitAnd "&";
+    7: ShiftLeft "<<", ShiftRight ">>";
+    8: Concatenate "++", Add "+", Subtract "-", AddSaturating "|+|", SubtractSaturating "|-|";
+    9: Multiply "*", Divide "/", Modulo "%";
 }
 
 /// An argument of a call; `name = value` names its parameter.
