@@ -6,6 +6,8 @@
 use std::fs;
 use std::path::Path;
 
+use groupflow_compiler::source::Files;
+
 use super::{compiled, messages, NoFiles};
 
 /// Compares what `make` makes of the programs in `golden` with what is written beside each.
@@ -44,6 +46,26 @@ fn p4info_is_as_written() {
         compiled(name, text, &NoFiles).p4info.expect("a program without errors")
     });
     assert!(count > 0);
+}
+
+/// A file that each of the others includes.
+struct Twice;
+
+impl Files for Twice {
+    fn read(&self, path: &str) -> Option<String> {
+        match path {
+            "one.p4" | "other.p4" => Some("#include \"./sizes.p4\"\n#include \"sizes.p4\"\n".to_owned()),
+            "sizes.p4" | "./sizes.p4" => Some("#pragma once\nconst bit<8> SIZE = 1;\n".to_owned()),
+            _ => None,
+        }
+    }
+}
+
+#[test]
+fn a_file_with_pragma_once_is_read_once() {
+    let program =
+        "#include \"one.p4\"\n#include \"other.p4\"\n".to_owned() + include_str!("golden/all-right.p4");
+    assert_eq!(messages("once.p4", &program, &Twice), "");
 }
 
 /// p4c writes a string between JSON's quotes as it is, and so BMv2 reads its escapes.

@@ -57,6 +57,7 @@ pub fn preprocess(
         expanded: 0,
         in_condition: false,
         counter: 0,
+        once: Vec::new(),
     };
     preprocessor.define_all(&options.defines);
     preprocessor.file(file, 0);
@@ -79,6 +80,8 @@ struct Preprocessor<'a> {
     in_condition: bool,
     /// The next value of `__COUNTER__`.
     counter: usize,
+    /// The files with `#pragma once`.
+    once: Vec<FileId>,
 }
 
 /// An `#if` that is open.
@@ -169,6 +172,7 @@ impl Preprocessor<'_> {
                 let severity = if word.is("error") { Severity::Error } else { Severity::Warning };
                 self.diagnostics.push(severity, span, text);
             }
+            "pragma" if rest.first().is_some_and(|what| what.is("once")) => self.once.push(word.span.file),
             // A line of another preprocessor, and what compilers may pass over.
             "pragma" | "line" | "ident" => {}
             _ if word.kind == Kind::Number => {}
@@ -284,7 +288,9 @@ impl Preprocessor<'_> {
         }
         let path = &self.sources.file(word.span.file).path;
         let beside = quoted.then(|| path[..path.rfind('/').map_or(0, |end| end + 1)].to_owned());
+        let is_read = |text: &String| self.once.iter().any(|file| self.sources.file(*file).text == *text);
         match self.find(&name, beside) {
+            Some((_, text)) if is_read(&text) => {}
             Some((path, text)) => match self.sources.add(&path, text) {
                 Some(file) => self.file(file, depth + 1),
                 None => {
