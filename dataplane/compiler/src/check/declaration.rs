@@ -9,7 +9,8 @@ use super::types::{ObjectId, Type, TypeParameter};
 use super::{Checker, Method, Object, ObjectKind, Place};
 use crate::source::{Name, Span};
 use crate::syntax::tree::{
-    self, annotated, Applicable, Declaration, DeclarationKind, Direction, Ident, Member, Statement,
+    self, annotated, Applicable, Declaration, DeclarationKind, Direction, Expression, Ident, Member,
+    Statement,
 };
 
 impl<'t> Checker<'t, '_> {
@@ -85,9 +86,7 @@ impl<'t> Checker<'t, '_> {
     }
 
     /// `const` (section 11.1).
-    fn constant_declaration(
-        &mut self, ident: &'t Ident, written: &'t tree::Type, value: &'t tree::Expression,
-    ) {
+    fn constant_declaration(&mut self, ident: &'t Ident, written: &'t tree::Type, value: &'t Expression) {
         let of = self.complete_type(written);
         let typed = self.value_of(value, &of);
         if of.is_object() {
@@ -107,7 +106,7 @@ impl<'t> Checker<'t, '_> {
     }
 
     /// A variable (section 11.2).
-    fn variable(&mut self, ident: &'t Ident, written: &'t tree::Type, value: Option<&'t tree::Expression>) {
+    fn variable(&mut self, ident: &'t Ident, written: &'t tree::Type, value: Option<&'t Expression>) {
         let of = self.type_reference(written);
         let unfit = matches!(of.known(), Type::Void | Type::String | Type::Integer | Type::MatchKind)
             || matches!(of.known(), Type::Set(_) | Type::List(_) | Type::Object(..));
@@ -121,7 +120,8 @@ impl<'t> Checker<'t, '_> {
         }
         if let Some(value) = value {
             self.value_of(value, &of);
-            if self.place == Place::Control && value.base() == Some(&*ident.name) {
+            if self.place == Place::Control && value.base().is_some_and(|base| base.ident.name == ident.name)
+            {
                 error!(self, ident.span, "`{ident}` begins with the value of another `{ident}`")
                     .help("two names tell them apart");
             }
@@ -147,7 +147,7 @@ impl<'t> Checker<'t, '_> {
         for ident in idents {
             self.parameters += 1;
             let parameter = TypeParameter { id: self.parameters, name: ident.name.clone() };
-            self.declare(ident, Entity::Type(Type::Parameter(parameter.clone())));
+            self.declare(ident, Entity::Type(Vec::new(), Type::Parameter(parameter.clone())));
             parameters.push(parameter);
         }
         parameters
@@ -161,7 +161,7 @@ impl<'t> Checker<'t, '_> {
             let takes = if body.is_some() { Takes::Code } else { Takes::Extern };
             let signature = checker.whole_signature(written, takes);
             let Some(body) = body else { return signature };
-            checker.declare_parameters(&written.head.parameters, &signature, true);
+            checker.declare_parameters(&signature, true);
             let place = Place::Function(signature.returns.clone());
             let ends = checker.placed(place, |checker| checker.block(body));
             if !ends && !matches!(signature.returns, Type::Void | Type::Wrong) {
@@ -244,15 +244,15 @@ impl<'t> Checker<'t, '_> {
         let Applicable { head, constructor, .. } = written;
         self.scopes.enter();
         let type_parameters = self.type_parameters(&head.type_parameters);
-        let made = self.signature(Vec::new(), constructor, Takes::Constructor);
+        let made = self.signature(constructor, Takes::Constructor);
         if let Some(directed) = made.parameters.iter().find(|one| one.direction != Direction::None) {
             self.error(directed.span, "the parameters of a constructor have no direction");
         }
         let takes = if kind == ObjectKind::Package { Takes::Package } else { Takes::Extern };
-        let signature = self.signature(Vec::new(), &head.parameters, takes);
+        let signature = self.signature(&head.parameters, takes);
         if matches!(kind, ObjectKind::Parser | ObjectKind::Control) {
-            self.declare_parameters(constructor, &made, true);
-            self.declare_parameters(&head.parameters, &signature, false);
+            self.declare_parameters(&made, true);
+            self.declare_parameters(&signature, false);
             self.scoped(|checker| checker.body(declaration, kind, written));
         }
         self.scopes.leave();
@@ -285,7 +285,7 @@ impl<'t> Checker<'t, '_> {
         &mut self, declaration: &'t Declaration, written: &'t [tree::Parameter], body: &'t [Statement],
     ) {
         self.scopes.enter();
-        let signature = self.signature(Vec::new(), written, Takes::Code);
+        let signature = self.signature(written, Takes::Code);
         let mut first: Option<Span> = None;
         for Parameter { direction, of, span, .. } in &signature.parameters {
             match (direction, first) {
@@ -300,7 +300,7 @@ impl<'t> Checker<'t, '_> {
                 error!(self, *span, "an action has no parameters of type {of}");
             }
         }
-        self.declare_parameters(written, &signature, false);
+        self.declare_parameters(&signature, false);
         self.placed(Place::Action, |checker| checker.block(body));
         self.scopes.leave();
         self.declare(&declaration.ident, Entity::Action(Rc::new(Function { declaration, signature })));

@@ -85,15 +85,15 @@ impl<'t> Checker<'t, '_> {
             },
             ExpressionKind::Member(of, member) => self.member(of, member),
             ExpressionKind::Index(of, index) => self.index(of, index),
-            ExpressionKind::Slice { value, high, low } => self.slice(value, high, low, span),
-            ExpressionKind::Part { value, low, width } => self.part(value, low, width, span),
+            ExpressionKind::Slice { value, high, low } => self.slice([value, high, low], span),
+            ExpressionKind::Part { value, low, width } => self.part([value, low, width], span),
             ExpressionKind::Unary(operator, operand) => self.unary(*operator, operand, span),
             ExpressionKind::Binary(operator, left, right) => {
                 let typed = self.expression(left, None);
                 self.operation(*operator, span, (left, typed), right)
             }
             ExpressionKind::Choice { condition, then, otherwise } => {
-                self.choice(condition, then, otherwise, want)
+                self.choice([condition, then, otherwise], want)
             }
             ExpressionKind::Cast(of, value) => {
                 let of = self.type_reference(of);
@@ -145,7 +145,7 @@ impl<'t> Checker<'t, '_> {
             Entity::Table(_) => Typed::of(Type::Table),
             Entity::Functions(_) => fail!(self, span, "`{name}` is a function: its arguments are missing"),
             Entity::State => fail!(self, span, "`{name}` is a state, not a value"),
-            Entity::Type(_) | Entity::Generic(..) | Entity::Object(_) => {
+            Entity::Type(..) | Entity::Object(_) => {
                 error!(self, span, "`{name}` is a type, and a value belongs here").declared(name, found.span);
                 Typed::wrong()
             }
@@ -161,7 +161,7 @@ impl<'t> Checker<'t, '_> {
     /// Tells that a name is not declared.
     pub fn no_name(&mut self, path: &Path) -> Typed {
         let name = &path.ident.name;
-        let near = self.similar(name, |entity| !matches!(entity, Entity::Type(_) | Entity::Generic(..)));
+        let near = self.similar(name, |entity| !matches!(entity, Entity::Type(..)));
         // `ipv4` instead of `hdr.ipv4`.
         let parts = |found: &Found<'t>| match &found.entity {
             Entity::Value(Typed { of: Type::Composite(of), .. }) => of.field(name).is_some(),

@@ -165,8 +165,7 @@ impl<'t> Checker<'t, '_> {
 
     /// `condition ? then : otherwise` (section 8.5.1).
     pub fn choice(
-        &mut self, condition: &'t Expression, then: &'t Expression, otherwise: &'t Expression,
-        want: Option<&Type>,
+        &mut self, [condition, then, otherwise]: [&'t Expression; 3], want: Option<&Type>,
     ) -> Typed {
         let truth = self.value_of(condition, &Type::Bool);
         let first = self.expression(then, want);
@@ -209,9 +208,7 @@ impl<'t> Checker<'t, '_> {
     }
 
     /// `value[high:low]` (section 8.6).
-    pub fn slice(
-        &mut self, value: &'t Expression, high: &'t Expression, low: &'t Expression, span: Span,
-    ) -> Typed {
+    pub fn slice(&mut self, [value, high, low]: [&'t Expression; 3], span: Span) -> Typed {
         let typed = self.expression(value, None);
         let bounds = (self.size(high, "a bound of a slice"), self.size(low, "a bound of a slice"));
         let (Some(high), Some(low)) = bounds else { return Typed::wrong() };
@@ -232,9 +229,7 @@ impl<'t> Checker<'t, '_> {
     }
 
     /// `value[low+:width]`, of the draft after 1.2.5.
-    pub fn part(
-        &mut self, value: &'t Expression, low: &'t Expression, width: &'t Expression, span: Span,
-    ) -> Typed {
+    pub fn part(&mut self, [value, low, width]: [&'t Expression; 3], span: Span) -> Typed {
         let typed = self.expression(value, None);
         let start = self.expression(low, None);
         let Some(width) = self.size(width, "the width of a slice") else { return Typed::wrong() };

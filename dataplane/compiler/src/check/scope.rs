@@ -8,15 +8,13 @@ use super::infer::specialise;
 use super::types::{ObjectId, Type, TypeParameter};
 use super::{Checker, ObjectKind};
 use crate::source::{Name, Span};
-use crate::syntax::tree::{self, annotated, Declaration, Direction};
+use crate::syntax::tree::{self, annotated, Declaration, Direction, Ident};
 
 /// The meaning of a name.
 #[derive(Clone)]
 pub enum Entity<'t> {
-    /// A type without type parameters, or one of them.
-    Type(Type),
-    /// A struct, header or union with type parameters.
-    Generic(Vec<TypeParameter>, Type),
+    /// A type; generic structs, headers and unions have type parameters.
+    Type(Vec<TypeParameter>, Type),
     /// An extern, parser, control or package.
     Object(ObjectId),
     /// Functions of one name, which differ in their parameters.
@@ -82,9 +80,7 @@ pub enum Takes {
 
 impl<'t> Checker<'t, '_> {
     /// The parameters as others see them (section 6.8). The names are not declared.
-    pub fn signature(
-        &mut self, type_parameters: Vec<TypeParameter>, written: &'t [tree::Parameter], place: Takes,
-    ) -> Signature {
+    pub fn signature(&mut self, written: &'t [tree::Parameter], place: Takes) -> Signature {
         let mut parameters: Vec<Parameter> = Vec::new();
         for one in written {
             self.annotations(&one.annotations);
@@ -120,7 +116,7 @@ impl<'t> Checker<'t, '_> {
                 span: one.ident.span,
             });
         }
-        Signature { type_parameters, parameters, returns: Type::Void }
+        Signature { type_parameters: Vec::new(), parameters, returns: Type::Void }
     }
 
     /// Tells of a parameter whose type does not fit its direction, or the place (section 6.8).
@@ -141,22 +137,21 @@ impl<'t> Checker<'t, '_> {
     }
 
     /// Declares parameters as names of the innermost block.
-    pub fn declare_parameters(
-        &mut self, written: &'t [tree::Parameter], signature: &Signature, constant: bool,
-    ) {
-        for (one, parameter) in written.iter().zip(&signature.parameters) {
+    pub fn declare_parameters(&mut self, signature: &Signature, constant: bool) {
+        for parameter in &signature.parameters {
             let writable = matches!(parameter.direction, Direction::Out | Direction::InOut);
             let is_constant = constant && parameter.direction == Direction::None;
             let typed = Typed { writable, ..Typed::new(parameter.of.clone(), None, is_constant) };
-            self.declare(&one.ident, Entity::Value(typed));
+            let ident = Ident { name: parameter.name.clone(), span: parameter.span };
+            self.declare(&ident, Entity::Value(typed));
         }
     }
 
     /// The parameters and the result of a function or method, in a scope of their own (section 7.2.10).
     pub fn whole_signature(&mut self, written: &'t tree::Signature, place: Takes) -> Signature {
         let type_parameters = self.type_parameters(&written.head.type_parameters);
-        let signature = self.signature(type_parameters, &written.head.parameters, place);
-        Signature { returns: self.returns(written), ..signature }
+        let signature = self.signature(&written.head.parameters, place);
+        Signature { type_parameters, returns: self.returns(written), ..signature }
     }
 
     /// The type that a function or method returns (section 10); none for a constructor.

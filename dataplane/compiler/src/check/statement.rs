@@ -141,15 +141,8 @@ impl<'t> Checker<'t, '_> {
 
     /// Tells that something cannot be assigned to (section 6.7).
     fn not_writable(&mut self, left: &'t Expression) {
-        let mut base = left;
-        while let ExpressionKind::Member(inner, _)
-        | ExpressionKind::Index(inner, _)
-        | ExpressionKind::Slice { value: inner, .. } = &base.kind
-        {
-            base = inner;
-        }
         let error = self.diagnostics.error(left.span, "this cannot be assigned to");
-        let ExpressionKind::Name(path) = &base.kind else { return };
+        let Some(path) = left.base() else { return };
         if let Some(found) = self.scopes.find(&path.ident.name, path.absolute) {
             error
                 .declared(&path.ident.name, found.span)

@@ -149,9 +149,12 @@ impl<'t> Checker<'t, '_> {
         let name = &path.ident.name;
         let Some(found) = self.find(path).cloned() else { return self.no_type(path) };
         let parameters = match &found.entity {
-            Entity::Type(of) if arguments.is_empty() || of.is_wrong() => return of.clone(),
-            Entity::Type(_) => Vec::new(),
-            Entity::Generic(parameters, _) => parameters.clone(),
+            Entity::Type(parameters, of)
+                if parameters.is_empty() && (arguments.is_empty() || of.is_wrong()) =>
+            {
+                return of.clone();
+            }
+            Entity::Type(parameters, _) => parameters.clone(),
             Entity::Object(id) => self.object(*id).type_parameters.clone(),
             _ => {
                 error!(self, path.ident.span, "`{name}` is not a type").declared(name, found.span);
@@ -161,7 +164,7 @@ impl<'t> Checker<'t, '_> {
         let arguments = self.type_arguments((name, found.span), &parameters, arguments, span);
         let Some(arguments) = arguments else { return Type::Wrong };
         let of = match &found.entity {
-            Entity::Generic(_, of) => specialise(of, &parameters, &arguments),
+            Entity::Type(_, of) => specialise(of, &parameters, &arguments),
             Entity::Object(id) => Type::Object(*id, arguments.clone().into(), name.clone()),
             _ => return Type::Wrong,
         };
@@ -208,9 +211,7 @@ impl<'t> Checker<'t, '_> {
 
     fn no_type(&mut self, path: &Path) -> Type {
         let name = &path.ident.name;
-        let near = self.similar(name, |entity| {
-            matches!(entity, Entity::Type(_) | Entity::Generic(..) | Entity::Object(_))
-        });
+        let near = self.similar(name, |entity| matches!(entity, Entity::Type(..) | Entity::Object(_)));
         if !self.unknown.insert(name.clone()) {
             return Type::Wrong;
         }
@@ -277,8 +278,7 @@ impl<'t> Checker<'t, '_> {
         let arguments = parameters.iter().cloned().map(Type::Parameter).collect();
         let composite = Composite::new(shape, ident.name.clone(), arguments, found, ident.span);
         let of = Type::Composite(Rc::new(composite));
-        let is_generic = !parameters.is_empty();
-        self.declare(ident, if is_generic { Entity::Generic(parameters, of) } else { Entity::Type(of) });
+        self.declare(ident, Entity::Type(parameters, of));
     }
 
     /// An enum, with values if it has a type (section 7.2.1).
@@ -312,7 +312,7 @@ impl<'t> Checker<'t, '_> {
             found.push((member.ident.name.clone(), value));
         }
         let one = Enum { name: ident.name.clone(), of, members: found, span: ident.span };
-        self.declare(ident, Entity::Type(Type::Enum(Rc::new(one))));
+        self.declare(ident, Entity::Type(Vec::new(), Type::Enum(Rc::new(one))));
     }
 
     /// `typedef` (section 7.5).
@@ -322,12 +322,12 @@ impl<'t> Checker<'t, '_> {
             Aliased::Declared(declaration) => {
                 self.declaration(declaration);
                 match self.scopes.find(&declaration.ident.name, false).map(|found| &found.entity) {
-                    Some(Entity::Type(of)) => of.clone(),
+                    Some(Entity::Type(parameters, of)) if parameters.is_empty() => of.clone(),
                     _ => Type::Wrong,
                 }
             }
         };
-        self.declare(ident, Entity::Type(of));
+        self.declare(ident, Entity::Type(Vec::new(), of));
     }
 
     /// `type` (section 7.6).
@@ -341,7 +341,7 @@ impl<'t> Checker<'t, '_> {
             }
         }
         let of = Type::New(Rc::new(New { name: ident.name.clone(), of }));
-        self.declare(ident, Entity::Type(of));
+        self.declare(ident, Entity::Type(Vec::new(), of));
     }
 }
 

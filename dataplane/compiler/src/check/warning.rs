@@ -6,8 +6,8 @@ use std::collections::{HashMap, HashSet};
 use super::Checker;
 use crate::source::Span;
 use crate::syntax::tree::{
-    Declaration, DeclarationKind, Direction, Expression, ExpressionKind, Ident, Parameter, State, Statement,
-    StatementKind, Unary,
+    Declaration, DeclarationKind, Direction, Expression, ExpressionKind, Ident, Parameter, Path, State,
+    Statement, StatementKind, Unary,
 };
 
 /// Headers known to be valid or invalid at a place, by their names as `hdr.ipv4`.
@@ -80,20 +80,21 @@ impl<'t> Checker<'t, '_> {
     ) {
         // The names that the bodies use, and those whose values they may change.
         let (mut named, mut written) = (HashSet::new(), HashSet::new());
+        let name = |path: &'t Path| &*path.ident.name;
         let bodies = locals.iter().filter_map(|local| match &local.kind {
             DeclarationKind::Action { body, .. } => Some(&body[..]),
             _ => None,
         });
         for statement in bodies.chain([apply]).flatten().flat_map(Statement::all) {
             if let StatementKind::Assign { left, .. } = &statement.kind {
-                written.extend(left.base());
+                written.extend(left.base().map(name));
             }
             for one in statement.own() {
                 match &one.kind {
                     ExpressionKind::Name(path) => named.extend([&*path.ident.name]),
                     ExpressionKind::Call { callee, arguments, .. } => {
                         let values = arguments.iter().map(|one| &one.value).chain([&**callee]);
-                        written.extend(values.filter_map(Expression::base));
+                        written.extend(values.filter_map(Expression::base).map(name));
                     }
                     _ => {}
                 }
@@ -103,7 +104,7 @@ impl<'t> Checker<'t, '_> {
             let DeclarationKind::Table(table) = &local.kind else { continue };
             named.extend(table.actions.iter().map(|action| &*action.path.ident.name));
             let arguments = table.actions.iter().flat_map(|action| action.arguments.iter().flatten());
-            written.extend(arguments.filter_map(|one| one.value.base()));
+            written.extend(arguments.filter_map(|one| one.value.base()).map(name));
         }
         for Declaration { ident, kind, .. } in locals.iter().filter(|one| !named.contains(&*one.ident.name)) {
             match kind {

@@ -1,6 +1,8 @@
 //! All expressions of statements, for what is looked for in many places.
 
-use super::tree::{DeclarationKind, Expression, ExpressionKind, Ident, Statement, StatementKind, Transition};
+use super::tree::{
+    DeclarationKind, Expression, ExpressionKind, Ident, Path, Statement, StatementKind, Transition,
+};
 
 impl Expression {
     /// The expressions that an expression is made of.
@@ -55,9 +57,9 @@ impl Expression {
     }
 
     /// The name that members, indices and slices are taken of.
-    pub fn base(&self) -> Option<&str> {
+    pub fn base(&self) -> Option<&Path> {
         match &self.kind {
-            ExpressionKind::Name(path) => Some(&path.ident.name),
+            ExpressionKind::Name(path) => Some(path),
             ExpressionKind::Member(of, _)
             | ExpressionKind::Index(of, _)
             | ExpressionKind::Slice { value: of, .. }
