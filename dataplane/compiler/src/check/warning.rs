@@ -136,14 +136,15 @@ impl<'t> Checker<'t, '_> {
 
     fn valid_statements(&mut self, statements: &'t [Statement], headers: &mut Headers) {
         for statement in statements {
-            let before = headers.valid.clone();
+            let own = statement.own();
             let change = |headers: &mut Headers| {
-                statement.own().into_iter().for_each(|one| changes(one, statement.span, headers));
+                own.iter().for_each(|one| changes(one, statement.span, headers));
             };
             match &statement.kind {
                 StatementKind::Block(block) => self.valid_statements(block, headers),
                 StatementKind::If { then, otherwise, .. } => {
-                    self.fields_in(statement, headers);
+                    let before = headers.valid.clone();
+                    self.fields_in(&own, headers);
                     change(headers);
                     let mut branches = std::iter::once(&**then).chain(otherwise.as_deref());
                     let mut ends: Vec<HashSet<String>> = Vec::new();
@@ -155,7 +156,7 @@ impl<'t> Checker<'t, '_> {
                     headers.invalid.clear();
                     // `if (!hdr.ipv4.isValid()) { return; }` says something about what is behind it.
                     let is_not = |one: &&Expression| matches!(one.kind, ExpressionKind::Unary(Unary::Not, _));
-                    if !statement.own().iter().any(is_not) && !branches.any(|branch| branch.ends(true)) {
+                    if !own.iter().any(is_not) && !branches.any(|branch| branch.ends(true)) {
                         headers.valid = before;
                     }
                     if let [one, other] = &ends[..] {
@@ -166,7 +167,8 @@ impl<'t> Checker<'t, '_> {
                 StatementKind::Call(call) if is_checksum(call) => {}
                 StatementKind::Assign { .. } | StatementKind::Call(_) => {
                     // `isValid()` in the statement says when its fields are read.
-                    self.fields_in(statement, headers);
+                    let before = headers.valid.clone();
+                    self.fields_in(&own, headers);
                     headers.valid = before;
                     change(headers);
                     if let StatementKind::Assign { left, .. } = &statement.kind {
@@ -192,11 +194,11 @@ impl<'t> Checker<'t, '_> {
         }
     }
 
-    /// Notes the headers for which a statement asks as valid, and warns of fields of others in it.
-    fn fields_in(&mut self, statement: &'t Statement, headers: &mut Headers) {
-        let asked = statement.own().into_iter().filter_map(|one| method_of(one, "isValid"));
+    /// Notes the headers for which expressions ask as valid, and warns of fields of others among them.
+    fn fields_in(&mut self, own: &[&'t Expression], headers: &mut Headers) {
+        let asked = own.iter().filter_map(|one| method_of(one, "isValid"));
         headers.valid.extend(asked.flat_map(|header| self.extracted.with(header)));
-        for field in statement.own() {
+        for field in own {
             let ExpressionKind::Member(of, name) = &field.kind else { continue };
             let is_method = matches!(&*name.name, "isValid" | "setValid" | "setInvalid");
             let Some(header) = dotted(of).filter(|_| !is_method) else { continue };
