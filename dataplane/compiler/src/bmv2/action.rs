@@ -4,11 +4,8 @@ use std::collections::HashMap;
 
 use serde_json::{json, Value};
 
-use super::expression::operand;
-use super::{calculation_name, number, typed, Writer};
-use crate::lower::ir::{
-    Action, ActionParameter, Argument, ArrayKind, Expr, Label, Operation, Statement, StatementKind,
-};
+use super::{number, Writer};
+use crate::lower::ir::{Action, ActionParameter, Expr, Label, Statement, StatementKind};
 use crate::source::Span;
 
 /// The primitives of an action, with jumps to places that are not known yet.
@@ -65,14 +62,14 @@ impl Writer<'_> {
     fn code(&mut self, statements: &[Statement], code: &mut Code) {
         for statement in statements {
             match &statement.kind {
-                StatementKind::Operation(operation) => {
-                    let primitive = self.primitive(operation, statement.span);
+                StatementKind::Operation(name, operands) => {
+                    let primitive = self.primitive(name, operands, statement.span);
                     code.primitives.push(primitive);
                 }
                 StatementKind::If(condition, then, otherwise) => {
                     let (no, end) = (code.label(), code.label());
                     code.jumps.push((code.primitives.len(), 1, no));
-                    let condition = self.parameter(&Expr::FromBool(Box::new(condition.clone())));
+                    let condition = self.parameter(&condition.clone().into_bit());
                     code.primitives.push(json!({"op": "_jump_if_zero", "parameters": [condition, null]}));
                     self.code(then, code);
                     if !otherwise.is_empty() {
@@ -106,45 +103,11 @@ impl Writer<'_> {
         }
     }
 
-    pub fn primitive(&mut self, operation: &Operation, span: Span) -> Value {
-        let (name, parameters) = match operation {
-            Operation::Assign(field, value) => {
-                ("assign", vec![operand(self.field(field)), self.parameter(value)])
-            }
-            Operation::Primitive(name, given) | Operation::Extern(name, given) => {
-                (*name, given.iter().map(|one| self.argument(one)).collect())
-            }
-            Operation::Extract(..) | Operation::Advance(_) | Operation::Verify(..) => {
-                self.diagnostics.error(span, "packets are read by parsers");
-                ("no_op", Vec::new())
-            }
-        };
-        self.placed(json!({"op": name, "parameters": parameters}), span)
-    }
-
-    fn argument(&mut self, given: &Argument) -> Value {
-        match given {
-            Argument::Value(value) => self.parameter(value),
-            Argument::Field(field) => operand(self.field(field)),
-            Argument::Header(header) => operand(self.header(header)),
-            Argument::Union(union) => operand(self.union(union)),
-            Argument::Stack(stack) => self.stack(*stack),
-            Argument::Array(array) => {
-                let array = &self.program.arrays[*array];
-                let kind = match array.kind {
-                    ArrayKind::Counter => "counter_array",
-                    ArrayKind::Meter => "meter_array",
-                    ArrayKind::Register => "register_array",
-                };
-                typed(kind, &*array.name)
-            }
-            Argument::Calculation(id) => typed("calculation", calculation_name(*id)),
-            Argument::Number(id) => number(&(*id).into()),
-            Argument::Text(text) => typed("string", &**text),
-            Argument::Values(values) => {
-                let values: Vec<Value> = values.iter().map(|value| self.parameter(value)).collect();
-                typed("parameters_vector", values)
-            }
+    pub fn primitive(&mut self, name: &str, operands: &[Expr], span: Span) -> Value {
+        if matches!(name, "extract" | "extract_VL" | "advance" | "verify") {
+            self.diagnostics.error(span, "packets are read by parsers");
         }
+        let operands: Vec<Value> = operands.iter().map(|one| self.parameter(one)).collect();
+        self.placed(json!({"op": name, "parameters": operands}), span)
     }
 }

@@ -41,7 +41,7 @@ impl Writer<'_> {
         let mut next = next;
         let mut run: Vec<Statement> = Vec::new();
         for statement in statements[..end].iter().rev() {
-            if matches!(statement.kind, StatementKind::Operation(_)) {
+            if matches!(statement.kind, StatementKind::Operation(..)) {
                 run.insert(0, statement.clone());
                 continue;
             }
@@ -63,7 +63,7 @@ impl Writer<'_> {
                 StatementKind::Leave(label) => graph.labels.get(label).cloned().flatten(),
                 StatementKind::Exit => None,
                 StatementKind::Apply { table, then } => self.apply(*table, then, next, statement.span, graph),
-                StatementKind::Parse { .. } | StatementKind::Operation(_) | StatementKind::Again(..) => next,
+                StatementKind::Parse { .. } | StatementKind::Operation(..) | StatementKind::Again(..) => next,
             };
         }
         self.run(&mut run, next, graph)

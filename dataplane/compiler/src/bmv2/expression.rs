@@ -2,17 +2,19 @@
 
 use serde_json::{json, Value};
 
-use super::{number, ones, typed, Writer};
+use super::{number, typed, Writer};
+use crate::lower::expression::slice;
 use crate::lower::ir::{Expr, FieldRef, HeaderRef, StackId};
-use crate::syntax::tree::Binary;
 
 impl Writer<'_> {
     /// An argument of a primitive.
     pub fn parameter(&mut self, expr: &Expr) -> Value {
-        match expr {
-            Expr::Parameter(place) => typed("runtime_data", *place),
-            Expr::Bool(_) => typed("expression", self.expression(expr)),
-            other => operand(self.expression(other)),
+        match (expr, self.expression(expr)) {
+            (Expr::Parameter(place), _) => typed("runtime_data", *place),
+            // BMv2 reads an expression in an expression.
+            (Expr::Bool(_), value) => typed("expression", value),
+            (_, value) if value["type"] == "expression" => typed("expression", value),
+            (_, value) => value,
         }
     }
 
@@ -21,93 +23,71 @@ impl Writer<'_> {
             Expr::Number(value) => number(value),
             Expr::Bool(truth) => typed("bool", *truth),
             Expr::Field(field) => self.field(field),
+            Expr::Slice(field, high, low) => self.expression(&slice(Expr::Field(field.clone()), *high, *low)),
             Expr::Parameter(place) => typed("local", *place),
             Expr::Lookahead(offset, width) => typed("lookahead", vec![*offset, *width]),
             Expr::Valid(HeaderRef::Fixed(id)) => {
                 unary("d2b", typed("field", vec![&*self.program.headers[*id].name, "$valid$"]))
             }
-            Expr::Valid(header) => unary("valid", self.header(header)),
-            Expr::UnionValid(union) => unary("valid_union", self.union(union)),
-            Expr::Not(value) => unary("not", self.expression(value)),
-            Expr::Complement(value) => unary("~", self.expression(value)),
-            Expr::FromBool(value) => unary("b2d", self.expression(value)),
+            Expr::Valid(header) => unary("valid", self.place(header, false)),
             Expr::ToBool(value) => unary("d2b", self.expression(value)),
-            Expr::LastIndex(stack) => unary("last_stack_index", self.stack(*stack)),
-            Expr::Wrap(value, width, false) => binary("&", self.expression(value), number(&ones(*width))),
-            Expr::Wrap(value, width, true) => self.cast("two_comp_mod", value, *width),
-            Expr::Clamp(value, width, signed) => {
-                self.cast(if *signed { "sat_cast" } else { "usat_cast" }, value, *width)
+            Expr::Header(header) => self.place(header, false),
+            Expr::Union(union) => self.place(union, true),
+            Expr::Stack(stack) => self.stack(*stack),
+            Expr::Named(kind, name) => typed(kind, &**name),
+            Expr::Values(values) => {
+                let values: Vec<Value> = values.iter().map(|value| self.parameter(value)).collect();
+                typed("parameters_vector", values)
             }
-            Expr::Binary(operator, left, right) => {
-                binary(symbol(*operator), self.expression(left), self.expression(right))
-            }
-            Expr::Choice(condition, then, otherwise) => {
-                let (then, otherwise) = (self.expression(then), self.expression(otherwise));
-                let condition = self.expression(condition);
-                typed("expression", json!({"op": "?", "cond": condition, "left": then, "right": otherwise}))
-            }
+            Expr::Operation(name, operands) => match &operands[..] {
+                [condition, left, right] => {
+                    let (left, right) = (self.expression(left), self.expression(right));
+                    let condition = self.expression(condition);
+                    typed("expression", json!({"op": name, "cond": condition, "left": left, "right": right}))
+                }
+                [left, right] => binary(name, self.expression(left), self.expression(right)),
+                [only] => unary(name, self.expression(only)),
+                _ => Value::Null,
+            },
         }
     }
 
-    fn cast(&mut self, name: &str, value: &Expr, width: u32) -> Value {
-        binary(name, self.expression(value), number(&width.into()))
-    }
-
-    pub fn field(&mut self, field: &FieldRef) -> Value {
+    fn field(&mut self, field: &FieldRef) -> Value {
         match &field.header {
             HeaderRef::Fixed(_) => typed("field", self.names(field)),
             HeaderRef::Last(stack) => {
                 let fields = &self.program.header_types[self.program.type_of(&field.header)].fields;
                 typed("stack_field", vec![&*self.program.stacks[*stack].name, &*fields[field.field].name])
             }
-            header => binary("access_field", self.header(header), field.field),
+            header => binary("access_field", self.place(header, false), field.field),
         }
     }
 
-    pub fn header(&mut self, header: &HeaderRef) -> Value {
-        match header {
-            HeaderRef::Fixed(id) => typed("header", &*self.program.headers[*id].name),
-            HeaderRef::Element(stack, index) => {
-                binary("dereference_header_stack", self.stack(*stack), self.expression(index))
+    /// A header or a union.
+    fn place(&mut self, at: &HeaderRef, is_union: bool) -> Value {
+        let (kind, element) = match is_union {
+            true => ("header_union", "dereference_union_stack"),
+            false => ("header", "dereference_header_stack"),
+        };
+        match at {
+            HeaderRef::Fixed(id) if is_union => typed(kind, &*self.program.unions[*id].name),
+            HeaderRef::Fixed(id) => typed(kind, &*self.program.headers[*id].name),
+            HeaderRef::Element(stack, index) => binary(element, self.stack(*stack), self.expression(index)),
+            HeaderRef::Next(stack) if !is_union => {
+                binary(element, self.stack(*stack), unary("size_stack", self.stack(*stack)))
             }
-            HeaderRef::Last(stack) => {
-                let last = unary("last_stack_index", self.stack(*stack));
-                binary("dereference_header_stack", self.stack(*stack), last)
+            HeaderRef::Next(stack) | HeaderRef::Last(stack) => {
+                binary(element, self.stack(*stack), unary("last_stack_index", self.stack(*stack)))
             }
-            HeaderRef::Next(stack) => {
-                let size = unary("size_stack", self.stack(*stack));
-                binary("dereference_header_stack", self.stack(*stack), size)
-            }
-            HeaderRef::Member(union, member) => binary("access_union_header", self.union(union), *member),
-        }
-    }
-
-    pub fn union(&mut self, union: &HeaderRef) -> Value {
-        match union {
-            HeaderRef::Element(id, index) => {
-                binary("dereference_union_stack", self.stack(*id), self.expression(index))
-            }
-            HeaderRef::Next(id) | HeaderRef::Last(id) => {
-                let last = unary("last_stack_index", self.stack(*id));
-                binary("dereference_union_stack", self.stack(*id), last)
-            }
-            HeaderRef::Fixed(id) | HeaderRef::Member(_, id) => {
-                typed("header_union", &*self.program.unions[*id].name)
+            HeaderRef::Member(union, member) => {
+                binary("access_union_header", self.place(union, true), *member)
             }
         }
     }
 
-    pub fn stack(&self, id: StackId) -> Value {
+    fn stack(&self, id: StackId) -> Value {
         let stack = &self.program.stacks[id];
         typed(if stack.of_unions { "header_union_stack" } else { "header_stack" }, &*stack.name)
-    }
-}
-
-/// A value or place as a primitive takes it: BMv2 reads an expression in an expression.
-pub fn operand(value: Value) -> Value {
-    match value["type"] == "expression" {
-        true => typed("expression", value),
-        false => value,
     }
 }
 
@@ -118,12 +98,4 @@ fn unary(name: &str, value: Value) -> Value {
 /// `left op right`; an operator of one side has no left one.
 fn binary(name: &str, left: Value, right: impl Into<Value>) -> Value {
     typed("expression", json!({"op": name, "left": left, "right": right.into()}))
-}
-
-fn symbol(operator: Binary) -> &'static str {
-    match operator {
-        Binary::And => "and",
-        Binary::Or => "or",
-        other => crate::check::operator::symbol(other),
-    }
 }

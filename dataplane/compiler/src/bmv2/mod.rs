@@ -10,7 +10,10 @@ use num_bigint::{BigInt, Sign};
 use serde_json::{json, Value};
 
 use crate::diagnostic::Diagnostics;
-use crate::lower::ir::{ArrayKind, Expr, FieldList, FieldRef, HeaderRef, HeaderType, Program};
+use crate::lower::assign::ones;
+use crate::lower::ir::{
+    calculation_name, ArrayKind, Expr, FieldList, FieldRef, HeaderRef, HeaderType, Program,
+};
 use crate::lower::storage::{SCALARS, STANDARD};
 use crate::source::{Sources, Span};
 
@@ -291,13 +294,4 @@ fn number(number: &BigInt) -> Value {
 fn hex(number: &BigInt) -> String {
     let sign = if number.sign() == Sign::Minus { "-" } else { "" };
     format!("{sign}0x{:x}", number.magnitude())
-}
-
-/// The number of `width` bits that are 1.
-fn ones(width: u32) -> BigInt {
-    (BigInt::from(1) << width) - 1
-}
-
-fn calculation_name(id: usize) -> String {
-    format!("calc_{id}")
 }

@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, HashMap};
 use num_bigint::BigInt;
 use serde_json::{json, Value};
 
-use super::{numbered, ones, typed, Writer};
+use super::{numbered, typed, Writer};
+use crate::lower::assign::ones;
 use crate::lower::ir::{
-    each_kind, Expr, FieldRef, HeaderRef, Label, Next, Operation, Pattern, State, Statement, StatementKind,
+    each_kind, Expr, FieldRef, HeaderRef, Label, Next, Pattern, State, Statement, StatementKind,
 };
 use crate::source::Span;
 
@@ -66,8 +67,8 @@ impl Writer<'_> {
     ) -> Option<Block> {
         for (place, statement) in statements.iter().enumerate() {
             match &statement.kind {
-                StatementKind::Operation(operation) => {
-                    let operation = self.operation(operation, statement.span);
+                StatementKind::Operation(name, operands) => {
+                    let operation = self.operation(name, operands, statement.span);
                     block.operations.push(operation);
                 }
                 StatementKind::Labelled(label, inner) => {
@@ -131,27 +132,25 @@ impl Writer<'_> {
         let header = &self.program.header_types[0];
         let field = header.fields.iter().position(|field| field.name == "condition").unwrap_or(0);
         let place = FieldRef { header: HeaderRef::Fixed(0), field };
-        let value = Expr::FromBool(Box::new(condition.clone()));
-        block.operations.push(self.operation(&Operation::Assign(place.clone(), value), Span::default()));
-        block.key = vec![self.field(&place)];
+        let operands = [Expr::Field(place), condition.clone().into_bit()];
+        block.operations.push(self.operation("assign", &operands, Span::default()));
+        block.key = vec![self.expression(&operands[0])];
         block.transitions = vec![transition("hexstr", json!("0x01"), None, Some(yes)), always(no)];
     }
 
-    fn operation(&mut self, operation: &Operation, span: Span) -> Value {
-        let (name, parameters) = match operation {
-            Operation::Extract(header, None) => ("extract", vec![self.extracted(header, span)]),
-            Operation::Extract(header, Some(bits)) => {
+    fn operation(&mut self, name: &str, operands: &[Expr], span: Span) -> Value {
+        let (name, parameters) = match (name, operands) {
+            ("extract", [Expr::Header(header)]) => (name, vec![self.extracted(header, span)]),
+            ("extract_VL", [Expr::Header(header), bits]) => {
                 let bits = typed("expression", self.expression(bits));
-                ("extract_VL", vec![self.extracted(header, span), bits])
+                (name, vec![self.extracted(header, span), bits])
             }
-            Operation::Advance(bits) => ("advance", vec![self.source(bits)]),
-            Operation::Verify(check, error) => {
-                ("verify", vec![self.expression(check), self.expression(error)])
+            ("advance", [bits]) => (name, vec![self.source(bits)]),
+            ("verify", [check, error]) => (name, vec![self.expression(check), self.expression(error)]),
+            ("assign", [place @ Expr::Field(FieldRef { header: HeaderRef::Fixed(_), .. }), value]) => {
+                ("set", vec![self.expression(place), self.source(value)])
             }
-            Operation::Assign(field, value) if matches!(field.header, HeaderRef::Fixed(_)) => {
-                ("set", vec![self.field(field), self.source(value)])
-            }
-            other => ("primitive", vec![self.primitive(other, span)]),
+            _ => ("primitive", vec![self.primitive(name, operands, span)]),
         };
         self.placed(json!({"op": name, "parameters": parameters}), span)
     }
@@ -213,8 +212,8 @@ impl Writer<'_> {
     /// The end of packets that no case of a `select` takes.
     fn no_match(&mut self) -> Block {
         let error = self.program.errors.iter().position(|name| &**name == "NoMatch").unwrap_or(0);
-        let verify = Operation::Verify(Expr::Bool(false), Expr::Number(error.into()));
-        let operations = vec![self.operation(&verify, Span::default())];
+        let verify = [Expr::Bool(false), Expr::Number(error.into())];
+        let operations = vec![self.operation("verify", &verify, Span::default())];
         let transitions = vec![transition("default", Value::Null, None, None)];
         Block { name: "noMatch".to_owned(), operations, transitions, ..Block::default() }
     }

@@ -3,7 +3,8 @@
 use num_bigint::BigInt;
 use serde_json::{json, Value};
 
-use super::{hex, ones, Writer};
+use super::{hex, Writer};
+use crate::lower::assign::ones;
 use crate::lower::ir::{ActionCall, Entry, Expr, HeaderRef, Key, Match, Table};
 
 impl Writer<'_> {

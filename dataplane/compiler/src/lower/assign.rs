@@ -2,48 +2,39 @@
 
 use num_bigint::BigInt;
 
-use super::ir::{Argument, Expr, FieldRef, HeaderRef, Operation, StackId, StatementKind};
+use super::ir::{Expr, FieldRef, HeaderRef, StackId, StatementKind};
 use super::value::{element_of, part_of, parts_of, Value};
 use super::{Lowered, Lowering};
 use crate::check::types::Type;
-use crate::syntax::tree::Binary;
 
 /// `left operator right`
-pub fn binary(operator: Binary, left: Expr, right: Expr) -> Expr {
-    Expr::Binary(operator, Box::new(left), Box::new(right))
+pub fn binary(operator: &'static str, left: Expr, right: Expr) -> Expr {
+    Expr::Operation(operator, vec![left, right])
 }
 
-/// `value << bits`
-pub fn shifted_left(value: Expr, bits: u32) -> Expr {
-    if bits == 0 {
-        value
-    } else {
-        binary(Binary::ShiftLeft, value, Expr::Number(bits.into()))
-    }
+/// The number of `width` bits that are 1.
+pub fn ones(width: u32) -> BigInt {
+    (BigInt::from(1) << width) - 1
 }
 
 /// The bits of a value in a place: truths are numbers there.
 pub fn stored(value: Expr, of: &Type) -> Expr {
     match value {
         Expr::ToBool(inner) => *inner,
-        value if *of.underlying() == Type::Bool => Expr::FromBool(Box::new(value)),
+        value if *of.underlying() == Type::Bool => value.into_bit(),
         value => value,
     }
 }
 
 impl Lowering<'_, '_> {
-    pub fn operate(&mut self, operation: Operation) {
-        self.emit(StatementKind::Operation(operation));
-    }
-
-    /// An operation on headers.
-    pub fn primitive(&mut self, name: &'static str, given: Vec<Argument>) {
-        self.operate(Operation::Primitive(name, given));
+    /// A primitive of the target, or an operation of its parsers.
+    pub fn operate(&mut self, name: &'static str, operands: Vec<Expr>) {
+        self.emit(StatementKind::Operation(name, operands));
     }
 
     pub fn set_valid(&mut self, header: &HeaderRef, valid: bool) {
         let name = if valid { "add_header" } else { "remove_header" };
-        self.primitive(name, vec![Argument::Header(header.clone())]);
+        self.operate(name, vec![Expr::Header(header.clone())]);
     }
 
     /// The parts of a struct, tuple, array, header, stack or union, each with its type.
@@ -83,20 +74,7 @@ impl Lowering<'_, '_> {
     fn assign_parts(&mut self, target: &Value, source: &Value, of: &Type) -> Lowered<()> {
         match (target, source) {
             (Value::Nothing, _) => {}
-            (Value::Slice(field, high, low), Value::Scalar(_) | Value::Slice(..)) => {
-                let value = self.scalar(source)?;
-                self.assign_slice(field, *high, *low, value);
-            }
-            (Value::Scalar(_), Value::Scalar(_) | Value::Slice(..)) => {
-                let value = self.scalar(source)?;
-                self.assign_scalar(target, value, of)?;
-            }
-            (Value::Header(to), Value::Header(from)) => {
-                if to != from {
-                    let given = vec![Argument::Header(to.clone()), Argument::Header(from.clone())];
-                    self.primitive("assign_header", given);
-                }
-            }
+            (Value::Scalar(_), Value::Scalar(value)) => self.assign_scalar(target, value.clone(), of)?,
             (Value::Header(to), Value::Invalid) => self.set_valid(to, false),
             (Value::Header(to), Value::Group(parts)) => {
                 self.set_valid(to, true);
@@ -105,55 +83,66 @@ impl Lowering<'_, '_> {
                     self.assign_parts(&self.header_field(to, name, &of), part, &of)?;
                 }
             }
-            (Value::Union(to), Value::Union(from)) => {
-                let given = vec![Argument::Union(to.clone()), Argument::Union(from.clone())];
-                self.primitive("assign_union", given);
-            }
             (Value::Union(_), Value::Invalid) => {
                 for (member, of) in self.parts(target, of) {
                     self.assign_parts(&member, source, &of)?;
                 }
-            }
-            (Value::Stack(to), Value::Stack(from)) => {
-                let of_unions = self.program.stacks[*to].of_unions;
-                let name = if of_unions { "assign_union_stack" } else { "assign_header_stack" };
-                self.primitive(name, vec![Argument::Stack(*to), Argument::Stack(*from)]);
             }
             (Value::Stack(_) | Value::Group(_), Value::Group(from)) => {
                 for ((place, of), (_, part)) in self.parts(target, of).iter().zip(from) {
                     self.assign_parts(place, part, of)?;
                 }
             }
-            _ => return self.refuse("this assignment is not supported"),
+            _ => match (self.whole(target), self.whole(source)) {
+                (Some((name, to)), Some((_, from))) if to != from => self.operate(name, vec![to, from]),
+                (Some(_), Some(_)) => {}
+                _ => return self.refuse("this assignment is not supported"),
+            },
         }
         Ok(())
     }
 
+    /// A header, union or stack, with the primitive that assigns it.
+    fn whole(&self, value: &Value) -> Option<(&'static str, Expr)> {
+        Some(match value {
+            Value::Header(header) => ("assign_header", Expr::Header(header.clone())),
+            Value::Union(union) => ("assign_union", Expr::Union(union.clone())),
+            Value::Stack(id) if self.program.stacks[*id].of_unions => {
+                ("assign_union_stack", Expr::Stack(*id))
+            }
+            Value::Stack(id) => ("assign_header_stack", Expr::Stack(*id)),
+            _ => return None,
+        })
+    }
+
     fn assign_scalar(&mut self, target: &Value, value: Expr, of: &Type) -> Lowered<()> {
-        let Some(field) = target.field().cloned() else {
-            return self.refuse("this cannot be assigned to on this target");
-        };
-        if let (Type::Varbit(_), Expr::Field(from)) = (of.underlying(), &value) {
-            self.primitive("assign_VL", vec![Argument::Field(field), Argument::Field(from.clone())]);
+        if let Value::Scalar(Expr::Slice(field, high, low)) = target {
+            self.assign_slice(field, *high, *low, value);
             return Ok(());
         }
+        let Some(field) = target.field() else {
+            return self.refuse("this cannot be assigned to on this target");
+        };
+        let place = Expr::Field(field.clone());
         let value = stored(value, of);
-        if value != Expr::Field(field.clone()) {
-            self.operate(Operation::Assign(field, value));
+        match (of.underlying(), &value) {
+            (Type::Varbit(_), Expr::Field(_)) => self.operate("assign_VL", vec![place, value]),
+            _ if value != place => self.operate("assign", vec![place, value]),
+            _ => {}
         }
         Ok(())
     }
 
     /// The other bits stay.
     fn assign_slice(&mut self, field: &FieldRef, high: u32, low: u32, value: Expr) {
-        let ones = |bits: u32| (BigInt::from(1) << bits) - 1;
         let kind = self.program.type_of(&field.header);
         let width = self.program.header_types[kind].fields[field.field].width;
         let mask: BigInt = ones(high - low + 1) << low;
-        let others = ones(width) ^ &mask;
-        let kept = binary(Binary::BitAnd, Expr::Field(field.clone()), Expr::Number(others));
-        let placed = binary(Binary::BitAnd, shifted_left(value, low), Expr::Number(mask));
-        self.operate(Operation::Assign(field.clone(), binary(Binary::BitOr, kept, placed)));
+        let (place, others) = (Expr::Field(field.clone()), ones(width) ^ &mask);
+        let shifted = if low == 0 { value } else { binary("<<", value, Expr::Number(low.into())) };
+        let placed = binary("&", shifted, Expr::Number(mask));
+        let kept = binary("&", place.clone(), Expr::Number(others));
+        self.operate("assign", vec![place, binary("|", kept, placed)]);
     }
 
     pub fn union_member(&self, union: &HeaderRef, member: usize) -> HeaderRef {
@@ -191,7 +180,8 @@ impl Lowering<'_, '_> {
         if let Value::Scalar(expr) = value {
             changes = false;
             expr.visit(&mut |part| {
-                changes |= matches!(part, Expr::Field(_) | Expr::Valid(_) | Expr::Lookahead(..));
+                changes |=
+                    matches!(part, Expr::Field(_) | Expr::Slice(..) | Expr::Valid(_) | Expr::Lookahead(..));
             });
         }
         if !changes {
@@ -206,14 +196,12 @@ impl Lowering<'_, '_> {
     pub fn equal(&mut self, left: &Value, right: &Value, of: &Type) -> Lowered<Expr> {
         let valid = |header: &HeaderRef| Expr::Valid(header.clone());
         match (left, right) {
-            (Value::Scalar(_) | Value::Slice(..), Value::Scalar(_) | Value::Slice(..)) => {
-                Ok(binary(Binary::Equal, self.scalar(left)?, self.scalar(right)?))
-            }
+            (Value::Scalar(a), Value::Scalar(b)) => Ok(binary("==", a.clone(), b.clone())),
             (Value::Header(a), Value::Header(b)) => {
                 let fields = self.equal_parts(None, left, right, of)?;
-                let neither = binary(Binary::And, valid(a).negated(), valid(b).negated());
-                let both = binary(Binary::And, valid(a), valid(b));
-                Ok(binary(Binary::Or, neither, binary(Binary::And, both, fields)))
+                let neither = binary("and", valid(a).negated(), valid(b).negated());
+                let both = binary("and", valid(a), valid(b));
+                Ok(binary("or", neither, binary("and", both, fields)))
             }
             (Value::Header(a), Value::Invalid) | (Value::Invalid, Value::Header(a)) => Ok(valid(a).negated()),
             (Value::Header(a), Value::Group(_)) => self.equal_parts(Some(valid(a)), left, right, of),
@@ -233,7 +221,7 @@ impl Lowering<'_, '_> {
         for ((a, of), (b, _)) in self.parts(left, of).iter().zip(self.parts(right, of)) {
             let one = self.equal(a, &b, of)?;
             all = Some(match all {
-                Some(all) => binary(Binary::And, all, one),
+                Some(all) => binary("and", all, one),
                 None => one,
             });
         }

@@ -2,7 +2,7 @@
 //! and 8.20).
 
 use super::environment::Binding;
-use super::ir::{Argument as Given, Expr};
+use super::ir::Expr;
 use super::pass::Callee;
 use super::value::{Object, State, Value};
 use super::{Lowered, Lowering};
@@ -29,7 +29,7 @@ impl<'t> Lowering<'t, '_> {
                 }
                 _ => {
                     let passed = self.pass(found, &function.signature, arguments, Callee::Target)?;
-                    let result = self.extern_function(&function.declaration.ident.name, &passed)?;
+                    let result = self.call_extern(State::None, &function.declaration.ident.name, &passed)?;
                     self.copy_back(&passed)?;
                     Ok(result)
                 }
@@ -119,7 +119,9 @@ impl<'t> Lowering<'t, '_> {
         let value = self.value(base)?;
         match (name, &value, arguments) {
             ("isValid", Value::Header(header), _) => return Ok(Value::Scalar(Expr::Valid(header.clone()))),
-            ("isValid", Value::Union(union), _) => return Ok(Value::Scalar(Expr::UnionValid(union.clone()))),
+            ("isValid", Value::Union(union), _) => {
+                return Ok(Value::Scalar(Expr::Operation("valid_union", vec![Expr::Union(union.clone())])));
+            }
             ("isValid", Value::Invalid, _) => return Ok(Value::Scalar(Expr::Bool(false))),
             ("isValid", Value::Group(_), _) => return Ok(Value::Scalar(Expr::Bool(true))),
             ("setValid" | "setInvalid", Value::Header(header), _) => {
@@ -129,9 +131,9 @@ impl<'t> Lowering<'t, '_> {
                 if !self.program.stacks[*stack].of_unions =>
             {
                 let count = self.number(&count.value, "the number of elements")?;
-                let count = Given::Number(u32::try_from(count).unwrap_or(u32::MAX));
+                let count = Expr::Number(u32::try_from(count).unwrap_or(u32::MAX).into());
                 let primitive = if name == "push_front" { "push" } else { "pop" };
-                self.primitive(primitive, vec![Given::Stack(*stack), count]);
+                self.operate(primitive, vec![Expr::Stack(*stack), count]);
             }
             _ => return self.refuse(format!("`{name}` is not supported here")),
         }

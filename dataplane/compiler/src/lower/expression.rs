@@ -3,13 +3,14 @@
 
 use num_bigint::BigInt;
 
-use super::assign::binary;
+use super::assign::{binary, ones};
 use super::environment::Binding;
 use super::ir::{Expr, HeaderRef, Outcome, Statement, StatementKind};
 use super::value::{element_of, index_name, known, part_of, parts_of, Value};
 use super::{Lowered, Lowering};
 use crate::check::constant;
 use crate::check::literal::default_of;
+use crate::check::operator::symbol;
 use crate::check::types::Type;
 use crate::check::Target;
 use crate::source::Name;
@@ -36,7 +37,6 @@ impl<'t> Lowering<'t, '_> {
     pub fn scalar(&mut self, value: &Value) -> Lowered<Expr> {
         match value {
             Value::Scalar(expr) => Ok(expr.clone()),
-            Value::Slice(field, high, low) => Ok(slice(Expr::Field(field.clone()), *high, *low)),
             _ => self.refuse("a number is expected here"),
         }
     }
@@ -81,8 +81,8 @@ impl<'t> Lowering<'t, '_> {
                     }
                     low => {
                         let low = self.scalar(&low)?;
-                        let shifted = binary(Binary::ShiftRight, self.expr(value)?, low);
-                        Ok(Value::Scalar(Expr::Wrap(Box::new(shifted), width, false)))
+                        let shifted = binary(">>", self.expr(value)?, low);
+                        Ok(Value::Scalar(wrap(shifted, width, false)))
                     }
                 }
             }
@@ -133,7 +133,7 @@ impl<'t> Lowering<'t, '_> {
             Value::Stack(id) => Ok(match &**member {
                 "next" => self.stack_element(*id, HeaderRef::Next(*id)),
                 "last" => self.stack_element(*id, HeaderRef::Last(*id)),
-                _ => Value::Scalar(Expr::LastIndex(*id)),
+                _ => Value::Scalar(Expr::Operation("last_stack_index", vec![Expr::Stack(*id)])),
             }),
             // A field of `{#}` has any value.
             Value::Invalid => match self.temporary(&of)? {
@@ -188,19 +188,19 @@ impl<'t> Lowering<'t, '_> {
         let Some(((_, last), others)) = parts.split_last() else { return self.default(of) };
         let mut chosen = self.scalar(last)?;
         for (place, (_, part)) in others.iter().enumerate().rev() {
-            let here = binary(Binary::Equal, index.clone(), Expr::Number(place.into()));
-            chosen = Expr::Choice(Box::new(here), Box::new(self.scalar(part)?), Box::new(chosen));
+            let here = binary("==", index.clone(), Expr::Number(place.into()));
+            chosen = Expr::Operation("?", vec![here, self.scalar(part)?, chosen]);
         }
         Ok(Value::Scalar(chosen))
     }
 
     /// `value[high:low]` (section 8.6).
     fn sliced(&mut self, value: &'t Expression, high: u32, low: u32) -> Lowered<Value> {
-        Ok(match self.value(value)? {
-            Value::Scalar(Expr::Field(field)) => Value::Slice(field, high, low),
-            Value::Slice(field, _, base) => Value::Slice(field, base + high, base + low),
-            other => Value::Scalar(slice(self.at(value.span, |one| one.scalar(&other))?, high, low)),
-        })
+        Ok(Value::Scalar(match self.value(value)? {
+            Value::Scalar(Expr::Field(field)) => Expr::Slice(field, high, low),
+            Value::Scalar(Expr::Slice(field, _, base)) => Expr::Slice(field, base + high, base + low),
+            other => slice(self.at(value.span, |one| one.scalar(&other))?, high, low),
+        }))
     }
 
     fn unary(&mut self, operator: Unary, operand: &'t Expression, of: &Type) -> Lowered<Value> {
@@ -211,8 +211,8 @@ impl<'t> Lowering<'t, '_> {
         }
         Ok(Value::Scalar(match operator {
             Unary::Not => value.negated(),
-            Unary::Complement => wrapped(Expr::Complement(Box::new(value)), of),
-            Unary::Minus => wrapped(binary(Binary::Subtract, Expr::Number(0.into()), value), of),
+            Unary::Complement => wrapped(Expr::Operation("~", vec![value]), of),
+            Unary::Minus => wrapped(binary("-", Expr::Number(0.into()), value), of),
             Unary::Plus => value,
         }))
     }
@@ -226,13 +226,12 @@ impl<'t> Lowering<'t, '_> {
         let left_type = self.converted_type(left);
         let mut first = self.value(left)?;
         let second = self.value_after(std::iter::once((&mut first, left_type.clone())), right)?;
-        let is_scalar = |value: &Value| matches!(value, Value::Scalar(_) | Value::Slice(..));
-        if is_scalar(&first) && is_scalar(&second) {
-            return self.arithmetic(operator, left, right, (&first, &second), of);
-        }
-        match operator {
-            Binary::Equal => Ok(Value::Scalar(self.equal(&first, &second, &left_type)?)),
-            Binary::NotEqual => Ok(Value::Scalar(self.equal(&first, &second, &left_type)?.negated())),
+        match (operator, &first, &second) {
+            (_, Value::Scalar(_), Value::Scalar(_)) => {
+                self.arithmetic(operator, left, right, (&first, &second), of)
+            }
+            (Binary::Equal, ..) => Ok(Value::Scalar(self.equal(&first, &second, &left_type)?)),
+            (Binary::NotEqual, ..) => Ok(Value::Scalar(self.equal(&first, &second, &left_type)?.negated())),
             _ => self.arithmetic(operator, left, right, (&first, &second), of),
         }
     }
@@ -262,21 +261,21 @@ impl<'t> Lowering<'t, '_> {
         let b = self.at(right.span, |lowering| lowering.scalar(second))?;
         Ok(Value::Scalar(match operator {
             Binary::Add | Binary::Subtract | Binary::Multiply | Binary::ShiftLeft => {
-                wrapped(binary(operator, a, b), of)
+                wrapped(binary(symbol(operator), a, b), of)
             }
-            Binary::AddSaturating => bounded(Expr::Clamp, binary(Binary::Add, a, b), of),
-            Binary::SubtractSaturating => bounded(Expr::Clamp, binary(Binary::Subtract, a, b), of),
+            Binary::AddSaturating => clamped(binary("+", a, b), of),
+            Binary::SubtractSaturating => clamped(binary("-", a, b), of),
             Binary::Concatenate => {
                 let width = right_type.width().unwrap_or(0);
-                let high = binary(Binary::ShiftLeft, unsigned(a, &left_type), Expr::Number(width.into()));
-                let joined = binary(Binary::BitOr, high, unsigned(b, &right_type));
+                let high = binary("<<", unsigned(a, &left_type), Expr::Number(width.into()));
+                let joined = binary("|", high, unsigned(b, &right_type));
                 if matches!(of, Type::Bits { signed: true, .. }) {
                     wrapped(joined, of)
                 } else {
                     joined
                 }
             }
-            _ => binary(operator, a, b),
+            _ => binary(symbol(operator), a, b),
         }))
     }
 
@@ -294,7 +293,7 @@ impl<'t> Lowering<'t, '_> {
             return Ok(Value::Scalar(match second {
                 Expr::Bool(truth) if truth == decides => Expr::Bool(truth),
                 Expr::Bool(_) => first,
-                second => binary(operator, first, second),
+                second => binary(if decides { "or" } else { "and" }, first, second),
             }));
         }
         let place = self.temporary(&Type::Bool)?;
@@ -317,9 +316,9 @@ impl<'t> Lowering<'t, '_> {
         let (first, first_effects) = self.collect(|lowering| lowering.value(then))?;
         let (second, second_effects) = self.collect(|lowering| lowering.value(otherwise))?;
         let is_pure = first_effects.is_empty() && second_effects.is_empty();
-        if is_pure && matches!(first, Value::Scalar(_) | Value::Slice(..)) {
-            let (first, second) = (self.scalar(&first)?, self.scalar(&second)?);
-            return Ok(Value::Scalar(Expr::Choice(Box::new(truth), Box::new(first), Box::new(second))));
+        if let (true, Value::Scalar(first)) = (is_pure, &first) {
+            let all = vec![truth, first.clone(), self.scalar(&second)?];
+            return Ok(Value::Scalar(Expr::Operation("?", all)));
         }
         let place = self.temporary(of)?;
         let then = self.assigned(first_effects, &place, first, of)?;
@@ -351,7 +350,7 @@ impl<'t> Lowering<'t, '_> {
                     .map(|(field, part)| (field.name.clone(), part.1.clone()));
                 return Ok(Value::Group(named.collect()));
             }
-            (Value::Scalar(_) | Value::Slice(..), _) => {}
+            (Value::Scalar(_), _) => {}
             (Value::Group(parts), of) if parts.len() == 1 && !matches!(of, Type::Tuple(_)) => {
                 return Ok(parts[0].1.clone());
             }
@@ -366,7 +365,7 @@ impl<'t> Lowering<'t, '_> {
             (Some(constant::Value::Bool(truth)), _, Type::Bits { .. }) => {
                 Expr::Number(i32::from(truth).into())
             }
-            (_, Type::Bool, Type::Bits { .. }) => Expr::FromBool(Box::new(expr)),
+            (_, Type::Bool, Type::Bits { .. }) => expr.into_bit(),
             (_, Type::Bits { .. }, Type::Bool) => Expr::ToBool(Box::new(expr)),
             (_, Type::Bits { width, signed }, Type::Bits { width: wide, signed: other })
                 if width > wide || signed != other =>
@@ -426,27 +425,41 @@ impl<'t> Lowering<'t, '_> {
     }
 }
 
-fn slice(value: Expr, high: u32, low: u32) -> Expr {
-    let shifted = if low == 0 { value } else { binary(Binary::ShiftRight, value, Expr::Number(low.into())) };
-    Expr::Wrap(Box::new(shifted), high - low + 1, false)
+/// The bits of a value from `low` to `high`.
+pub fn slice(value: Expr, high: u32, low: u32) -> Expr {
+    let shifted = if low == 0 { value } else { binary(">>", value, Expr::Number(low.into())) };
+    wrap(shifted, high - low + 1, false)
+}
+
+/// The low bits of a number.
+fn wrap(value: Expr, width: u32, signed: bool) -> Expr {
+    match signed {
+        true => binary("two_comp_mod", value, Expr::Number(width.into())),
+        false => binary("&", value, Expr::Number(ones(width))),
+    }
 }
 
 /// The low bits of a result, as many as its type has.
 fn wrapped(expr: Expr, of: &Type) -> Expr {
-    bounded(Expr::Wrap, expr, of)
+    match of.underlying() {
+        Type::Bits { width, signed } => wrap(expr, *width, *signed),
+        _ => expr,
+    }
 }
 
-/// A result as a number of its type: by its low bits, or as the nearest one.
-fn bounded(bound: fn(Box<Expr>, u32, bool) -> Expr, expr: Expr, of: &Type) -> Expr {
+/// The number of a type that is nearest to a result.
+fn clamped(expr: Expr, of: &Type) -> Expr {
     match of.underlying() {
-        Type::Bits { width, signed } => bound(Box::new(expr), *width, *signed),
+        Type::Bits { width, signed } => {
+            binary(if *signed { "sat_cast" } else { "usat_cast" }, expr, Expr::Number((*width).into()))
+        }
         _ => expr,
     }
 }
 
 fn unsigned(expr: Expr, of: &Type) -> Expr {
     match of.underlying() {
-        Type::Bits { width, signed: true } => Expr::Wrap(Box::new(expr), *width, false),
+        Type::Bits { width, signed: true } => wrap(expr, *width, false),
         _ => expr,
     }
 }

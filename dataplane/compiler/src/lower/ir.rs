@@ -7,7 +7,7 @@ use num_bigint::BigInt;
 
 use crate::check::types::Type;
 use crate::source::{Name, Span};
-use crate::syntax::tree::{Annotation, Binary};
+use crate::syntax::tree::Annotation;
 
 pub type HeaderId = usize;
 pub type StackId = usize;
@@ -124,29 +124,30 @@ pub struct FieldRef {
     pub field: usize,
 }
 
+/// A value, or an argument of a primitive.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Expr {
+    /// Of any size.
     Number(BigInt),
     Bool(bool),
     Field(FieldRef),
+    /// Bits of a field: `field[high:low]`.
+    Slice(FieldRef, u32, u32),
     /// A parameter of the action, by its number.
     Parameter(usize),
     Valid(HeaderRef),
-    UnionValid(HeaderRef),
-    Not(Box<Expr>),
-    Complement(Box<Expr>),
-    /// `left operator right`, of any size.
-    Binary(Binary, Box<Expr>, Box<Expr>),
-    Choice(Box<Expr>, Box<Expr>, Box<Expr>),
-    /// The low bits of a number.
-    Wrap(Box<Expr>, u32, bool),
-    /// The nearest number that has so many bits.
-    Clamp(Box<Expr>, u32, bool),
-    FromBool(Box<Expr>),
+    /// A number as a truth.
     ToBool(Box<Expr>),
     /// Bits of the packet behind the parser's place: offset and width.
     Lookahead(u32, u32),
-    LastIndex(StackId),
+    /// An operation of the target by its name, with one operand, two or three.
+    Operation(&'static str, Vec<Expr>),
+    Header(HeaderRef),
+    Union(HeaderRef),
+    Stack(StackId),
+    /// An object of the target, or a text: the kind, and the name.
+    Named(&'static str, String),
+    Values(Vec<Expr>),
 }
 
 impl Expr {
@@ -154,18 +155,22 @@ impl Expr {
     pub fn visit(&self, visit: &mut dyn FnMut(&Expr)) {
         visit(self);
         match self {
-            Expr::Not(a) | Expr::Complement(a) | Expr::Wrap(a, ..) | Expr::Clamp(a, ..) => a.visit(visit),
-            Expr::FromBool(a) | Expr::ToBool(a) => a.visit(visit),
-            Expr::Binary(_, a, b) => [a, b].into_iter().for_each(|part| part.visit(visit)),
-            Expr::Choice(a, b, c) => [a, b, c].into_iter().for_each(|part| part.visit(visit)),
+            Expr::ToBool(part) => part.visit(visit),
+            Expr::Operation(_, parts) => parts.iter().for_each(|part| part.visit(visit)),
             Expr::Field(FieldRef { header: HeaderRef::Element(_, index), .. })
             | Expr::Valid(HeaderRef::Element(_, index)) => index.visit(visit),
             _ => {}
         }
     }
 
+    /// `!value`
     pub fn negated(self) -> Expr {
-        Expr::Not(Box::new(self))
+        Expr::Operation("not", vec![self])
+    }
+
+    /// A truth as a number.
+    pub fn into_bit(self) -> Expr {
+        Expr::Operation("b2d", vec![self])
     }
 }
 
@@ -180,7 +185,8 @@ pub type Label = usize;
 
 #[derive(Clone, Debug)]
 pub enum StatementKind {
-    Operation(Operation),
+    /// A primitive of the target by its name, or a parser's operation.
+    Operation(&'static str, Vec<Expr>),
     If(Expr, Vec<Statement>, Vec<Statement>),
     Apply {
         table: usize,
@@ -197,6 +203,11 @@ pub enum StatementKind {
         start: usize,
         accept: usize,
     },
+}
+
+/// Whether a primitive is that of an extern, not one for headers and fields.
+pub fn is_extern(primitive: &str) -> bool {
+    !primitive.starts_with("assign") && !["add_header", "remove_header", "push", "pop"].contains(&primitive)
 }
 
 /// Visits statements and those in them.
@@ -226,35 +237,6 @@ pub enum Outcome {
     Hit(Vec<Statement>, Vec<Statement>),
     /// By action; the last for all others.
     Actions(Vec<(usize, Vec<Statement>)>, Vec<Statement>),
-}
-
-#[derive(Clone, Debug)]
-pub enum Operation {
-    Assign(FieldRef, Expr),
-    /// Reads a header; a varbit field in it has so many bits.
-    Extract(HeaderRef, Option<Expr>),
-    Advance(Expr),
-    Verify(Expr, Expr),
-    /// A primitive of the target by its name, for operations on headers.
-    Primitive(&'static str, Vec<Argument>),
-    /// A primitive of the target by its name, for an extern.
-    Extern(&'static str, Vec<Argument>),
-}
-
-#[derive(Clone, Debug)]
-pub enum Argument {
-    Value(Expr),
-    Field(FieldRef),
-    Header(HeaderRef),
-    Union(HeaderRef),
-    Stack(StackId),
-    /// A counter, meter or register by its number in [`Program::arrays`].
-    Array(usize),
-    Calculation(usize),
-    /// A count, or the id of a field list or digest.
-    Number(u32),
-    Text(String),
-    Values(Vec<Expr>),
 }
 
 pub struct State {
@@ -378,6 +360,22 @@ pub enum ArrayKind {
     Counter,
     Meter,
     Register,
+}
+
+impl ArrayKind {
+    /// The target's name of the kind.
+    pub fn word(self) -> &'static str {
+        match self {
+            ArrayKind::Counter => "counter_array",
+            ArrayKind::Meter => "meter_array",
+            ArrayKind::Register => "register_array",
+        }
+    }
+}
+
+/// The target's name of a calculation.
+pub fn calculation_name(number: usize) -> String {
+    format!("calc_{number}")
 }
 
 /// Counters, meters, registers.

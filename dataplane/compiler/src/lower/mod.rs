@@ -6,11 +6,11 @@
 
 mod action;
 pub mod annotation;
-mod assign;
+pub mod assign;
 mod call;
 mod control;
 mod environment;
-mod expression;
+pub mod expression;
 mod instance;
 pub mod ir;
 mod parser;

@@ -3,9 +3,7 @@
 
 use num_bigint::{BigInt, Sign};
 
-use super::ir::{
-    add, Case, Expr, HeaderRef, Match, Next, Operation, Pattern, State, StatementKind, ValueSet,
-};
+use super::ir::{add, Case, Expr, HeaderRef, Match, Next, Pattern, State, StatementKind, ValueSet};
 use super::statement::Leaves;
 use super::value::{dotted, Object, Value};
 use super::{Lowered, Lowering, Place};
@@ -242,17 +240,22 @@ impl<'t> Lowering<'t, '_> {
         let passes = matches!(argument.kind, ExpressionKind::Any);
         let value = if passes { self.temporary(of)? } else { self.value(argument)? };
         let Value::Header(header) = value else { return self.refuse("a header is extracted") };
-        let bits = arguments.get(1).map(|bits| self.expr(&bits.value)).transpose()?;
+        let mut operands = vec![Expr::Header(header.clone())];
+        if let Some(bits) = arguments.get(1) {
+            operands.push(self.expr(&bits.value)?);
+        }
+        let name = if operands.len() > 1 { "extract_VL" } else { "extract" };
         if let HeaderRef::Element(..) = header {
             // The target extracts no element whose index it computes: the header is copied there.
             let place = self.settled(&Value::Header(header))?;
             let copy = self.temporary(of)?;
             if let Value::Header(header) = &copy {
-                self.operate(Operation::Extract(header.clone(), bits));
+                operands[0] = Expr::Header(header.clone());
             }
+            self.operate(name, operands);
             self.assign(&place, &copy, of)?;
         } else {
-            self.operate(Operation::Extract(header, bits));
+            self.operate(name, operands);
         }
         Ok(Value::Nothing)
     }

@@ -145,8 +145,8 @@ impl<'t> Lowering<'t, '_> {
             Callee::Open => !value.overlaps(value),
         };
         let direct = match value {
+            Value::Scalar(Expr::Slice(..)) | Value::Invalid => false,
             Value::Scalar(_) => !one.writes() || value.field().is_some(),
-            Value::Slice(..) | Value::Invalid => false,
             Value::Header(HeaderRef::Fixed(_)) => true,
             Value::Header(_) | Value::Union(_) => !one.writes(),
             // A list of values for a header is no header.
@@ -238,7 +238,9 @@ impl<'t> Lowering<'t, '_> {
                 Expr::Field(field) => Value::of(Expr::Field(self.settled_field(field)?), &Type::Bool),
                 _ => place.clone(),
             },
-            Value::Slice(field, high, low) => Value::Slice(self.settled_field(field)?, *high, *low),
+            Value::Scalar(Expr::Slice(field, high, low)) => {
+                Value::Scalar(Expr::Slice(self.settled_field(field)?, *high, *low))
+            }
             Value::Header(header) => Value::Header(self.settled_header(header)?),
             Value::Union(union) => Value::Union(self.settled_header(union)?),
             other => other.clone(),

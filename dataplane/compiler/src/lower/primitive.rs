@@ -1,7 +1,7 @@
 //! The externs of v1model as primitives of the target (P4_16 specification, section 8.22).
 
 use super::assign::stored;
-use super::ir::{add, Argument, Calculation, Checksum, Expr, FieldList, FieldRef, HeaderRef, Operation};
+use super::ir::{add, calculation_name, Calculation, Checksum, Expr, FieldList, FieldRef, HeaderRef};
 use super::pass::{Callee, Passed};
 use super::storage::STANDARD;
 use super::value::{Object, State, Value};
@@ -14,55 +14,59 @@ use crate::syntax::tree::{self, annotated};
 const ALGORITHMS: [&str; 8] =
     ["crc32", "crc32_custom", "crc16", "crc16_custom", "random", "identity", "csum16", "xor16"];
 
-/// An argument of a primitive, by the number of the extern's argument that it is made of.
+/// An argument of a primitive, made of an argument of the extern.
 #[derive(Clone, Copy)]
 enum Operand {
-    Value(usize),
+    Number,
     /// A field that the primitive writes.
-    Field(usize),
+    Field,
     /// A number, or a truth as a number.
-    Bits(usize),
+    Bits,
     /// The counter, meter or register whose method is called.
     Object,
-    /// A calculation over data, by an algorithm.
-    Hash(usize, usize),
-    Digest(usize),
-    /// A list of the data's fields.
-    Data(usize),
+    /// A calculation over data, by the algorithm that the extern's argument 1 is.
+    Hash,
+    Digest,
+    /// A list of the data's fields, if there are any.
+    Data,
     /// A list of the metadata's fields that `@field_list` marks.
-    Preserved(usize),
-    NoFields,
-    Text(usize),
+    Preserved,
+    Text,
     /// All numbers of the data, if there are any.
-    Values(usize),
+    Values,
 }
 
-use Operand::{Bits, Data, Digest, Field, Hash, NoFields, Preserved, Text, Values};
+use Operand::{Bits, Data, Digest, Field, Hash, Number, Object as This, Preserved, Text, Values};
 
-/// Functions of v1model: their names, the target's primitives and what these get.
-const FUNCTIONS: &[(&str, &str, &[Operand])] = &[
-    ("assert", "assert", &[Operand::Value(0)]),
-    ("assume", "assume", &[Operand::Value(0)]),
-    ("clone", CLONE, &[Operand::Value(1), NoFields]),
-    ("clone3", CLONE, &[Operand::Value(1), Data(2)]),
-    ("clone_preserving_field_list", CLONE, &[Operand::Value(1), Preserved(2)]),
-    ("digest", "generate_digest", &[Operand::Value(0), Digest(1)]),
-    ("hash", HASH, &[Field(0), Operand::Value(2), Hash(3, 1), Operand::Value(4)]),
-    ("log_msg", "log_msg", &[Text(0), Values(1)]),
-    ("random", "modify_field_rng_uniform", &[Field(0), Operand::Value(1), Operand::Value(2)]),
-    ("recirculate", "recirculate", &[Data(0)]),
-    ("recirculate_preserving_field_list", "recirculate", &[Preserved(0)]),
-    ("resubmit", "resubmit", &[Data(0)]),
-    ("resubmit_preserving_field_list", "resubmit", &[Preserved(0)]),
-    ("truncate", "truncate", &[Operand::Value(0)]),
-];
+/// The number of an argument that no extern has.
+const NONE: usize = usize::MAX;
 
-/// Methods of counters, meters and registers.
-const METHODS: &[(&str, &str, &[Operand])] = &[
-    ("count", "count", &[Operand::Object, Operand::Value(0)]),
-    ("execute_meter", "execute_meter", &[Operand::Object, Operand::Value(0), Field(1)]),
-    ("read", "register_read", &[Field(0), Operand::Object, Operand::Value(1)]),
-    ("write", "register_write", &[Operand::Object, Operand::Value(0), Bits(1)]),
+/// The name of an extern, the target's primitive, and what this gets of which argument.
+type Extern = (&'static str, &'static str, &'static [(Operand, usize)]);
+
+/// Functions of v1model, and methods of packets (section 13.8.4), counters, meters and registers.
+const EXTERNS: &[Extern] = &[
+    ("advance", "advance", &[(Number, 0)]),
+    ("assert", "assert", &[(Number, 0)]),
+    ("assume", "assume", &[(Number, 0)]),
+    ("clone", CLONE, &[(Number, 1), (Data, NONE)]),
+    ("clone3", CLONE, &[(Number, 1), (Data, 2)]),
+    ("clone_preserving_field_list", CLONE, &[(Number, 1), (Preserved, 2)]),
+    ("count", "count", &[(This, NONE), (Number, 0)]),
+    ("digest", "generate_digest", &[(Number, 0), (Digest, 1)]),
+    ("execute_meter", "execute_meter", &[(This, NONE), (Number, 0), (Field, 1)]),
+    ("hash", HASH, &[(Field, 0), (Number, 2), (Hash, 3), (Number, 4)]),
+    ("log_msg", "log_msg", &[(Text, 0), (Values, 1)]),
+    ("random", "modify_field_rng_uniform", &[(Field, 0), (Number, 1), (Number, 2)]),
+    ("read", "register_read", &[(Field, 0), (This, NONE), (Number, 1)]),
+    ("recirculate", "recirculate", &[(Data, 0)]),
+    ("recirculate_preserving_field_list", "recirculate", &[(Preserved, 0)]),
+    ("resubmit", "resubmit", &[(Data, 0)]),
+    ("resubmit_preserving_field_list", "resubmit", &[(Preserved, 0)]),
+    ("truncate", "truncate", &[(Number, 0)]),
+    // Section 13.7.
+    ("verify", "verify", &[(Number, 0), (Number, 1)]),
+    ("write", "register_write", &[(This, NONE), (Number, 0), (Bits, 1)]),
 ];
 
 const HASH: &str = "modify_field_with_hash_based_offset";
@@ -77,35 +81,6 @@ pub fn algorithm(value: Option<&Value>) -> &'static str {
 }
 
 impl<'t> Lowering<'t, '_> {
-    /// A function of the architecture.
-    pub fn extern_function(&mut self, name: &str, passed: &[Passed]) -> Lowered<Value> {
-        if let Some((_, primitive, operands)) = FUNCTIONS.iter().find(|(known, ..)| *known == name) {
-            let of_egress = passed[0].value.as_number().is_some_and(|kind| kind == 1.into());
-            let primitive = if *primitive == CLONE && of_egress { CLONE_OF_EGRESS } else { primitive };
-            return self.call_primitive(primitive, operands, passed, None);
-        }
-        match name {
-            // Section 13.7.
-            "verify" => {
-                let (check, error) = (self.scalar(&passed[0].value)?, self.scalar(&passed[1].value)?);
-                self.operate(Operation::Verify(check, error));
-            }
-            "mark_to_drop" => self.mark_to_drop(&passed[0].value)?,
-            "verify_checksum"
-            | "update_checksum"
-            | "verify_checksum_with_payload"
-            | "update_checksum_with_payload" => self.checksum(name, passed)?,
-            // Section 19.
-            "static_assert" => match (&passed[0].value, passed.get(1).map(|text| &text.value)) {
-                (holds @ Value::Scalar(Expr::Bool(true)), _) => return Ok(holds.clone()),
-                (_, Some(Value::Text(text))) => return self.refuse(format!("static_assert failed: {text}")),
-                _ => return self.refuse("static_assert failed"),
-            },
-            _ => return self.refuse(format!("this target has no function `{name}`")),
-        }
-        Ok(Value::Nothing)
-    }
-
     /// A method of an extern object.
     pub fn extern_method(
         &mut self, object: &Object, method: &Method, call: &Call<'t>, arguments: &'t [tree::Argument],
@@ -118,7 +93,7 @@ impl<'t> Lowering<'t, '_> {
                 (State::Packet, "emit") => lowering.emit_headers(&arguments[0].value),
                 (state, name) => {
                     let passed = lowering.pass(call, &method.signature, arguments, Callee::Target)?;
-                    let result = lowering.array_method(state, name, &passed);
+                    let result = lowering.call_extern(state, name, &passed);
                     lowering.copy_back(&passed)?;
                     result
                 }
@@ -126,84 +101,89 @@ impl<'t> Lowering<'t, '_> {
         })
     }
 
-    fn array_method(&mut self, state: State, name: &str, passed: &[Passed]) -> Lowered<Value> {
-        let known = METHODS.iter().find(|(known, ..)| *known == name);
-        match (state, name, passed, known) {
-            // Section 13.8.4.
-            (State::Packet, "advance", [bits], _) => {
-                let bits = self.scalar(&bits.value)?;
-                self.operate(Operation::Advance(bits));
-                Ok(Value::Nothing)
-            }
+    /// A function of the architecture, or a method of an object with this state.
+    pub fn call_extern(&mut self, state: State, name: &str, passed: &[Passed]) -> Lowered<Value> {
+        match (name, passed) {
             // BMv2 counts for each packet that a table with a direct counter sees.
-            (State::Array(_), "count", [], _) => Ok(Value::Nothing),
-            (State::Array(meter), "read", [colour], _) => {
+            ("count", []) => {}
+            ("read", [colour]) => {
+                let State::Array(meter) = state else { return self.refuse("no meter") };
                 let place = self.target(&colour.value)?;
                 let before = self.program.arrays[meter].result.replace(place.clone());
                 if before.is_some_and(|before| before != place) {
                     return self.refuse("a direct meter has one place for its colour: this is another");
                 }
-                Ok(Value::Nothing)
             }
-            (State::Array(array), _, _, Some((_, primitive, operands))) => {
-                self.call_primitive(primitive, operands, passed, Some(array))
+            ("mark_to_drop", [metadata]) => self.mark_to_drop(&metadata.value)?,
+            // Section 19.
+            ("static_assert", [holds, text @ ..]) => match (&holds.value, text.first().map(|one| &one.value))
+            {
+                (holds @ Value::Scalar(Expr::Bool(true)), _) => return Ok(holds.clone()),
+                (_, Some(Value::Text(text))) => return self.refuse(format!("static_assert failed: {text}")),
+                _ => return self.refuse("static_assert failed"),
+            },
+            (_, [condition, data, checksum, method]) if name.contains("_checksum") => {
+                self.checksum(name, condition, data, checksum, method)?;
             }
-            _ => self.refuse(format!("this target has no method `{name}`")),
+            _ => {
+                let Some((_, primitive, operands)) = EXTERNS.iter().find(|(known, ..)| *known == name) else {
+                    let kind = if state == State::None { "function" } else { "method" };
+                    return self.refuse(format!("this target has no {kind} `{name}`"));
+                };
+                let kind = passed.first().and_then(|first| first.value.as_number());
+                let is_egress = *primitive == CLONE && kind == Some(1.into());
+                let mut given = Vec::new();
+                for (operand, place) in *operands {
+                    given.push(self.operand(*operand, passed.get(*place), passed, state)?);
+                }
+                self.operate(if is_egress { CLONE_OF_EGRESS } else { primitive }, given);
+            }
         }
-    }
-
-    fn call_primitive(
-        &mut self, name: &'static str, operands: &[Operand], passed: &[Passed], array: Option<usize>,
-    ) -> Lowered<Value> {
-        let mut given = Vec::new();
-        for operand in operands {
-            given.push(self.operand(*operand, passed, array)?);
-        }
-        self.operate(Operation::Extern(name, given));
         Ok(Value::Nothing)
     }
 
-    fn operand(&mut self, operand: Operand, passed: &[Passed], array: Option<usize>) -> Lowered<Argument> {
-        Ok(match operand {
-            Operand::Value(place) => Argument::Value(self.scalar(&passed[place].value)?),
-            Bits(place) => match (self.scalar(&passed[place].value)?, passed[place].of.underlying()) {
-                (truth, Type::Bool) => Argument::Value(Expr::FromBool(Box::new(truth))),
-                (number, _) => Argument::Value(number),
-            },
-            Field(place) => Argument::Field(self.target(&passed[place].value)?),
-            Operand::Object => Argument::Array(array.unwrap_or_default()),
-            Hash(data, method) => {
-                let method = algorithm(Some(&passed[method].value));
-                let Passed { value, of, .. } = &passed[data];
-                // The value of a field in an invalid header counts, which a calculation would leave out.
-                let data = self.save(value, of)?;
-                Argument::Calculation(self.calculation(method, &data, of, false)?)
+    fn operand(
+        &mut self, operand: Operand, argument: Option<&Passed>, all: &[Passed], state: State,
+    ) -> Lowered<Expr> {
+        let list = match (operand, argument, state) {
+            (This, _, State::Array(array)) => {
+                let array = &self.program.arrays[array];
+                return Ok(Expr::Named(array.kind.word(), array.name.clone()));
             }
-            Digest(place) => Argument::Number(self.digest(&passed[place])?),
-            Data(place) => match passed.get(place) {
-                Some(Passed { value, of, .. }) => {
+            (Values, None, _) => return Ok(Expr::Values(Vec::new())),
+            (Data, None, _) => self.field_list(Vec::new(), &Type::Void),
+            (_, None, _) => return self.refuse("an argument is missing"),
+            (_, Some(Passed { value, of, .. }), _) => match operand {
+                Bits if *of.underlying() == Type::Bool => return Ok(self.scalar(value)?.into_bit()),
+                Number | Bits | This => return self.scalar(value),
+                Field => return Ok(Expr::Field(self.target(value)?)),
+                Hash => {
+                    let method = algorithm(all.get(1).map(|one| &one.value));
+                    // The value of a field in an invalid header counts, which a calculation would leave out.
+                    let data = self.save(value, of)?;
+                    let number = self.calculation(method, &data, of, false)?;
+                    return Ok(Expr::Named("calculation", calculation_name(number)));
+                }
+                Text => {
+                    let Value::Text(text) = value else { return self.refuse("the message is a string") };
+                    // P4's `\"`, `\\` and `\n` are JSON's.
+                    let read = serde_json::from_str(&format!("\"{text}\""));
+                    return Ok(Expr::Named("string", read.unwrap_or_else(|_| text.to_string())));
+                }
+                Values => {
+                    let mut values = Vec::new();
+                    self.leaves(value, of, &mut values)?;
+                    return Ok(Expr::Values(values.into_iter().map(|(value, _)| value).collect()));
+                }
+                Digest => self.digest(value, of)?,
+                Preserved => self.preserved(value)?,
+                Data => {
                     let values = self.fields(value, of, true)?;
-                    Argument::Number(self.field_list(values, of))
+                    self.field_list(values, of)
                 }
-                None => Argument::Number(self.field_list(Vec::new(), &Type::Void)),
             },
-            Preserved(place) => Argument::Number(self.preserved(&passed[place].value)?),
-            NoFields => Argument::Number(self.field_list(Vec::new(), &Type::Void)),
-            Text(place) => match &passed[place].value {
-                // P4's `\"`, `\\` and `\n` are JSON's.
-                Value::Text(text) => Argument::Text(
-                    serde_json::from_str(&format!("\"{text}\"")).unwrap_or_else(|_| text.to_string()),
-                ),
-                _ => return self.refuse("the message is a string"),
-            },
-            Values(place) => {
-                let mut values = Vec::new();
-                if let Some(data) = passed.get(place) {
-                    self.leaves(&data.value, &data.of, &mut values)?;
-                }
-                Argument::Values(values.into_iter().map(|(value, _)| value).collect())
-            }
-        })
+        };
+        Ok(Expr::Number(list.into()))
     }
 
     /// The target drops by its own metadata; for a copy of that, what it writes is taken from there.
@@ -222,8 +202,7 @@ impl<'t> Lowering<'t, '_> {
         for (place, _, of) in &written {
             saved.push(self.save(place, of)?);
         }
-        let given = vec![Argument::Header(HeaderRef::Fixed(STANDARD))];
-        self.operate(Operation::Extern("mark_to_drop", given));
+        self.operate("mark_to_drop", vec![Expr::Header(HeaderRef::Fixed(STANDARD))]);
         for ((place, copy, of), saved) in written.iter().zip(&saved) {
             self.assign(copy, place, of)?;
             self.assign(place, saved, of)?;
@@ -241,8 +220,8 @@ impl<'t> Lowering<'t, '_> {
     /// The numbers that a value is made of, with their widths.
     fn leaves(&mut self, value: &Value, of: &Type, found: &mut Vec<(Expr, u32)>) -> Lowered<()> {
         match value {
-            Value::Scalar(_) | Value::Slice(..) => {
-                let expr = stored(self.scalar(value)?, of);
+            Value::Scalar(expr) => {
+                let expr = stored(expr.clone(), of);
                 found.push((expr, of.width().unwrap_or(32)));
             }
             Value::Group(_) | Value::Header(_) | Value::Stack(_) => {
@@ -278,15 +257,16 @@ impl<'t> Lowering<'t, '_> {
         Ok(add(&mut self.program.calculations, made))
     }
 
-    /// `verify_checksum` and its like: condition, data, checksum, algorithm.
-    fn checksum(&mut self, name: &str, passed: &[Passed]) -> Lowered<()> {
+    /// `verify_checksum` and its like.
+    fn checksum(
+        &mut self, name: &str, condition: &Passed, data: &Passed, checksum: &Passed, method: &Passed,
+    ) -> Lowered<()> {
         let Place::Checksum { verify } = self.place else {
             return self.refuse(format!("`{name}` belongs into the control of checksums"));
         };
         if name.starts_with("verify") != verify {
             return self.refuse(format!("`{name}` belongs into the other control of checksums"));
         }
-        let [condition, data, checksum, method] = passed else { return self.refuse("no checksum") };
         let condition = self.scalar(&condition.value)?;
         if !matches!(checksum.value, Value::Scalar(_)) {
             return self.refuse("the checksum is a field");
@@ -299,13 +279,13 @@ impl<'t> Lowering<'t, '_> {
         Ok(())
     }
 
-    fn digest(&mut self, data: &Passed) -> Lowered<u32> {
-        let values = self.fields(&data.value, &data.of, false)?;
-        let name = match &data.of {
+    fn digest(&mut self, data: &Value, of: &Type) -> Lowered<u32> {
+        let values = self.fields(data, of, false)?;
+        let name = match of {
             Type::Composite(composite) => composite.name.to_string(),
             _ => format!("digest_{}", self.program.digests.len()),
         };
-        self.program.digests.push(FieldList { name, values, of: data.of.clone(), span: self.span });
+        self.program.digests.push(FieldList { name, values, of: of.clone(), span: self.span });
         Ok(self.program.digests.len() as u32)
     }
 

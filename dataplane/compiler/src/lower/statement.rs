@@ -304,7 +304,7 @@ impl<'t> Lowering<'t, '_> {
                 let constant = self.value(label)?;
                 let one = self.equal(&value, &constant, &of)?;
                 matches = Some(match matches {
-                    Some(before) => binary(Binary::Or, before, one),
+                    Some(before) => binary("or", before, one),
                     None => one,
                 });
             }

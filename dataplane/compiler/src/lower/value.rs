@@ -12,8 +12,6 @@ use crate::source::Name;
 pub enum Value {
     /// A number, truth or member of an enum. A field can be assigned to.
     Scalar(Expr),
-    /// Bits of a field: `field[high:low]`.
-    Slice(FieldRef, u32, u32),
     Header(HeaderRef),
     Union(HeaderRef),
     Stack(StackId),
@@ -117,11 +115,12 @@ impl Value {
     fn places(&self, found: &mut Vec<Touched>) {
         match self {
             Value::Scalar(expr) => expr.visit(&mut |part| match part {
-                Expr::Field(field) => found.push(Touched(field.header.clone(), Some(field.field))),
+                Expr::Field(field) | Expr::Slice(field, ..) => {
+                    found.push(Touched(field.header.clone(), Some(field.field)));
+                }
                 Expr::Valid(header) => found.push(Touched(header.clone(), None)),
                 _ => {}
             }),
-            Value::Slice(field, ..) => found.push(Touched(field.header.clone(), Some(field.field))),
             Value::Header(header) => found.push(Touched(header.clone(), None)),
             Value::Group(parts) => parts.iter().for_each(|(_, part)| part.places(found)),
             // Any stack: these are not told apart.

@@ -17,7 +17,7 @@ use crate::check::types::Shape;
 use crate::check::Facts;
 use crate::diagnostic::Diagnostics;
 use crate::lower::annotation::id;
-use crate::lower::ir::{self, each_kind, ArrayKind, Operation, Program, StatementKind};
+use crate::lower::ir::{self, each_kind, is_extern, ArrayKind, Program, StatementKind};
 use crate::syntax::tree::{annotated, Annotation, Declaration, DeclarationKind};
 use annotation::{documentation, structured, values, written};
 use symbols::{Kind, Symbols};
@@ -67,7 +67,7 @@ fn calls_externs(program: &Program) -> bool {
     let mut found = !program.checksums.is_empty();
     for control in [&program.ingress, &program.egress] {
         each_kind(&control.body, &mut |kind| {
-            found |= matches!(kind, StatementKind::Operation(Operation::Extern(..)))
+            found |= matches!(kind, StatementKind::Operation(name, _) if is_extern(name))
         });
     }
     found
