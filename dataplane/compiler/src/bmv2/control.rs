@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde_json::{json, Value};
 
 use super::Writer;
-use crate::lower::ir::{Control, Expr, Label, Outcome, Statement, StatementKind};
+use crate::lower::ir::{is_leave, Control, Expr, Label, Outcome, Statement, StatementKind};
 use crate::source::Span;
 
 /// The node that comes next; `None` at the end of the pipeline.
@@ -36,8 +36,7 @@ impl Writer<'_> {
 
     /// The first node of statements that `next` follows.
     fn graph(&mut self, statements: &[Statement], next: Next, graph: &mut Graph) -> Next {
-        let leaves = |one: &Statement| matches!(one.kind, StatementKind::Leave(_));
-        let end = statements.iter().position(leaves).map_or(statements.len(), |place| place + 1);
+        let end = statements.iter().position(is_leave).map_or(statements.len(), |place| place + 1);
         let mut next = next;
         let mut run: Vec<Statement> = Vec::new();
         for statement in statements[..end].iter().rev() {
@@ -104,54 +103,46 @@ impl Writer<'_> {
     }
 
     fn apply(&mut self, id: usize, then: &Outcome, next: Next, span: Span, graph: &mut Graph) -> Next {
+        let program = self.program;
+        let table = &program.tables[id];
+        let actions = || table.actions.iter().map(|one| (one.action, &program.actions[one.action].name));
         let mut following = json!({});
         let base = match then {
             Outcome::Same => {
-                for action in &self.program.tables[id].actions {
-                    following[&self.program.actions[action.action].name] = json!(next);
-                }
+                actions().for_each(|(_, name)| following[name] = json!(next));
                 next
             }
             Outcome::Hit(hit, miss) => {
-                let yes = self.graph(hit, next.clone(), graph);
-                let no = self.graph(miss, next.clone(), graph);
+                let (yes, no) = (self.graph(hit, next.clone(), graph), self.graph(miss, next, graph));
                 following["__HIT__"] = json!(yes);
                 following["__MISS__"] = json!(no);
                 no
             }
             Outcome::Actions(by_action, rest) => {
                 let rest = self.graph(rest, next.clone(), graph);
-                for action in &self.program.tables[id].actions {
-                    let own = by_action.iter().find(|(one, _)| *one == action.action);
-                    let own = match own {
-                        Some((_, statements)) => self.graph(statements, next.clone(), graph),
-                        None => rest.clone(),
-                    };
-                    following[&self.program.actions[action.action].name] = json!(own);
+                for (action, name) in actions() {
+                    let own = by_action.iter().find(|(one, _)| *one == action);
+                    let own = own.map_or(rest.clone(), |(_, own)| self.graph(own, next.clone(), graph));
+                    following[name] = json!(own);
                 }
                 rest
             }
         };
         let after = json!([following, base]);
-        let name = self.program.tables[id].name.clone();
-        match graph.applied.get(&id) {
-            Some(known) if *known == after => return Some(name),
+        match graph.applied.insert(id, after.clone()) {
+            Some(known) if known == after => {}
             Some(_) => {
+                let name = &table.name;
                 let message =
                     format!("table `{name}` is applied at two places, and BMv2 knows one way on from it");
                 self.diagnostics.error(span, message);
-                return Some(name);
             }
-            None => {}
-        }
-        graph.applied.insert(id, after);
-        let value = self.table(id, following, base);
-        graph.tables.push(value);
-        if let Some(profile) = self.program.tables[id].profile {
-            if !graph.profiles.contains(&profile) {
-                graph.profiles.push(profile);
+            None => {
+                graph.tables.push(self.table(id, following, base));
+                let profile = table.profile.filter(|profile| !graph.profiles.contains(profile));
+                graph.profiles.extend(profile);
             }
         }
-        Some(name)
+        Some(table.name.clone())
     }
 }

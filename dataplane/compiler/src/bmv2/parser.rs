@@ -1,6 +1,6 @@
 //! Parser states: conditions and jumps in them become states of their own.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use num_bigint::BigInt;
 use serde_json::{json, Value};
@@ -8,134 +8,118 @@ use serde_json::{json, Value};
 use super::{numbered, typed, Writer};
 use crate::lower::assign::ones;
 use crate::lower::ir::{
-    each_kind, Expr, FieldRef, HeaderRef, Label, Next, Pattern, State, Statement, StatementKind,
+    each_kind, is_leave, Expr, FieldRef, HeaderRef, Label, Next, Pattern, State, Statement, StatementKind,
 };
+use crate::lower::storage::CONDITION;
 use crate::source::Span;
 
-/// A state of the target.
-#[derive(Default)]
+/// A state of the target that has no name yet.
+#[derive(Clone, Default)]
 struct Block {
-    name: String,
     operations: Vec<Value>,
     key: Vec<Value>,
     transitions: Vec<Value>,
-    span: Span,
 }
 
-/// The states that are being made. A state is known by its name.
-struct Blocks {
-    made: Vec<Block>,
-    labels: HashMap<Label, String>,
-    /// States that parsers lead back to: their statements are known later.
-    continued: BTreeMap<usize, (Vec<Statement>, usize)>,
+impl Block {
+    fn to(next: &str) -> Block {
+        Block { transitions: vec![always(next)], ..Block::default() }
+    }
+}
+
+/// The states that are being made, and those behind labels.
+#[derive(Default)]
+struct States {
+    made: Vec<Value>,
+    labels: HashMap<Label, Block>,
 }
 
 impl Writer<'_> {
     pub fn parser(&mut self) -> Value {
         let program = self.program;
-        let mut blocks = Blocks { made: Vec::new(), labels: HashMap::new(), continued: BTreeMap::new() };
-        let no_match = program.states.iter().any(needs_no_match);
-        for (id, state) in program.states.iter().enumerate() {
-            if state.cases.is_empty() && state.body.is_empty() {
-                continue;
-            }
-            self.state(id, &state.body, id, &mut blocks);
+        let mut states = States::default();
+        // The state behind a parser that is applied is made where this is.
+        for state in program.states.iter().filter(|state| !state.cases.is_empty()) {
+            let end = self.transitions(state);
+            let block = self.states(&state.body, end, &mut states);
+            self.add(&state.name, block, state.span, &mut states);
         }
-        while let Some((id, (rest, of))) = blocks.continued.pop_first() {
-            self.state(id, &rest, of, &mut blocks);
+        if program.states.iter().any(needs_no_match) {
+            let end = self.no_match();
+            self.add("noMatch", end, Span::default(), &mut states);
         }
-        if no_match {
-            blocks.made.push(self.no_match());
-        }
-        let states = numbered(blocks.made.into_iter().map(|block| self.block(block)));
+        let states = numbered(states.made);
         json!({"name": "parser", "init_state": program.states[program.first].name, "parse_states": states})
     }
 
-    fn state(&mut self, id: usize, body: &[Statement], of: usize, blocks: &mut Blocks) {
-        let state = &self.program.states[id];
-        let block = Block { name: state.name.clone(), span: state.span, ..Block::default() };
-        let last = self.statements(body, block, of, blocks);
-        if let Some(mut last) = last {
-            self.transitions(of, &mut last);
-            blocks.made.push(last);
-        }
-    }
-
-    /// Adds statements to a state; the state in which they end, unless they leave it.
-    fn statements(
-        &mut self, statements: &[Statement], mut block: Block, of: usize, blocks: &mut Blocks,
-    ) -> Option<Block> {
-        for (place, statement) in statements.iter().enumerate() {
-            match &statement.kind {
+    /// The first state of statements that `next` follows, made from their end.
+    fn states(&mut self, statements: &[Statement], mut next: Block, states: &mut States) -> Block {
+        let end = statements.iter().position(is_leave).map_or(statements.len(), |place| place + 1);
+        for Statement { kind, span } in statements[..end].iter().rev() {
+            next = match kind {
                 StatementKind::Operation(name, operands) => {
-                    let operation = self.operation(name, operands, statement.span);
-                    block.operations.push(operation);
-                }
-                StatementKind::Labelled(label, inner) => {
-                    if !leaves(inner) {
-                        block = self.statements(inner, block, of, blocks)?;
-                        continue;
-                    }
-                    let after = self.fresh(blocks, "joined");
-                    blocks.labels.insert(*label, after.clone());
-                    self.joined(inner, block, of, &after, blocks);
-                    block = Block { name: after, span: statement.span, ..Block::default() };
-                }
-                StatementKind::Leave(label) => {
-                    let to = blocks.labels.get(label).cloned().unwrap_or_default();
-                    block.transitions = vec![always(&to)];
-                    blocks.made.push(block);
-                    return None;
+                    next.operations.insert(0, self.operation(name, operands, *span));
+                    next
                 }
                 StatementKind::If(condition, then, otherwise) => {
-                    let (yes, no) = (self.fresh(blocks, "then"), self.fresh(blocks, "otherwise"));
-                    let after = self.fresh(blocks, "joined");
-                    self.branch(condition, &yes, &no, &mut block);
-                    blocks.made.push(block);
-                    for (name, inner) in [(yes, then), (no, otherwise)] {
-                        let branch = Block { name, span: statement.span, ..Block::default() };
-                        self.joined(inner, branch, of, &after, blocks);
-                    }
-                    block = Block { name: after, span: statement.span, ..Block::default() };
+                    let next = Block::to(&self.entered("joined", next, *span, states));
+                    let yes = self.states(then, next.clone(), states);
+                    let no = self.states(otherwise, next, states);
+                    let yes = self.entered("then", yes, *span, states);
+                    let no = self.entered("otherwise", no, *span, states);
+                    self.branch(condition, &yes, &no)
                 }
+                StatementKind::Labelled(label, inner) => {
+                    let mut is_left = false;
+                    each_kind(inner, &mut |kind| is_left |= matches!(kind, StatementKind::Leave(_)));
+                    if is_left {
+                        next = Block::to(&self.entered("joined", next, *span, states));
+                        states.labels.insert(*label, next.clone());
+                    }
+                    self.states(inner, next, states)
+                }
+                StatementKind::Leave(label) => states.labels.get(label).cloned().unwrap_or_default(),
                 StatementKind::Parse { start, accept } => {
-                    block.transitions = vec![always(&self.program.states[*start].name)];
-                    blocks.made.push(block);
-                    blocks.continued.insert(*accept, (statements[place + 1..].to_vec(), of));
-                    return None;
+                    self.add(&self.program.states[*accept].name, next, *span, states);
+                    Block::to(&self.program.states[*start].name)
                 }
                 StatementKind::Exit | StatementKind::Apply { .. } | StatementKind::Again(..) => {
-                    self.diagnostics.error(statement.span, "a parser applies no tables");
+                    self.diagnostics.error(*span, "a parser applies no tables");
+                    next
                 }
-            }
+            };
         }
-        Some(block)
-    }
-
-    /// Adds statements that go on with the state `after`, unless they leave.
-    fn joined(&mut self, inner: &[Statement], block: Block, of: usize, after: &str, blocks: &mut Blocks) {
-        if let Some(mut end) = self.statements(inner, block, of, blocks) {
-            end.transitions = vec![always(after)];
-            blocks.made.push(end);
-        }
-    }
-
-    fn fresh(&self, blocks: &mut Blocks, kind: &str) -> String {
-        let number = blocks.labels.len() + blocks.made.len();
-        let name = format!("{kind}_{number}_{}", blocks.continued.len());
-        blocks.labels.insert(Label::MAX - blocks.labels.len(), name.clone());
-        name
+        next
     }
 
     /// Chooses by a condition: its value goes to a field that the transition compares.
-    fn branch(&mut self, condition: &Expr, yes: &str, no: &str, block: &mut Block) {
-        let header = &self.program.header_types[0];
-        let field = header.fields.iter().position(|field| field.name == "condition").unwrap_or(0);
-        let place = FieldRef { header: HeaderRef::Fixed(0), field };
-        let operands = [Expr::Field(place), condition.clone().into_bit()];
-        block.operations.push(self.operation("assign", &operands, Span::default()));
-        block.key = vec![self.expression(&operands[0])];
-        block.transitions = vec![transition("hexstr", json!("0x01"), None, Some(yes)), always(no)];
+    fn branch(&mut self, condition: &Expr, yes: &str, no: &str) -> Block {
+        let operands = [Expr::Field(CONDITION), condition.clone().into_bit()];
+        Block {
+            operations: vec![self.operation("assign", &operands, Span::default())],
+            key: vec![self.expression(&operands[0])],
+            transitions: vec![transition("hexstr", json!("0x01"), None, Some(yes)), always(no)],
+        }
+    }
+
+    fn add(&self, name: &str, block: Block, span: Span, states: &mut States) {
+        let Block { operations, key, transitions } = block;
+        let value = json!({
+            "name": name, "parser_ops": operations, "transition_key": key, "transitions": transitions,
+        });
+        states.made.push(self.placed(value, span));
+    }
+
+    /// The name of a block: that of a new state, unless it only goes on to another.
+    fn entered(&self, kind: &str, block: Block, span: Span, states: &mut States) -> String {
+        if let ([], [], [only]) = (&block.operations[..], &block.key[..], &block.transitions[..]) {
+            if let Some(next) = only["next_state"].as_str() {
+                return next.to_owned();
+            }
+        }
+        let name = format!("{kind}.{}", states.made.len());
+        self.add(&name, block, span, states);
+        name
     }
 
     fn operation(&mut self, name: &str, operands: &[Expr], span: Span) -> Value {
@@ -180,10 +164,10 @@ impl Writer<'_> {
         Value::Null
     }
 
-    fn transitions(&mut self, of: usize, block: &mut Block) {
+    fn transitions(&mut self, state: &State) -> Block {
         let program = self.program;
-        let state = &program.states[of];
-        block.key = state.key.iter().map(|(value, _)| self.parameter(value)).collect();
+        let key = state.key.iter().map(|(value, _)| self.parameter(value)).collect();
+        let mut block = Block { key, ..Block::default() };
         for case in &state.cases {
             let next = match case.next {
                 Next::State(id) => Some(&*program.states[id].name),
@@ -203,10 +187,11 @@ impl Writer<'_> {
                 }
             });
             if matches!(case.pattern, Pattern::Any) {
-                return;
+                return block;
             }
         }
         block.transitions.push(always("noMatch"));
+        block
     }
 
     /// The end of packets that no case of a `select` takes.
@@ -215,26 +200,12 @@ impl Writer<'_> {
         let verify = [Expr::Bool(false), Expr::Number(error.into())];
         let operations = vec![self.operation("verify", &verify, Span::default())];
         let transitions = vec![transition("default", Value::Null, None, None)];
-        Block { name: "noMatch".to_owned(), operations, transitions, ..Block::default() }
-    }
-
-    fn block(&self, block: Block) -> Value {
-        let value = json!({
-            "name": block.name, "parser_ops": block.operations, "transition_key": block.key,
-            "transitions": block.transitions,
-        });
-        self.placed(value, block.span)
+        Block { operations, transitions, ..Block::default() }
     }
 }
 
 fn needs_no_match(state: &State) -> bool {
     !state.key.is_empty() && !state.cases.iter().any(|case| matches!(case.pattern, Pattern::Any))
-}
-
-fn leaves(statements: &[Statement]) -> bool {
-    let mut found = false;
-    each_kind(statements, &mut |kind| found |= matches!(kind, StatementKind::Leave(_)));
-    found
 }
 
 fn always(next: &str) -> Value {

@@ -180,6 +180,11 @@ pub struct Statement {
     pub span: Span,
 }
 
+/// Whether nothing behind it is reached.
+pub fn is_leave(statement: &Statement) -> bool {
+    matches!(statement.kind, StatementKind::Leave(_))
+}
+
 /// The end of something that is left early: of a control, an action, a loop's body.
 pub type Label = usize;
 

@@ -11,6 +11,9 @@ pub const SCALARS: HeaderId = 0;
 /// The architecture's metadata, and their type.
 pub const STANDARD: HeaderId = 1;
 
+/// The field in which parsers keep the value of a condition.
+pub const CONDITION: FieldRef = FieldRef { header: HeaderRef::Fixed(SCALARS), field: 0 };
+
 impl HeaderField {
     fn new(name: &str, of: &Type) -> Self {
         let (width, signed, varbit) = match of.underlying() {
@@ -31,7 +34,6 @@ impl Lowering<'_, '_> {
             self.new_header(name.to_owned(), of);
             self.names.insert(name.to_owned());
         }
-        // Fields in which parsers keep the value of a condition.
         self.field(SCALARS, "condition", &Type::Bool);
         self.names.insert("scalars.condition".to_owned());
     }
