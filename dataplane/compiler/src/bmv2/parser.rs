@@ -8,7 +8,7 @@ use serde_json::{json, Value};
 use super::{numbered, typed, Writer};
 use crate::lower::assign::ones;
 use crate::lower::ir::{
-    each_kind, is_leave, Expr, FieldRef, HeaderRef, Label, Next, Pattern, State, Statement, StatementKind,
+    each_kind, is_leave, Expr, FieldRef, HeaderRef, Label, Pattern, State, Statement, StatementKind,
 };
 use crate::lower::storage::CONDITION;
 use crate::source::Span;
@@ -169,10 +169,7 @@ impl Writer<'_> {
         let key = state.key.iter().map(|(value, _)| self.parameter(value)).collect();
         let mut block = Block { key, ..Block::default() };
         for case in &state.cases {
-            let next = match case.next {
-                Next::State(id) => Some(&*program.states[id].name),
-                Next::Accept | Next::Reject => None,
-            };
+            let next = case.next.map(|id| &*program.states[id].name);
             block.transitions.push(match &case.pattern {
                 Pattern::Any => transition("default", Value::Null, None, next),
                 Pattern::ValueSet(set) => {

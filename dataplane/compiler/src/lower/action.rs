@@ -52,21 +52,24 @@ impl<'t> Lowering<'t, '_> {
             return Ok(action);
         }
         let mut data = Vec::new();
-        let place = std::mem::replace(&mut self.place, Place::Action);
-        let made = self.at(declaration.span, |lowering| {
-            lowering.code(|lowering| {
-                let mut given = lowering.action_data(parameters, &mut data);
-                let mut own = bound.iter();
-                for one in parameters.iter().filter(|one| one.direction != Direction::None) {
-                    let of = lowering.type_of(one.of.id);
-                    let argument = own.next().map(|argument| &argument.value);
-                    lowering.give(&mut given, &one.ident.name, one.direction, of, argument)?;
-                }
-                lowering.open(&given, outer, |lowering| lowering.inlined(body, None))
-            })
-        });
-        self.place = place;
-        let body = made?;
+        let body = self.with(
+            |lowering| &mut lowering.place,
+            Place::Action,
+            |lowering| {
+                lowering.at(declaration.span, |lowering| {
+                    lowering.code(|lowering| {
+                        let mut given = lowering.action_data(parameters, &mut data);
+                        let mut own = bound.iter();
+                        for one in parameters.iter().filter(|one| one.direction != Direction::None) {
+                            let of = lowering.type_of(one.of.id);
+                            let argument = own.next().map(|argument| &argument.value);
+                            lowering.give(&mut given, &one.ident.name, one.direction, of, argument)?;
+                        }
+                        lowering.open(&given, outer, |lowering| lowering.inlined(body, None))
+                    })
+                })
+            },
+        )?;
         let name = self.action_name(declaration, outer);
         let action = Action {
             name,

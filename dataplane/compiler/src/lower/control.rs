@@ -126,20 +126,21 @@ impl<'t> Lowering<'t, '_> {
         Ok(())
     }
 
-    /// A declaration of a control or parser (section 11): variables get their value each time.
-    fn local(&mut self, declaration: &'t Declaration, first: bool) -> Lowered<()> {
+    /// A declaration of a control, parser or block (section 11): variables get their value each time.
+    pub fn local(&mut self, declaration: &'t Declaration, first: bool) -> Lowered<()> {
         let name = &declaration.ident.name;
         match &declaration.kind {
             DeclarationKind::Variable { of, value } => {
                 let of = self.type_of(of.id);
-                if first {
-                    let place = self.allocate(name, &of)?;
-                    self.bind(name, place);
-                }
-                if let (Some(value), Some(Binding::Value(place))) = (value, self.environment.find(name)) {
+                let place = match self.environment.find(name) {
+                    Some(Binding::Value(place)) if !first => place,
+                    _ => self.allocate(name, &of)?,
+                };
+                if let Some(value) = value {
                     let value = self.value(value)?;
                     self.assign(&place, &value, &of)?;
                 }
+                self.bind(name, place);
             }
             _ if !first => {}
             DeclarationKind::Constant { value, .. } => {

@@ -239,7 +239,6 @@ impl<'t> Lowering<'t, '_> {
         let bound = self.parameters_of(object).into_iter().map(|(name, _)| name).zip(values).collect();
         let body = self
             .at(declaration.span, |lowering| lowering.code(|lowering| lowering.run_control(object, bound)))?;
-        self.place = Place::Outside;
         Ok(Control { span: Some(declaration.ident.span), body })
     }
 }

@@ -254,14 +254,8 @@ pub struct State {
 
 pub struct Case {
     pub pattern: Pattern,
-    pub next: Next,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Next {
-    State(usize),
-    Accept,
-    Reject,
+    /// The state that comes next; `None` at the end.
+    pub next: Option<usize>,
 }
 
 pub enum Pattern {

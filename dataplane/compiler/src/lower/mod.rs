@@ -75,7 +75,7 @@ fn attempt<'t>(
         names: HashSet::new(),
         header_types: HashMap::new(),
         actions: HashMap::new(),
-        place: Place::Outside,
+        place: Place::Parser,
         path: Vec::new(),
         order: Order::new(),
         instances: HashMap::new(),
@@ -92,7 +92,6 @@ fn attempt<'t>(
 /// The part of the program whose code is lowered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
-    Outside,
     Parser,
     Control,
     Action,
@@ -184,12 +183,27 @@ impl<'t> Lowering<'t, '_> {
         of
     }
 
+    /// Runs `make` where a part of the lowering is something else.
+    fn with<P, T>(&mut self, part: fn(&mut Self) -> &mut P, here: P, make: impl FnOnce(&mut Self) -> T) -> T {
+        let before = std::mem::replace(part(self), here);
+        let made = make(self);
+        *part(self) = before;
+        made
+    }
+
     /// Runs `make`, whose statements and messages belong to a place.
     fn at<T>(&mut self, span: Span, make: impl FnOnce(&mut Self) -> T) -> T {
-        let before = std::mem::replace(&mut self.span, span);
-        let made = make(self);
-        self.span = before;
-        made
+        self.with(|lowering| &mut lowering.span, span, make)
+    }
+
+    /// Runs `make` with names of its own.
+    fn within<T>(&mut self, environment: Rc<Environment<'t>>, make: impl FnOnce(&mut Self) -> T) -> T {
+        self.with(|lowering| &mut lowering.environment, environment, make)
+    }
+
+    /// Runs `make` in a block of its own (section 12.3).
+    fn block<T>(&mut self, make: impl FnOnce(&mut Self) -> T) -> T {
+        self.within(Environment::inside(&self.environment), make)
     }
 
     fn emit(&mut self, kind: StatementKind) {
@@ -201,9 +215,14 @@ impl<'t> Lowering<'t, '_> {
 
     /// The statements that `make` makes, beside its result.
     fn collect<T>(&mut self, make: impl FnOnce(&mut Self) -> Lowered<T>) -> Lowered<(T, Vec<Statement>)> {
-        let before = std::mem::take(&mut self.out);
-        let made = make(self);
-        let statements = std::mem::replace(&mut self.out, before);
+        let (made, statements) = self.with(
+            |lowering| &mut lowering.out,
+            Vec::new(),
+            |lowering| {
+                let made = make(lowering);
+                (made, std::mem::take(&mut lowering.out))
+            },
+        );
         if self.statements > MOST_STATEMENTS {
             return Err(Told);
         }
@@ -215,38 +234,22 @@ impl<'t> Lowering<'t, '_> {
         self.collect(make).map(|((), statements)| statements)
     }
 
-    /// Runs `make` with names of its own.
-    fn within<T>(&mut self, environment: Rc<Environment<'t>>, make: impl FnOnce(&mut Self) -> T) -> T {
-        let before = std::mem::replace(&mut self.environment, environment);
-        let made = make(self);
-        self.environment = before;
-        made
-    }
-
-    /// Runs `make` in a block of its own (section 12.3).
-    fn block<T>(&mut self, make: impl FnOnce(&mut Self) -> T) -> T {
-        let inner = Environment::inside(&self.environment);
-        self.within(inner, make)
-    }
-
     /// Runs `make` where type parameters stand for types.
     fn specialised<T>(
         &mut self, parameters: &[TypeParameter], types: &[Type], make: impl FnOnce(&mut Self) -> T,
     ) -> T {
-        let before = self.types.len();
-        self.types.extend(parameters.iter().cloned().zip(types.iter().cloned()));
-        let made = make(self);
-        self.types.truncate(before);
-        made
+        let all = self.types.iter().cloned();
+        let all = all.chain(parameters.iter().cloned().zip(types.iter().cloned())).collect();
+        self.with(|lowering| &mut lowering.types, all, make)
     }
 
     /// Runs `make` for what is in an object, by whose name and order its own go.
     fn named<T>(&mut self, path: &[Name], order: &[usize], make: impl FnOnce(&mut Self) -> T) -> T {
-        let path = std::mem::replace(&mut self.path, path.to_vec());
-        let order = std::mem::replace(&mut self.order, order.to_vec());
-        let made = make(self);
-        (self.path, self.order) = (path, order);
-        made
+        self.with(
+            |lowering| &mut lowering.path,
+            path.to_vec(),
+            |lowering| lowering.with(|lowering| &mut lowering.order, order.to_vec(), make),
+        )
     }
 
     fn refuse<T>(&mut self, message: impl Into<String>) -> Lowered<T> {

@@ -3,7 +3,7 @@
 
 use num_bigint::{BigInt, Sign};
 
-use super::ir::{add, Case, Expr, HeaderRef, Match, Next, Pattern, State, StatementKind, ValueSet};
+use super::ir::{add, Case, Expr, HeaderRef, Match, Pattern, State, StatementKind, ValueSet};
 use super::statement::Leaves;
 use super::value::{dotted, Object, Value};
 use super::{Lowered, Lowering, Place};
@@ -16,15 +16,14 @@ impl<'t> Lowering<'t, '_> {
         self.place = Place::Parser;
         let bound = self.parameters_of(object).into_iter().map(|(name, _)| name).zip(values).collect();
         let span = self.known(object.id).declaration.span;
-        self.program.first = self.at(span, |lowering| lowering.run_parser(object, bound, Next::Accept))?;
-        self.place = Place::Outside;
+        self.program.first = self.at(span, |lowering| lowering.run_parser(object, bound, None))?;
         Ok(())
     }
 
     /// A parser that a parser applies (section 13.10): statements after the call are a state of their own.
     pub fn run_subparser(&mut self, object: &Object, bound: Vec<(Name, Value)>) -> Lowered<()> {
         let accept = self.new_state("after", self.span);
-        let start = self.run_parser(object, bound, Next::State(accept))?;
+        let start = self.run_parser(object, bound, Some(accept))?;
         self.emit(StatementKind::Parse { start, accept });
         Ok(())
     }
@@ -36,7 +35,9 @@ impl<'t> Lowering<'t, '_> {
     }
 
     /// The states of a parser (section 13.2); the number of the first.
-    fn run_parser(&mut self, object: &Object, bound: Vec<(Name, Value)>, accept: Next) -> Lowered<usize> {
+    fn run_parser(
+        &mut self, object: &Object, bound: Vec<(Name, Value)>, accept: Option<usize>,
+    ) -> Lowered<usize> {
         let DeclarationKind::Applicable(_, parser) = &self.known(object.id).declaration.kind else {
             return self.refuse("no parser");
         };
@@ -50,7 +51,7 @@ impl<'t> Lowering<'t, '_> {
     }
 
     fn parser_states(
-        &mut self, locals: &'t [Declaration], states: &'t [tree::State], accept: Next,
+        &mut self, locals: &'t [Declaration], states: &'t [tree::State], accept: Option<usize>,
     ) -> Lowered<usize> {
         let begin = self.code(|lowering| lowering.locals(locals, true))?;
         let entry = (!begin.is_empty()).then(|| self.new_state("begin", self.span));
@@ -58,20 +59,17 @@ impl<'t> Lowering<'t, '_> {
             states.iter().map(|state| self.new_state(&state.ident.name, state.span)).collect();
         let target = |name: &str| match name {
             "accept" => accept,
-            "reject" => Next::Reject,
-            _ => states
-                .iter()
-                .position(|state| &*state.ident.name == name)
-                .map_or(Next::Reject, |place| Next::State(numbers[place])),
+            "reject" => None,
+            _ => states.iter().position(|one| &*one.ident.name == name).map(|place| numbers[place]),
         };
         for (state, number) in states.iter().zip(&numbers) {
             self.state(state, *number, &target)?;
         }
-        let Next::State(start) = target("start") else {
+        let Some(start) = target("start") else {
             return self.refuse("the parser has no state `start`");
         };
         if let Some(entry) = entry {
-            let cases = vec![Case { pattern: Pattern::Any, next: Next::State(start) }];
+            let cases = vec![Case { pattern: Pattern::Any, next: Some(start) }];
             let state = &mut self.program.states[entry];
             (state.body, state.cases) = (begin, cases);
         }
@@ -79,14 +77,16 @@ impl<'t> Lowering<'t, '_> {
     }
 
     /// A state (section 13.4) with its transition (section 13.5).
-    fn state(&mut self, state: &'t tree::State, number: usize, target: &dyn Fn(&str) -> Next) -> Lowered<()> {
+    fn state(
+        &mut self, state: &'t tree::State, number: usize, target: &dyn Fn(&str) -> Option<usize>,
+    ) -> Lowered<()> {
         let mut key = Vec::new();
         let mut cases = Vec::new();
         let body = self.code(|lowering| {
             lowering.block(|lowering| {
                 lowering.statements(&state.statements, &Leaves::default())?;
                 match &state.transition {
-                    Transition::Missing => cases.push(Case { pattern: Pattern::Any, next: Next::Reject }),
+                    Transition::Missing => cases.push(Case { pattern: Pattern::Any, next: None }),
                     Transition::To(to) => cases.push(Case { pattern: Pattern::Any, next: target(&to.name) }),
                     Transition::Select { on, cases: written, .. } => {
                         let types = lowering.select_key(on, &mut key)?;

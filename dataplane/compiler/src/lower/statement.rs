@@ -123,7 +123,17 @@ impl<'t> Lowering<'t, '_> {
             StatementKind::Break => self.leave(leaves.around.map(|(end, _)| end)),
             StatementKind::Continue => self.leave(leaves.around.map(|(_, next)| next)),
             StatementKind::Declaration(declaration) => {
-                self.at(declaration.span, |lowering| lowering.declared(declaration))?;
+                self.at(declaration.span, |lowering| lowering.local(declaration, true))?;
+                // A state of a parser may be entered again.
+                let place = self.environment.find(&declaration.ident.name);
+                if let (
+                    DeclarationKind::Variable { of, value: None },
+                    Place::Parser,
+                    Some(Binding::Value(place)),
+                ) = (&declaration.kind, self.place, place)
+                {
+                    self.clear(&place, &self.type_of(of.id));
+                }
             }
         }
         Ok(())
@@ -135,38 +145,11 @@ impl<'t> Lowering<'t, '_> {
         }
     }
 
-    /// A variable or constant of a block (section 11).
-    fn declared(&mut self, declaration: &'t Declaration) -> Lowered<()> {
-        let value = match &declaration.kind {
-            DeclarationKind::Variable { of, value } => {
-                let of = self.type_of(of.id);
-                let place = self.allocate(&declaration.ident.name, &of)?;
-                match value {
-                    Some(value) => {
-                        let value = self.value(value)?;
-                        self.assign(&place, &value, &of)?;
-                    }
-                    // A state of a parser may be entered again.
-                    None if self.place == Place::Parser => self.clear(&place, &of),
-                    None => {}
-                }
-                place
-            }
-            DeclarationKind::Constant { value, .. } => self.value(value)?,
-            _ => return self.refuse("this declaration is not supported here"),
-        };
-        self.bind(&declaration.ident.name, value);
-        Ok(())
-    }
-
     /// The place is known before the right side has effects (section 12.1).
     fn assignment(
         &mut self, left: &'t Expression, operator: Option<Binary>, right: &'t Expression,
     ) -> Lowered<()> {
         let of = self.type_of(left.id);
-        if let Some(name) = self.counter(left) {
-            return self.count(name, left, operator, right, &of);
-        }
         let mut place = self.value(left)?;
         let mut first = place.clone();
         let (mut value, effects) = self.collect(|lowering| lowering.value(right))?;
@@ -178,33 +161,17 @@ impl<'t> Lowering<'t, '_> {
         if let Some(operator) = operator {
             value = self.arithmetic(operator, left, right, (&first, &value), &of)?;
         }
-        self.assign(&place, &value, &of)
-    }
-
-    /// The name of a loop's variable, whose value is known.
-    fn counter(&self, left: &'t Expression) -> Option<&'t Name> {
-        let ExpressionKind::Name(path) = &left.kind else { return None };
-        match self.environment.find(&path.ident.name) {
-            Some(Binding::Value(value)) if value.constant().is_some() => Some(&path.ident.name),
-            _ => None,
+        match &left.kind {
+            // The variable of a loop has a value that is known.
+            ExpressionKind::Name(_) if place.constant().is_some() && value.constant().is_none() => {
+                self.refuse(UNKNOWN)
+            }
+            ExpressionKind::Name(path) if place.constant().is_some() => {
+                self.environment.rebind(&path.ident.name, Binding::Value(value));
+                Ok(())
+            }
+            _ => self.assign(&place, &value, &of),
         }
-    }
-
-    /// Gives a loop's variable its next value.
-    fn count(
-        &mut self, name: &Name, left: &'t Expression, operator: Option<Binary>, right: &'t Expression,
-        of: &Type,
-    ) -> Lowered<()> {
-        let mut value = self.value(right)?;
-        if let Some(operator) = operator {
-            let first = self.value(left)?;
-            value = self.arithmetic(operator, left, right, (&first, &value), of)?;
-        }
-        if value.constant().is_none() {
-            return self.refuse(UNKNOWN);
-        }
-        self.environment.rebind(name, Binding::Value(value));
-        Ok(())
     }
 
     /// `if` (section 12.6)
