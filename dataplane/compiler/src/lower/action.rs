@@ -4,13 +4,12 @@
 use std::rc::Rc;
 
 use super::environment::{Binding, Environment};
-use super::ir::{add, Action, ActionCall, ActionParameter, Expr, Order};
+use super::ir::{add, Action, ActionCall, ActionParameter, Expr, Order, Table};
 use super::pass::Given;
 use super::value::{dotted, Value};
 use super::{Lowered, Lowering, Place};
 use crate::check::scope::Signature;
 use crate::check::Call;
-use crate::source::Name;
 use crate::syntax::tree::{Argument, Declaration, DeclarationKind, Direction, NodeId, Parameter, Path};
 
 impl<'t> Lowering<'t, '_> {
@@ -107,28 +106,15 @@ impl<'t> Lowering<'t, '_> {
         given
     }
 
-    /// The number of a table's action by the name in the program.
-    pub fn action_of_table(&mut self, table: usize, name: &Name) -> Lowered<usize> {
-        let table = &self.program.tables[table];
-        match table.actions.iter().find(|one| one.written == *name) {
-            Some(found) => Ok(found.action),
-            None => {
-                let message = format!("table `{}` has no action `{name}`", table.name);
-                self.refuse(message)
-            }
-        }
-    }
-
     /// A table's action with the values of its parameters: the default action, or that of an entry.
     pub fn complete(
-        &mut self, table: usize, path: &Path, node: NodeId, arguments: &'t [Argument],
+        &mut self, table: &Table, path: &Path, node: NodeId, arguments: &'t [Argument],
     ) -> Lowered<ActionCall> {
         let Some(Binding::Action(declaration, outer, order)) = self.find(path) else {
             return self.refuse("no action");
         };
-        let listed = self.program.tables[table].actions.iter().find(|one| one.written == path.ident.name);
-        let action = match listed {
-            Some(listed) => listed.action,
+        let action = match table.action(&path.ident.name) {
+            Some(action) => action,
             None => self.lower_action(declaration, &outer, &order, &[])?,
         };
         let DeclarationKind::Action { parameters, .. } = &declaration.kind else {

@@ -354,6 +354,13 @@ pub struct Table {
     pub idle_timeout: bool,
 }
 
+impl Table {
+    /// The number of an action by its name in the program.
+    pub fn action(&self, written: &str) -> Option<usize> {
+        self.actions.iter().find(|one| &*one.written == written).map(|one| one.action)
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArrayKind {
     Counter,

@@ -245,7 +245,11 @@ impl<'t> Lowering<'t, '_> {
                 match &label.kind {
                     ExpressionKind::Any => rest = statements.clone(),
                     ExpressionKind::Name(path) => {
-                        let action = self.action_of_table(table, &path.ident.name)?;
+                        let (name, table) = (&path.ident.name, &self.program.tables[table]);
+                        let Some(action) = table.action(name) else {
+                            let message = format!("table `{}` has no action `{name}`", table.name);
+                            return self.refuse(message);
+                        };
                         by_action.push((action, statements.clone()));
                     }
                     _ => return self.refuse_at(label.span, "the label is an action"),

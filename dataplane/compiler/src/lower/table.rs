@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use super::annotation::{string, value};
 use super::environment::Binding;
-use super::ir::{ActionCall, ArrayKind, Entry, Expr, HeaderRef, Key, Match, Table, TableAction};
+use super::ir::{add, ActionCall, ArrayKind, Entry, Expr, HeaderRef, Key, Match, Table, TableAction};
 use super::parser::each_key;
 use super::value::{dotted, State, Value};
 use super::{Lowered, Lowering};
@@ -24,8 +24,7 @@ impl<'t> Lowering<'t, '_> {
             return self
                 .refuse_at(declaration.ident.span, "a table of this target has one key of kind `lpm`");
         }
-        let id = self.program.tables.len();
-        self.program.tables.push(Table {
+        let mut table = Table {
             name,
             order: self.order.clone(),
             span: declaration.ident.span,
@@ -33,35 +32,36 @@ impl<'t> Lowering<'t, '_> {
             keys,
             size: 1024,
             ..Table::default()
-        });
+        };
         for reference in &written.actions {
             let action = self.table_action(reference)?;
             let (written, annotations) = (reference.path.ident.name.clone(), reference.annotations.clone());
-            self.program.tables[id].actions.push(TableAction { action, written, annotations });
+            table.actions.push(TableAction { action, written, annotations });
         }
         if !written.properties.iter().any(|one| &*one.ident.name == "default_action") {
-            self.no_default(id);
+            self.no_default(&mut table);
         }
         for property in &written.properties {
-            self.property(id, property)?;
+            self.property(&mut table, property)?;
         }
         if let Some(entries) = &written.entries {
-            self.entries(id, entries, &written.properties)?;
+            self.entries(&mut table, entries, &written.properties)?;
         }
-        Ok(id)
+        Ok(add(&mut self.program.tables, table))
     }
 
     /// Section 14.2.1.4.
-    fn entries(&mut self, id: usize, written: &'t tree::Entries, properties: &'t [Property]) -> Lowered<()> {
+    fn entries(
+        &mut self, table: &mut Table, written: &'t tree::Entries, properties: &'t [Property],
+    ) -> Lowered<()> {
         let mut made = Vec::new();
         for entry in &written.list {
-            made.push(self.at(entry.action.span, |lowering| lowering.entry(id, entry))?);
+            made.push(self.at(entry.action.span, |lowering| lowering.entry(table, entry))?);
         }
         if !written.constant {
-            self.prioritise(properties, id, &mut made)?;
+            self.prioritise(properties, table, &mut made)?;
         }
         if written.constant || !made.is_empty() {
-            let table = &mut self.program.tables[id];
             table.size = table.size.max(made.len() as u64);
             table.entries = Some(made);
             table.constant_entries = written.constant;
@@ -70,9 +70,11 @@ impl<'t> Lowering<'t, '_> {
     }
 
     /// Entries without a priority follow the one before (section 14.2.1.4.1); the first comes first.
-    fn prioritise(&mut self, properties: &'t [Property], id: usize, entries: &mut [Entry]) -> Lowered<()> {
+    fn prioritise(
+        &mut self, properties: &'t [Property], table: &Table, entries: &mut [Entry],
+    ) -> Lowered<()> {
         let ordered = |kind: &str| !matches!(kind, "exact" | "lpm");
-        if !self.program.tables[id].keys.iter().any(|key| ordered(&key.kind)) {
+        if !table.keys.iter().any(|key| ordered(&key.kind)) {
             return Ok(());
         }
         let mut setting = |name: &str, default: u32| -> Lowered<u64> {
@@ -98,10 +100,9 @@ impl<'t> Lowering<'t, '_> {
     }
 
     /// A table without a default action has `NoAction` (section 14.2.1.3).
-    fn no_default(&mut self, id: usize) {
+    fn no_default(&mut self, table: &mut Table) {
         if let Some(Binding::Action(declaration, outer, order)) = self.globals.find("NoAction") {
             if let Ok(action) = self.lower_action(declaration, &outer, &order, &[]) {
-                let table = &mut self.program.tables[id];
                 if !table.actions.iter().any(|one| one.action == action) {
                     let written = declaration.ident.name.clone();
                     table.actions.push(TableAction { action, written, annotations: vec![default_only()] });
@@ -154,13 +155,12 @@ impl<'t> Lowering<'t, '_> {
     }
 
     /// Sections 14.2.1.3, 14.2.1.5 and 14.2.1.6.
-    fn property(&mut self, id: usize, property: &'t Property) -> Lowered<()> {
+    fn property(&mut self, table: &mut Table, property: &'t Property) -> Lowered<()> {
         let value = &property.value;
         match &*property.ident.name {
             "size" => {
                 let size = self.number(value, "the size of a table")?;
-                let size = u64::try_from(size).ok().filter(|size| *size > 0);
-                self.program.tables[id].size = size.unwrap_or(1024);
+                table.size = u64::try_from(size).ok().filter(|size| *size > 0).unwrap_or(1024);
             }
             "default_action" => {
                 let (callee, arguments) = match &value.kind {
@@ -170,28 +170,28 @@ impl<'t> Lowering<'t, '_> {
                 let ExpressionKind::Name(path) = &callee.kind else {
                     return self.refuse_at(callee.span, "no action");
                 };
-                let call = self.at(callee.span, |one| one.complete(id, path, value.id, arguments))?;
-                self.program.tables[id].default = Some(call);
-                self.program.tables[id].constant_default = property.constant;
+                let call = self.at(callee.span, |one| one.complete(table, path, value.id, arguments))?;
+                table.default = Some(call);
+                table.constant_default = property.constant;
             }
             "implementation" => {
                 let State::Profile(profile) = self.object_state(value)? else {
                     return self.refuse_at(value.span, "this is no action profile");
                 };
-                self.program.tables[id].profile = Some(profile);
+                table.profile = Some(profile);
                 let named = self.name_of_made(property)?;
-                self.use_profile(id, profile, named.map(|name| (name, property)));
+                self.use_profile(table, profile, named.map(|name| (name, property)));
             }
             name @ ("counters" | "meters") => {
                 let State::Array(array) = self.object_state(value)? else {
                     return self.refuse_at(value.span, "this is no counter or meter");
                 };
                 let (named, kind) = (self.name_of_made(property)?, self.program.arrays[array].kind);
-                let (direct, table) = (&mut self.program.arrays[array], &mut self.program.tables[id]);
+                let direct = &mut self.program.arrays[array];
                 if !direct.direct || (kind == ArrayKind::Counter) != (name == "counters") {
                     return self.refuse_at(value.span, format!("`{name}` of a table are direct {name}"));
                 }
-                if direct.table.replace(id).is_some() {
+                if direct.table.replace(self.program.tables.len()).is_some() {
                     return self.refuse_at(value.span, format!("another table has these {name}"));
                 }
                 direct.name = named.unwrap_or_else(|| direct.name.clone());
@@ -200,8 +200,7 @@ impl<'t> Lowering<'t, '_> {
                 *slot = Some(array);
             }
             "support_timeout" | "idle_timeout" => {
-                let on = matches!(self.value(value)?, Value::Scalar(Expr::Bool(true)));
-                self.program.tables[id].idle_timeout = on;
+                table.idle_timeout = matches!(self.value(value)?, Value::Scalar(Expr::Bool(true)));
             }
             _ => {}
         }
@@ -228,41 +227,37 @@ impl<'t> Lowering<'t, '_> {
 
     /// A profile that is made in the table has the annotations of the property but for `@id`, as p4c has it.
     /// Keys of kind `selector` choose the member.
-    fn use_profile(&mut self, id: usize, profile: usize, named: Option<(String, &Property)>) {
+    fn use_profile(&mut self, table: &Table, profile: usize, named: Option<(String, &Property)>) {
         let profile = &mut self.program.profiles[profile];
         if let Some((name, property)) = named {
             let others = property.annotations.iter().filter(|one| &*one.name.name != "id");
             (profile.name, profile.annotations) = (name, others.cloned().collect());
-            profile.order = [&self.program.tables[id].order[..], &[0]].concat();
+            profile.order = [&table.order[..], &[0]].concat();
         }
         if let Some((_, input)) = &mut profile.selector {
             if input.is_empty() {
-                let keys = self.program.tables[id].keys.iter().filter(|key| &*key.kind == "selector");
+                let keys = table.keys.iter().filter(|key| &*key.kind == "selector");
                 *input = keys.map(|key| key.value.clone()).collect();
             }
         }
     }
 
-    fn entry(&mut self, id: usize, entry: &'t tree::Entry) -> Lowered<Entry> {
-        let count = self.program.tables[id].keys.len();
+    fn entry(&mut self, table: &Table, entry: &'t tree::Entry) -> Lowered<Entry> {
+        let count = table.keys.len();
         let items = each_key(&entry.keys, count);
-        let mut keys: Vec<Match> = Vec::new();
-        if items.len() == count {
-            for key in items {
-                keys.push(self.key_set(key)?);
-            }
-        } else {
-            keys.resize_with(count, || Match::Any);
-        }
-        // p4c had this annotation before entries had priorities.
-        let annotated_priority = value(&entry.annotations, "priority");
+        let keys: Vec<Match> = match items.len() == count {
+            true => items.into_iter().map(|key| self.key_set(key)).collect::<Lowered<_>>()?,
+            false => (0..count).map(|_| Match::Any).collect(),
+        };
         let priority = match &entry.priority {
             Some(priority) => u64::try_from(self.number(priority, "a priority")?).ok(),
             None => None,
         };
         let arguments = entry.action.arguments.as_deref().unwrap_or_default();
-        let call = self.complete(id, &entry.action.path, entry.id, arguments)?;
-        let annotated_priority = annotated_priority.and_then(|number| u64::try_from(number).ok());
+        let call = self.complete(table, &entry.action.path, entry.id, arguments)?;
+        // p4c had this annotation before entries had priorities.
+        let annotated_priority =
+            value(&entry.annotations, "priority").and_then(|one| u64::try_from(one).ok());
         Ok(Entry { keys, priority, annotated_priority, call, span: entry.span })
     }
 
