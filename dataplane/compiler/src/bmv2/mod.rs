@@ -163,10 +163,7 @@ impl Writer<'_> {
     fn inputs(&mut self, values: &[(Expr, u32)]) -> Vec<Value> {
         let input = |(value, width): &(Expr, u32)| match value {
             Expr::Number(number) => {
-                // BMv2 takes as many bytes as the text has.
-                let digits = 2 * width.div_ceil(8) as usize;
-                let text = format!("0x{:0>digits$x}", number & ones(*width));
-                json!({"type": "hexstr", "value": text, "bitwidth": width})
+                json!({"type": "hexstr", "value": bytes([(number, *width)]), "bitwidth": width})
             }
             other => self.parameter(other),
         };
@@ -288,6 +285,14 @@ fn typed(kind: &str, value: impl Into<Value>) -> Value {
 
 fn number(number: &BigInt) -> Value {
     typed("hexstr", hex(number))
+}
+
+/// Numbers one after the other with their widths: BMv2 takes as many bytes as the text has.
+fn bytes<'n>(numbers: impl IntoIterator<Item = (&'n BigInt, u32)>) -> String {
+    let number = |(number, width): (&BigInt, u32)| {
+        format!("{:0>digits$x}", number & ones(width), digits = 2 * width.div_ceil(8) as usize)
+    };
+    "0x".to_owned() + &numbers.into_iter().map(number).collect::<String>()
 }
 
 /// `0x2a`

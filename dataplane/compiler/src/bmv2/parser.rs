@@ -2,10 +2,9 @@
 
 use std::collections::HashMap;
 
-use num_bigint::BigInt;
 use serde_json::{json, Value};
 
-use super::{numbered, typed, Writer};
+use super::{bytes, numbered, typed, Writer};
 use crate::lower::assign::ones;
 use crate::lower::ir::{
     each_kind, is_leave, Expr, FieldRef, HeaderRef, Label, Pattern, State, Statement, StatementKind,
@@ -176,11 +175,11 @@ impl Writer<'_> {
                     transition("parse_vset", json!(program.value_sets[*set].name), None, next)
                 }
                 Pattern::Bits(parts) => {
-                    let widths = || state.key.iter().map(|(_, width)| *width);
-                    let (values, masks): (Vec<BigInt>, Vec<BigInt>) = parts.iter().cloned().unzip();
-                    let whole = masks.iter().zip(widths()).all(|(mask, width)| *mask == ones(width));
-                    let mask = (!whole).then(|| bytes(&masks, widths()));
-                    transition("hexstr", json!(bytes(&values, widths())), mask, next)
+                    let parts = || parts.iter().zip(&state.key).map(|(part, (_, width))| (part, *width));
+                    let is_whole = parts().all(|((_, mask), width)| *mask == ones(width));
+                    let mask = (!is_whole).then(|| bytes(parts().map(|((_, mask), width)| (mask, width))));
+                    let value = bytes(parts().map(|((value, _), width)| (value, width)));
+                    transition("hexstr", json!(value), mask, next)
                 }
             });
             if matches!(case.pattern, Pattern::Any) {
@@ -211,14 +210,4 @@ fn always(next: &str) -> Value {
 
 fn transition(kind: &str, value: Value, mask: Option<String>, next: Option<&str>) -> Value {
     json!({"type": kind, "value": value, "mask": mask, "next_state": next})
-}
-
-/// The parts of a key one after the other, each of whole bytes.
-fn bytes(values: &[BigInt], widths: impl Iterator<Item = u32>) -> String {
-    let mut text = "0x".to_owned();
-    for (value, width) in values.iter().zip(widths) {
-        let digits = 2 * width.div_ceil(8) as usize;
-        text += &format!("{value:0>digits$x}");
-    }
-    text
 }

@@ -3,7 +3,7 @@
 use num_bigint::BigInt;
 use serde_json::{json, Value};
 
-use super::{hex, Writer};
+use super::{bytes, hex, Writer};
 use crate::lower::assign::ones;
 use crate::lower::ir::{ActionCall, Entry, Expr, HeaderRef, Key, Match, Table};
 
@@ -87,10 +87,7 @@ impl Writer<'_> {
 fn match_of(key: &Key, one: &Match) -> Value {
     let width = key.of.width().unwrap_or(32);
     let ones = ones(width);
-    let text = |number: &BigInt| {
-        let bits = if *number < BigInt::from(0) { number & &ones } else { number.clone() };
-        format!("0x{bits:0>digits$x}", digits = 2 * width.div_ceil(8) as usize)
-    };
+    let text = |number: &BigInt| bytes([(number, width)]);
     let none = BigInt::from(0);
     let (value, mask) = match one {
         Match::Any => (&none, &none),

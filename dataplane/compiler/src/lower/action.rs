@@ -4,7 +4,7 @@
 use std::rc::Rc;
 
 use super::environment::{Binding, Environment};
-use super::ir::{add, Action, ActionCall, ActionParameter, Expr, Order, Table};
+use super::ir::{add, Action, ActionCall, ActionParameter, Expr, Order, Statement, Table};
 use super::pass::Given;
 use super::value::{dotted, Value};
 use super::{Lowered, Lowering, Place};
@@ -26,11 +26,9 @@ impl<'t> Lowering<'t, '_> {
             _ => (self.globals.clone(), Order::new()),
         };
         if !self.environment.is_open() && self.place != Place::Action {
-            let name = self.action_name(declaration, &outer);
             let order = if order.is_empty() { self.order[..1].to_vec() } else { order };
-            let (annotations, span) = (declaration.annotations.clone(), declaration.ident.span);
-            let (parameters, body) = (Vec::new(), Vec::new());
-            self.program.called.push(Action { name, order, parameters, body, span, annotations });
+            let action = self.action_of(declaration, &outer, order, Vec::new(), Vec::new());
+            self.program.called.push(action);
         }
         let given = self.given(call, signature, arguments)?;
         self.open(&given, &outer, |lowering| lowering.inlined(body, None))?;
@@ -69,29 +67,22 @@ impl<'t> Lowering<'t, '_> {
                 })
             },
         )?;
-        let name = self.action_name(declaration, outer);
-        let action = Action {
-            name,
-            order: order.clone(),
-            parameters: data,
-            body,
-            span: declaration.ident.span,
-            annotations: declaration.annotations.clone(),
-        };
+        let action = self.action_of(declaration, outer, order.clone(), data, body);
         let action = add(&mut self.program.actions, action);
         self.actions.insert(key, action);
         Ok(action)
     }
 
-    fn action_name(&mut self, declaration: &Declaration, outer: &Rc<Environment<'t>>) -> String {
-        let name = |lowering: &mut Self| {
-            dotted(&lowering.control_name(&declaration.ident.name, &declaration.annotations))
-        };
-        if Rc::ptr_eq(outer, &self.globals) {
-            self.named(&[], &[], name)
-        } else {
-            name(self)
-        }
+    fn action_of(
+        &mut self, declaration: &Declaration, outer: &Rc<Environment<'t>>, order: Order,
+        parameters: Vec<ActionParameter>, body: Vec<Statement>,
+    ) -> Action {
+        let (annotations, span) = (declaration.annotations.clone(), declaration.ident.span);
+        let path = if Rc::ptr_eq(outer, &self.globals) { Vec::new() } else { self.path.clone() };
+        let name =
+            |lowering: &mut Self| dotted(&lowering.control_name(&declaration.ident.name, &annotations));
+        let name = self.with(|lowering| &mut lowering.path, path, name);
+        Action { name, order, parameters, body, span, annotations }
     }
 
     /// The parameters without a direction, which the control plane gives values.

@@ -217,14 +217,10 @@ impl Lowering<'_, '_> {
 
     /// Whether a condition holds and all parts are equal.
     fn equal_parts(&mut self, first: Option<Expr>, left: &Value, right: &Value, of: &Type) -> Lowered<Expr> {
-        let mut all = first;
+        let mut all = Vec::from_iter(first);
         for ((a, of), (b, _)) in self.parts(left, of).iter().zip(self.parts(right, of)) {
-            let one = self.equal(a, &b, of)?;
-            all = Some(match all {
-                Some(all) => binary("and", all, one),
-                None => one,
-            });
+            all.push(self.equal(a, &b, of)?);
         }
-        Ok(all.unwrap_or(Expr::Bool(true)))
+        Ok(all.into_iter().reduce(|all, one| binary("and", all, one)).unwrap_or(Expr::Bool(true)))
     }
 }

@@ -11,7 +11,7 @@ use crate::check::infer::specialise;
 use crate::check::types::{ObjectId, Type};
 use crate::check::{ObjectKind, Target};
 use crate::source::Name;
-use crate::syntax::tree::{Annotation, Argument, Declaration, DeclarationKind, NodeId};
+use crate::syntax::tree::{self, Annotation, Argument, Declaration, DeclarationKind, NodeId};
 
 /// The order of the blocks of the package: objects outside of them come before.
 const PARSER: usize = 1;
@@ -42,23 +42,22 @@ impl<'t> Lowering<'t, '_> {
 
     /// `Type(arguments) name;` (section 11.3)
     pub fn instance(&mut self, declaration: &'t Declaration) -> Lowered<Value> {
-        self.at(declaration.span, |lowering| match (&declaration.kind, lowering.object_type(declaration)) {
-            (DeclarationKind::Instance { of, arguments, .. }, Some(id)) => {
-                lowering.construct(of.id, id, arguments, Some(declaration))
-            }
-            _ => lowering.refuse("this instance is not supported"),
+        self.at(declaration.span, |lowering| {
+            let (of, arguments, id) = lowering.object_type(declaration)?;
+            lowering.construct(of.id, id, arguments, Some(declaration))
         })
     }
 
-    /// The type of an instance.
-    fn object_type(&self, declaration: &Declaration) -> Option<ObjectId> {
-        match &declaration.kind {
-            DeclarationKind::Instance { of, .. } => match self.type_of(of.id) {
-                Type::Object(id, ..) => Some(id),
-                _ => None,
-            },
-            _ => None,
+    /// The type of an instance, and its arguments.
+    fn object_type(
+        &mut self, declaration: &'t Declaration,
+    ) -> Lowered<(&'t tree::Type, &'t [Argument], ObjectId)> {
+        if let DeclarationKind::Instance { of, arguments, .. } = &declaration.kind {
+            if let Type::Object(id, ..) = self.type_of(of.id) {
+                return Ok((of, arguments, id));
+            }
         }
+        self.refuse("this instance is not supported")
     }
 
     /// Makes an object (section 8.21); without a declaration it has the name of its type.
@@ -155,8 +154,7 @@ impl<'t> Lowering<'t, '_> {
 
     /// `V1Switch(...) main;` (section 7.2.13)
     pub fn package(&mut self, main: &'t Declaration) -> Lowered<()> {
-        let DeclarationKind::Instance { of, arguments, .. } = &main.kind else { return Ok(()) };
-        let Some(id) = self.object_type(main) else { return self.refuse("`main` is no package") };
+        let (of, arguments, id) = self.object_type(main)?;
         let name = &self.known(id).declaration.ident.name;
         if &**name != "V1Switch" {
             let message = format!(

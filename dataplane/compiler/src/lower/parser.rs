@@ -3,17 +3,17 @@
 
 use num_bigint::{BigInt, Sign};
 
+use super::assign::ones;
 use super::ir::{add, Case, Expr, HeaderRef, Match, Pattern, State, StatementKind, ValueSet};
 use super::statement::Leaves;
 use super::value::{dotted, Object, Value};
-use super::{Lowered, Lowering, Place};
+use super::{Lowered, Lowering};
 use crate::check::types::Type;
 use crate::source::{Name, Span};
 use crate::syntax::tree::{self, Declaration, DeclarationKind, Expression, ExpressionKind, Transition};
 
 impl<'t> Lowering<'t, '_> {
     pub fn top_parser(&mut self, object: &Object, values: Vec<Value>) -> Lowered<()> {
-        self.place = Place::Parser;
         let bound = self.parameters_of(object).into_iter().map(|(name, _)| name).zip(values).collect();
         let span = self.known(object.id).declaration.span;
         self.program.first = self.at(span, |lowering| lowering.run_parser(object, bound, None))?;
@@ -143,12 +143,10 @@ impl<'t> Lowering<'t, '_> {
         let mut all: Vec<Vec<(BigInt, BigInt)>> = vec![Vec::new()];
         for (key, of) in keys.iter().zip(types) {
             let parts = masked(self.key_set(key)?, of.width().unwrap_or(32));
-            let with = |before: &Vec<_>, part: &(BigInt, BigInt)| {
-                let mut longer = before.clone();
-                longer.push(part.clone());
-                longer
+            let with = |before: &Vec<_>| -> Vec<Vec<_>> {
+                parts.iter().map(|part| [&before[..], &[part.clone()]].concat()).collect()
             };
-            all = all.iter().flat_map(|before| parts.iter().map(move |part| with(before, part))).collect();
+            all = all.iter().flat_map(with).collect();
             if all.len() > 4096 {
                 return self.refuse("the ranges of this case are too many");
             }
@@ -176,16 +174,16 @@ impl<'t> Lowering<'t, '_> {
             ExpressionKind::Range(low, high) => {
                 Match::Range(self.number(low, "a bound")?, self.number(high, "a bound")?)
             }
-            _ => match self.value(key)? {
-                Value::Group(parts) if parts.len() == 1 => match parts[0].1.as_number() {
-                    Some(number) => Match::Value(number),
-                    None => return self.refuse("a key is a constant"),
-                },
-                value => match value.as_number() {
+            _ => {
+                let number = match self.value(key)? {
+                    Value::Group(parts) if parts.len() == 1 => parts[0].1.as_number(),
+                    value => value.as_number(),
+                };
+                match number {
                     Some(number) => Match::Value(number),
                     None => return self.refuse_at(key.span, "a key is a constant"),
-                },
-            },
+                }
+            }
         })
     }
 
@@ -273,35 +271,29 @@ pub fn each_key(keys: &[Expression], count: usize) -> Vec<&Expression> {
 
 /// The values with masks that a set is made of.
 fn masked(set: Match, width: u32) -> Vec<(BigInt, BigInt)> {
-    let ones: BigInt = (BigInt::from(1) << width) - 1;
-    let bits = |number: BigInt| if number < BigInt::from(0) { number & &ones } else { number };
+    let ones = ones(width);
     match set {
         Match::Any => vec![(0.into(), 0.into())],
-        Match::Value(value) => vec![(bits(value), ones.clone())],
-        Match::Mask(value, mask) => {
-            let mask = bits(mask);
-            vec![(bits(value) & &mask, mask)]
-        }
+        Match::Value(value) => vec![(value & &ones, ones)],
+        Match::Mask(value, mask) => vec![(value & &mask & &ones, mask & &ones)],
         // A range over 0 of signed numbers is of two ranges of bits.
         Match::Range(low, high) if low.sign() == Sign::Minus && high.sign() != Sign::Minus => {
             [prefixes(low & &ones, &ones, width), prefixes(0.into(), &high, width)].concat()
         }
-        Match::Range(low, high) => prefixes(bits(low), &bits(high), width),
+        Match::Range(low, high) => prefixes(low & &ones, &(high & &ones), width),
     }
 }
 
 /// Values with masks that together are the numbers from `low` to `high`.
 fn prefixes(mut low: BigInt, high: &BigInt, width: u32) -> Vec<(BigInt, BigInt)> {
-    let ones: BigInt = (BigInt::from(1) << width) - 1;
     let mut found = Vec::new();
     while low <= *high {
-        let mut bits = low.trailing_zeros().unwrap_or(u64::from(width)).min(u64::from(width));
-        while bits > 0 && &low + (BigInt::from(1) << bits) - 1 > *high {
+        let mut bits = low.trailing_zeros().unwrap_or(u64::from(width)).min(u64::from(width)) as u32;
+        while bits > 0 && &low + ones(bits) > *high {
             bits -= 1;
         }
-        let size = BigInt::from(1) << bits;
-        found.push((low.clone(), &ones ^ (&size - 1)));
-        low += size;
+        found.push((low.clone(), ones(width) ^ ones(bits)));
+        low += BigInt::from(1) << bits;
     }
     found
 }

@@ -267,28 +267,27 @@ impl<'t> Lowering<'t, '_> {
         let of = self.converted_type(on);
         let value = self.value(on)?;
         let value = self.save(&value, &of)?;
-        let mut made: Vec<(Option<Expr>, Vec<Made>)> = Vec::new();
+        let mut made = Vec::new();
         for (labels, block) in groups {
-            let all = labels.iter().any(|label| matches!(label.kind, ExpressionKind::Any));
-            let mut matches: Option<Expr> = None;
-            for label in labels.into_iter().filter(|label| !matches!(label.kind, ExpressionKind::Any)) {
-                let constant = self.value(label)?;
-                let one = self.equal(&value, &constant, &of)?;
-                matches = Some(match matches {
-                    Some(before) => binary("or", before, one),
-                    None => one,
-                });
+            let mut matches = Some(Vec::new());
+            for label in labels {
+                match (&label.kind, &mut matches) {
+                    (ExpressionKind::Any, _) => matches = None,
+                    (_, Some(matches)) => {
+                        let constant = self.value(label)?;
+                        matches.push(self.equal(&value, &constant, &of)?);
+                    }
+                    (_, None) => {}
+                }
             }
-            let statements = self.code(|lowering| lowering.body(block, leaves))?;
-            made.push((matches.filter(|_| !all), statements));
+            let matches =
+                matches.and_then(|all| all.into_iter().reduce(|one, other| binary("or", one, other)));
+            made.push((matches, self.code(|lowering| lowering.body(block, leaves))?));
         }
-        let mut rest = Vec::new();
-        for (matches, statements) in made.into_iter().rev() {
-            rest = match matches {
-                None => statements,
-                Some(condition) => vec![self.made(Kind::If(condition, statements, rest))],
-            };
-        }
+        let rest = made.into_iter().rev().fold(Vec::new(), |rest, (matches, statements)| match matches {
+            None => statements,
+            Some(condition) => vec![self.made(Kind::If(condition, statements, rest))],
+        });
         self.out.extend(rest);
         Ok(())
     }
