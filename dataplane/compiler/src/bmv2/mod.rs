@@ -2,7 +2,6 @@
 
 mod action;
 mod control;
-mod expression;
 mod parser;
 mod table;
 

@@ -1,10 +1,9 @@
 //! Calls: functions and actions are inlined, objects used, tables applied (P4_16 specification, sections 6.8
 //! and 8.20).
 
-use super::environment::Binding;
 use super::ir::Expr;
 use super::pass::Callee;
-use super::value::{Object, State, Value};
+use super::value::{Binding, Object, State, Value};
 use super::{Lowered, Lowering};
 use crate::check::scope::Signature;
 use crate::check::types::Type;
@@ -28,25 +27,23 @@ impl<'t> Lowering<'t, '_> {
                     self.function(found, &function.signature, body, arguments)
                 }
                 _ => {
-                    let passed = self.pass(found, &function.signature, arguments, Callee::Target)?;
+                    let passed = self.pass(found, arguments, Callee::Target)?;
                     let result = self.call_extern(State::None, &function.declaration.ident.name, &passed)?;
                     self.copy_back(&passed)?;
                     Ok(result)
                 }
             },
-            Target::Action(function) => {
-                self.action_call(found, function.declaration, &function.signature, arguments)
-            }
+            Target::Action(function) => self.action_call(found, function.declaration, arguments),
             Target::Table(_) => self.apply_table(base),
             Target::Builtin(name) => self.builtin(name, base, arguments),
             Target::Constructor(id, _) => self.construct(call.id, *id, arguments, None),
             Target::Method(id, number) => {
                 let object = self.object_of(base)?;
-                let method = &self.known(*id).methods[*number];
+                let name = &self.known(*id).methods[*number].name;
                 // The parameter of a constructor may be of a type of controls.
                 match self.known(object.id).kind {
-                    ObjectKind::Extern => self.extern_method(&object, method, found, arguments),
-                    _ => self.apply(&object, found, &method.signature, arguments),
+                    ObjectKind::Extern => self.extern_method(&object, name, found, arguments),
+                    _ => self.apply(&object, found, arguments),
                 }
             }
         }
@@ -75,9 +72,10 @@ impl<'t> Lowering<'t, '_> {
 
     /// A function of the program (section 10).
     fn function(
-        &mut self, call: &Call<'t>, signature: &Signature, body: &'t [Statement], arguments: &'t [Argument],
+        &mut self, call: &'t Call<'t>, signature: &Signature, body: &'t [Statement],
+        arguments: &'t [Argument],
     ) -> Lowered<Value> {
-        let passed = self.pass(call, signature, arguments, Callee::Closed)?;
+        let passed = self.pass(call, arguments, Callee::Closed)?;
         let types: Vec<Type> = call.types.iter().map(|one| self.here(one)).collect();
         self.specialised(&signature.type_parameters, &types, |lowering| {
             let returns = lowering.here(&signature.returns);

@@ -4,9 +4,8 @@
 use num_bigint::BigInt;
 
 use super::assign::{binary, ones};
-use super::environment::Binding;
 use super::ir::{Expr, HeaderRef, Outcome, Statement, StatementKind};
-use super::value::{element_of, index_name, known, part_of, parts_of, Value};
+use super::value::{element_of, index_name, known, part_of, parts_of, Binding, Value};
 use super::{Lowered, Lowering};
 use crate::check::constant;
 use crate::check::literal::default_of;

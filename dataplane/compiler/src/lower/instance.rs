@@ -2,14 +2,13 @@
 //! and 18.2).
 
 use super::annotation::string;
-use super::environment::Binding;
 use super::ir::{add, Array, ArrayKind, Control, Order, Profile, Statement, StatementKind};
 use super::primitive::algorithm;
-use super::value::{dotted, Object, State, Value};
+use super::value::{dotted, Binding, Object, State, Value};
 use super::{Lowered, Lowering, Place};
 use crate::check::infer::specialise;
 use crate::check::types::{ObjectId, Type};
-use crate::check::{ObjectKind, Target};
+use crate::check::ObjectKind;
 use crate::source::Name;
 use crate::syntax::tree::{self, Annotation, Argument, Declaration, DeclarationKind, NodeId};
 
@@ -90,9 +89,9 @@ impl<'t> Lowering<'t, '_> {
         &mut self, node: NodeId, arguments: &'t [Argument],
     ) -> Lowered<Vec<(Name, Value)>> {
         let Some(call) = self.facts.calls.get(&node) else { return Ok(Vec::new()) };
-        let Target::Constructor(id, number) = call.target else { return self.refuse("no constructor") };
+        let Some(signature) = self.signature(call) else { return Ok(Vec::new()) };
         let mut given = Vec::new();
-        for (parameter, place) in self.known(id).constructors[number].parameters.iter().zip(&call.arguments) {
+        for (parameter, place) in signature.parameters.iter().zip(&call.arguments) {
             let written = place.map(|place| &arguments[place].value);
             if let Some(argument) = written.or_else(|| self.default_argument(call, &parameter.name)) {
                 given.push((parameter.name.clone(), self.value(argument)?));

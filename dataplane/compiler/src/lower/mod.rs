@@ -4,12 +4,10 @@
 //! Lowering runs the program as far as it is known: an environment says what each name stands for, and what
 //! is not known yet becomes code.
 
-mod action;
 pub mod annotation;
 pub mod assign;
 mod call;
 mod control;
-mod environment;
 pub mod expression;
 mod instance;
 pub mod ir;
@@ -30,10 +28,10 @@ use crate::check::{Facts, Object};
 use crate::diagnostic::{Diagnostics, Told};
 use crate::source::{Name, Span};
 use crate::syntax::tree::{Declaration, DeclarationKind, Field, NodeId, Path};
-use environment::{Binding, Environment};
 use ir::{Label, Order, Program, Statement, StatementKind};
 use pass::Passed;
-use value::Value;
+use statement::Leaves;
+use value::{Binding, Environment, Value};
 
 pub type Lowered<T> = Result<T, Told>;
 
@@ -82,6 +80,7 @@ fn attempt<'t>(
         shared,
         meta: None,
         structs: HashMap::new(),
+        leaves: Leaves::default(),
         pending: Vec::new(),
         reached: Vec::new(),
     };
@@ -129,6 +128,8 @@ struct Lowering<'t, 'd> {
     meta: Option<(Value, Type)>,
     /// The fields of structs as they are written, for their annotations.
     structs: HashMap<Name, &'t [Field]>,
+    /// The targets of `return`, `break` and `continue`.
+    leaves: Leaves,
     /// Copies back, made when the calls around end.
     pending: Vec<Vec<Passed>>,
     /// Variables that actions reach without parameters.

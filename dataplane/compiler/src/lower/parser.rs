@@ -5,7 +5,6 @@ use num_bigint::{BigInt, Sign};
 
 use super::assign::ones;
 use super::ir::{add, Case, Expr, HeaderRef, Match, Pattern, State, StatementKind, ValueSet};
-use super::statement::Leaves;
 use super::value::{dotted, Object, Value};
 use super::{Lowered, Lowering};
 use crate::check::types::Type;
@@ -84,7 +83,7 @@ impl<'t> Lowering<'t, '_> {
         let mut cases = Vec::new();
         let body = self.code(|lowering| {
             lowering.block(|lowering| {
-                lowering.statements(&state.statements, &Leaves::default())?;
+                lowering.statements(&state.statements)?;
                 match &state.transition {
                     Transition::Missing => cases.push(Case { pattern: Pattern::Any, next: None }),
                     Transition::To(to) => cases.push(Case { pattern: Pattern::Any, next: target(&to.name) }),
@@ -144,7 +143,7 @@ impl<'t> Lowering<'t, '_> {
         for (key, of) in keys.iter().zip(types) {
             let parts = masked(self.key_set(key)?, of.width().unwrap_or(32));
             let with = |before: &Vec<_>| -> Vec<Vec<_>> {
-                parts.iter().map(|part| [&before[..], &[part.clone()]].concat()).collect()
+                parts.iter().map(|part| [&before[..], std::slice::from_ref(part)].concat()).collect()
             };
             all = all.iter().flat_map(with).collect();
             if all.len() > 4096 {

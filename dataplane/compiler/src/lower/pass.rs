@@ -4,9 +4,8 @@
 
 use std::rc::Rc;
 
-use super::environment::Environment;
 use super::ir::{Expr, FieldRef, HeaderRef};
-use super::value::Value;
+use super::value::{Environment, Value};
 use super::{Lowered, Lowering};
 use crate::check::infer::specialise;
 use crate::check::scope::Signature;
@@ -59,16 +58,15 @@ pub enum Callee {
 impl<'t> Lowering<'t, '_> {
     /// Evaluates the arguments, and binds them.
     pub fn pass(
-        &mut self, call: &Call<'t>, signature: &Signature, arguments: &'t [Argument], callee: Callee,
+        &mut self, call: &'t Call<'t>, arguments: &'t [Argument], callee: Callee,
     ) -> Lowered<Vec<Passed>> {
-        let given = self.given(call, signature, arguments)?;
+        let given = self.given(call, arguments)?;
         self.bind_all(&given, callee)
     }
 
     /// Evaluates the arguments of a call from left to right.
-    pub fn given(
-        &mut self, call: &Call<'t>, signature: &Signature, arguments: &'t [Argument],
-    ) -> Lowered<Vec<Given>> {
+    pub fn given(&mut self, call: &'t Call<'t>, arguments: &'t [Argument]) -> Lowered<Vec<Given>> {
+        let Some(signature) = self.signature(call) else { return Ok(Vec::new()) };
         let own: Vec<Type> = call.types.iter().map(|one| self.here(one)).collect();
         let mut given = Vec::new();
         for (parameter, place) in signature.parameters.iter().zip(&call.arguments) {
@@ -79,6 +77,16 @@ impl<'t> Lowering<'t, '_> {
             self.give(&mut given, &parameter.name, parameter.direction, of, argument)?;
         }
         Ok(given)
+    }
+
+    /// The parameters of a call.
+    pub fn signature(&self, call: &'t Call<'t>) -> Option<&'t Signature> {
+        match &call.target {
+            Target::Function(function) | Target::Action(function) => Some(&function.signature),
+            Target::Method(id, number) => Some(&self.known(*id).methods[*number].signature),
+            Target::Constructor(id, number) => Some(&self.known(*id).constructors[*number]),
+            Target::Table(_) | Target::Builtin(_) => None,
+        }
     }
 
     /// The value of a parameter that has no argument (section 6.8.2).

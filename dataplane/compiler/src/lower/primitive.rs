@@ -7,7 +7,7 @@ use super::storage::STANDARD;
 use super::value::{Object, State, Value};
 use super::{Lowered, Lowering, Place};
 use crate::check::types::Type;
-use crate::check::{Call, Method};
+use crate::check::Call;
 use crate::syntax::tree::{self, annotated};
 
 /// The names of `HashAlgorithm` as the target calls them, by their number.
@@ -83,20 +83,18 @@ pub fn algorithm(value: Option<&Value>) -> &'static str {
 impl<'t> Lowering<'t, '_> {
     /// A method of an extern object.
     pub fn extern_method(
-        &mut self, object: &Object, method: &Method, call: &Call<'t>, arguments: &'t [tree::Argument],
+        &mut self, object: &Object, method: &str, call: &'t Call<'t>, arguments: &'t [tree::Argument],
     ) -> Lowered<Value> {
         let known = self.known(object.id);
-        self.specialised(&known.type_parameters, &object.types, |lowering| {
-            match (object.state, &*method.name) {
-                (State::Packet, "extract") => lowering.extract(arguments, &lowering.here(&call.types[0])),
-                (State::Packet, "lookahead") => lowering.lookahead(&lowering.here(&call.types[0])),
-                (State::Packet, "emit") => lowering.emit_headers(&arguments[0].value),
-                (state, name) => {
-                    let passed = lowering.pass(call, &method.signature, arguments, Callee::Target)?;
-                    let result = lowering.call_extern(state, name, &passed);
-                    lowering.copy_back(&passed)?;
-                    result
-                }
+        self.specialised(&known.type_parameters, &object.types, |lowering| match (object.state, method) {
+            (State::Packet, "extract") => lowering.extract(arguments, &lowering.here(&call.types[0])),
+            (State::Packet, "lookahead") => lowering.lookahead(&lowering.here(&call.types[0])),
+            (State::Packet, "emit") => lowering.emit_headers(&arguments[0].value),
+            (state, name) => {
+                let passed = lowering.pass(call, arguments, Callee::Target)?;
+                let result = lowering.call_extern(state, name, &passed);
+                lowering.copy_back(&passed)?;
+                result
             }
         })
     }

@@ -3,9 +3,8 @@
 use num_bigint::BigInt;
 
 use super::assign::binary;
-use super::environment::{Binding, Environment};
 use super::ir::{Expr, Label, Outcome, Statement as Made, StatementKind as Kind};
-use super::value::Value;
+use super::value::{Binding, Environment, Value};
 use super::{Lowered, Lowering, Place};
 use crate::check::constant;
 use crate::check::table::applied;
@@ -57,19 +56,20 @@ impl<'t> Lowering<'t, '_> {
         let has_objects = self.place == Place::Control && !self.environment.is_open();
         let exits = !has_objects || body.iter().any(Statement::returns);
         let leaves = Leaves { end, result, around: None, exits };
-        let statements = self.code(|lowering| lowering.body(body, &leaves))?;
+        let make = |lowering: &mut Self| lowering.code(|lowering| lowering.body(body));
+        let statements = self.with(|lowering| &mut lowering.leaves, leaves, make)?;
         self.emit(Kind::Labelled(end, statements));
         Ok(())
     }
 
-    fn body(&mut self, body: &'t [Statement], leaves: &Leaves) -> Lowered<()> {
-        self.block(|lowering| lowering.statements(body, leaves))
+    fn body(&mut self, body: &'t [Statement]) -> Lowered<()> {
+        self.block(|lowering| lowering.statements(body))
     }
 
-    pub fn statements(&mut self, statements: &'t [Statement], leaves: &Leaves) -> Lowered<()> {
-        let last = statements.iter().position(|one| one.ends(leaves.exits));
+    pub fn statements(&mut self, statements: &'t [Statement]) -> Lowered<()> {
+        let last = statements.iter().position(|one| one.ends(self.leaves.exits));
         let statements = &statements[..last.map_or(statements.len(), |last| last + 1)];
-        statements.iter().try_for_each(|one| self.statement(one, leaves))
+        statements.iter().try_for_each(|one| self.statement(one))
     }
 
     fn made(&self, kind: Kind) -> Made {
@@ -77,15 +77,15 @@ impl<'t> Lowering<'t, '_> {
     }
 
     /// The statements that a statement becomes, in a block of its own.
-    fn branch(&mut self, statement: &'t Statement, leaves: &Leaves) -> Lowered<Vec<Made>> {
-        self.code(|lowering| lowering.block(|lowering| lowering.statement(statement, leaves)))
+    fn branch(&mut self, statement: &'t Statement) -> Lowered<Vec<Made>> {
+        self.code(|lowering| lowering.block(|lowering| lowering.statement(statement)))
     }
 
-    fn statement(&mut self, statement: &'t Statement, leaves: &Leaves) -> Lowered<()> {
-        self.at(statement.span, |lowering| lowering.statement_here(statement, leaves))
+    fn statement(&mut self, statement: &'t Statement) -> Lowered<()> {
+        self.at(statement.span, |lowering| lowering.statement_here(statement))
     }
 
-    fn statement_here(&mut self, statement: &'t Statement, leaves: &Leaves) -> Lowered<()> {
+    fn statement_here(&mut self, statement: &'t Statement) -> Lowered<()> {
         match &statement.kind {
             StatementKind::Empty => {}
             StatementKind::Assign { left, operator, right } => self.assignment(left, *operator, right)?,
@@ -94,24 +94,24 @@ impl<'t> Lowering<'t, '_> {
                     self.emit(Kind::Apply { table, then: Outcome::Same });
                 }
             }
-            StatementKind::Block(block) => self.body(block, leaves)?,
+            StatementKind::Block(block) => self.body(block)?,
             StatementKind::If { condition, then, otherwise } => {
-                self.condition(condition, then, otherwise.as_deref(), leaves)?;
+                self.condition(condition, then, otherwise.as_deref())?;
             }
-            StatementKind::Switch { on, cases } => self.switch(on, cases, leaves)?,
+            StatementKind::Switch { on, cases } => self.switch(on, cases)?,
             StatementKind::For { start, condition, step, body } => {
-                self.counted(Loop { start, condition, step, body }, leaves)?;
+                self.counted(Loop { start, condition, step, body })?;
             }
             StatementKind::ForIn { of, ident, items, body } => {
                 let of = self.type_of(of.id);
-                self.each(&ident.name, &of, items, body, leaves)?;
+                self.each(&ident.name, &of, items, body)?;
             }
             StatementKind::Return(value) => {
-                if let (Some(value), Some((place, of))) = (value, &leaves.result) {
+                if let (Some(value), Some((place, of))) = (value, self.leaves.result.clone()) {
                     let result = self.value(value)?;
-                    self.assign(place, &result, of)?;
+                    self.assign(&place, &result, &of)?;
                 }
-                self.emit(Kind::Leave(leaves.end));
+                self.emit(Kind::Leave(self.leaves.end));
             }
             // Section 12.5: all calls around end, and copy their results back.
             StatementKind::Exit => {
@@ -120,8 +120,12 @@ impl<'t> Lowering<'t, '_> {
                 }
                 self.emit(Kind::Exit);
             }
-            StatementKind::Break => self.leave(leaves.around.map(|(end, _)| end)),
-            StatementKind::Continue => self.leave(leaves.around.map(|(_, next)| next)),
+            StatementKind::Break | StatementKind::Continue => {
+                let is_break = matches!(statement.kind, StatementKind::Break);
+                if let Some((end, next)) = self.leaves.around {
+                    self.emit(Kind::Leave(if is_break { end } else { next }));
+                }
+            }
             StatementKind::Declaration(declaration) => {
                 self.at(declaration.span, |lowering| lowering.local(declaration, true))?;
                 // A state of a parser may be entered again.
@@ -137,12 +141,6 @@ impl<'t> Lowering<'t, '_> {
             }
         }
         Ok(())
-    }
-
-    fn leave(&mut self, label: Option<Label>) {
-        if let Some(label) = label {
-            self.emit(Kind::Leave(label));
-        }
     }
 
     /// The place is known before the right side has effects (section 12.1).
@@ -177,11 +175,10 @@ impl<'t> Lowering<'t, '_> {
     /// `if` (section 12.6)
     fn condition(
         &mut self, condition: &'t Expression, then: &'t Statement, otherwise: Option<&'t Statement>,
-        leaves: &Leaves,
     ) -> Lowered<()> {
         if let Some((call, hit)) = self.hit(condition) {
             let Value::Applied(table) = self.value(call)? else { return self.refuse("no table") };
-            let (then, otherwise) = self.branches(then, otherwise, leaves)?;
+            let (then, otherwise) = self.branches(then, otherwise)?;
             let (then, otherwise) = if hit { (then, otherwise) } else { (otherwise, then) };
             self.emit(Kind::Apply { table, then: Outcome::Hit(then, otherwise) });
             return Ok(());
@@ -189,9 +186,9 @@ impl<'t> Lowering<'t, '_> {
         let truth = self.expr(condition)?;
         if let Expr::Bool(truth) = truth {
             let taken = if truth { Some(then) } else { otherwise };
-            return taken.map_or(Ok(()), |taken| self.block(|one| one.statement(taken, leaves)));
+            return taken.map_or(Ok(()), |taken| self.block(|one| one.statement(taken)));
         }
-        let (then, otherwise) = self.branches(then, otherwise, leaves)?;
+        let (then, otherwise) = self.branches(then, otherwise)?;
         self.at(condition.span, |lowering| lowering.emit(Kind::If(truth, then, otherwise)));
         Ok(())
     }
@@ -210,14 +207,14 @@ impl<'t> Lowering<'t, '_> {
     }
 
     fn branches(
-        &mut self, then: &'t Statement, otherwise: Option<&'t Statement>, leaves: &Leaves,
+        &mut self, then: &'t Statement, otherwise: Option<&'t Statement>,
     ) -> Lowered<(Vec<Made>, Vec<Made>)> {
-        let then = self.branch(then, leaves)?;
-        Ok((then, otherwise.map_or(Ok(Vec::new()), |one| self.branch(one, leaves))?))
+        let then = self.branch(then)?;
+        Ok((then, otherwise.map_or(Ok(Vec::new()), |one| self.branch(one))?))
     }
 
     /// `switch` (section 12.7)
-    fn switch(&mut self, on: &'t Expression, cases: &'t [Case], leaves: &Leaves) -> Lowered<()> {
+    fn switch(&mut self, on: &'t Expression, cases: &'t [Case]) -> Lowered<()> {
         // A label without a block shares that of the next.
         let mut groups: Vec<Group<'t>> = Vec::new();
         let mut labels = Vec::new();
@@ -228,19 +225,17 @@ impl<'t> Lowering<'t, '_> {
             }
         }
         match applied(on) {
-            Some(call) => self.switch_on_action(call, groups, leaves),
-            None => self.switch_on_value(on, groups, leaves),
+            Some(call) => self.switch_on_action(call, groups),
+            None => self.switch_on_value(on, groups),
         }
     }
 
     /// `switch (table.apply().action_run)` (section 12.7.1)
-    fn switch_on_action(
-        &mut self, call: &'t Expression, groups: Vec<Group<'t>>, leaves: &Leaves,
-    ) -> Lowered<()> {
+    fn switch_on_action(&mut self, call: &'t Expression, groups: Vec<Group<'t>>) -> Lowered<()> {
         let Value::Applied(table) = self.value(call)? else { return self.refuse("no table") };
         let (mut by_action, mut rest) = (Vec::new(), Vec::new());
         for (labels, block) in groups {
-            let statements = self.code(|lowering| lowering.body(block, leaves))?;
+            let statements = self.code(|lowering| lowering.body(block))?;
             for label in labels {
                 match &label.kind {
                     ExpressionKind::Any => rest = statements.clone(),
@@ -261,9 +256,7 @@ impl<'t> Lowering<'t, '_> {
     }
 
     /// `switch (value)` (section 12.7.2)
-    fn switch_on_value(
-        &mut self, on: &'t Expression, groups: Vec<Group<'t>>, leaves: &Leaves,
-    ) -> Lowered<()> {
+    fn switch_on_value(&mut self, on: &'t Expression, groups: Vec<Group<'t>>) -> Lowered<()> {
         let of = self.converted_type(on);
         let value = self.value(on)?;
         let value = self.save(&value, &of)?;
@@ -282,7 +275,7 @@ impl<'t> Lowering<'t, '_> {
             }
             let matches =
                 matches.and_then(|all| all.into_iter().reduce(|one, other| binary("or", one, other)));
-            made.push((matches, self.code(|lowering| lowering.body(block, leaves))?));
+            made.push((matches, self.code(|lowering| lowering.body(block))?));
         }
         let rest = made.into_iter().rev().fold(Vec::new(), |rest, (matches, statements)| match matches {
             None => statements,
@@ -293,25 +286,25 @@ impl<'t> Lowering<'t, '_> {
     }
 
     /// `for (start; condition; step) body`: its rounds are unrolled. An action can also jump back.
-    fn counted(&mut self, parts: Loop<'t>, leaves: &Leaves) -> Lowered<()> {
+    fn counted(&mut self, parts: Loop<'t>) -> Lowered<()> {
         let (outer, told) = (self.environment.clone(), self.diagnostics.len());
-        let unrolled = self.block(|lowering| lowering.unrolled(parts, leaves));
+        let unrolled = self.block(|lowering| lowering.unrolled(parts));
         if unrolled.is_ok() || self.place != Place::Action || self.diagnostics.len() != told + 1 {
             return unrolled;
         }
         self.diagnostics.truncate(told);
-        self.within(Environment::inside(&outer), |lowering| lowering.repeated(parts, leaves))
+        self.within(Environment::inside(&outer), |lowering| lowering.repeated(parts))
     }
 
-    fn repeated(&mut self, parts: Loop<'t>, leaves: &Leaves) -> Lowered<()> {
-        self.statements(parts.start, leaves)?;
+    fn repeated(&mut self, parts: Loop<'t>) -> Lowered<()> {
+        self.statements(parts.start)?;
         let (end, top) = (self.label(), self.label());
         let rounds = self.code(|lowering| {
             let truth = lowering.expr(parts.condition)?;
             let leave = lowering.made(Kind::Leave(end));
             lowering.emit(Kind::If(truth.negated(), vec![leave], Vec::new()));
-            lowering.round(parts.body, leaves, end)?;
-            lowering.statements(parts.step, leaves)?;
+            lowering.round(parts.body, end)?;
+            lowering.statements(parts.step)?;
             lowering.emit(Kind::Leave(top));
             Ok(())
         })?;
@@ -321,7 +314,7 @@ impl<'t> Lowering<'t, '_> {
     }
 
     /// The rounds of a loop one after the other, if they are known.
-    fn unrolled(&mut self, parts: Loop<'t>, leaves: &Leaves) -> Lowered<()> {
+    fn unrolled(&mut self, parts: Loop<'t>) -> Lowered<()> {
         // Variables outside of the loop, which have its values, too.
         let mut outside: Vec<(&'t Name, Value, Type)> = Vec::new();
         for statement in parts.start {
@@ -360,8 +353,8 @@ impl<'t> Lowering<'t, '_> {
                     Expr::Bool(true) => {}
                     _ => return lowering.refuse_at(parts.condition.span, UNKNOWN),
                 }
-                lowering.round(parts.body, leaves, end)?;
-                lowering.statements(parts.step, leaves)?;
+                lowering.round(parts.body, end)?;
+                lowering.statements(parts.step)?;
             }
             lowering.refuse(format!("this loop has more than {MOST_ROUNDS} rounds"))
         })?;
@@ -370,17 +363,17 @@ impl<'t> Lowering<'t, '_> {
     }
 
     /// The body of a loop once.
-    fn round(&mut self, body: &'t Statement, leaves: &Leaves, end: Label) -> Lowered<()> {
+    fn round(&mut self, body: &'t Statement, end: Label) -> Lowered<()> {
         let next = self.label();
-        let statements = self.branch(body, &Leaves { around: Some((end, next)), ..leaves.clone() })?;
+        let leaves = Leaves { around: Some((end, next)), ..self.leaves.clone() };
+        let make = |lowering: &mut Self| lowering.branch(body);
+        let statements = self.with(|lowering| &mut lowering.leaves, leaves, make)?;
         self.emit(Kind::Labelled(next, statements));
         Ok(())
     }
 
     /// `for (name in items) body`
-    fn each(
-        &mut self, name: &Name, of: &Type, items: &'t Expression, body: &'t Statement, leaves: &Leaves,
-    ) -> Lowered<()> {
+    fn each(&mut self, name: &Name, of: &Type, items: &'t Expression, body: &'t Statement) -> Lowered<()> {
         let values = self.items(items, of)?;
         if values.len() > MOST_ROUNDS {
             return self.refuse(format!("this loop has more than {MOST_ROUNDS} rounds"));
@@ -396,7 +389,7 @@ impl<'t> Lowering<'t, '_> {
                         lowering.assign(&own, &value, of)?;
                     }
                     lowering.bind(name, own);
-                    lowering.round(body, leaves, end)
+                    lowering.round(body, end)
                 })?;
             }
             Ok(())

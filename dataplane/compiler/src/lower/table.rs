@@ -3,10 +3,9 @@
 use std::cmp::Reverse;
 
 use super::annotation::{string, value};
-use super::environment::Binding;
 use super::ir::{add, ActionCall, ArrayKind, Entry, Expr, HeaderRef, Key, Match, Table, TableAction};
 use super::parser::each_key;
-use super::value::{dotted, State, Value};
+use super::value::{dotted, Binding, State, Value};
 use super::{Lowered, Lowering};
 use crate::check::types::Type;
 use crate::source::{Name, Span};
