@@ -41,6 +41,8 @@ use Operand::{Bits, Data, Digest, Field, Hash, Number, Object as This, Preserved
 /// The number of an argument that no extern has.
 const NONE: usize = usize::MAX;
 
+const METHODS: [&str; 5] = ["advance", "count", "execute_meter", "read", "write"];
+
 /// The name of an extern, the target's primitive, and what this gets of which argument.
 type Extern = (&'static str, &'static str, &'static [(Operand, usize)]);
 
@@ -101,31 +103,35 @@ impl<'t> Lowering<'t, '_> {
 
     /// A function of the architecture, or a method of an object with this state.
     pub fn call_extern(&mut self, state: State, name: &str, passed: &[Passed]) -> Lowered<Value> {
-        match (name, passed) {
+        match (state, name, passed) {
             // BMv2 counts for each packet that a table with a direct counter sees.
-            ("count", []) => {}
-            ("read", [colour]) => {
-                let State::Array(meter) = state else { return self.refuse("no meter") };
+            (State::Array(_), "count", []) => {}
+            (State::Array(meter), "read", [colour]) => {
                 let place = self.target(&colour.value)?;
                 let before = self.program.arrays[meter].result.replace(place.clone());
                 if before.is_some_and(|before| before != place) {
                     return self.refuse("a direct meter has one place for its colour: this is another");
                 }
             }
-            ("mark_to_drop", [metadata]) => self.mark_to_drop(&metadata.value)?,
+            (State::None, "mark_to_drop", [metadata]) => self.mark_to_drop(&metadata.value)?,
             // Section 19.
-            ("static_assert", [holds, text @ ..]) => match (&holds.value, text.first().map(|one| &one.value))
-            {
-                (holds @ Value::Scalar(Expr::Bool(true)), _) => return Ok(holds.clone()),
-                (_, Some(Value::Text(text))) => return self.refuse(format!("static_assert failed: {text}")),
-                _ => return self.refuse("static_assert failed"),
-            },
-            (_, [condition, data, checksum, method]) if name.contains("_checksum") => {
+            (State::None, "static_assert", [holds, text @ ..]) => {
+                match (&holds.value, text.first().map(|one| &one.value)) {
+                    (holds @ Value::Scalar(Expr::Bool(true)), _) => return Ok(holds.clone()),
+                    (_, Some(Value::Text(text))) => {
+                        return self.refuse(format!("static_assert failed: {text}"))
+                    }
+                    _ => return self.refuse("static_assert failed"),
+                }
+            }
+            (State::None, _, [condition, data, checksum, method]) if name.contains("_checksum") => {
                 self.checksum(name, condition, data, checksum, method)?;
             }
             _ => {
-                let Some((_, primitive, operands)) = EXTERNS.iter().find(|(known, ..)| *known == name) else {
-                    let kind = if state == State::None { "function" } else { "method" };
+                let is_method = state != State::None;
+                let mut known = EXTERNS.iter().filter(|(known, ..)| METHODS.contains(known) == is_method);
+                let Some((_, primitive, operands)) = known.find(|(known, ..)| *known == name) else {
+                    let kind = if is_method { "method" } else { "function" };
                     return self.refuse(format!("this target has no {kind} `{name}`"));
                 };
                 let kind = passed.first().and_then(|first| first.value.as_number());

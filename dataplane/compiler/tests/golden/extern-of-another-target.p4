@@ -1,0 +1,34 @@
+#include <core.p4>
+#include <v1model.p4>
+
+// v1model has methods of this name, and no function.
+extern void count(in bit<8> index);
+
+struct headers_t { }
+struct metadata_t { }
+
+parser MyParser(packet_in packet, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
+    state start {
+        transition accept;
+    }
+}
+
+control MyNone(inout headers_t hdr, inout metadata_t meta) {
+    apply { }
+}
+
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
+    apply {
+        count(1);
+    }
+}
+
+control MyEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
+    apply { }
+}
+
+control MyDeparser(packet_out packet, in headers_t hdr) {
+    apply { }
+}
+
+V1Switch(MyParser(), MyNone(), MyIngress(), MyEgress(), MyNone(), MyDeparser()) main;
