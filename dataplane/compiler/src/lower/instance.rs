@@ -89,11 +89,11 @@ impl<'t> Lowering<'t, '_> {
         &mut self, node: NodeId, arguments: &'t [Argument],
     ) -> Lowered<Vec<(Name, Value)>> {
         let Some(call) = self.facts.calls.get(&node) else { return Ok(Vec::new()) };
-        let Some(signature) = self.signature(call) else { return Ok(Vec::new()) };
+        let Some((signature, parameters)) = self.parameters(call) else { return Ok(Vec::new()) };
         let mut given = Vec::new();
-        for (parameter, place) in signature.parameters.iter().zip(&call.arguments) {
+        for (number, (parameter, place)) in signature.parameters.iter().zip(&call.arguments).enumerate() {
             let written = place.map(|place| &arguments[place].value);
-            if let Some(argument) = written.or_else(|| self.default_argument(call, &parameter.name)) {
+            if let Some(argument) = written.or_else(|| parameters.get(number)?.default.as_ref()) {
                 given.push((parameter.name.clone(), self.value(argument)?));
             }
         }

@@ -12,7 +12,7 @@ use crate::check::scope::Signature;
 use crate::check::types::{Shape, Type};
 use crate::check::{Call, ObjectKind, Target};
 use crate::source::Name;
-use crate::syntax::tree::{Argument, DeclarationKind, Direction, Expression, ExpressionKind};
+use crate::syntax::tree::{Argument, DeclarationKind, Direction, Expression, ExpressionKind, Parameter};
 
 /// The deepest that controls, functions and actions may call each other.
 const DEEPEST: usize = 64;
@@ -66,46 +66,43 @@ impl<'t> Lowering<'t, '_> {
 
     /// Evaluates the arguments of a call from left to right.
     pub fn given(&mut self, call: &'t Call<'t>, arguments: &'t [Argument]) -> Lowered<Vec<Given>> {
-        let Some(signature) = self.signature(call) else { return Ok(Vec::new()) };
+        let Some((signature, written)) = self.parameters(call) else { return Ok(Vec::new()) };
         let own: Vec<Type> = call.types.iter().map(|one| self.here(one)).collect();
         let mut given = Vec::new();
-        for (parameter, place) in signature.parameters.iter().zip(&call.arguments) {
+        for (number, (parameter, place)) in signature.parameters.iter().zip(&call.arguments).enumerate() {
             let argument = place.map(|place| &arguments[place].value);
             let argument = argument.filter(|one| !matches!(one.kind, ExpressionKind::Any));
-            let argument = argument.or_else(|| self.default_argument(call, &parameter.name));
+            let argument = argument.or_else(|| written.get(number)?.default.as_ref());
             let of = self.here(&specialise(&parameter.of, &signature.type_parameters, &own));
             self.give(&mut given, &parameter.name, parameter.direction, of, argument)?;
         }
         Ok(given)
     }
 
-    /// The parameters of a call.
-    pub fn signature(&self, call: &'t Call<'t>) -> Option<&'t Signature> {
-        match &call.target {
-            Target::Function(function) | Target::Action(function) => Some(&function.signature),
-            Target::Method(id, number) => Some(&self.known(*id).methods[*number].signature),
-            Target::Constructor(id, number) => Some(&self.known(*id).constructors[*number]),
-            Target::Table(_) | Target::Builtin(_) => None,
-        }
-    }
-
-    /// The value of a parameter that has no argument (section 6.8.2).
-    pub fn default_argument(&self, call: &Call<'t>, name: &Name) -> Option<&'t Expression> {
-        let (declaration, constructs) = match &call.target {
-            Target::Function(function) | Target::Action(function) => (function.declaration, false),
-            Target::Method(id, _) => (self.known(*id).declaration, false),
-            Target::Constructor(id, _) => (self.known(*id).declaration, true),
+    /// The parameters of a call, and as they are written: there are the values of arguments that are left out
+    /// (section 6.8.2).
+    pub fn parameters(&self, call: &'t Call<'t>) -> Option<(&'t Signature, &'t [Parameter])> {
+        let (signature, declaration) = match &call.target {
+            Target::Function(function) | Target::Action(function) => {
+                (&function.signature, function.declaration)
+            }
+            Target::Method(id, number) => {
+                (&self.known(*id).methods[*number].signature, self.known(*id).declaration)
+            }
+            Target::Constructor(id, number) => {
+                (&self.known(*id).constructors[*number], self.known(*id).declaration)
+            }
             Target::Table(_) | Target::Builtin(_) => return None,
         };
-        let parameters = match &declaration.kind {
-            DeclarationKind::Applicable(ObjectKind::Package, one) => &one.head.parameters,
-            DeclarationKind::Applicable(_, one) if constructs => &one.constructor,
-            DeclarationKind::Applicable(_, one) => &one.head.parameters,
-            DeclarationKind::Function { signature, .. } => &signature.head.parameters,
-            DeclarationKind::Action { parameters, .. } => parameters,
-            _ => return None,
+        let written = match (&declaration.kind, &call.target) {
+            (DeclarationKind::Applicable(ObjectKind::Package, one), _) => &one.head.parameters[..],
+            (DeclarationKind::Applicable(_, one), Target::Constructor(..)) => &one.constructor,
+            (DeclarationKind::Applicable(_, one), _) => &one.head.parameters,
+            (DeclarationKind::Function { signature, .. }, _) => &signature.head.parameters,
+            (DeclarationKind::Action { parameters, .. }, _) => parameters,
+            _ => &[],
         };
-        parameters.iter().find(|one| one.ident.name == *name)?.default.as_ref()
+        Some((signature, written))
     }
 
     /// Evaluates one argument more.
