@@ -148,8 +148,8 @@ impl Network {
         Some(there && back)
     }
 
-    /// Gives the link between a host and a router without P4 this rate from now on, in both directions. `None`:
-    /// there is no such link.
+    /// Gives the link between a host and a router without P4 this rate from now on, in both directions.
+    /// `None`: there is no such link.
     pub fn set_link_rate(&mut self, a: NodeId, b: NodeId, rate: BitRate) -> Option<()> {
         let link = self.spec.links[self.link(a, b)?].clone();
         for end in [link.a, link.b] {

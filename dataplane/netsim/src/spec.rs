@@ -42,7 +42,7 @@ pub struct NetworkSpec {
     /// Hubs and rims of round multicast. They are measured as flows, after the members.
     #[serde(default)]
     pub bones: Vec<BoneSpec>,
-    /// Clustered trees. Each is measured as a flow for its dispatchers and one for each host, after the bones.
+    /// Clustered trees. Their dispatchers and hosts are measured as flows, after the bones.
     #[serde(default)]
     pub trees: Vec<TreeSpec>,
 }

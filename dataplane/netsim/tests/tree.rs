@@ -15,8 +15,8 @@ const STREAM: u64 = 4 * SECOND;
 const SLOW: u64 = STREAM + 5 * SECOND;
 const RATE: u64 = 4_000_000;
 const HOSTS: usize = 12;
-/// Packets that wait before a link, and packets of a connection under way: so few that no thin flow loses packets
-/// before a slow link, and no host takes one behind it for dead.
+/// Packets that wait before a link, and packets of a connection under way: so few that no thin flow loses
+/// packets before a slow link, and no host takes one behind it for dead.
 const QUEUE: u32 = 100;
 const WINDOW: u32 = 22;
 
