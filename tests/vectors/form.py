@@ -5,7 +5,7 @@
     frame PORT BYTES => PORT BYTES          (or: => nothing)
 
 A ternary value is `VALUE&MASK`, a prefix `VALUE/LENGTH`. Bytes are hexadecimal; `*` stands for a digit that a
-program does not determine, `?` alone for a whole frame. `CPU_PORT` is the controller's: its frames begin with
+program does not determine. `CPU_PORT` is the controller's: its frames begin with
 the packet-out's header, and those to it with the packet-in's. Each of the multicast groups `GROUPS` has one
 replica, whose port and instance are the group's number.
 """
@@ -21,7 +21,6 @@ from typing import Any
 import finsy as fy
 
 CPU_PORT = 510
-ANY = "?"
 GROUPS = range(1, 9)
 FOLDER = Path(__file__).parent
 
@@ -33,8 +32,6 @@ class Out:
     """hexadecimal, with `*` where any digit will do"""
 
     def fits(self, port: int, data: bytes) -> bool:
-        if self.digits == ANY:
-            return port == self.port
         return port == self.port and re.fullmatch(self.digits.replace("*", "."), data.hex()) is not None
 
 

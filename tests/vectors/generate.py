@@ -1,20 +1,23 @@
 """Makes vectors with p4testgen, which explores a program symbolically:
 
-    python -m tests.vectors.generate p4src/groupflow_v1model.p4 tests/vectors/groupflow_v1model.txt \\
-        --p4info p4src/build/groupflow.p4info.txtpb [--target bmv2 --arch v1model] [--seconds 60]
-    python -m tests.vectors.generate p4src/groupflow_tna.p4 tests/vectors/groupflow_tna.txt \\
-        --p4info p4src/build/groupflow.p4info.txtpb --target tofino --arch tna -D __TARGET_TOFINO__=1
+    python -m tests.vectors.generate p4src/groupflow_v1model.p4 tests/vectors/groupflow_v1model.txt
+    python -m tests.vectors.generate p4src/groupflow_tna.p4 tests/vectors/groupflow_tofino.txt \\
+        --target tofino --arch tna --seconds 32
+    python -m tests.vectors.generate p4src/groupflow_tna.p4 tests/vectors/groupflow_tofino2.txt \\
+        --target tofino2 --arch t2na --seconds 32
 
 p4testgen runs once for each kind of packet, since its search finds few packets that pass all checks. The kind
 and the restrictions of actions are assumptions in a copy of the program; p4testgen itself knows the
-restrictions of tables. Of each run those vectors are kept that cover more statements than those before. The
-file's head tells how many statements all vectors cover, and which they do not.
+restrictions of tables for BMv2, and `tofino` adds them for Tofino. Of each run those vectors are kept that
+cover more statements than those before. The file's head tells how many statements all vectors cover, and
+which they do not.
 """
 
 from __future__ import annotations
 
 import argparse
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -23,6 +26,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -30,9 +34,10 @@ from finsy.proto import p4i
 from google.protobuf import text_format
 
 from groupflow.switch import WriteError
-from tests.support.p4.network import new_switch
+from tests.support.p4.network import P4INFO, new_switch
 from tests.vectors import tofino
-from tests.vectors.form import ANY, CPU_PORT, Out, Vector
+from tests.vectors.form import Out, Vector
+from tests.vectors.kinds import KINDS, OF, Kind
 
 # p4testgen quotes the names of v1model's, and not those of Tofino's.
 ADD = re.compile(
@@ -76,71 +81,6 @@ REASONS = {
 }
 """why no vector covers a statement, by its file and text"""
 
-Kind = Mapping[str, str]
-"""by a state of the parser, what is assumed of the headers that it has extracted"""
-
-
-def ipv4(more: str, **states: str) -> Kind:
-    """Whole IPv4 packets."""
-    whole = "hdr.ipv4.version == 4 && hdr.ipv4.ihl == 5 && hdr.ipv4.ttl > 1 && hdr.ipv4.total_length >= 20"
-    ethernet = "hdr.ethernet.ethertype == 0x800"
-    return {
-        "parse_ethernet": ethernet,
-        "parse_ipv4": f"{whole} && hdr.ipv4.total_length <= 106 && {more}",
-        **states,
-    }
-
-
-def group(more: str, *, to: str = "== 239") -> Kind:
-    """Whole packets of a session; `to`: the destination's first byte."""
-    udp = "hdr.ipv4.protocol == 17 && hdr.ipv4.flags == 0 && hdr.ipv4.fragment_offset == 0"
-    lengths = "hdr.ipv4.total_length == hdr.udp.length + 20 && hdr.udp.length == hdr.group.length + 32"
-    session = "hdr.group.version == 1 && hdr.ipv4.dst[23:0] == hdr.group.session[23:0]"
-    ends = f"{lengths} && {session} && {more}"
-    return {
-        **ipv4(f"{udp} && hdr.ipv4.dst[31:24] {to}"),
-        "parse_udp": "hdr.udp.dst_port == 26470",
-        "parse_group": ends,
-    }
-
-
-def ethernet(ethertype: str, **states: str) -> Kind:
-    return {"parse_ethernet": f"hdr.ethernet.ethertype == {ethertype}", **states}
-
-
-KINDS: dict[str, Kind] = {
-    "any": {},
-    "ipv4": ethernet("0x0800"),
-    "ttl": ethernet("0x0800", parse_ipv4="hdr.ipv4.version == 4 && hdr.ipv4.ihl == 5 && hdr.ipv4.ttl == 1"),
-    "options": ethernet("0x0800", parse_ipv4="hdr.ipv4.version == 4 && hdr.ipv4.ihl == 7"),
-    **{f"group{kind}": group(f"hdr.group.type == {kind}") for kind in (1, 2, 3, 4, 5, 6, 8, 9, 10, 13)},
-    "behind": group("hdr.group.type == 3 && hdr.group.seq > 0x7fffffff"),
-    "beyond": group("hdr.group.type == 3 && hdr.group.seq > 1 && hdr.group.seq < 0x7fffffff"),
-    "request": group("hdr.group.type == 4 && standard_metadata.ingress_port == 3"),
-    "group-fragment": ipv4("hdr.ipv4.protocol == 17 && hdr.ipv4.flags == 1 && hdr.ipv4.fragment_offset == 0",
-                           parse_udp="hdr.udp.dst_port == 26470"),
-    "reset": {**group("hdr.group.type == 10"), "parse_packet_out": "hdr.packet_out.inject == 1"},
-    "word": group("(hdr.group.type == 2 || hdr.group.type == 5)", to="!= 239"),
-    "tcp": ipv4("hdr.ipv4.protocol == 6 && hdr.ipv4.flags == 0 && hdr.ipv4.fragment_offset == 0"),
-    "tcp-fragment": ipv4("hdr.ipv4.protocol == 6 && hdr.ipv4.flags == 1 && hdr.ipv4.fragment_offset == 0"),
-    "from-agent": {**group("hdr.group.type == 2", to="!= 239"),
-                   "parse_udp": "hdr.udp.src_port == 26470 && hdr.udp.dst_port != 26470"},
-    "udp": ipv4("hdr.ipv4.protocol == 17 && hdr.ipv4.flags == 0 && hdr.ipv4.fragment_offset == 0",
-                parse_udp="hdr.udp.dst_port != 26470 && hdr.udp.src_port != 26470"),
-    "icmp": ipv4("hdr.ipv4.protocol == 1"),
-    "fragment": ipv4("hdr.ipv4.protocol == 17 && (hdr.ipv4.flags ++ hdr.ipv4.fragment_offset) != 0"),
-    "arp": ethernet("0x0806", parse_arp="hdr.arp.hardware_type == 1 && hdr.arp.protocol_type == 0x800"),
-    "foreign": ipv4("hdr.ipv4.protocol == 17 && hdr.ipv4.flags == 0 && hdr.ipv4.fragment_offset == 0",
-                    parse_udp="hdr.udp.dst_port != 26470 && hdr.udp.src_port != 26470 && hdr.udp.length > 31",
-                    parse_foreign="hdr.foreign.session[31:24] == 0"),
-    "feedback": ethernet("0x88b5"),
-    "probe": ethernet("0x88b5", parse_probe="hdr.probe.number > 0"),
-    "tick": ethernet("0x88b6", parse_tick="hdr.tick.flow < 4096"),
-    "tick-unknown": ethernet("0x88b6", parse_tick="hdr.tick.flow >= 4096"),
-    "tick-host": ethernet("0x88b6 && standard_metadata.ingress_port == 3"),
-    "packet-out": {"parse_packet_out": "hdr.packet_out.inject == 0"},
-}  # fmt: skip
-
 
 @dataclass(frozen=True)
 class Names:
@@ -173,43 +113,49 @@ def assuming(program: Path, folder: Path, kind: Kind, arch: str = "v1model") -> 
             text = re.sub(condition, same, text)
         text = text.replace(REPLICATED, ONE_REPLICA)
         states = {"parse_ethernet": "true", **kind}
-        if not is_v1model:
-            text = tofino.adapted(text)
-        else:
+        if is_v1model:
             states["parse_ethernet"] += f" && {PORTS.format('ingress_port')}"
-        for state, assumed in states.items():
-            extract = rf"(state {state} \{{\s*packet\.extract\([^;]*;)"
-            text = re.sub(extract, rf"\1 testgen_assume({assumed});", text)
-        file.write_text(text)
+        else:
+            text = tofino.adapted(text)
+        file.write_text(_assumed(text, states, is_v1model=is_v1model))
     top = copy / program.name
     text = top.read_text(encoding="utf-8")
     if is_v1model:
         text = EGRESS.sub(rf"\1 {DROPPED} testgen_assume({PORTS.format('egress_port')});", text)
-    top.write_text(f"#include <testgen.p4>\n{text}")
+    top.write_text(text.replace("//", "#include <testgen.p4> //", 1))
     return top
 
 
-def run(arguments: argparse.Namespace, folder: Path, kind: Kind) -> str:
-    """What p4testgen says; its tests are in the folder."""
-    program = shutil.which("p4testgen")
-    if program is None:
+def _assumed(text: str, kind: Kind, *, is_v1model: bool) -> str:
+    """A file with what is assumed of a kind of packets."""
+    for place, assumed in kind.items():
+        if place.startswith("action "):
+            place, call = rf"({place}\([^{{]*\{{)", f"testgen_assume({assumed});"
+        elif is_v1model:
+            place, call = rf"(state {place} \{{\s*packet\.extract\([^;]*;)", f"testgen_assume({assumed});"
+        else:
+            place = rf"(state {place} \{{\s*packet\.extract\([^;]*;)"
+            call = f"KIND({assumed.replace('standard_metadata', 'intrinsic')})"
+        text = re.sub(place, rf"\1 {call}", text)
+    return text
+
+
+def run(arguments: argparse.Namespace, folder: Path, program: Path, *options: str) -> str:
+    """What p4testgen says of a program; its tests are in the folder."""
+    testgen = shutil.which("p4testgen")
+    if testgen is None:
         sys.exit("p4testgen is not on PATH; it is a part of p4lang/p4c")
     command = [
-        program, "--target", arguments.target, "--arch", arguments.arch, "--test-backend", "STF",
-        "--out-dir", str(folder), "--seed", "1", "--max-tests", "0",
+        testgen, "--target", arguments.target, "--arch", arguments.arch, "--test-backend", "STF",
+        "--out-dir", str(folder), "--seed", "1",
         "--stop-metric", "MAX_NODE_COVERAGE", "--track-coverage", "STATEMENTS", "--only-covering-tests",
-        "--path-selection", "GREEDY_STATEMENT_SEARCH", "--packet-size-range", "960:1600",
-        "--print-coverage", *(f"-D{macro}" for macro in arguments.D),
-        str(assuming(arguments.program, folder, kind, arguments.arch)),
+        "--path-selection", "GREEDY_STATEMENT_SEARCH", "--print-coverage",
+        *(f"-D{macro}" for macro in arguments.D), *options, str(program),
     ]  # fmt: skip
     log = folder / "log"
+    limit = partial(resource.setrlimit, resource.RLIMIT_CPU, (arguments.seconds, arguments.seconds))
     with log.open("w") as out:
-        process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT)
-        try:
-            process.wait(arguments.seconds)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        subprocess.run(command, stdout=out, stderr=subprocess.STDOUT, preexec_fn=limit, check=False)
     return log.read_text(encoding="utf-8", errors="replace")
 
 
@@ -218,26 +164,20 @@ def converted(text: str, name: str, names: Names) -> Vector:
     inserts = [_insert(line, names) for line in text.splitlines() if line.startswith("add ")]
     ((port, data),) = re.findall(r"^packet (\d+) (\w+)", text, re.MULTILINE)
     out = re.findall(r"^expect (\d+) ([\w*]+)", text, re.MULTILINE)
-    sent = tuple(Out(neutral(int(to)), TIMES.sub(rf"\1{'*' * 16}", digits.lower())) for to, digits in out)
-    return Vector(name, tuple(inserts), neutral(int(port)), bytes.fromhex(data), sent)
+    sent = tuple(Out(int(to), TIMES.sub(rf"\1{'*' * 16}", digits.lower())) for to, digits in out)
+    return Vector(name, tuple(inserts), int(port), bytes.fromhex(data), sent)
 
 
 def of_tofino(text: str, name: str, names: Names) -> Vector | None:
-    """The vector of a test of Tofino's ingress; None if it is left out."""
-    vector = converted(text.replace(f"port:0x{tofino.CPU:03X}", f"port:{CPU_PORT:#x}"), name, names)
+    """The vector of a test of Tofino's top; None if it is left out."""
+    vector = converted(text, name, names)
     try:
         new_switch().write([+entry for entry in vector.entries()])
     except WriteError:
         return None
-    if tofino.LOOP_PORT in (one.port for one in vector.out):
-        return None
-    frame = tofino.with_checksums(vector.port, vector.data)
-    return replace(vector, data=frame, out=tuple(Out(one.port, ANY) for one in vector.out))
-
-
-def neutral(port: int) -> int:
-    """The port in the vectors: that of the controller has one number for all targets."""
-    return CPU_PORT if port == tofino.CPU else port
+    left = (tofino.left(one.digits) for one in vector.out)
+    sent = tuple(Out(port, TIMES.sub(rf"\1{'*' * 16}", tofino.expected(port, frame))) for port, frame in left)
+    return replace(vector, data=tofino.arrives(vector.port, vector.data), out=sent)
 
 
 def _insert(line: str, names: Names) -> str:
@@ -265,15 +205,14 @@ def _value(text: str, kind: int) -> str:
     return f"{value:#x}/{mask.bit_count()}" if kind == p4i.MatchField.LPM else f"{value:#x}&{mask:#x}"
 
 
-def missed(log: str) -> Counter[str]:
-    """The statements that a run does not cover, each with its place; but not the assumptions."""
-    last = log.rpartition("Not covered program nodes:")[2]
+def missed(report: str, program: Path) -> Counter[str]:
+    """The program's statements that p4testgen reports as not covered, each with its place."""
     found = (
         f"{file.partition('/program/')[2] or file}:{line}: {INTERNAL.sub('', text)}"
-        for file, line, text in MISSED.findall(last)
+        for file, line, text in MISSED.findall(report)
         if "testgen_assume" not in text
     )
-    return Counter(found)
+    return Counter(one for one in found if not tofino.is_added(one, program))
 
 
 def reason(statement: str) -> str:
@@ -286,57 +225,82 @@ class Found:
     """Of one kind of packets."""
 
     vectors: list[Vector]
-    statements: int
     missed: Counter[str]
 
 
-def found(kind: str, arguments: argparse.Namespace, names: Names) -> Found:
+def found(kind: tuple[str, Kind], arguments: argparse.Namespace, names: Names) -> Found:
+    """The vectors of a kind, and what they do not cover: also what only those cover that are left out."""
+    name, assumed = kind
+    is_v1model = arguments.arch == "v1model"
     with TemporaryDirectory() as folder:
-        log = run(arguments, Path(folder), KINDS[kind])
+        program = assuming(arguments.program, Path(folder), assumed, arguments.arch)
+        bits = "960:1600" if is_v1model else f"{tofino.FRAME * 8}:{tofino.FRAME * 8}"
+        log = run(arguments, Path(folder), program, "--max-tests", "0", "--packet-size-range", bits)
         files = sorted(Path(folder).glob("*.stf"), key=lambda file: int(file.stem.rpartition("_")[2]))
         tests = [file.read_text() for file in files]
-        sources = (file.read_text() for file in Path(folder, "program").rglob("*.p4"))
-        added = sum(text.count("testgen_assume(") + text.count(DROPPED) for text in sources)
-    convert = converted if arguments.arch == "v1model" else of_tofino
-    made = (convert(text, f"{kind}-{number}", names) for number, text in enumerate(tests, 1))
-    vectors = [vector for vector in made if vector]
-    print(f"{kind}: {len(vectors)} vectors", file=sys.stderr)
-    covered = COVERED.findall(log)
-    return Found(vectors, int(covered[-1][1]) - added if covered else 0, missed(log))
+    convert = converted if is_v1model else of_tofino
+    vectors = [convert(text, f"{name}-{number}", names) for number, text in enumerate(tests, 1)]
+    reports = [missed(part, arguments.program) for part in log.split("Not covered program nodes:")[1:]]
+    open_ = reports[-1] if reports else Counter[str]()
+    for vector, before, after in zip(vectors[1:], reports, reports[1:], strict=False):
+        if vector is None:
+            open_ += before - after
+    kept = [vector for vector in vectors if vector]
+    print(f"{name}: {len(kept)} of {len(vectors)} vectors", file=sys.stderr)
+    return Found(kept if vectors and vectors[0] else [], open_)
+
+
+def digest(program: Path) -> str:
+    """Of the code that a vector of this top may depend on: without comments and spaces."""
+    target = "v1model" if "v1model" in program.name else "tna"
+    folders = (program.parent / "stages", program.parent / "targets" / target)
+    files = [program, *(file for folder in folders for file in sorted(folder.glob("*.p4"))), tofino.CHIP]
+    text = "".join(re.sub(r"//[^\n]*|\s+", "", file.read_text(encoding="utf-8")) for file in files)
+    return sha256(text.encode()).hexdigest()[:16]
+
+
+def statements(arguments: argparse.Namespace) -> int:
+    """How many statements the program has."""
+    with TemporaryDirectory() as folder:
+        log = run(arguments, Path(folder), arguments.program, "--max-tests", "1")
+    return int(COVERED.findall(log)[-1][1])
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition(":")[0])
     parser.add_argument("program", type=Path)
     parser.add_argument("out", type=Path)
-    parser.add_argument("--p4info", type=Path, required=True)
+    parser.add_argument("--p4info", type=Path, default=P4INFO)
     parser.add_argument("--target", default="bmv2")
     parser.add_argument("--arch", default="v1model")
-    parser.add_argument("--seconds", type=int, default=60, help="after which a run of p4testgen is ended")
-    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS), help="of packets")
+    parser.add_argument(
+        "--seconds", type=int, default=60, help="of the processor, after which p4testgen is ended"
+    )
+    parser.add_argument("--kinds", nargs="+", help="of packets")
     parser.add_argument("--jobs", type=int, default=2, help="runs at one time")
     parser.add_argument("-D", action="append", default=[], metavar="MACRO")
     arguments = parser.parse_args()
     names = names_of(text_format.Parse(arguments.p4info.read_text(), p4i.P4Info()))
+    arguments.D += tofino.macros(arguments.target)
+    kinds = OF.get(arguments.target, KINDS)
     with ThreadPoolExecutor(arguments.jobs) as pool:
-        foreign = "standard_metadata" if arguments.arch != "v1model" else "intrinsic"
-        kinds = [kind for kind in arguments.kinds if foreign not in str(KINDS[kind])]
-        runs = list(pool.map(partial(found, arguments=arguments, names=names), kinds))
+        chosen = [(name, kinds[name]) for name in arguments.kinds or kinds]
+        runs = list(pool.map(partial(found, arguments=arguments, names=names), chosen))
+    runs = [each for each in runs if each.vectors]
     open_ = runs[0].missed
     for each in runs:
-        if each.vectors:
-            open_ &= each.missed
+        open_ &= each.missed
     vectors = [vector.text() for each in runs for vector in each.vectors]
-    total = max(each.statements for each in runs)
+    total = statements(arguments)
     covered = total - open_.total()
-    part = "statements" if arguments.arch == "v1model" else "statements of ingress"
     lines = [
         f"# Made by tests/vectors/generate.py from {arguments.program}; form.py says how to read it.",
-        f"# {len(vectors)} vectors cover {covered} of {total} {part} ({covered / total:.1%}), not these:",
+        f"# Of sources {digest(arguments.program)}; --target {arguments.target}",
+        f"# {len(vectors)} vectors cover {covered} of {total} statements ({covered / total:.1%}), not these:",
         *(f"#   {statement} ({reason(statement)})" for statement in sorted(open_.elements())),
     ]
     arguments.out.write_text("\n".join((*lines, "", *vectors)), encoding="utf-8")
-    print(lines[1], file=sys.stderr)
+    print(lines[2], file=sys.stderr)
 
 
 if __name__ == "__main__":
