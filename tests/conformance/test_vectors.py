@@ -21,7 +21,7 @@ pytestmark = [
 ]
 VECTORS = [
     pytest.param(vector, id=f"{top}-{vector.name}")
-    for top in ("groupflow_v1model", "groupflow_tofino")
+    for top in ("groupflow_v1model", "groupflow_tofino", "groupflow_tofino2")
     for vector in vectors(FOLDER / f"{top}.txt")
 ]
 REGISTERS = ("streams ", "feedback_sources ", "ticks ")

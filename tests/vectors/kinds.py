@@ -102,7 +102,12 @@ TOFINO2: dict[str, Kind] = {
     "tick-sent": {**KINDS["tick"], "action unknown_flow": "false", "action report": "send == 1"},
     "tick-slowest": {**KINDS["tick"], "action unknown_flow": "false", "action report": "combine == 1"},
     "tick-fastest": {**KINDS["tick"], "action unknown_flow": "false", "action report": "combine == 2"},
-    "heard": {**KINDS["feedback"], "action wrong_neighbour": "false", "action host": "false"},
+    "heard": {
+        **KINDS["feedback"],
+        "action wrong_neighbour": "false",
+        "action host": "false",
+        "parse_feedback": "standard_metadata.ingress_port != 510",
+    },
 }
 OF = {"tofino": TOFINO, "tofino2": TOFINO2}
 """by a target, its kinds; else KINDS"""

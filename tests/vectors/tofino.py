@@ -47,6 +47,8 @@ REPLACED = {
     # Nothing that the controller injects is answered out of its own port: a chip's egress would take the
     # beginning of such a frame for a packet-in's header.
     r"meta\.egress_port = meta\.ingress_port;": r"testgen_assume(meta.ingress_port != CPU_PORT); \g<0>",
+    # p4testgen takes 0 |-| the least number for the least. Twice a negative rate, which none is, may be that.
+    r"packet\.extract\(hdr\.feedback\);": r"\g<0> testgen_assume(hdr.feedback.r >= 0);",
     # What entries of a flow obey beside the rules: link_t's limit, and the exponents of scaling.p4.
     r"hop\.link = \{ \{.*?\}, \{ (\w+), (\w+), (\w+) \}, limit \};": (
         r"testgen_assume(limit >= 0 && limit <= 127 && (\1 + 6 & 0x7f) <= 22 && (\2 + 6 & 0x7f) <= 22"

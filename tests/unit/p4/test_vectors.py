@@ -18,7 +18,7 @@ from tests.vectors.form import CPU_PORT, FOLDER, Out, Vector, play, vectors
 PROGRAM = BUILD.parent / "groupflow_v1model.p4"
 
 TOFINO = PROGRAM.with_name("groupflow_tna.p4")
-TARGETS = {"tofino": "tna"}
+TARGETS = {"tofino": "tna", "tofino2": "t2na"}
 FILES = [FOLDER / f"groupflow_{top}.txt" for top in ("v1model", *TARGETS)]
 COVERED = re.compile(r"^# \d+ vectors cover (\d+) of (\d+) statements", re.MULTILINE)
 
@@ -103,8 +103,9 @@ def test_p4testgen_makes_the_same_again(target: str) -> None:
     arguments = Namespace(
         program=TOFINO, target=target, arch=TARGETS[target], seconds=24, D=tofino.macros(target)
     )
-    made = generate.found(("arp", kinds.OF[target]["arp"]), arguments, names).vectors
-    kept = [one for one in vectors(FOLDER / f"groupflow_{target}.txt") if one.name.startswith("arp-")]
+    kind = {"tofino": "tcp", "tofino2": "probe"}[target]
+    made = generate.found((kind, kinds.OF[target][kind]), arguments, names).vectors
+    kept = [one for one in vectors(FOLDER / f"groupflow_{target}.txt") if one.name.startswith(f"{kind}-")]
     assert len(made) >= 3
     assert all(one == other for one, other in zip(made, kept, strict=False))
 
