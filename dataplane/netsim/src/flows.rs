@@ -103,7 +103,7 @@ impl Flows {
             check_bone(bone)?;
             flows.bones.push(Resident { spec: bone.clone(), host, addresses });
         }
-        trees::check(spec, nodes)?;
+        trees::check(spec, &mut ports)?;
         flows.relays = relays::resolve(spec, &flows.flows)?;
         Ok(flows)
     }

@@ -66,9 +66,6 @@ pub struct TreeSample {
     pub cut_off: bool,
     /// Whether the host has the whole stream.
     pub complete: bool,
-    /// Packets that the host sent.
-    #[serde(skip)]
-    pub packets: u64,
 }
 
 /// A transfer of round multicast, as results have it.

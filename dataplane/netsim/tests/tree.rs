@@ -115,7 +115,7 @@ impl SlowRun {
 }
 
 #[test]
-fn every_host_has_every_byte_and_all_end() {
+fn every_host_has_every_byte() {
     let bytes = 1_000_003;
     let last = star(Slow::Wait, Demotion::Slowest, 20, Some(bytes)).traced().1;
     for number in 1..=HOSTS {
@@ -164,6 +164,25 @@ fn a_host_that_is_waited_for_holds_up_all() {
     assert_eq!(run.lost(&(1..=HOSTS).collect::<Vec<_>>()), 0);
 }
 
+/// A host whose link is down for five seconds connects again, to the dispatchers and to a parent.
+#[test]
+fn a_host_that_was_away_comes_back() {
+    let mut lab = star(Slow::Skip, Demotion::Slowest, 20, None);
+    let away = (STREAM + 2 * SECOND, STREAM + 7 * SECOND);
+    lab.spec.links[1 + HOSTS].down_ns.push(away);
+    let mut network = lab.network();
+    let gone = run_until(&mut network, away.1);
+    assert!(parent(&gone, HOSTS).is_none());
+    let back = run_until(&mut network, lab.spec.duration_ns);
+    let (place, read) = at(&back, HOSTS);
+    assert!(place.parent.is_some() && !place.cut_off, "{place:?}");
+    assert!(read + place.skipped > RATE / 8 * 19, "{read} and {place:?}");
+    for number in 1..HOSTS {
+        assert!(at(&back, number).1 > RATE / 8 * 19 && at(&back, number).0.skipped == 0, "{number}");
+    }
+    assert_eq!(count(&back, "malformed"), 0);
+}
+
 #[test]
 fn hosts_that_serve_one_child_after_the_other_are_slower() {
     let mut lab = star(Slow::Wait, Demotion::Never, 8, None);
@@ -181,15 +200,19 @@ fn hosts_that_serve_one_child_after_the_other_are_slower() {
 
 #[test]
 fn an_impossible_tree_is_refused() {
-    let refusal = |change: fn(&mut TreeSpec)| {
+    type Change = fn(&mut TreeSpec);
+    let refusal = |change: Change| {
         let mut lab = star(Slow::Wait, Demotion::Never, 1, None);
         change(&mut lab.spec.trees[0]);
         Network::new(lab.spec.clone(), &[]).expect_err("refused").to_string()
     };
-    let cases: [(fn(&mut TreeSpec), &str); 5] = [
+    let cases: [(Change, &str); 5] = [
         (|tree| tree.dispatchers = "x".into(), "trees.tree.dispatchers: unknown host \"x\""),
         (|tree| tree.members[1].host = "core".into(), "trees.tree.members: unknown host \"core\""),
-        (|tree| tree.members[1].host = "h2".into(), "trees.tree.members: \"h2\" is in a tree already"),
+        (
+            |tree| tree.members[1].host = "h2".into(),
+            "trees.tree.members: \"h2\" has a port already that is \"h1\"'s",
+        ),
         (|tree| tree.window_packets = 0, "trees.tree.window_packets: must be between 1 and 100000"),
         (|tree| tree.members[0].source = None, "trees.tree.members: must have one source"),
     ];

@@ -108,11 +108,11 @@ def run_one(run: Run) -> Outcome:
 def _scenario(run: Run, rng: Random) -> sim.Scenario:
     names = [f"h{number}" for number in range(run.hosts + 1)]
     stream_ns = run.hosts * JOIN_NS + REST_NS
-    delays = [run.access_ms or rng.randint(*ACCESS_US) / 1000 for _ in names[1:]]
-    delays.insert(0, run.access_ms or ACCESS_US[0] / 1000)
+    drawn = [ACCESS_US[0], *(rng.randint(*ACCESS_US) for _ in names[1:])]
+    delays = [access_us / 1000 if run.access_ms is None else run.access_ms for access_us in drawn]
     offered = [CHILDREN[1], *(rng.randint(*CHILDREN) for _ in names[1:])]
     members = tuple(
-        sim.TreeMember(name, run.children or children, number * JOIN_NS)
+        sim.TreeMember(name, children if run.children is None else run.children, number * JOIN_NS)
         for number, (name, children) in enumerate(zip(names, offered, strict=True))
     )
     link = {"rate": f"{run.link_mbps:g}mbit", "queue": QUEUE}

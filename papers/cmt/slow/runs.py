@@ -104,7 +104,7 @@ class Outcome:
     """children of the source at the end; it offers to serve 4"""
     reports: int
     reported: float | None
-    """time until the slow host's parent reported it first, s"""
+    """time until the slow host's parent first reported a child, in steps of 0.1 s"""
     looks: tuple[Look, ...]
     simulated_s: float
     packet_hops: int

@@ -72,7 +72,7 @@ def test_a_link_gets_another_rate_meanwhile() -> None:
     [
         (replace(TREE, dispatchers="x"), 'trees.tree.dispatchers: unknown host "x"'),
         (replace(TREE, window=0), "trees.tree.window_packets: must be between 1 and 100000"),
-        (replace(TREE, members=TREE.members[:1] * 2), 'trees.tree.members: "h0" is in a tree already'),
+        (replace(TREE, members=TREE.members[:1] * 2), 'trees.tree.members: "h0" has a port already'),
     ],
 )
 def test_what_cannot_be_is_named(tree: sim.Tree, message: str) -> None:

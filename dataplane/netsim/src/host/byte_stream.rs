@@ -10,13 +10,15 @@ use serde::Serialize;
 
 use crate::error::BuildError;
 use crate::tcp::{
-    encode, DataSource, Ecn, Segment, TcpFlags, TcpReceiver, TcpReceiverConfig, TcpSender, TcpSenderConfig,
-    Variant,
+    encode, DataSource, Ecn, RtoConfig, Segment, TcpFlags, TcpReceiver, TcpReceiverConfig, TcpSender,
+    TcpSenderConfig, Variant,
 };
 use crate::wire::{Addresses, Template, PROTOCOL_TCP};
 
 /// Bytes that wait unsent: as many as `gfagent` lets the kernel hold (TCP_NOTSENT_LOWAT).
 const UNSENT: usize = 128 << 10;
+/// Time after which a SYN without an answer is followed by another, as `gfagent` begins another connection.
+const AGAIN: Nanos = Nanos::from_millis(200);
 /// How long a connection lasts on which no sent byte is acknowledged, as `gfagent` has it.
 const SILENCE: Nanos = Nanos::from_secs(3);
 /// Bytes of the longest line of JSON.
@@ -57,6 +59,7 @@ impl ByteStream {
             destination_port: addresses.destination_port,
             data: DataSource::Supplied,
             start: now,
+            rto: RtoConfig { initial: AGAIN, ..RtoConfig::LINUX },
             ..TcpSenderConfig::new(Variant::Cubic, window)
         };
         let mut sender = TcpSender::new(config)?;

@@ -19,15 +19,15 @@ use crate::wire::Addresses;
 #[derive(Debug)]
 struct HostLink {
     lines: LineBuffer,
-    is_welcome: bool,
-    /// The host, its cluster, and how often it has joined one, once it has.
-    member: Option<(HostId, ClusterId, u32)>,
+    /// The host, once it has introduced itself.
+    host: Option<HostId>,
+    /// Its cluster, and how often it has joined one.
+    joined: Option<(ClusterId, u32)>,
 }
 
 #[derive(Debug)]
 pub struct DispatchersEnd {
     dispatchers: Dispatchers,
-    source: HostId,
     streams: Streams<HostLink>,
     pending: Nanos,
     malformed: u64,
@@ -38,7 +38,6 @@ impl DispatchersEnd {
     pub fn new(own: Addresses, tree: &TreeSpec, source: &TreeJoin, seed: u64) -> DispatchersEnd {
         DispatchersEnd {
             dispatchers: Dispatchers::new(tree.policy, source.token.clone(), source, seed, Nanos::ZERO),
-            source: source.peer.host,
             streams: Streams::new(own, tree.window_packets),
             pending: Nanos::MAX,
             malformed: 0,
@@ -48,10 +47,6 @@ impl DispatchersEnd {
     /// Handles what has come from a host.
     fn hear(&mut self, now: Nanos, ends: StreamEnds) {
         while let Some((stream, link)) = self.streams.get(ends) {
-            if !std::mem::replace(&mut link.is_welcome, true) {
-                let root = self.dispatchers.root;
-                send_line(stream, &ServiceLine::Welcome { root, identity: None, alive_ms: None });
-            }
             let lines = match stream.read() {
                 Some(Arrival::Bytes(bytes)) => link.lines.push(&bytes).unwrap_or_default(),
                 Some(Arrival::End) => {
@@ -62,32 +57,39 @@ impl DispatchersEnd {
             };
             for line in lines {
                 match serde_json::from_slice(&line) {
+                    Ok(HostLine::Hello(hello)) => self.welcome(ends, hello.join.peer.host),
                     Ok(HostLine::Message(line)) => self.on_line(now, ends, line),
-                    _ => self.malformed += 1,
+                    Err(_) => self.malformed += 1,
                 }
             }
         }
     }
 
+    /// Greets a host, whose earlier connection counts no longer.
+    fn welcome(&mut self, ends: StreamEnds, host: HostId) {
+        let earlier = self.streams.iter().find(|(.., link)| link.host == Some(host)).map(|(ends, ..)| ends);
+        if let Some(earlier) = earlier {
+            self.streams.release(earlier);
+        }
+        let root = self.dispatchers.root;
+        if let Some((stream, link)) = self.streams.get(ends) {
+            link.host = Some(host);
+            send_line(stream, &ServiceLine::Welcome { root, identity: None, alive_ms: None });
+        }
+    }
+
     fn on_line(&mut self, now: Nanos, ends: StreamEnds, line: ClusterLine<FromHost>) {
         let Some((_, link)) = self.streams.get(ends) else { return };
-        let ClusterLine { cluster, joins, message } = line;
-        let host = match (&message, link.member) {
-            (FromHost::Join(join), None) => join.peer.host,
-            (_, Some((host, ..))) => host,
-            // The source is known, and joins no cluster.
-            (_, None) => self.source,
-        };
-        link.member = Some((host, cluster, joins));
-        let messages = self.dispatchers.on_host(now, cluster, host, message);
+        let Some(host) = link.host else { return self.malformed += 1 };
+        link.joined = Some((line.cluster, line.joins));
+        let messages = self.dispatchers.on_host(now, line.cluster, host, line.message);
         self.tell(messages);
     }
 
     fn tell(&mut self, messages: Vec<HostMessage>) {
         for HostMessage { cluster, host, message } in messages {
-            let mut members =
-                self.streams.iter().filter_map(|(_, stream, link)| Some((stream, link.member?)));
-            if let Some((stream, (_, _, joins))) = members.find(|(_, member)| member.0 == host) {
+            if let Some((_, stream, link)) = self.streams.iter().find(|(.., link)| link.host == Some(host)) {
+                let joins = link.joined.map_or(0, |(_, joins)| joins);
                 send_line(stream, &ServiceLine::Message(ClusterLine { cluster, joins, message }));
             }
         }
@@ -95,7 +97,7 @@ impl DispatchersEnd {
 
     /// Handles the end of the connection to a host.
     fn lose(&mut self, now: Nanos, link: Option<HostLink>) {
-        if let Some((host, cluster, _)) = link.and_then(|link| link.member) {
+        if let Some((host, (cluster, _))) = link.and_then(|link| link.host.zip(link.joined)) {
             let messages = self.dispatchers.on_gone(now, cluster, host);
             self.tell(messages);
         }
@@ -123,7 +125,7 @@ impl End for DispatchersEnd {
     }
 
     fn receive(&mut self, now: Nanos, from: SocketAddrV4, bytes: &[u8], _length: u32, _ecn: u8) {
-        let new = || Some(HostLink { lines: LineBuffer::new(LINE), is_welcome: false, member: None });
+        let new = || Some(HostLink { lines: LineBuffer::new(LINE), host: None, joined: None });
         if let Some(ends) = self.streams.receive(now, from, bytes, new) {
             self.hear(now, ends);
         }

@@ -5,7 +5,7 @@ use std::net::{SocketAddr, SocketAddrV4};
 
 use groupflow_base::lines::LineBuffer;
 use groupflow_base::{BitRate, Nanos};
-use groupflow_tree::machine::messages::{ClusterLine, HostLine, ServiceLine};
+use groupflow_tree::machine::messages::{ClusterLine, HostHello, HostLine, ServiceLine};
 use groupflow_tree::machine::{
     ConnId, FromHost, HostId, NodeAction, NodeConfig, Peer, ReadItem, RefusalCode, Standing, StartAt, ToHost,
     TreeJoin, TreeNode,
@@ -25,16 +25,20 @@ const BATCH: usize = 64 << 10;
 const TURN: usize = 5_000;
 /// The time between two writes of a source.
 const TICK: Nanos = Nanos::from_millis(10);
-/// Time after which a refused host joins again, and for which measurements are waited for, as in `gfagent`.
+/// The most bytes of a write.
+const MOST: usize = 4 << 20;
+/// Time after which a refused host joins again, and for which measurements are waited for, if one has come and
+/// if none has, as in `gfagent`.
 const AGAIN: Nanos = Nanos::from_millis(300);
-const PATIENCE: Nanos = Nanos::from_millis(2000);
+const PATIENCE: Nanos = Nanos::from_millis(1000);
+const LONGEST: Nanos = Nanos::from_millis(2000);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Purpose {
     Dispatchers,
     /// Measures the latency to a host.
-    Probe(HostId, Nanos),
-    /// An edge; `closes`: once its last bytes are sent.
+    Probe(HostId),
+    /// An edge. `closes`: it is closed once its last bytes are sent.
     Edge {
         conn: ConnId,
         accepted: bool,
@@ -71,21 +75,25 @@ pub struct TreeEnd {
     /// When the host begins, and then when it joins again; [`Nanos::MAX`]: never.
     begins: Nanos,
     rejoins: Nanos,
-    /// The latencies that were measured so far, and until when more are waited for.
+    /// The latencies that were measured so far, and since when; [`Nanos::MAX`]: none is asked for.
     measured: Vec<(HostId, Nanos)>,
-    measures_until: Nanos,
+    measures_since: Nanos,
+    /// Whether the host's program has ended.
+    over: bool,
     pending: Nanos,
     /// Bytes that the reader has.
     read: u64,
     corrupt: u64,
     latest: Option<Nanos>,
     first: Option<Nanos>,
+    /// Packets that the host sent.
+    sent: u64,
     sample: TreeSample,
 }
 
-/// The tree that a host joins.
+/// What a host knows of the tree that it joins.
 #[derive(Debug, Clone)]
-pub struct TreeOfHost {
+pub struct TreeSettings {
     pub dispatchers: SocketAddrV4,
     pub card: TreeJoin,
     pub config: NodeConfig,
@@ -95,7 +103,7 @@ pub struct TreeOfHost {
 }
 
 impl TreeEnd {
-    pub fn new(own: Addresses, tree: TreeOfHost, member: &TreeMemberSpec) -> TreeEnd {
+    pub fn new(own: Addresses, tree: TreeSettings, member: &TreeMemberSpec) -> TreeEnd {
         let source = member.source;
         let node = match source {
             Some(_) => TreeNode::source(tree.config),
@@ -114,32 +122,39 @@ impl TreeEnd {
             begins: Nanos(member.start_ns),
             rejoins: Nanos::MAX,
             measured: Vec::new(),
-            measures_until: Nanos::MAX,
+            measures_since: Nanos::MAX,
+            over: false,
             pending: Nanos::MAX,
             read: 0,
             corrupt: 0,
             latest: None,
             first: None,
+            sent: 0,
             sample: TreeSample::default(),
         }
     }
 
     /// Does all work that needs no waiting.
     fn pump(&mut self, now: Nanos) {
-        let mut more = true;
+        let mut more = !self.over;
         while std::mem::take(&mut more) {
-            while let Some(action) = self.node.poll() {
-                self.carry_out(now, action);
-            }
+            self.act(now);
             for ends in self.streams.in_turn(self.served) {
                 more |= self.hear(now, ends) | self.fill(now, ends);
             }
             more |= self.read(now);
         }
-        if self.measures_until <= now || self.measures_until < Nanos::MAX && self.probes().is_empty() {
+        if self.measures_until() <= now || self.measures_since < Nanos::MAX && self.probes().is_empty() {
             self.report_measured(now);
         }
         self.pending = self.pending.min(now);
+    }
+
+    /// Carries out what the node asks for.
+    fn act(&mut self, now: Nanos) {
+        while let Some(action) = self.node.poll() {
+            self.carry_out(now, action);
+        }
     }
 
     fn carry_out(&mut self, now: Nanos, action: NodeAction) {
@@ -151,10 +166,13 @@ impl TreeEnd {
                 }
             }
             NodeAction::Close(closed) => {
-                for (_, _, link) in self.streams.iter() {
-                    if let Purpose::Edge { conn, closes, .. } = &mut link.purpose {
-                        *closes |= *conn == closed;
-                    }
+                let is_its =
+                    |link: &StreamUse| matches!(link.purpose, Purpose::Edge { conn, .. } if conn == closed);
+                let found = self.streams.iter().find(|(.., link)| is_its(link));
+                match found.map(|(ends, _, link)| (ends, link.connected, &mut link.purpose)) {
+                    Some((_, true, Purpose::Edge { closes, .. })) => *closes = true,
+                    Some((ends, ..)) => self.close(now, ends),
+                    None => {}
                 }
             }
             NodeAction::Report(message) => {
@@ -164,9 +182,9 @@ impl TreeEnd {
             }
             NodeAction::Measure(peers) => {
                 self.end_probes();
-                self.measures_until = now + PATIENCE;
+                self.measures_since = now;
                 for Peer { host, address } in peers {
-                    self.open(now, address, Purpose::Probe(host, now));
+                    self.open(now, address, Purpose::Probe(host));
                 }
             }
             NodeAction::Join(cluster) => {
@@ -192,7 +210,9 @@ impl TreeEnd {
     /// Tells the dispatchers; without a connection the lines are lost.
     fn tell(&mut self, lines: impl IntoIterator<Item = ClusterLine<FromHost>>) {
         let mut streams = self.streams.iter();
-        let Some((_, stream, _)) = streams.find(|(.., link)| link.purpose == Purpose::Dispatchers) else {
+        let Some((_, stream, _)) =
+            streams.find(|(.., link)| link.connected && link.purpose == Purpose::Dispatchers)
+        else {
             return;
         };
         for line in lines {
@@ -207,11 +227,17 @@ impl TreeEnd {
     }
 
     fn end_probes(&mut self) {
-        self.measures_until = Nanos::MAX;
+        self.measures_since = Nanos::MAX;
         self.measured.clear();
         for ends in self.probes() {
             self.streams.release(ends);
         }
+    }
+
+    /// When the latencies that were measured are reported at the latest.
+    fn measures_until(&self) -> Nanos {
+        let patience = if self.measured.is_empty() { LONGEST } else { PATIENCE };
+        Nanos(self.measures_since.0.saturating_add(patience.0))
     }
 
     fn report_measured(&mut self, now: Nanos) {
@@ -248,9 +274,12 @@ impl TreeEnd {
 
     fn connected(&mut self, now: Nanos, ends: StreamEnds, purpose: Purpose, round_trip: Nanos) {
         match purpose {
-            Purpose::Dispatchers => self.node.on_dispatchers_measured(round_trip),
-            Purpose::Probe(host, began) => {
-                self.measured.push((host, Nanos((now - began).0 / 2)));
+            Purpose::Dispatchers => {
+                self.node.on_dispatchers_measured(round_trip);
+                self.greet(ends);
+            }
+            Purpose::Probe(host) => {
+                self.measured.push((host, Nanos(round_trip.0 / 2)));
                 self.streams.release(ends);
             }
             Purpose::Edge { conn, accepted, .. } => {
@@ -259,6 +288,21 @@ impl TreeEnd {
                     self.node.on_connected(now, conn);
                 }
             }
+        }
+    }
+
+    /// Introduces the host to dispatchers that it has just connected to.
+    fn greet(&mut self, ends: StreamEnds) {
+        let hello = HostHello {
+            join: self.card.clone(),
+            key: String::new(),
+            source: self.source.is_some(),
+            delay_ms: None,
+            waits: false,
+            root: self.standing.root,
+        };
+        if let Some((stream, _)) = self.streams.get(ends) {
+            send_line(stream, &HostLine::Hello(hello));
         }
     }
 
@@ -274,6 +318,7 @@ impl TreeEnd {
             Purpose::Edge { conn, .. } => self.node.on_closed(now, conn),
             Purpose::Dispatchers => {
                 self.node.on_dispatchers(now, false);
+                self.lines = LineBuffer::new(LINE);
                 self.open(now, SocketAddr::V4(self.dispatchers), Purpose::Dispatchers);
             }
             Purpose::Probe(..) => {}
@@ -286,7 +331,9 @@ impl TreeEnd {
             match serde_json::from_slice(&line) {
                 Ok(ServiceLine::Welcome { root, .. }) => {
                     self.node.on_dispatchers(now, true);
-                    let dials = self.streams.iter().any(|(.., link)| !link.connected);
+                    let is_dial =
+                        |link: &StreamUse| matches!(link.purpose, Purpose::Edge { .. }) && !link.connected;
+                    let dials = self.streams.iter().any(|(.., link)| is_dial(link));
                     let lines = self.standing.welcomed(root, &self.node, dials, self.card.clone());
                     self.tell(lines.unwrap_or_default());
                 }
@@ -299,6 +346,7 @@ impl TreeEnd {
                 }
                 _ => self.corrupt += 1,
             }
+            self.act(now);
         }
     }
 
@@ -310,7 +358,7 @@ impl TreeEnd {
             return false;
         };
         let one = self.one_by_one && accepted;
-        if one && self.is_child_served() {
+        if one && !closes && self.is_child_served() {
             return false;
         }
         let Some((stream, _)) = self.streams.get(ends) else { return false };
@@ -321,7 +369,7 @@ impl TreeEnd {
         }
         if !batch.is_empty() {
             stream.send(&batch);
-            self.served = one.then_some(ends);
+            self.served = if one { Some(ends) } else { self.served };
         } else if closes && room > 0 {
             self.close(now, ends);
         }
@@ -331,7 +379,8 @@ impl TreeEnd {
     /// Whether bytes for a child are under way.
     fn is_child_served(&mut self) -> bool {
         self.streams.iter().any(|(_, stream, link)| {
-            matches!(link.purpose, Purpose::Edge { accepted: true, .. }) && !stream.is_acknowledged()
+            let is_child = matches!(link.purpose, Purpose::Edge { accepted: true, closes: false, .. });
+            is_child && !stream.is_acknowledged()
         })
     }
 
@@ -349,13 +398,22 @@ impl TreeEnd {
                 self.sample.complete = true;
                 self.node.on_stored(now);
             }
-            Some(ReadItem::Broken { .. }) if !self.sample.cut_off => {
+            Some(ReadItem::Broken { .. }) => {
                 self.sample.cut_off = true;
-                self.node.leave(now);
+                self.end();
+                return false;
             }
             _ => return false,
         }
         true
+    }
+
+    /// Ends the host's program, as `gfagent` ends where its stream is broken off.
+    fn end(&mut self) {
+        self.over = true;
+        for ends in self.streams.in_turn(None) {
+            self.streams.release(ends);
+        }
     }
 
     /// Writes the bytes that are due at a source.
@@ -367,7 +425,7 @@ impl TreeEnd {
         self.first.get_or_insert(now);
         let end = spec.bytes.unwrap_or(u64::MAX);
         let target = BitRate(spec.rate_bps).bytes_in(now - Nanos(spec.start_ns)).min(end);
-        let bytes: Vec<u8> = (*written..target).take(BATCH).map(pattern).collect();
+        let bytes: Vec<u8> = (*written..target).take(MOST).map(pattern).collect();
         *written += self.node.write(now, &bytes) as u64;
         *due = if *written == end { Nanos::MAX } else { now + TICK };
         if *written == end {
@@ -382,8 +440,8 @@ impl End for TreeEnd {
             return self.begins;
         }
         let source = self.source.as_ref().map_or(Nanos::MAX, |source| source.due);
-        let own = [self.node.deadline(), source, self.rejoins, self.measures_until];
-        own.into_iter().fold(self.streams.deadline(), Nanos::min)
+        let own = [self.node.deadline(), source, self.rejoins, self.measures_until()];
+        own.into_iter().filter(|_| !self.over).fold(self.streams.deadline(), Nanos::min)
     }
 
     fn wants(&self) -> Nanos {
@@ -397,6 +455,10 @@ impl End for TreeEnd {
         }
         for link in self.streams.on_timer(now) {
             self.closed(now, link);
+        }
+        if self.over {
+            self.pending = now;
+            return;
         }
         if self.node.deadline() <= now {
             self.node.on_time(now);
@@ -415,8 +477,9 @@ impl End for TreeEnd {
         if self.begins < Nanos::MAX {
             return;
         }
-        let node = &mut self.node;
+        let node = Some(&mut self.node).filter(|_| !self.over);
         self.streams.receive(now, from, bytes, || {
+            let node = node?;
             let purpose = Purpose::Edge { conn: node.on_accepted(now)?, accepted: true, closes: false };
             Some(StreamUse { purpose, connected: false })
         });
@@ -426,7 +489,7 @@ impl End for TreeEnd {
     fn poll(&mut self, now: Nanos, head: &mut Vec<u8>) -> Option<u32> {
         let sent = self.streams.poll(now, head);
         self.pending = if sent { now } else { Nanos::MAX };
-        self.sample.packets += u64::from(sent);
+        self.sent += u64::from(sent);
         sent.then_some(0)
     }
 
@@ -435,7 +498,7 @@ impl End for TreeEnd {
     }
 
     fn sample(&mut self, sample: &mut FlowSample) {
-        sample.sent_packets = self.sample.packets;
+        sample.sent_packets = self.sent;
         (sample.first, sample.latest) = (self.first, self.latest);
         sample.delivered_bytes = self.source.is_none().then_some(self.read);
         sample.offered_bytes = self.source.as_ref().map(|source| source.written);

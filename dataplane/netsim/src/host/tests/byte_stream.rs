@@ -45,7 +45,7 @@ fn exchange(
             }
         }
         read.extend(std::iter::from_fn(|| ends[1].read()));
-        now = now + Nanos::from_millis(10);
+        now += Nanos::from_millis(10);
     }
     (read, longest)
 }
