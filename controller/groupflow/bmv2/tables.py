@@ -221,7 +221,10 @@ class Tables:
         default = p4r.TableEntry(table_id=table.preamble.id, is_default_action=True)
         yield from ("==========", "Dumping default entry")
         for found in self._remote.read(p4r.Entity(table_entry=default)):
-            yield shown_action(self._info, found.table_entry.action)
+            action = found.table_entry.action
+            # P4Runtime gives NoAction where a table with a profile has no default entry.
+            is_empty = table.implementation_id and action.WhichOneof("type") == "action"
+            yield "EMPTY" if is_empty else shown_action(self._info, action)
         yield "=========="
 
     def _dump(self, table: p4i.Table, handle: int, entry: p4r.TableEntry) -> Lines:

@@ -1,6 +1,6 @@
-//! Controls and actions (P4_16 specification, sections 14, 14.1 and 14.4). Each instance of a control has one
-//! set of tables and variables, and its body is inlined where it is applied. Actions are inlined where controls
-//! call them; where tables do, the control plane gives them data.
+//! Controls and actions (P4_16 specification, sections 14, 14.1 and 14.4). Each instance of a control has
+//! one set of tables and variables, and its body is inlined where it is applied. Actions are inlined where
+//! controls call them; where tables do, the control plane gives them data.
 
 use std::rc::Rc;
 

@@ -1,5 +1,5 @@
-//! Protocol buffers as text: `name: value` and `name { ... }`, each with the end of its line. A field that has
-//! the default value of its type is left out, as protobuf does.
+//! Protocol buffers as text: `name: value` and `name { ... }`, each with the end of its line. A field that
+//! has the default value of its type is left out, as protobuf does.
 
 use std::fmt::{Display, Write as _};
 

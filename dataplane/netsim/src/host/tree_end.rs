@@ -27,9 +27,9 @@ const TURN: usize = 5_000;
 const TICK: Nanos = Nanos::from_millis(10);
 /// The most bytes of a write.
 const MOST: usize = 4 << 20;
-/// Time after which a refused host joins again, and for which measurements are waited for, if one has come and
-/// if none has, as in `gfagent`.
+/// Time after which a refused host joins again, as in `gfagent`.
 const AGAIN: Nanos = Nanos::from_millis(300);
+/// How long measurements are waited for, if one has come and if none has, as in `gfagent`.
 const PATIENCE: Nanos = Nanos::from_millis(1000);
 const LONGEST: Nanos = Nanos::from_millis(2000);
 
