@@ -156,6 +156,15 @@ fn those_below_a_slow_host_that_is_moved_down_lose_nothing() {
     assert!((1..=HOSTS).map(|number| at(&run.after, number).0.backlogs).sum::<u64>() > 0);
 }
 
+/// With its own stream, those of the hosts below it are broken off: nobody has their next bytes any more.
+#[test]
+fn a_slow_host_that_is_isolated_and_not_moved_takes_those_below_it_along() {
+    let run = SlowRun::new(&star(Slow::Isolate, Demotion::Never, 35, None));
+    let is_cut_off = |&number: &usize| at(&run.after, number).0.cut_off;
+    assert!(is_cut_off(&run.slow) && !run.below.is_empty() && run.below.iter().all(is_cut_off));
+    assert!(run.rates(&run.others).0 > 3.96e6 && run.lost(&run.others) == 0, "{:?}", run.rates(&run.others));
+}
+
 /// A host that others wait for sets the pace, wherever it is.
 #[test]
 fn a_host_that_is_waited_for_holds_up_all() {

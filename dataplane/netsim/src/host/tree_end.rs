@@ -52,6 +52,13 @@ struct StreamUse {
     connected: bool,
 }
 
+impl StreamUse {
+    /// Whether an edge can carry bytes: one that a peer has opened can from the beginning.
+    fn is_open(self) -> bool {
+        self.connected || matches!(self.purpose, Purpose::Edge { accepted: true, .. })
+    }
+}
+
 #[derive(Debug)]
 struct Source {
     spec: TreeSourceSpec,
@@ -136,15 +143,16 @@ impl TreeEnd {
 
     /// Does all work that needs no waiting.
     fn pump(&mut self, now: Nanos) {
-        let mut more = !self.over;
-        while std::mem::take(&mut more) {
+        let mut more = true;
+        while std::mem::take(&mut more) && !self.over {
             self.act(now);
             for ends in self.streams.in_turn(self.served) {
                 more |= self.hear(now, ends) | self.fill(now, ends);
             }
             more |= self.read(now);
         }
-        if self.measures_until() <= now || self.measures_since < Nanos::MAX && self.probes().is_empty() {
+        let has_all = self.measures_since < Nanos::MAX && self.probes().is_empty();
+        if (self.measures_until() <= now || has_all) && !self.over {
             self.report_measured(now);
         }
         self.pending = self.pending.min(now);
@@ -169,7 +177,7 @@ impl TreeEnd {
                 let is_its =
                     |link: &StreamUse| matches!(link.purpose, Purpose::Edge { conn, .. } if conn == closed);
                 let found = self.streams.iter().find(|(.., link)| is_its(link));
-                match found.map(|(ends, _, link)| (ends, link.connected, &mut link.purpose)) {
+                match found.map(|(ends, _, link)| (ends, link.is_open(), &mut link.purpose)) {
                     Some((_, true, Purpose::Edge { closes, .. })) => *closes = true,
                     Some((ends, ..)) => self.close(now, ends),
                     None => {}
@@ -352,9 +360,8 @@ impl TreeEnd {
 
     /// Gives an edge as many bytes as it takes now; returns whether there were any, or the edge is closed.
     fn fill(&mut self, now: Nanos, ends: StreamEnds) -> bool {
-        let link = self.streams.get(ends).map(|(_, link)| *link);
-        let Some(StreamUse { purpose: Purpose::Edge { conn, accepted, closes }, connected: true }) = link
-        else {
+        let link = self.streams.get(ends).map(|(_, link)| *link).filter(|link| link.is_open());
+        let Some(Purpose::Edge { conn, accepted, closes }) = link.map(|link| link.purpose) else {
             return false;
         };
         let one = self.one_by_one && accepted;
