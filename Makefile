@@ -139,14 +139,14 @@ bench: setup  ## measure throughput, join times, rounds of tuning on this machin
 # Of each paper and experiment, what draws a picture in docs/img; a picture there is PAPER-NAME.png, or the experiment's name.
 ONLY ?= amcb cmt icn2011 sakajiri takano diffusion split gather
 drawn_amcb := table-1
-drawn_cmt := table-2 figure-1 tree queue range slow
+drawn_cmt := table-2 figure-1 tree queue slow
 drawn_icn2011 := figure-7 figure-12
 drawn_sakajiri := figure-6
 drawn_takano := figure-9 stability
 drawn_gather := model-2
 drawing = $(if $(filter diffusion split gather,$(1)),experiment,reproduce) $(1) $(addprefix --only ,$(drawn_$(1)))
 
-figures: $(addprefix figures-,$(ONLY))  ## make the pictures of docs/img again; ranges, takano and what needs root take hours: ONLY="amcb"
+figures: $(addprefix figures-,$(ONLY))  ## make the pictures of docs/img again; takano and what needs root take hours: ONLY="amcb"
 
 figures-%: setup
 	$(GROUPFLOW) $(call drawing,$*) --out out/figures/$*

@@ -5,7 +5,7 @@
 //!
 //! The crate imports the machines that it drives: `groupflow-switch` without its shell, `groupflow-pipeline`
 //! for the switches' programs, the endpoints of `groupflow-session` and `groupflow-transport`, and the
-//! machine of round multicast. TCP endpoints are its own ([`tcp`]), as no socket can be told the time.
+//! machines of round multicast, split agents and clustered trees. TCP endpoints are its own ([`tcp`]), as no socket can be told the time.
 
 #![forbid(unsafe_code)]
 
