@@ -5,7 +5,8 @@
 //!
 //! The crate imports the machines that it drives: `groupflow-switch` without its shell, `groupflow-pipeline`
 //! for the switches' programs, the endpoints of `groupflow-session` and `groupflow-transport`, and the
-//! machines of round multicast, split agents and clustered trees. TCP endpoints are its own ([`tcp`]), as no socket can be told the time.
+//! machines of round multicast, split agents and clustered trees. TCP endpoints are its own ([`tcp`]), as no
+//! socket can be told the time.
 
 #![forbid(unsafe_code)]
 
