@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -62,7 +63,7 @@ def up(*words: str, stderr: int | None = None) -> Generator[subprocess.Popen[str
         assert process.stdout is not None
         try:
             first = process.stdout.readline()
-            assert "switches (gfswitch)" in first, first
+            assert re.search(r"switch(es)? \(gfswitch\)", first), first
             yield process
         finally:
             process.terminate()
