@@ -49,14 +49,14 @@ REPLACED = {
     r"meta\.egress_port = meta\.ingress_port;": r"testgen_assume(meta.ingress_port != CPU_PORT); \g<0>",
     # p4testgen takes 0 |-| the least number for the least. Twice a negative rate, which none is, may be that.
     r"packet\.extract\(hdr\.feedback\);": r"\g<0> testgen_assume(hdr.feedback.r >= 0);",
-    # What entries of a flow obey beside the rules: link_t's limit, and the exponents of scaling.p4.
+    # Entries of a flow obey this beside the rules: link_t's limit, and the exponents of scaling.p4.
     r"hop\.link = \{ \{.*?\}, \{ (\w+), (\w+), (\w+) \}, limit \};": (
         r"testgen_assume(limit >= 0 && limit <= 127 && (\1 + 6 & 0x7f) <= 22 && (\2 + 6 & 0x7f) <= 22"
         r" && (\3 + 6 & 0x7f) <= 22); \g<0>"
     ),
     # The minimum without a condition, which would be two paths for p4testgen.
     r"#define minimum\(A, B\) .*?\n": "#define minimum(A, B) ((A) - ((A) |-| (B)))\n",
-    # What is assumed of a kind of packets holds in ingress's parser, and not for what ingress made of them.
+    # An assumption about a kind of packets holds in ingress's parser, and not for packets that ingress made.
     r"// The parsers and deparsers\.[^\n]*": "#define KIND(...) testgen_assume(__VA_ARGS__);",
     r"\n(\n#undef VERIFY_IPV4\n.*?#define VERIFY_FOREIGN\n)": r"\n#undef KIND\1#define KIND(...)",
     # Headers of the copy: `told` has what the traffic manager tells egress, and in front of a frame that

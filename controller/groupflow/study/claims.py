@@ -61,11 +61,11 @@ ByValue: TypeAlias = Mapping[str, bool]
 """whether a claim holds, by the value of a parameter"""
 
 
-def over_values(study: str, key: str, claim: str, parameter: str, by: ByValue, more: str = "") -> Claim:
+def over_values(study: str, key: str, claim: str, parameter: str, by: ByValue) -> Claim:
     """A finding that holds where the claim holds at every value; the note names the values."""
     good = [value for value, holds in by.items() if holds]
     bad = [value for value, holds in by.items() if not holds]
     note = f"{parameter}: holds at {', '.join(good) or 'none'}"
     if bad:
         note += f"; not at {', '.join(bad)}"
-    return finding(study, key, claim, len(good) / len(by), "of the values", not bad, note + more)
+    return finding(study, key, claim, len(good) / len(by), "of the values", not bad, note)

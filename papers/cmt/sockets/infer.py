@@ -15,7 +15,7 @@ from functools import cache
 from statistics import fmean
 
 from papers.cmt.sockets.network import Path, transfer
-from papers.cmt.sockets.paper import BEST, MIDDLE, SMALL, SMALL_S, TABLE_1_S, THREE, THREE_S, Case, Open
+from papers.cmt.sockets.paper import BEST, MIDDLE, SMALL, SMALL_S, TABLE_1_S, THREE, THREE_S, Case
 
 SEEDS = range(1, 6)
 TURNS = 2
@@ -27,17 +27,13 @@ FIRST = Path(0.02, 0.004, 20e6)
 
 
 @cache
-def inferred(chosen: Open) -> Path:
-    """The path that gives the three figures, with these choices for the open parameters."""
-    plain = replace(chosen, rtt=1.0, loss=1.0, rate=1.0)
-    if plain != chosen:
-        path = inferred(plain)
-        return Path(path.rtt_s * chosen.rtt, path.loss * chosen.loss, path.rate_bps * chosen.rate)
+def inferred(queue: int | None) -> Path:
+    """The path that gives the three figures, with this queue."""
     path = FIRST
     for _ in range(TURNS):
-        path = _fit(Case(SMALL, 1, chosen), SMALL_S, RTT_S, lambda v, p=path: replace(p, rtt_s=v))
-        path = _fit(Case(BEST, 1, chosen), TABLE_1_S[BEST], LOSS, lambda v, p=path: replace(p, loss=v))
-        path = _fit(Case(MIDDLE, THREE, chosen), THREE_S, RATE_BPS, lambda v, p=path: replace(p, rate_bps=v))
+        path = _fit(Case(SMALL, 1, queue), SMALL_S, RTT_S, lambda v, p=path: replace(p, rtt_s=v))
+        path = _fit(Case(BEST, 1, queue), TABLE_1_S[BEST], LOSS, lambda v, p=path: replace(p, loss=v))
+        path = _fit(Case(MIDDLE, THREE, queue), THREE_S, RATE_BPS, lambda v, p=path: replace(p, rate_bps=v))
     return path
 
 
@@ -47,5 +43,5 @@ def _fit(case: Case, seconds: float, within: tuple[float, float], put: Callable[
     for _ in range(HALVINGS):
         middle = (fast + slow) / 2
         time = fmean(transfer(case, put(middle), seed).seconds for seed in SEEDS)
-        fast, slow = (fast, middle) if time + case.open.fixed_s > seconds else (middle, slow)
+        fast, slow = (fast, middle) if time > seconds else (middle, slow)
     return put((fast + slow) / 2)

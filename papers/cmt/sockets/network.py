@@ -23,6 +23,8 @@ STEP_NS = MILLISECOND
 """resolution of the end of a transfer"""
 WALL_MS = 100
 ACCESS_NS = 100_000
+DELAYED_ACK_NS: int | None = 40 * MILLISECOND
+"""delay after which a single segment is acknowledged"""
 NO_LIMIT = 10_000
 """packets; the buffer limits a connection, not the window"""
 
@@ -83,11 +85,11 @@ def transfer(case: Case, path: Path, seed: int) -> Measured:
 
 def _scenario(case: Case, path: Path, seed: int) -> sim.Scenario:
     traffic = sim.TcpTraffic(
-        case.open.tcp,
+        "newreno",
         NO_LIMIT,
         packet=PACKET,
         size=FILE // case.connections,
-        delayed_ack_ns=case.open.delayed_ack_ms * MILLISECOND or None,
+        delayed_ack_ns=DELAYED_ACK_NS,
         receive_window=case.buffer,
     )
     return sim.Scenario(
@@ -113,7 +115,7 @@ def _topology(case: Case, path: Path) -> dict[str, Any]:
     narrow = {
         "rate": f"{round(path.rate_bps)}bit",
         "delay": f"{delay_ns}ns",
-        "queue": case.open.queue or path.packets,
+        "queue": case.queue or path.packets,
         "loss": f"{path.loss:.9f}",
     }
     return {

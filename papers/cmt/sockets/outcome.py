@@ -1,7 +1,7 @@
 """Measurements of a run."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from statistics import fmean
 from typing import TypeAlias
 
@@ -50,27 +50,27 @@ class Found:
         return {b: s for (b, n), s in sorted(self.times.items()) if n == connections}
 
 
-Outcomes: TypeAlias = Mapping[paper.Open, Found]
+Outcomes: TypeAlias = Mapping[int | None, Found]
 
 
 def run_one(run: paper.Run) -> Outcome:
     """Simulates a run. Raises RunFailedError."""
-    path = inferred(run.case.open)
+    path = inferred(run.case.queue)
     measured = transfer(run.case, path, run.seed)
-    return Outcome(run, path, measured.seconds + run.case.open.fixed_s, measured.lost, measured.packet_hops)
+    return Outcome(run, path, measured.seconds, measured.lost, measured.packet_hops)
 
 
 def by_choice(outcomes: Iterable[Outcome]) -> Outcomes:
-    """Means over the seeds, by choice of the open parameters."""
+    """Means over the seeds, by queue."""
     return {
-        chosen: Found(
+        queue: Found(
             found[0].path,
             {
                 (case.buffer, case.connections): fmean(each.seconds for each in runs)
                 for case, runs in by_case(found).items()
             },
         )
-        for chosen, found in grouped(outcomes, lambda outcome: outcome.run.case.open).items()
+        for queue, found in grouped(outcomes, lambda outcome: outcome.run.case.queue).items()
     }
 
 
@@ -94,7 +94,7 @@ def row(outcome: Outcome) -> Row:
     return {
         "buffer": case.buffer,
         "connections": case.connections,
-        **asdict(case.open),
+        "queue": case.queue,
         "seed": outcome.run.seed,
         "rtt_ms": outcome.path.rtt_s * 1000,
         "loss_percent": outcome.path.loss * 100,

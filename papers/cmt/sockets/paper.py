@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-from groupflow.sim.model import Variant
-
 KB = 1024
 FILE = 23_887 * KB
 """bytes: time times rate in every row of both tables ("23.3 megabytes")"""
@@ -37,29 +35,13 @@ UP_TO_MOST, QUICK_UP_TO_MOST = tuple(range(1, MOST + 1)), (1, 3, 5, 8, 13, 20)
 
 
 @dataclass(frozen=True)
-class Open:
-    """Parameters that neither the paper nor its tables determine. Chosen; a study varies them."""
-
-    queue: int | None = None
-    """packets at the narrowest link; None: the bandwidth-delay product, the rule of the time"""
-    tcp: Variant = "newreno"
-    delayed_ack_ms: int = 40
-    """delay after which a single segment is acknowledged; 0: every segment at once"""
-    fixed_s: float = 0.0
-    """time that a transfer takes besides, independent of the buffer and the connections"""
-    rtt: float = 1.0
-    """factor of the inferred value, as in the next two"""
-    loss: float = 1.0
-    rate: float = 1.0
-
-
-@dataclass(frozen=True)
 class Case:
     """The file over so many connections, each with such a receive buffer."""
 
     buffer: int
     connections: int = 1
-    open: Open = Open()
+    queue: int | None = None
+    """packets at the narrowest link, which the paper does not tell; None: the bandwidth-delay product"""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from groupflow.study.claims import Claim
 from groupflow.study.experiment import AnyStudy
 from papers.cmt.sockets import claims, figures, paper
 from papers.cmt.sockets.outcome import SIMULATION, Found, runs
-from papers.cmt.sockets.paper import Case, Open
+from papers.cmt.sockets.paper import Case
 
 
 def _several(quick: bool) -> tuple[int, ...]:
@@ -26,8 +26,8 @@ def _study(
         name,
         about,
         runs(cases),
-        lambda outcomes: judge(outcomes[Open()]),
-        lambda path, outcomes: draw(path, outcomes[Open()]),
+        lambda outcomes: judge(outcomes[None]),
+        lambda path, outcomes: draw(path, outcomes[None]),
     )
 
 

@@ -1,38 +1,32 @@
 //! A host of a clustered tree: the node of `groupflow_tree::machine`, driven as `gfagent` drives it, with its
 //! connections to other hosts and to the dispatchers, and its application.
 
+mod application; // a source's writes, and a reader
+mod dialogue; // the dispatchers, and measurements for them
+
 use std::net::{SocketAddr, SocketAddrV4};
 
 use groupflow_base::lines::LineBuffer;
-use groupflow_base::{BitRate, Nanos};
-use groupflow_tree::machine::messages::{ClusterLine, HostHello, HostLine, ServiceLine};
+use groupflow_base::Nanos;
 use groupflow_tree::machine::{
-    ConnId, FromHost, HostId, NodeAction, NodeConfig, Peer, ReadItem, RefusalCode, Standing, StartAt, ToHost,
-    TreeJoin, TreeNode,
+    ConnId, FromHost, HostId, NodeAction, NodeConfig, Peer, RefusalCode, Standing, StartAt, TreeJoin,
+    TreeNode,
 };
 
-use super::byte_stream::{send_line, Arrival, LINE};
-use super::machine_end::{pattern, wrong_bytes};
+use super::byte_stream::{Arrival, LINE};
 use super::streams::{StreamEnds, Streams};
 use super::End;
 use crate::sample::{FlowSample, TreeSample};
-use crate::spec::{TreeMemberSpec, TreeSourceSpec};
+use crate::spec::TreeMemberSpec;
 use crate::wire::Addresses;
+use application::Source;
 
 /// Bytes given to a connection at once, as `gfagent` does.
 const BATCH: usize = 64 << 10;
 /// Bytes for one child, where children are served one after the other.
 const TURN: usize = 5_000;
-/// The time between two writes of a source.
-const TICK: Nanos = Nanos::from_millis(10);
-/// The most bytes of a write.
-const MOST: usize = 4 << 20;
 /// Time after which a refused host joins again, as in `gfagent`.
 const AGAIN: Nanos = Nanos::from_millis(300);
-/// How long measurements are waited for, if one has come and if none has, as in `gfagent`.
-const PATIENCE: Nanos = Nanos::from_millis(1000);
-const LONGEST: Nanos = Nanos::from_millis(2000);
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Purpose {
     Dispatchers,
@@ -57,14 +51,6 @@ impl StreamUse {
     fn is_open(self) -> bool {
         self.connected || matches!(self.purpose, Purpose::Edge { accepted: true, .. })
     }
-}
-
-#[derive(Debug)]
-struct Source {
-    spec: TreeSourceSpec,
-    /// Bytes that the node has taken, and when the next are written; [`Nanos::MAX`]: none.
-    written: u64,
-    due: Nanos,
 }
 
 #[derive(Debug)]
@@ -98,7 +84,7 @@ pub struct TreeEnd {
     sample: TreeSample,
 }
 
-/// What a host knows of the tree that it joins.
+/// The settings of a host: its tree, and its part in that.
 #[derive(Debug, Clone)]
 pub struct TreeSettings {
     pub dispatchers: SocketAddrV4,
@@ -215,50 +201,6 @@ impl TreeEnd {
         true
     }
 
-    /// Tells the dispatchers; without a connection the lines are lost.
-    fn tell(&mut self, lines: impl IntoIterator<Item = ClusterLine<FromHost>>) {
-        let mut streams = self.streams.iter();
-        let Some((_, stream, _)) =
-            streams.find(|(.., link)| link.connected && link.purpose == Purpose::Dispatchers)
-        else {
-            return;
-        };
-        for line in lines {
-            send_line(stream, &HostLine::Message(line));
-        }
-    }
-
-    /// The streams that measure latencies.
-    fn probes(&mut self) -> Vec<StreamEnds> {
-        let probes = self.streams.iter().filter(|(.., link)| matches!(link.purpose, Purpose::Probe(..)));
-        probes.map(|(ends, ..)| ends).collect()
-    }
-
-    fn end_probes(&mut self) {
-        self.measures_since = Nanos::MAX;
-        self.measured.clear();
-        for ends in self.probes() {
-            self.streams.release(ends);
-        }
-    }
-
-    /// When the latencies that were measured are reported at the latest.
-    fn measures_until(&self) -> Nanos {
-        let patience = if self.measured.is_empty() { LONGEST } else { PATIENCE };
-        Nanos(self.measures_since.0.saturating_add(patience.0))
-    }
-
-    fn report_measured(&mut self, now: Nanos) {
-        let measured = std::mem::take(&mut self.measured);
-        self.end_probes();
-        if !self.node.is_leaving() {
-            self.node.on_measured(&measured);
-            let line = self.standing.line(FromHost::Measured(measured));
-            self.tell(line);
-        }
-        self.pending = now;
-    }
-
     /// Handles what has come on a stream; returns whether something has.
     fn hear(&mut self, now: Nanos, ends: StreamEnds) -> bool {
         let Some((stream, link)) = self.streams.get(ends) else { return false };
@@ -299,21 +241,6 @@ impl TreeEnd {
         }
     }
 
-    /// Introduces the host to dispatchers that it has just connected to.
-    fn greet(&mut self, ends: StreamEnds) {
-        let hello = HostHello {
-            join: self.card.clone(),
-            key: String::new(),
-            source: self.source.is_some(),
-            delay_ms: None,
-            waits: false,
-            root: self.standing.root,
-        };
-        if let Some((stream, _)) = self.streams.get(ends) {
-            send_line(stream, &HostLine::Hello(hello));
-        }
-    }
-
     /// Closes a stream behind the bytes that were sent.
     fn close(&mut self, now: Nanos, ends: StreamEnds) {
         if let Some(link) = self.streams.release(ends) {
@@ -330,31 +257,6 @@ impl TreeEnd {
                 self.open(now, SocketAddr::V4(self.dispatchers), Purpose::Dispatchers);
             }
             Purpose::Probe(..) => {}
-        }
-    }
-
-    /// Takes what the dispatchers say.
-    fn obey(&mut self, now: Nanos, bytes: &[u8]) {
-        for line in self.lines.push(bytes).unwrap_or_default() {
-            match serde_json::from_slice(&line) {
-                Ok(ServiceLine::Welcome { root, .. }) => {
-                    self.node.on_dispatchers(now, true);
-                    let is_dial =
-                        |link: &StreamUse| matches!(link.purpose, Purpose::Edge { .. }) && !link.connected;
-                    let dials = self.streams.iter().any(|(.., link)| is_dial(link));
-                    let lines = self.standing.welcomed(root, &self.node, dials, self.card.clone());
-                    self.tell(lines.unwrap_or_default());
-                }
-                Ok(ServiceLine::Message(line)) => {
-                    if let Some(order) = self.standing.order(line) {
-                        let is_move = matches!(order, ToHost::Place { .. }) && self.sample.joined;
-                        self.sample.moves += u64::from(is_move);
-                        self.node.on_order(now, order);
-                    }
-                }
-                _ => self.corrupt += 1,
-            }
-            self.act(now);
         }
     }
 
@@ -389,55 +291,6 @@ impl TreeEnd {
             let is_child = matches!(link.purpose, Purpose::Edge { accepted: true, closes: false, .. });
             is_child && !stream.is_acknowledged()
         })
-    }
-
-    /// Reads at the host; returns whether there was something to read.
-    fn read(&mut self, now: Nanos) -> bool {
-        self.sample.joined |= self.node.parent().is_some();
-        match self.node.read(now, BATCH) {
-            Some(ReadItem::Bytes(bytes)) => {
-                self.corrupt += wrong_bytes(self.read + self.sample.skipped, &bytes);
-                self.read += bytes.len() as u64;
-                self.latest = Some(now);
-            }
-            Some(ReadItem::Skipped { to }) => self.sample.skipped = to.saturating_sub(self.read),
-            Some(ReadItem::End) if !self.sample.complete => {
-                self.sample.complete = true;
-                self.node.on_stored(now);
-            }
-            Some(ReadItem::Broken { .. }) => {
-                self.sample.cut_off = true;
-                self.end();
-                return false;
-            }
-            _ => return false,
-        }
-        true
-    }
-
-    /// Ends the host's program, as `gfagent` ends where its stream is broken off.
-    fn end(&mut self) {
-        self.over = true;
-        for ends in self.streams.in_turn(None) {
-            self.streams.release(ends);
-        }
-    }
-
-    /// Writes the bytes that are due at a source.
-    fn write(&mut self, now: Nanos) {
-        let Some(Source { spec, written, due }) = &mut self.source else { return };
-        if *due > now {
-            return;
-        }
-        self.first.get_or_insert(now);
-        let end = spec.bytes.unwrap_or(u64::MAX);
-        let target = BitRate(spec.rate_bps).bytes_in(now - Nanos(spec.start_ns)).min(end);
-        let bytes: Vec<u8> = (*written..target).take(MOST).map(pattern).collect();
-        *written += self.node.write(now, &bytes) as u64;
-        *due = if *written == end { Nanos::MAX } else { now + TICK };
-        if *written == end {
-            self.node.finish(now);
-        }
     }
 }
 

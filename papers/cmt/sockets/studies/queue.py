@@ -19,27 +19,23 @@ HIGHEST_S = 35
 
 def _cases(quick: bool) -> list[paper.Case]:
     queues, most = (QUICK, paper.QUICK_UP_TO_MOST) if quick else (QUEUES, paper.UP_TO_MOST)
-    return [paper.Case(paper.MIDDLE, n, paper.Open(queue=queue)) for queue in queues for n in most]
+    return [paper.Case(paper.MIDDLE, n, queue) for queue in queues for n in most]
 
 
 def _judge(outcomes: Outcomes) -> list[Claim]:
     return [
         restated(claim, NAME, str(packets), said=f"{packets} packets")
-        for chosen, found in outcomes.items()
-        for packets in [_packets(chosen, outcomes)]
+        for queue, found in outcomes.items()
+        for packets in [queue or found.path.packets]
         for claim in claims.figure_2(found)
     ]
-
-
-def _packets(chosen: paper.Open, outcomes: Outcomes) -> int:
-    return chosen.queue or outcomes[chosen].path.packets
 
 
 def _draw(path: Path, outcomes: Outcomes) -> None:
     with panel(path, (5.6, 3.6), title="queue") as axis:
         axis.axvspan(paper.BEST_FROM, paper.BEST_TO, color=PALE, alpha=0.4, label="the paper's shortest")
-        for number, (chosen, found) in enumerate(outcomes.items()):
-            figures.times(axis, found.row(paper.MIDDLE), f"{_packets(chosen, outcomes)} packets", number)
+        for number, (queue, found) in enumerate(outcomes.items()):
+            figures.times(axis, found.row(paper.MIDDLE), f"{queue or found.path.packets} packets", number)
         axis.set(xlabel="Connections, 32 KB each", ylabel="Time [s]", ylim=(0, HIGHEST_S))
 
 

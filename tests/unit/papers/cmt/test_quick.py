@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 
 from groupflow.cli.main import main
-from papers.cmt.sockets import claims
-from papers.cmt.sockets.infer import inferred
+from papers.cmt.sockets import claims, network
 from papers.cmt.sockets.network import MSS, transfer
 from papers.cmt.sockets.network import Path as Wire
 from papers.cmt.sockets.outcome import Found, Outcome, by_choice, mbps, run_one
@@ -33,7 +32,6 @@ from papers.cmt.sockets.paper import (
     THREE,
     THREE_S,
     Case,
-    Open,
     Run,
 )
 from tests.support.studies import ids
@@ -78,16 +76,16 @@ def test_the_path_takes_the_times_from_which_it_was_inferred() -> None:
         assert fmean(o.seconds for o in outcomes) == pytest.approx(seconds, rel=0.05), (buffer, connections)
 
 
-def test_a_window_a_round_trip_and_a_link_that_is_full() -> None:
+def test_a_window_a_round_trip_and_a_link_that_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without losses, the end can be computed by hand: it is told to a few milliseconds."""
     wire = Wire(rtt_s=0.02, loss=0.0, rate_bps=20e6)
-    eager = Open(delayed_ack_ms=0)
+    monkeypatch.setattr(network, "DELAYED_ACK_NS", None)  # each segment is acknowledged
     packets = FILE / MSS
     windows = packets / (SMALL // MSS)
     # The last packet of a window waits for those before it; its acknowledgement is a round trip later.
     trip = wire.rtt_s + 1514 * 8 / wire.rate_bps
-    assert transfer(Case(SMALL, 1, eager), wire, 1).seconds == pytest.approx(windows * trip, rel=0.01)
-    full = transfer(Case(BEST, 1, eager), wire, 1)
+    assert transfer(Case(SMALL), wire, 1).seconds == pytest.approx(windows * trip, rel=0.01)
+    full = transfer(Case(BEST), wire, 1)
     assert full.seconds == pytest.approx(packets * 1514 * 8 / wire.rate_bps, rel=0.01) and full.lost == 0
 
 
@@ -105,7 +103,6 @@ def test_a_run_repeats_and_seeds_differ() -> None:
     first = run_one(Run(case, 1))
     assert first == run_one(Run(case, 1))
     assert first.seconds != run_one(Run(case, 2)).seconds
-    assert inferred(Open(rtt=2.0)).rtt_s == 2 * first.path.rtt_s
 
 
 def papers(**other: float) -> Found:
@@ -161,11 +158,11 @@ def test_the_grid_is_judged_as_the_text_says() -> None:
 
 def test_outcomes_are_means_by_choice() -> None:
     wire = Wire(0.02, 0.0, 20e6)
-    case, other = Case(SMALL), replace(Case(SMALL), open=Open(queue=5))
+    case, other = Case(SMALL), replace(Case(SMALL), queue=5)
     runs = [(case, 1, 3.0), (case, 2, 5.0), (other, 1, 7.0)]
     found = by_choice([Outcome(Run(c, seed), wire, seconds, 0, 1) for c, seed, seconds in runs])
-    assert found[Open()].times == {(SMALL, 1): 4.0}
-    assert found[Open(queue=5)].row(SMALL) == {1: 7.0} and found[Open(queue=5)].column(1) == {SMALL: 7.0}
+    assert found[None].times == {(SMALL, 1): 4.0}
+    assert found[5].row(SMALL) == {1: 7.0} and found[5].column(1) == {SMALL: 7.0}
 
 
 @pytest.mark.parametrize(
