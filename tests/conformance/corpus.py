@@ -43,6 +43,7 @@ from tests.conformance.findings import (
     SAME,
     UNSTEADY_,
     Findings,
+    halves,
 )
 from tests.conformance.process_switch import bmv2_command, gfswitch_command
 from tests.support.wires import Wires, wires
@@ -476,4 +477,5 @@ if __name__ == "__main__":
     results = run(chosen.folders, chosen.out, chosen.seed, chosen.only)
     print(results)
     if chosen.page:
-        chosen.page.write_text(results.page("python -m tests.conformance.corpus FOLDER... --page FILE"))
+        made = results.page("python -m tests.conformance.corpus FOLDER... --page FILE")
+        chosen.page.write_text(made + halves(chosen.page)[1])

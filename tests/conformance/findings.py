@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from pathlib import Path
 
 SAME, UNSTEADY_, CRASHED = "the same packets", "time or chance in the packets", "BMv2 ends"
 DIFFER, COUNTERS, ENTRIES = "packets differ", "counters differ", "entries differ"
@@ -59,6 +60,16 @@ class Findings:
                 lines += ["", f"## {kind[0].upper()}{kind[1:]}", ""]
                 lines += [brief(f"- `{name}`{': ' * bool(text)}{text}") for name, text in found.items()]
         return PAGE.format(command=command) + "\n".join(lines) + "\n"
+
+
+OWN_TESTS = "\n## p4c's own tests\n"
+"""the heading of the page's last section, which tests.conformance.stf writes"""
+
+
+def halves(page: Path) -> tuple[str, str]:
+    """A page before its last section, and that section."""
+    before, heading, behind = (page.read_text() if page.exists() else "").partition(OWN_TESTS)
+    return before, heading + behind
 
 
 PAGE = """# Programs from outside
