@@ -1,11 +1,11 @@
 """The page out/coverage.md, made by `.venv/bin/python -m papers.coverage` from coverage.yaml."""
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, TypeAlias
 
 import yaml
+from jinja2 import Environment
 from pydantic import BaseModel, ConfigDict, model_validator
 
 TABLE = Path(__file__).with_name("coverage.yaml")
@@ -73,46 +73,10 @@ def read() -> dict[str, Covered]:
 
 def page(papers: Mapping[str, Covered]) -> str:
     """The page in Markdown."""
+    pages = Environment(trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)
+    template = pages.from_string(TABLE.with_suffix(".md.j2").read_text(encoding="utf-8"))
     every = [item for covered in papers.values() for item in covered.items]
-    lines = [
-        "# Coverage of the five papers",
-        "",
-        "*Each mechanism, parameter, figure, claim and wish of a paper, its place and its test.*",
-        "",
-        "Made from `papers/coverage.yaml` by `.venv/bin/python -m papers.coverage`. A status says what is",
-        "there, not whether its results are the paper's: the page of each paper has the claims that hold and",
-        "those that fail. The status:",
-        "",
-        *(f"- *{status}*: {said}" for status, said in MEANS.items()),
-        "",
-        "The form:",
-        "",
-        *(f"- *{form}*: {said}" for form, said in FORMS.items()),
-        "",
-        f"| paper | {' | '.join(MEANS)} | all |",
-        f"|---|{'---|' * (len(MEANS) + 1)}",
-        *(_numbers(f"{covered.title} ({paper})", covered.items) for paper, covered in papers.items()),
-        _numbers("all", every),
-    ]
-    for covered in papers.values():
-        lines += ["", f"## {covered.title}", "", "| | section | | status | form | place | test |"]
-        lines += ["|---|---|---|---|---|---|---|", *map(_row, covered.items)]
-        if any(item.bmv2 for item in covered.items):
-            lines += ["", "On BMv2, in P4 or in the agent beside it:", "", "| | |", "|---|---|"]
-            lines += [f"| {item.id} | {item.bmv2 or 'nothing: netsim only'} |" for item in covered.items]
-    return "\n".join(lines) + "\n"
-
-
-def _numbers(title: str, items: Iterable[Item]) -> str:
-    count = Counter(item.status for item in items)
-    return f"| {title} | {' | '.join(str(count[status]) for status in MEANS)} | {count.total()} |"
-
-
-def _row(item: Item) -> str:
-    said = f"{item.item}: {item.reason}" if item.reason else item.item
-    places, tests = (", ".join(f"`{path}`" for path in paths) for paths in (item.places, item.tests))
-    cells = (item.id, item.section, said, item.status, ", ".join(item.form), places, tests)
-    return f"| {' | '.join(cells)} |"
+    return template.render(papers=papers, every=every, means=MEANS, forms=FORMS)
 
 
 if __name__ == "__main__":
