@@ -62,13 +62,8 @@ def _with_defaults(links: list[object], defaults: object) -> list[object]:
     """`[h1, s1]` has only ends; what a link leaves out is of the defaults."""
     others = cast(dict[str, object], defaults).get("link") if isinstance(defaults, dict) else None
     of_all = cast(dict[str, object], others) if isinstance(others, dict) else {}
-    found: list[object] = []
-    for each in links:
-        if isinstance(each, list):
-            found.append({"ends": cast(object, each), **of_all})
-        else:
-            found.append({**of_all, **cast(dict[str, object], each)} if isinstance(each, dict) else each)
-    return found
+    forms = [{"ends": cast(object, each)} if isinstance(each, list) else each for each in links]
+    return [{**of_all, **cast(dict[str, object], each)} if isinstance(each, dict) else each for each in forms]
 
 
 SWITCHES = some("switches: [s1, s2]")

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple
 
 from finsy.p4schema import P4Action, P4CPMetadata, P4EntityMap, P4MatchType, P4Table
 from finsy.proto import p4i
@@ -15,7 +15,6 @@ from groupflow.data import P4INFO
 from groupflow.errors import InvalidError, reason
 from groupflow.schema import read_schema
 
-_Json = Mapping[str, object]
 _DIFFUSION = (".hops.", ".external_reports.")
 """within the names of what a program without diffusion lacks"""
 
@@ -187,19 +186,13 @@ def _check_blob(program: Program, blob: Path, p4info: Path) -> None:
             )
 
 
-def _table_names(blob: Path, content: bytes) -> set[object]:
+def _table_names(blob: Path, content: bytes) -> set[str]:
     cure = "name the .json file that p4c-bm2-ss wrote"
     try:
-        root = cast(object, json.loads(content))
+        root: Any = json.loads(content)
     except (ValueError, RecursionError):
         raise ProgramError(f"{blob}: not JSON; {cure}") from None
-    pipelines = cast(_Json, root).get("pipelines") if isinstance(root, dict) else None
-    if not isinstance(pipelines, list):
-        raise ProgramError(f"{blob}: no 'pipelines' in it, so p4c did not write it for BMv2; {cure}")
-    names = set[object]()
-    for pipeline in cast(list[object], pipelines):
-        tables = cast(_Json, pipeline).get("tables") if isinstance(pipeline, dict) else None
-        for table in cast(list[object], tables) if isinstance(tables, list) else []:
-            if isinstance(table, dict):
-                names.add(cast(_Json, table).get("name"))
-    return names
+    try:
+        return {table["name"] for pipeline in root["pipelines"] for table in pipeline["tables"]}
+    except (KeyError, TypeError):
+        raise ProgramError(f"{blob}: no 'pipelines', so p4c did not write it for BMv2; {cure}") from None

@@ -85,7 +85,7 @@ def test_entries_that_cannot_be_read_are_one_line(topology: Topology, tmp_path: 
     [
         ("", "switches.s1.entries: of no program; name one: --p4 FILE"),
         ("no.json", "no.json: no such file; name a P4 program"),
-        ("topo/topology.json", "topo/topology.json: no 'pipelines' in it"),
+        ("topo/topology.json", "topo/topology.json: no 'pipelines', so"),
         ("bin", "bin: no such file"),
         ("mine.p4", "mine.p4 has errors"),
     ],

@@ -38,9 +38,10 @@ def test_reasons_are_read_as_gfswitch_reads_them(tmp_path: Path) -> None:
 
 BAD_JSON: list[tuple[Callable[[str], str], str]] = [
     (lambda text: text[:1000], "not JSON; name the .json file that p4c-bm2-ss wrote"),
-    (lambda _: "[]", "no 'pipelines' in it, so p4c did not write it for BMv2"),
-    (lambda _: '{"pipelines": 3}', "no 'pipelines' in it, so p4c did not write it for BMv2"),
-    (lambda _: '{"pipelines": [{"tables": [1, {}]}, 2]}', "no table 'GroupflowIngress.sources.port_sources'"),
+    (lambda _: "[]", "no 'pipelines', so p4c did not write it for BMv2"),
+    (lambda _: '{"pipelines": 3}', "no 'pipelines', so p4c did not write it for BMv2"),
+    (lambda _: '{"pipelines": [{"tables": [1, {}]}, 2]}', "no 'pipelines', so p4c did not write it for BMv2"),
+    (lambda _: '{"pipelines": [{"tables": []}]}', "no table 'GroupflowIngress.sources.port_sources'"),
 ]
 
 
