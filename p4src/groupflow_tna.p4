@@ -14,7 +14,8 @@
 //
 // An acknowledgement, feedback or a tick passes twice. Ingress looks it up and sends it to LOOP_PORT; egress
 // of that port, where all pipes meet, has the registers and the arithmetic; back in ingress it goes where
-// they say. Where a stream's data and its acknowledgements come in by two pipes, AckBound judges nothing.
+// they say. Where a stream's data and its acknowledgements come in by two pipes, AckBound judges nothing. No
+// entry, replica or packet-out names LOOP_PORT, whose frames begin with loop_t.
 //
 // p4c-barefoot --target tofino  --arch tna  -D__TARGET_TOFINO__=1 --std p4-16 -g -o OUT groupflow_tna.p4
 // p4c-barefoot --target tofino2 --arch t2na -D__TARGET_TOFINO__=2 --std p4-16 -g -o OUT groupflow_tna.p4
@@ -101,7 +102,11 @@ control GroupflowIngress(inout headers_t hdr, inout local_t local,
             }
             local.loop.setInvalid();
         } else if (hdr.packet_out.isValid() && hdr.packet_out.inject == 0) {
+            local.stages.ingress_port = CPU_PORT;
             local.stages.egress_port = hdr.packet_out.egress_port;
+            if (hdr.packet_out.egress_port == CPU_PORT) {
+                local.stages.punt = PUNT_ECHO;
+            }
             if (hdr.probe.isValid()) {
                 local.stages.bridged.queue = QUEUE_FEEDBACK;
             }
@@ -178,6 +183,7 @@ control GroupflowEgress(inout headers_t hdr, inout local_t local,
     AckAggregation() acks;
 #ifdef DIFFUSION
     ExternalReports() external_reports;
+    HeardReport() heard;
     Demand() demand;
     Report() report;
 #endif
@@ -194,6 +200,9 @@ control GroupflowEgress(inout headers_t hdr, inout local_t local,
         if (hdr.feedback.isValid() && !local.loop.isValid()) {
             local.hop.setValid();
             external_reports.apply(hdr, intrinsic.egress_port, local.hop, external);
+        }
+        if (local.loop.isValid() && local.loop.kind == LOOP_HOP) {
+            heard.apply(hdr, local.hop.cell, local.hop.r, local.hop.next_n);
         }
         if ((local.loop.isValid() && local.loop.kind == LOOP_HOP) || external == 1) {
             demand.apply(local.hop, j);

@@ -68,6 +68,7 @@ control GroupflowIngress(inout headers_t hdr, inout metadata_t meta,
     ForeignChecksum() foreign_checksum;
     Classification() classification;
     Hops() hops;
+    HeardReport() heard;
     Demand() demand;
     Report() report;
 
@@ -83,6 +84,9 @@ control GroupflowIngress(inout headers_t hdr, inout metadata_t meta,
 
         if (hdr.packet_out.isValid() && hdr.packet_out.inject == 0) {
             meta.egress_port = hdr.packet_out.egress_port;
+            if (hdr.packet_out.egress_port == CPU_PORT) {
+                meta.punt = PUNT_ECHO;
+            }
             if (hdr.probe.isValid()) {
                 meta.bridged.queue = QUEUE_FEEDBACK;
             }
@@ -101,6 +105,7 @@ control GroupflowIngress(inout headers_t hdr, inout metadata_t meta,
                     rate_t j;
                     hops.apply(hdr, meta, hop);
                     if (meta.drop_reason == DROP_NONE) {
+                        heard.apply(hdr, hop.cell, hop.r, hop.next_n);
                         demand.apply(hop, j);
                         report.apply(hdr, meta, hop, j);
                     }

@@ -19,7 +19,8 @@ control AckBound(in headers_t hdr, inout metadata_t meta) {
 
     apply {
         bit<1> beyond;
-        sent.apply(meta.stream.index, hdr.group.type, meta.from_upstream, meta.branch, hdr.group.seq, beyond);
+        sent.apply(meta.stream.index, hdr.group.type, meta.from_upstream, meta.branch, hdr.group.seq,
+                   meta.ingress_port, meta.stream.upstream_port, beyond);
         if (beyond == 1 && meta.drop_reason == DROP_NONE) {
             meta.drop_reason = DROP_BEYOND;
         }

@@ -17,7 +17,8 @@
 // a term 2^-k of alpha rounds towards minus infinity, so alpha r is off by less than 1/64 packet/s for each
 // such term.
 //
-// A chip has the lookups and the queue's state in ingress, and the arithmetic in egress.
+// A chip has the lookups and the queue's depth in ingress, and the rest in the egress of one port, where all
+// pipes meet.
 
 // The controller's parameters of the link behind a queue.
 struct link_t {
@@ -163,18 +164,16 @@ control Tick(in headers_t hdr, inout metadata_t meta, inout hop_t hop) {
 control Hops(in headers_t hdr, inout metadata_t meta, inout hop_t hop) {
     Feedback() feedback;
     Tick() tick;
-    QueueState() state;
+    QueueDepth() depth;
 
     apply {
-        bit<1> heard = 0;
         if (hdr.feedback.isValid()) {
-            heard = 1;
             feedback.apply(hdr, meta, hop);
         } else {
             tick.apply(hdr, meta, hop);
         }
         if (meta.drop_reason == DROP_NONE) {
-            state.apply(hop.cell, heard, hop.r, hop.next_n, hop.n);
+            depth.apply(hop.cell, hop.n);
         }
     }
 }

@@ -78,7 +78,7 @@ control Forwarding(inout headers_t hdr, inout metadata_t meta) {
         if (hdr.arp.isValid()) {
             // RFC 5227: a host without an address probes whether another has the one that it wants. A host
             // that asks for its own address announces it. An answer would say that another has it.
-            if (hdr.arp.operation != 1) {
+            if (hdr.arp.operation != 1 || meta.neighbour == NEIGHBOUR_CONTROLLER) {
                 meta.drop_reason = DROP_NO_ARP;
             } else if (hdr.arp.sender_ip == 0 || hdr.arp.sender_ip == hdr.arp.target_ip) {
                 meta.drop_reason = ABSORBED;

@@ -2,7 +2,7 @@
 // compares is looked up before, as chips do that beside validation.
 //
 //   from a host's port      an address that is not the host's              --> spoofed
-//                           a probe of a link                              --> not_switch
+//                           a probe of a link; also the controller's       --> not_switch
 //   from any port, as UDP   a group header behind other ports              --> foreign_group
 //                           a fragment with a group header, or that may
 //                           hold part of one                               --> fragment
@@ -65,6 +65,9 @@ control Origin(in headers_t hdr, inout metadata_t meta, out origin_t origin) {
 
     apply {
         meta.neighbour = NEIGHBOUR_SWITCH;
+        if (meta.ingress_port == CPU_PORT) {
+            meta.neighbour = NEIGHBOUR_CONTROLLER;
+        }
         origin.source = 0;
         if (hdr.ipv4.isValid()) {
             origin.source = hdr.ipv4.src;

@@ -158,7 +158,7 @@ header tick_t {
     bit<64> reserved;
 }
 
-// To the controller: a message of a host, and the port where the host is.
+// To the controller: the frame, the port that it came in by, and why it goes there.
 @id(0x04000001) @controller_header("packet_in")
 header packet_in_t {
     port_id_t ingress_port;
@@ -168,6 +168,7 @@ header packet_in_t {
 const bit<7> PUNT_CONTROL = 1;  // JOIN, LEAVE, KEEPALIVE, QUERY, REPORT of a host
 const bit<7> PUNT_RESET   = 2;  // a RESET of the controller has been carried out
 const bit<7> PUNT_PROBE   = 3;  // a probe of a link is back
+const bit<7> PUNT_ECHO    = 4;  // a packet-out to the controller's own port
 
 // From the controller. inject = 0: send as it is to egress_port. inject = 1: run through the pipeline as a
 // RESET.

@@ -9,7 +9,7 @@ const drop_reason_t DROP_UNKNOWN_PROTOCOL  = 3;   // neither IPv4 nor ARP, or IP
 const drop_reason_t DROP_NOT_FOR_US        = 4;   // Ethernet destination is not this switch
 const drop_reason_t DROP_TTL               = 5;
 const drop_reason_t DROP_NO_ROUTE          = 6;
-const drop_reason_t DROP_NO_ARP            = 7;   // ARP: no request, or for an address that no host has
+const drop_reason_t DROP_NO_ARP            = 7;   // ARP: no request, for no host's address, or the controller's
 const drop_reason_t DROP_UNKNOWN_SESSION   = 8;
 const drop_reason_t DROP_WRONG_PORT        = 9;   // data from another port than the stream's upstream
 const drop_reason_t DROP_UNKNOWN_BRANCH    = 10;  // acknowledgement or repair request from no branch
@@ -19,10 +19,10 @@ const drop_reason_t DROP_NOT_CONTROLLER    = 13;  // a message only the controll
 const drop_reason_t DROP_WRONG_NEIGHBOUR   = 14;  // feedback from a port that is not downstream
 const drop_reason_t DROP_NOT_GENERATOR     = 15;  // a tick from an ordinary port
 const drop_reason_t DROP_UNKNOWN_FLOW      = 16;  // a tick for a flow that is not controlled here
-const drop_reason_t DROP_REFUSED           = 17;  // no TCP segment, to a refused address
+const drop_reason_t DROP_REFUSED           = 17;  // to a refused address: no TCP segment, or the controller's
 const drop_reason_t DROP_SPOOFED           = 18;  // an address that is not of the port's host
 const drop_reason_t DROP_NOT_AGENT         = 19;  // a repair or SYNC to a host, not from an agent
-const drop_reason_t DROP_NOT_SWITCH        = 20;  // a probe from a host
+const drop_reason_t DROP_NOT_SWITCH        = 20;  // a probe from a host or the controller
 const drop_reason_t DROP_FRAGMENT          = 21;  // a fragment that may hold a group header, or part of one
 const drop_reason_t DROP_FOREIGN_GROUP     = 22;  // a group header behind other ports than the group's
 const drop_reason_t DROP_METERED           = 23;  // a message to the controller, above the rate of its port
@@ -76,6 +76,7 @@ typedef bit<2> neighbour_t;
 const neighbour_t NEIGHBOUR_SWITCH = 0;
 const neighbour_t NEIGHBOUR_HOST   = 1;
 const neighbour_t NEIGHBOUR_AGENT  = 2;   // the host of this switch's cache agent or split agent
+const neighbour_t NEIGHBOUR_CONTROLLER = 3;   // at CPU_PORT; no frame is answered to it
 
 // A target hands it to ingress as zeroes, except what the top sets.
 struct metadata_t {

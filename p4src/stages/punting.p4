@@ -7,7 +7,7 @@ control Punting(inout headers_t hdr, inout metadata_t meta) {
 
     apply {
         color_t color = 0;
-        if (meta.punt == PUNT_RESET) {
+        if (meta.ingress_port == CPU_PORT) {
             // The controller's own.
         } else if (hdr.group.isValid() && hdr.group.type == TYPE_KEEPALIVE) {
             meter_punt.apply(meta.ingress_port, 1, color);
@@ -20,7 +20,7 @@ control Punting(inout headers_t hdr, inout metadata_t meta) {
             if (hdr.group.isValid()) {
                 count_punt.apply(hdr.group.type);
             } else {
-                count_punt.apply(0);   // an answer to a probe has no type
+                count_punt.apply(0);   // a probe's answer has no type, nor has an echo
             }
             hdr.packet_in.setValid();
             hdr.packet_in.ingress_port = meta.ingress_port;

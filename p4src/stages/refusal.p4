@@ -44,7 +44,7 @@ control Refusal(inout headers_t hdr, inout metadata_t meta) {
     }
 
     apply {
-        if (!hdr.tcp.isValid()) {
+        if (!hdr.tcp.isValid() || meta.neighbour == NEIGHBOUR_CONTROLLER) {
             meta.drop_reason = DROP_REFUSED;
         } else if ((hdr.tcp.flags & TCP_RST) != 0) {
             meta.drop_reason = ABSORBED;

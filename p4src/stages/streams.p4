@@ -6,7 +6,8 @@ control Streams(in headers_t hdr, inout metadata_t meta) {
     @id(0x13000001) ENTRY_COUNTER(packets_and_bytes) stream_counter;
 
     @id(0x01000001)
-    @action_restriction(LEGAL(index < MAX_STREAMS && queue <= 6))
+    @action_restriction(LEGAL(index < MAX_STREAMS && queue <= 6
+                              && (repair_group == 0 || agent_port != CPU_PORT)))
     action stream(@id(1) stream_index_t index, @id(2) mcast_group_t data_group,
                   @id(3) mcast_group_t ack_group, @id(4) mcast_group_t repair_group,
                   @id(5) mcast_group_t upstream_group, @id(6) port_id_t upstream_port,

@@ -24,14 +24,13 @@ from finsy.proto import p4r, p4r_grpc
 
 from groupflow.switch import Output, PacketIn, WriteError
 from tests.support.p4.layers import JOIN
-from tests.support.p4.network import DROP, JSON, P4INFO, frame
+from tests.support.p4.network import CPU_PORT, DROP, JSON, P4INFO, frame
 from tests.support.wires import Wires
 
 DEADLINE = 10.0  # seconds any single wait may take
 MARKER = b"\x02" * 12 + b"\x90\x00" + b"marker"
 MARKER_SESSION = 0xABCDE
 MARKER_GROUP = "239.10.188.222"
-CPU_PORT = 510
 
 
 class RemoteSwitch:
@@ -151,7 +150,7 @@ class RemoteSwitch:
         frames = self._flush()
         marker = MARKER + next(self._numbers).to_bytes(8, "big").rjust(40, b"\0")
         self.packet_out(marker, egress_port=CPU_PORT, inject=0, padding=0)
-        while not (packet := self._packet_in()).payload.endswith(marker[-8:]):
+        while (packet := self._packet_in()).payload != marker:
             self.packet_ins.append(packet)
         return frames
 

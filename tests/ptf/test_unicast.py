@@ -13,7 +13,7 @@ from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Packet, Raw
 
 from tests.conformance.process_switch import RemoteSwitch
-from tests.ptf.cases import Case, Counted, Frame, Target, guarded, routed, run, session
+from tests.ptf.cases import CONTROLLER, Case, Counted, Frame, Target, guarded, routed, run, session
 from tests.support.p4.layers import DATA, GROUP_PORT, NACK, REPAIR, REPLY, SYNC, Group
 from tests.support.p4.network import (
     AGENT,
@@ -86,6 +86,7 @@ FORWARDING = {
     "ARP for a host": (Frame(1, arp(1, ip(1), ip(2)), out=((1, ANSWER),)),),
     "ARP for nobody": (Frame(1, arp(1, ip(1), "192.0.2.9"), drop="no_arp"),),
     "an ARP reply": (Frame(1, arp(2, ip(1), ip(2)), drop="no_arp"),),
+    "ARP of the controller's": (Frame(CONTROLLER, arp(1, ip(1), ip(2)), drop="no_arp"),),
     "an ARP announcement": (Frame(1, arp(1, ip(2), ip(2))), Counted(ABSORBED, 1)),
     "an ARP probe": (Frame(1, arp(1, "0.0.0.0", ip(2))), Counted(ABSORBED, 1)),
 }
@@ -119,6 +120,7 @@ REFUSAL = {
     "neither SYN nor ACK": (Frame(1, segment("F")), Counted(ABSORBED, 1)),
     "no TCP": (Frame(1, unicast(1, UDP() / Raw(bytes(30)), UNSERVED), drop="refused"),),
     "a fragment": (Frame(1, unicast(1, TCP(flags="S") / Raw(bytes(30)), UNSERVED, flags=1), drop="refused"),),
+    "the controller's": (Frame(CONTROLLER, segment("S"), drop="refused"),),
     "a short TCP header": (Frame(1, segment("S", dataofs=4), drop="malformed"),),
     "a served session": (passes(1, segment("S", to="10.200.0.1"), 2),),
 }

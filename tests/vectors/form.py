@@ -20,7 +20,8 @@ from typing import Any
 
 import finsy as fy
 
-CPU_PORT = 510
+from tests.support.p4.network import CPU_PORT
+
 GROUPS = range(1, 9)
 FOLDER = Path(__file__).parent
 

@@ -67,7 +67,7 @@ ONE_REPLICA = (
     " standard_metadata.egress_spec = (bit<9>)meta.group; standard_metadata.egress_rid = meta.group;"
 )
 """p4testgen drops what is replicated: a group has one replica, which `form.GROUPS` has, too"""
-TIMES = re.compile(r"^((?:..[08]3)?.{24}88b5.{4}.{3}[2367abef]).{16}")
+TIMES = re.compile(r"^((?:..[08][34])?.{24}88b5.{4}.{3}[2367abef]).{16}")
 """the two times in a probe that leaves, or goes to the controller: p4testgen's clock stands still"""
 
 ONE_FRAME = "registers start at 0, and a vector is one frame"

@@ -40,12 +40,24 @@ def ethernet(ethertype: str, **states: str) -> Kind:
     return {"parse_ethernet": f"hdr.ethernet.ethertype == {ethertype}", **states}
 
 
+DEEP = {f"action {name}": "false" for name in ("host", "agent", "unknown_session", "unknown_branch")}
+"""what ends no path early: nothing is known of the port, and all of the stream"""
+
+
+def ack(more: str, stream: str) -> Kind:
+    """Acknowledgements that pass a second time."""
+    kind = group(f"hdr.group.type == 3 && standard_metadata.ingress_port != 510 && {more}")
+    return {**DEEP, **kind, "action stream": f"repair_group == 0 && {stream}"}
+
+
 KINDS: dict[str, Kind] = {
     "any": {},
     "ipv4": ethernet("0x0800"),
     "ttl": ethernet("0x0800", parse_ipv4="hdr.ipv4.version == 4 && hdr.ipv4.ihl == 5 && hdr.ipv4.ttl == 1"),
     "options": ethernet("0x0800", parse_ipv4="hdr.ipv4.version == 4 && hdr.ipv4.ihl == 7"),
     **{f"group{kind}": group(f"hdr.group.type == {kind}") for kind in (1, 2, 3, 4, 5, 6, 8, 9, 10, 13)},
+    "ack-alone": {**ack("hdr.group.seq > 0", "active == 1 && ack_group != 0"),
+                  "action from_branch": "branch == 0"},
     "behind": group("hdr.group.type == 3 && hdr.group.seq > 0x7fffffff"),
     "beyond": group("hdr.group.type == 3 && hdr.group.seq > 1 && hdr.group.seq < 0x7fffffff"),
     "request": group("hdr.group.type == 4 && standard_metadata.ingress_port == 3"),
@@ -67,28 +79,18 @@ KINDS: dict[str, Kind] = {
                     parse_foreign="hdr.foreign.session[31:24] == 0"),
     "feedback": ethernet("0x88b5"),
     "probe": ethernet("0x88b5", parse_probe="hdr.probe.number > 0"),
+    "probe-switch": {**ethernet("0x88b5 && standard_metadata.ingress_port == 3"), "action host": "false",
+                     "action agent": "false", "parse_probe": "hdr.probe.number > 0"},
     "tick": ethernet("0x88b6", parse_tick="hdr.tick.flow < 4096"),
     "tick-unknown": ethernet("0x88b6", parse_tick="hdr.tick.flow >= 4096"),
     "tick-host": ethernet("0x88b6 && standard_metadata.ingress_port == 3"),
     "packet-out": {"parse_packet_out": "hdr.packet_out.inject == 0"},
 }  # fmt: skip
 
-DEEP = {f"action {name}": "false" for name in ("host", "agent", "unknown_session", "unknown_branch")}
-"""what ends no path early: nothing is known of the port, and all of the stream"""
-
-
-def ack(more: str, stream: str) -> Kind:
-    """Acknowledgements that pass a second time."""
-    kind = group(f"hdr.group.type == 3 && standard_metadata.ingress_port != 510 && {more}")
-    return {**DEEP, **kind, "action stream": f"repair_group == 0 && {stream}"}
-
-
 WHOLE = ("any", "ipv4", "ttl", "group1", "group8", "request", "group-fragment", "tcp", "from-agent", "udp",
-         "fragment", "arp", "foreign", "probe", "packet-out")  # fmt: skip
+         "fragment", "arp", "foreign", "probe", "packet-out", "ack-alone")  # fmt: skip
 TOFINO: dict[str, Kind] = {
     **{name: KINDS[name] for name in WHOLE},
-    "ack-alone": {**ack("hdr.group.seq > 0", "active == 1 && ack_group != 0"),
-                  "action from_branch": "branch == 0"},
     "ack-top": ack("hdr.group.seq > 0", "active == 2 && ack_group == 0"),
     "ack-poll": ack("hdr.group.flags != 0 && hdr.group.poll != 0", "active != 0 && ack_group != 0"),
     "ack-reset": {**DEEP, **group("hdr.group.type == 10"), "parse_packet_out": "hdr.packet_out.inject == 1"},

@@ -35,18 +35,11 @@ REPLACED = {
     r"for_tm\.ucast_egress_port = local\.stages\.egress_port;": (
         rf"{PORTS.format('local.stages.egress_port')} \g<0>"
     ),
-    # A packet-out to the controller has another number of its port on each target.
-    r"local\.stages\.egress_port = hdr\.packet_out": (
-        r"testgen_assume(hdr.packet_out.egress_port <= 8); \g<0>"
-    ),
     # Only a program with v1model knows a frame's length.
     r"packet\.extract\(hdr\.ipv4\);": rf"\g<0> testgen_assume(hdr.ipv4.total_length <= {FRAME - 20});",
     r"for_tm\.mcast_grp_a = local\.stages\.group;": r"testgen_assume(local.stages.group <= 8); \g<0>",
-    # A chip has 8 branches, and no agent is at the controller's port.
-    r"meta\.stream = \{ index,": r"testgen_assume(active <= 0xff && agent_port != CPU_PORT); \g<0>",
-    # Nothing that the controller injects is answered out of its own port: a chip's egress would take the
-    # beginning of such a frame for a packet-in's header.
-    r"meta\.egress_port = meta\.ingress_port;": r"testgen_assume(meta.ingress_port != CPU_PORT); \g<0>",
+    # A chip has 8 branches.
+    r"meta\.stream = \{ index,": r"testgen_assume(active <= 0xff); \g<0>",
     # p4testgen takes 0 |-| the least number for the least. Twice a negative rate, which none is, may be that.
     r"packet\.extract\(hdr\.feedback\);": r"\g<0> testgen_assume(hdr.feedback.r >= 0);",
     # Entries of a flow obey this beside the rules: link_t's limit, and the exponents of scaling.p4.

@@ -41,9 +41,12 @@ control HighestAck_##NN(in stream_index_t stream, in branch_t branch, in bit<8> 
 EACH_BRANCH(HIGHEST_ACK)
 
 // The packet after the highest that was sent; 0: not known. What comes from upstream raises it; an
-// acknowledgement is compared with it.
+// acknowledgement is compared with it where both come in by one pipe, since each pipe has a register of its
+// own. A RESET reaches the pipe of CPU_PORT alone: elsewhere an old number stays until data raises it, or a
+// lower one drops acknowledgements until the next data or poll.
+#define PIPE(N) (N << 7) &&& 0x180
 control HighestSent(in stream_index_t stream, in bit<8> type, in bit<1> from_upstream, in branch_t branch,
-                    in seq_t seq, out bit<1> beyond) {
+                    in seq_t seq, in port_id_t port, in port_id_t upstream_port, out bit<1> beyond) {
     @id(0x1600000b) Register<seq_t, stream_index_t>(MAX_STREAMS) sent;
     RegisterAction<seq_t, stream_index_t, bit<1>>(sent) put_next = {
         void apply(inout seq_t next) { next = seq + 1; }
@@ -61,15 +64,24 @@ control HighestSent(in stream_index_t stream, in bit<8> type, in bit<1> from_ups
     @hidden action raise() { raise_next.execute(stream); }
     @hidden action compare() { beyond = compare_next.execute(stream); }
     @hidden table access {
-        key = { type : ternary; from_upstream : ternary; branch : ternary; }
+        key = {
+            type : ternary;
+            from_upstream : ternary;
+            branch : ternary;
+            port : ternary;
+            upstream_port : ternary;
+        }
         actions = { put; raise; compare; @defaultonly NoAction; }
         const default_action = NoAction();
         const entries = {
-            (TYPE_RESET,  _, ALL_BRANCHES) : put();
-            (TYPE_DATA,   1, _)            : raise();
-            (TYPE_REPAIR, 1, _)            : raise();
-            (TYPE_SYNC,   1, _)            : raise();
-            (TYPE_ACK,    _, _)            : compare();
+            (TYPE_RESET,  _, ALL_BRANCHES, _, _) : put();
+            (TYPE_DATA,   1, _,            _, _) : raise();
+            (TYPE_REPAIR, 1, _,            _, _) : raise();
+            (TYPE_SYNC,   1, _,            _, _) : raise();
+            (TYPE_ACK,    _, _,            PIPE(0), PIPE(0)) : compare();
+            (TYPE_ACK,    _, _,            PIPE(1), PIPE(1)) : compare();
+            (TYPE_ACK,    _, _,            PIPE(2), PIPE(2)) : compare();
+            (TYPE_ACK,    _, _,            PIPE(3), PIPE(3)) : compare();
         }
     }
 

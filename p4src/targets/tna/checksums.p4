@@ -1,4 +1,5 @@
-// Header checksums only: ingress's parser verifies them, and egress's deparser writes them.
+// Header checksums only: ingress's parser verifies them, and egress's deparser writes them. verify() gives 1
+// where a sum is wrong.
 
 #define VERIFY_IPV4                                                            \
         ipv4_checksum.add(hdr.ipv4);                                           \

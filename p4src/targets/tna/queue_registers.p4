@@ -18,14 +18,21 @@ control GroupflowGhost(in ghost_intrinsic_metadata_t ghost) {
     }
 }
 
-// The report of the downstream neighbour is kept (`heard`), or recalled.
-control QueueState(in cell_t cell, in bit<1> heard, inout rate_t r, inout int<32> next_n, out int<32> n) {
+control QueueDepth(in cell_t cell, out int<32> n) {
+    RegisterAction<bit<32>, cell_t, bit<32>>(queue_depth) recall = {
+        void apply(inout bit<32> depth, out bit<32> result) { result = depth; }
+    };
+
+    apply {
+        n = (int<32>)recall.execute(cell);
+    }
+}
+
+// The report of the downstream neighbour: feedback's is kept, a tick recalls it.
+control HeardReport(in headers_t hdr, in cell_t cell, inout rate_t r, inout int<32> next_n) {
     // RATE_MAX - r_i: 0, as registers start, is no limit.
     @id(0x16000006) Register<rate_t, cell_t>(QUEUE_CELLS) heard_headroom;
     @id(0x16000007) Register<int<32>, cell_t>(QUEUE_CELLS) heard_depth;
-    RegisterAction<bit<32>, cell_t, bit<32>>(queue_depth) recall_queue = {
-        void apply(inout bit<32> depth, out bit<32> result) { result = depth; }
-    };
     RegisterAction<rate_t, cell_t, rate_t>(heard_headroom) keep_headroom = {
         void apply(inout rate_t headroom) { headroom = r; }
     };
@@ -42,9 +49,8 @@ control QueueState(in cell_t cell, in bit<1> heard, inout rate_t r, inout int<32
     STEP(from_headroom, r = r ^ RATE_MAX;)
 
     apply {
-        n = (int<32>)recall_queue.execute(cell);
         to_headroom.apply();
-        if (heard == 1) {
+        if (hdr.feedback.isValid()) {
             keep_headroom.execute(cell);
             keep_depth.execute(cell);
         } else {
@@ -67,15 +73,16 @@ control QueueRate(in cell_t cell, in rate_t value) {
     }
 }
 
-// L of eq. 13, at most RATE_MAX, which is no limit.
+// L of eq. 13, at most RATE_MAX. 0xffffffff: the port sets no limit.
 control QueueShare(in cell_t cell, out rate_t share) {
-    @id(0x16000005) @name(".queue_share") Register<rate_t, cell_t>(QUEUE_CELLS, RATE_MAX) queue_share;
-    RegisterAction<rate_t, cell_t, rate_t>(queue_share) recall = {
-        void apply(inout rate_t value, out rate_t result) { result = value; }
+    @id(0x16000005) @name(".queue_share")
+    Register<bit<32>, cell_t>(QUEUE_CELLS, 0xffffffff) queue_share;
+    RegisterAction<bit<32>, cell_t, bit<32>>(queue_share) recall = {
+        void apply(inout bit<32> value, out bit<32> result) { result = min(value, (bit<32>)RATE_MAX); }
     };
 
     apply {
-        share = recall.execute(cell);
+        share = (rate_t)recall.execute(cell);
     }
 }
 

@@ -19,7 +19,7 @@ EACH_BRANCH(HIGHEST_ACK)
 // The packet after the highest that was sent; 0: not known. What comes from upstream raises it; an
 // acknowledgement is compared with it.
 control HighestSent(in stream_index_t stream, in bit<8> type, in bit<1> from_upstream, in branch_t branch,
-                    in seq_t seq, out bit<1> beyond) {
+                    in seq_t seq, in port_id_t port, in port_id_t upstream_port, out bit<1> beyond) {
     @id(0x1600000b) register<seq_t>(MAX_STREAMS) sent;
 
     apply {
@@ -28,7 +28,7 @@ control HighestSent(in stream_index_t stream, in bit<8> type, in bit<1> from_ups
         beyond = (bit<1>)(type == TYPE_ACK && next != 0 && seq > next);
         bool down = type == TYPE_DATA || type == TYPE_REPAIR || type == TYPE_SYNC;
         bool whole = type == TYPE_RESET && branch == ALL_BRANCHES;
-        if (whole || (from_upstream == 1 && down && seq + 1 > next)) {
+        if (whole || (from_upstream == 1 && down && seq >= next)) {
             next = seq + 1;
         }
         sent.write((bit<32>)stream, next);

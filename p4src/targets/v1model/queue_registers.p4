@@ -2,27 +2,32 @@
 // (docs/reference/traffic-manager.md). Index: the flow's cell, egress port * 8 + queue; of
 // BranchReports: the flow.
 
-// n packets wait now. The report of the downstream neighbour is kept (`heard`), or recalled.
-control QueueState(in cell_t cell, in bit<1> heard, inout rate_t r, inout int<32> next_n, out int<32> n) {
+// n packets wait now.
+control QueueDepth(in cell_t cell, out int<32> n) {
     @id(0x16000003) @name(".queue_depth") @groupflow_queue_depth(8)
     register<bit<32>>(QUEUE_CELLS) queue_depth;
-    // RATE_MAX - r_i: 0, as registers start, is no limit.
-    @id(0x16000006) register<bit<32>>(QUEUE_CELLS) heard_headroom;
-    @id(0x16000007) register<bit<32>>(QUEUE_CELLS) heard_depth;
 
     apply {
         bit<32> depth;
         queue_depth.read(depth, (bit<32>)cell);
         n = depth_of(depth);
-        if (heard == 1) {
-            heard_headroom.write((bit<32>)cell, (bit<32>)r ^ (bit<32>)RATE_MAX);
-            heard_depth.write((bit<32>)cell, (bit<32>)next_n);
+    }
+}
+
+// The report of the downstream neighbour: feedback's is kept, a tick recalls it.
+control HeardReport(in headers_t hdr, in cell_t cell, inout rate_t r, inout int<32> next_n) {
+    // RATE_MAX - r_i: 0, as registers start, is no limit.
+    @id(0x16000006) register<rate_t>(QUEUE_CELLS) heard_headroom;
+    @id(0x16000007) register<int<32>>(QUEUE_CELLS) heard_depth;
+
+    apply {
+        if (hdr.feedback.isValid()) {
+            heard_headroom.write((bit<32>)cell, r ^ RATE_MAX);
+            heard_depth.write((bit<32>)cell, next_n);
         } else {
-            bit<32> headroom;
-            heard_headroom.read(headroom, (bit<32>)cell);
-            r = (rate_t)(headroom ^ (bit<32>)RATE_MAX);
-            heard_depth.read(depth, (bit<32>)cell);
-            next_n = (int<32>)depth;
+            heard_headroom.read(r, (bit<32>)cell);
+            r = r ^ RATE_MAX;
+            heard_depth.read(next_n, (bit<32>)cell);
         }
     }
 }

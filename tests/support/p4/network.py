@@ -21,6 +21,7 @@ from groupflow.p4rt.entries import Rate
 from groupflow.switch import Output, Switch
 from tests.support.p4.layers import DATA, GROUP_PORT, RESET, Group
 
+CPU_PORT = 510
 BUILD = Path(__file__).parents[3] / "p4src" / "build"
 JSON = BUILD / "groupflow.json"
 P4INFO = BUILD / "groupflow.p4info.txtpb"

@@ -113,7 +113,7 @@ def test_tables_and_actions_say_what_is_legal() -> None:
         for text in re.findall(r'^@(?:entry|action)_restriction\("(.*)"\)$', annotation)
     }
     assert legal["from_branch"] == "branch <= 15"  # sizes are filled in
-    operators = r"::prefix_length|&&|->|[!=<>]=|[<>]|[()]|\b\d+\b"
+    operators = r"::prefix_length|&&|\|\||->|[!=<>]=|[<>]|[()]|\b\d+\b"
     for name, text in legal.items():
         assert set(re.sub(operators, " ", text).split()) <= fields[name], text
     tables = {table.preamble.alias for table in info.tables}

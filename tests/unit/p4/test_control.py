@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from scapy.layers.l2 import Ether
 
-from groupflow.switch import Switch
+from groupflow.switch import Switch, WriteError
 from tests.support.p4 import network
+from tests.support.p4.diffusion import PROBE, feedback
 from tests.support.p4.layers import (
     ACK,
     DATA,
@@ -21,6 +22,7 @@ from tests.support.p4.layers import (
     Group,
 )
 from tests.support.p4.network import (
+    CPU_PORT,
     DATA_GROUP,
     FIRST,
     REPAIR_GROUP,
@@ -31,6 +33,7 @@ from tests.support.p4.network import (
     ip,
     ports,
     reset,
+    stream_entry,
 )
 
 
@@ -54,6 +57,28 @@ def test_a_packet_out_leaves_as_it_is(bare: Switch) -> None:
     bare.packet_out(packet, egress_port=3, inject=0, padding=0)
     (output,) = bare.advance(0)
     assert (output.port, output.frame) == (3, packet)
+
+
+def test_a_packet_out_to_the_controllers_port_comes_back(bare: Switch) -> None:
+    packet = b"\x02" * 60
+    bare.packet_out(packet, egress_port=CPU_PORT, inject=0, padding=0)
+    assert bare.advance(0) == []
+    (packet_in,) = bare.packet_ins
+    assert packet_in.metadata == {"ingress_port": CPU_PORT, "reason": 4}
+    assert packet_in.payload == packet
+
+
+def test_a_probe_of_the_controllers_is_not_answered(bare: Switch) -> None:
+    """An answer would leave by the controller's port without the header of a packet-in."""
+    bare.packet_out(feedback(77, flags=PROBE), egress_port=0, inject=1, padding=0)
+    assert bare.advance(0) == bare.packet_ins == []
+    assert drops(bare) == {"not_switch": 1}
+
+
+def test_no_agent_is_at_the_controllers_port(bare: Switch) -> None:
+    with pytest.raises(WriteError, match="agent_port"):
+        bare.write([+stream_entry(agent_port=CPU_PORT, repair_group=REPAIR_GROUP)])
+    bare.write([+stream_entry(agent_port=CPU_PORT, repair_group=0)])  # where it means nothing
 
 
 def test_port_0_is_a_port(bare: Switch) -> None:

@@ -105,6 +105,14 @@ def test_other_arp_is_dropped(router: Switch, op: int, source: str, asked: str) 
     assert drops(router) == {"no_arp": 1}
 
 
+def test_arp_of_the_controllers_is_dropped(router: Switch) -> None:
+    """An answer would leave by the controller's port without the header of a packet-in."""
+    asked = Ether(src=mac(1)) / ARP(op=1, hwsrc=mac(1), psrc=ip(1), pdst=ip(2))
+    router.packet_out(asked, egress_port=0, inject=1, padding=0)
+    assert router.advance(0) == router.packet_ins == []
+    assert drops(router) == {"no_arp": 1}
+
+
 def test_an_announcement_of_ones_own_address_is_not_answered(router: Switch) -> None:
     assert router.run(1, Ether(src=mac(1)) / ARP(op=1, hwsrc=mac(1), psrc=ip(2), pdst=ip(2))) == []
     assert (absorbed(router), drops(router)) == (1, {})

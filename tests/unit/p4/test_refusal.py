@@ -161,3 +161,10 @@ def test_refusals_are_counted_by_port(refusing: Switch) -> None:
     refusing.run(CLIENT, segment("R"))
     counts = {p: refusing.read(fy.P4CounterEntry("refusals", index=p))[0].packet_count for p in (1, 2)}
     assert counts == {1: 3, 2: 0}
+
+
+def test_the_controllers_segment_is_dropped(refusing: Switch) -> None:
+    """A reset would leave by the controller's port without the header of a packet-in."""
+    refusing.packet_out(segment("S"), egress_port=0, inject=1, padding=0)
+    assert refusing.advance(0) == refusing.packet_ins == []
+    assert drops(refusing) == {"refused": 1}

@@ -67,6 +67,29 @@ def test_the_page_has_the_reports_figures(chip: Chip) -> None:
     assert f"{used} of {chip.stages} stages of {chip.name}" in (BUILT / chip.name / "fit.txt").read_text()
 
 
+ONE_PIPES = {"GroupflowIngress.session.bound.sent.sent", "queue_depth"}
+"""registers that hold what their pipe alone has seen: AckBound compares the pipes, and the ghost thread of
+each pipe hears of all queues"""
+
+
+@every_chip
+def test_registers_where_ports_meet_are_in_the_egress_of_one(chip: Chip) -> None:
+    """Each pipe has its own: a tick, say, comes in by another than the feedback that it recalls."""
+    schema = json.loads((BUILT / chip.name / "bf-rt.json").read_text())
+    registers = {
+        table["name"].removeprefix("pipe.") for table in schema["tables"] if table["table_type"] == "Register"
+    }
+    assert len(registers) > 10 and "GroupflowIngress.session.bound.sent.sent" in registers
+    others = registers - ONE_PIPES - {"queue_rate", "queue_share"}  # their names have no control
+    assert all(name.startswith("GroupflowEgress.") for name in others), others
+
+
+def test_a_bound_is_judged_within_one_pipe() -> None:
+    source = (ROOT / "p4src/targets/tna/ack_registers.p4").read_text()
+    compared = re.findall(r"^ *\((.*)\) : compare\(\);", source, re.MULTILINE)
+    assert compared == [f"TYPE_ACK,    _, _,            PIPE({n}), PIPE({n})" for n in range(4)]
+
+
 @pytest.mark.rare  # minutes a chip
 @pytest.mark.timeout(900)
 @pytest.mark.skipif(not shutil.which("p4c-barefoot"), reason="p4c-barefoot is not on PATH")
