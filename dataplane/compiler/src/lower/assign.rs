@@ -180,8 +180,10 @@ impl Lowering<'_, '_> {
         if let Value::Scalar(expr) = value {
             changes = false;
             expr.visit(&mut |part| {
-                changes |=
-                    matches!(part, Expr::Field(_) | Expr::Slice(..) | Expr::Valid(_) | Expr::Lookahead(..));
+                use Expr::{Field, Lookahead, Slice, Stack, Union, Valid};
+                let is_place =
+                    |one: &Expr| matches!(one, Field(_) | Slice(..) | Valid(_) | Union(_) | Stack(_));
+                changes |= is_place(part) || matches!(part, Lookahead(..));
             });
         }
         if !changes {

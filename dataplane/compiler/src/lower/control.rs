@@ -98,15 +98,12 @@ impl<'t> Lowering<'t, '_> {
 
     /// Variables for parameters.
     fn own(&mut self, signature: &Signature, bound: &[(Name, Value)]) -> Lowered<Vec<(Name, Value)>> {
-        let mut own = Vec::new();
-        for (parameter, (name, value)) in signature.parameters.iter().zip(bound) {
-            let value = match value {
-                Value::Object(_) => value.clone(),
-                _ => self.allocate(name, &self.here(&parameter.of))?,
-            };
-            own.push((name.clone(), value));
-        }
-        Ok(own)
+        let each = signature.parameters.iter().zip(bound);
+        each.map(|(parameter, (name, value))| match value {
+            Value::Object(_) => Ok((name.clone(), value.clone())),
+            _ => Ok((name.clone(), self.allocate(name, &self.here(&parameter.of))?)),
+        })
+        .collect()
     }
 
     pub fn new_instance(&self, object: &Object, bound: Vec<(Name, Value)>) -> Instance<'t> {
@@ -139,9 +136,9 @@ impl<'t> Lowering<'t, '_> {
                     Some(Binding::Value(place)) if !first => place,
                     _ => self.allocate(name, &of)?,
                 };
-                if let Some(value) = value {
-                    let value = self.value(value)?;
-                    self.assign(&place, &value, &of)?;
+                match value.as_ref().map(|value| self.value(value)).transpose()? {
+                    Some(value) => self.assign(&place, &value, &of)?,
+                    None => self.clear(&place, &of),
                 }
                 self.bind(name, place);
             }

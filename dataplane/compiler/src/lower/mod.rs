@@ -81,6 +81,7 @@ fn attempt<'t>(
         meta: None,
         structs: HashMap::new(),
         leaves: Leaves::default(),
+        counters: Vec::new(),
         pending: Vec::new(),
         reached: Vec::new(),
     };
@@ -130,6 +131,9 @@ struct Lowering<'t, 'd> {
     structs: HashMap<Name, &'t [Field]>,
     /// The targets of `return`, `break` and `continue`.
     leaves: Leaves,
+    /// Variables of unrolled loops, whose values are known: each with the branches around its loop, and the
+    /// variable outside that has its values, too.
+    counters: Vec<(Name, usize, Value)>,
     /// Copies back, made when the calls around end.
     pending: Vec<Vec<Passed>>,
     /// Variables that actions reach without parameters.

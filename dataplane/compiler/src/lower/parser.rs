@@ -106,16 +106,18 @@ impl<'t> Lowering<'t, '_> {
 
     /// The fields that a `select` compares (section 13.6); other values are computed into fields.
     fn select_key(&mut self, on: &'t [Expression], key: &mut Vec<(Expr, u32)>) -> Lowered<Vec<Type>> {
-        let mut types = Vec::new();
+        let mut values: Vec<(Value, Type)> = Vec::new();
         for one in on {
-            let of = self.converted_type(one);
-            let value = self.value(one)?;
-            let field = self.at(one.span, |lowering| lowering.in_field(&value, &of))?;
+            let earlier = values.iter_mut().map(|(value, of)| (value, of.clone()));
+            let value = self.value_after(earlier, one)?;
+            values.push((value, self.converted_type(one)));
+        }
+        for (one, (value, of)) in on.iter().zip(&values) {
+            let field = self.at(one.span, |lowering| lowering.in_field(value, of))?;
             let Some(field) = field else { return self.refuse_at(one.span, "a `select` compares numbers") };
             key.push((field, of.width().unwrap_or(32)));
-            types.push(of);
         }
-        Ok(types)
+        Ok(values.into_iter().map(|(_, of)| of).collect())
     }
 
     /// The value as a field that the target can name: a new one unless it is one.

@@ -9,7 +9,7 @@ use super::value::{Environment, Value};
 use super::{Lowered, Lowering};
 use crate::check::infer::specialise;
 use crate::check::scope::Signature;
-use crate::check::types::{Shape, Type};
+use crate::check::types::Type;
 use crate::check::{Call, ObjectKind, Target};
 use crate::source::Name;
 use crate::syntax::tree::{Argument, DeclarationKind, Direction, Expression, ExpressionKind, Parameter};
@@ -174,17 +174,19 @@ impl<'t> Lowering<'t, '_> {
         Ok(Passed { name, value: copy, of, back })
     }
 
-    /// Headers that are written only begin invalid.
+    /// Headers without a value begin invalid, and stacks empty (sections 6.8 and 11.2).
     pub fn clear(&mut self, value: &Value, of: &Type) {
-        match (value, of.underlying()) {
-            (Value::Header(header), _) => self.set_valid(header, false),
-            (Value::Group(_), Type::Composite(composite)) if composite.shape == Shape::Struct => {
-                for (part, of) in self.parts(value, of) {
-                    self.clear(&part, &of);
-                }
+        if let Value::Header(header) = value {
+            return self.set_valid(header, false);
+        }
+        let parts = self.parts(value, of);
+        match value {
+            Value::Stack(stack) if !self.program.stacks[*stack].of_unions => {
+                self.operate("pop", vec![Expr::Stack(*stack), Expr::Number(parts.len().into())]);
             }
             _ => {}
         }
+        parts.iter().for_each(|(part, of)| self.clear(part, of));
     }
 
     pub fn copy_back(&mut self, passed: &[Passed]) -> Lowered<()> {

@@ -202,12 +202,9 @@ impl<'t> Lowering<'t, '_> {
                 }
             }
         }
-        let mut saved = Vec::new();
-        for (place, _, of) in &written {
-            saved.push(self.save(place, of)?);
-        }
+        let saved: Lowered<Vec<_>> = written.iter().map(|(place, _, of)| self.save(place, of)).collect();
         self.operate("mark_to_drop", vec![Expr::Header(HeaderRef::Fixed(STANDARD))]);
-        for ((place, copy, of), saved) in written.iter().zip(&saved) {
+        for ((place, copy, of), saved) in written.iter().zip(&saved?) {
             self.assign(copy, place, of)?;
             self.assign(place, saved, of)?;
         }
@@ -215,10 +212,7 @@ impl<'t> Lowering<'t, '_> {
     }
 
     fn target(&mut self, value: &Value) -> Lowered<FieldRef> {
-        match value.field() {
-            Some(field) => Ok(field.clone()),
-            None => self.refuse("a field is written here"),
-        }
+        value.field().cloned().map_or_else(|| self.refuse("a field is written here"), Ok)
     }
 
     /// The numbers that a value is made of, with their widths.
@@ -265,11 +259,10 @@ impl<'t> Lowering<'t, '_> {
     fn checksum(
         &mut self, name: &str, condition: &Passed, data: &Passed, checksum: &Passed, method: &Passed,
     ) -> Lowered<()> {
-        let Place::Checksum { verify } = self.place else {
-            return self.refuse(format!("`{name}` belongs into the control of checksums"));
-        };
-        if name.starts_with("verify") != verify {
-            return self.refuse(format!("`{name}` belongs into the other control of checksums"));
+        let verify = name.starts_with("verify");
+        if self.place != (Place::Checksum { verify }) {
+            let does = if verify { "verifies" } else { "updates" };
+            return self.refuse(format!("`{name}` belongs into the control that {does} checksums"));
         }
         let condition = self.scalar(&condition.value)?;
         if !matches!(checksum.value, Value::Scalar(_)) {

@@ -30,6 +30,8 @@ pub struct Leaves {
     around: Option<(Label, Label)>,
     /// Whether code behind an `exit` is left out. p4c has it in P4Info if its control has no `return`.
     exits: bool,
+    /// The branches around that may not be taken.
+    branches: usize,
 }
 
 /// The parts of a `for` statement.
@@ -55,7 +57,7 @@ impl<'t> Lowering<'t, '_> {
         let end = self.label();
         let has_objects = self.place == Place::Control && !self.environment.is_open();
         let exits = !has_objects || body.iter().any(Statement::returns);
-        let leaves = Leaves { end, result, around: None, exits };
+        let leaves = Leaves { end, result, around: None, exits, branches: self.leaves.branches };
         let make = |lowering: &mut Self| lowering.code(|lowering| lowering.body(body));
         let statements = self.with(|lowering| &mut lowering.leaves, leaves, make)?;
         self.emit(Kind::Labelled(end, statements));
@@ -74,11 +76,6 @@ impl<'t> Lowering<'t, '_> {
 
     fn made(&self, kind: Kind) -> Made {
         Made { kind, span: self.span }
-    }
-
-    /// The statements that a statement becomes, in a block of its own.
-    fn branch(&mut self, statement: &'t Statement) -> Lowered<Vec<Made>> {
-        self.code(|lowering| lowering.block(|lowering| lowering.statement(statement)))
     }
 
     fn statement(&mut self, statement: &'t Statement) -> Lowered<()> {
@@ -125,20 +122,10 @@ impl<'t> Lowering<'t, '_> {
                 if let Some((end, next)) = self.leaves.around {
                     self.emit(Kind::Leave(if is_break { end } else { next }));
                 }
+                // The rest of the round may be left out.
+                self.leaves.branches += 1;
             }
-            StatementKind::Declaration(declaration) => {
-                self.at(declaration.span, |lowering| lowering.local(declaration, true))?;
-                // A state of a parser may be entered again.
-                let place = self.environment.find(&declaration.ident.name);
-                if let (
-                    DeclarationKind::Variable { of, value: None },
-                    Place::Parser,
-                    Some(Binding::Value(place)),
-                ) = (&declaration.kind, self.place, place)
-                {
-                    self.clear(&place, &self.type_of(of.id));
-                }
-            }
+            StatementKind::Declaration(one) => self.at(one.span, |lowering| lowering.local(one, true))?,
         }
         Ok(())
     }
@@ -161,12 +148,19 @@ impl<'t> Lowering<'t, '_> {
         }
         match &left.kind {
             // The variable of a loop has a value that is known.
-            ExpressionKind::Name(_) if place.constant().is_some() && value.constant().is_none() => {
-                self.refuse(UNKNOWN)
-            }
             ExpressionKind::Name(path) if place.constant().is_some() => {
-                self.environment.rebind(&path.ident.name, Binding::Value(value));
-                Ok(())
+                let name = &path.ident.name;
+                let counter = self.counters.iter().rev().find(|(counter, ..)| counter == name).cloned();
+                match counter {
+                    Some((_, around, outside))
+                        if around == self.leaves.branches && value.constant().is_some() =>
+                    {
+                        self.assign(&outside, &value, &of)?;
+                        self.environment.rebind(name, Binding::Value(value));
+                        Ok(())
+                    }
+                    _ => self.refuse(UNKNOWN),
+                }
             }
             _ => self.assign(&place, &value, &of),
         }
@@ -209,8 +203,17 @@ impl<'t> Lowering<'t, '_> {
     fn branches(
         &mut self, then: &'t Statement, otherwise: Option<&'t Statement>,
     ) -> Lowered<(Vec<Made>, Vec<Made>)> {
-        let then = self.branch(then)?;
-        Ok((then, otherwise.map_or(Ok(Vec::new()), |one| self.branch(one))?))
+        let then = self.maybe(|lowering| lowering.statement(then))?;
+        let otherwise = otherwise.map(|one| self.maybe(|lowering| lowering.statement(one)));
+        Ok((then, otherwise.transpose()?.unwrap_or_default()))
+    }
+
+    /// The statements of a branch that may not be taken, in a block of its own.
+    fn maybe(&mut self, make: impl FnOnce(&mut Self) -> Lowered<()>) -> Lowered<Vec<Made>> {
+        self.leaves.branches += 1;
+        let made = self.code(|lowering| lowering.block(make));
+        self.leaves.branches -= 1;
+        made
     }
 
     /// `switch` (section 12.7)
@@ -235,7 +238,7 @@ impl<'t> Lowering<'t, '_> {
         let Value::Applied(table) = self.value(call)? else { return self.refuse("no table") };
         let (mut by_action, mut rest) = (Vec::new(), Vec::new());
         for (labels, block) in groups {
-            let statements = self.code(|lowering| lowering.body(block))?;
+            let statements = self.maybe(|lowering| lowering.statements(block))?;
             for label in labels {
                 match &label.kind {
                     ExpressionKind::Any => rest = statements.clone(),
@@ -275,7 +278,7 @@ impl<'t> Lowering<'t, '_> {
             }
             let matches =
                 matches.and_then(|all| all.into_iter().reduce(|one, other| binary("or", one, other)));
-            made.push((matches, self.code(|lowering| lowering.body(block))?));
+            made.push((matches, self.maybe(|lowering| lowering.statements(block))?));
         }
         let rest = made.into_iter().rev().fold(Vec::new(), |rest, (matches, statements)| match matches {
             None => statements,
@@ -287,8 +290,9 @@ impl<'t> Lowering<'t, '_> {
 
     /// `for (start; condition; step) body`: its rounds are unrolled. An action can also jump back.
     fn counted(&mut self, parts: Loop<'t>) -> Lowered<()> {
-        let (outer, told) = (self.environment.clone(), self.diagnostics.len());
+        let (outer, told, known) = (self.environment.clone(), self.diagnostics.len(), self.counters.len());
         let unrolled = self.block(|lowering| lowering.unrolled(parts));
+        self.counters.truncate(known);
         if unrolled.is_ok() || self.place != Place::Action || self.diagnostics.len() != told + 1 {
             return unrolled;
         }
@@ -315,20 +319,16 @@ impl<'t> Lowering<'t, '_> {
 
     /// The rounds of a loop one after the other, if they are known.
     fn unrolled(&mut self, parts: Loop<'t>) -> Lowered<()> {
-        // Variables outside of the loop, which have its values, too.
-        let mut outside: Vec<(&'t Name, Value, Type)> = Vec::new();
         for statement in parts.start {
-            let (name, value) = match &statement.kind {
+            let (name, value, outside, of) = match &statement.kind {
                 StatementKind::Declaration(Declaration {
                     ident,
                     kind: DeclarationKind::Variable { value: Some(value), .. },
                     ..
-                }) => (&ident.name, value),
+                }) => (&ident.name, value, Value::Nothing, Type::Void),
                 StatementKind::Assign { left, operator: None, right } => match &left.kind {
                     ExpressionKind::Name(path) => {
-                        let place = self.value(left)?;
-                        outside.push((&path.ident.name, place, self.type_of(left.id)));
-                        (&path.ident.name, right)
+                        (&path.ident.name, right, self.value(left)?, self.type_of(left.id))
                     }
                     _ => return self.refuse_at(statement.span, UNKNOWN),
                 },
@@ -338,16 +338,13 @@ impl<'t> Lowering<'t, '_> {
             if first.constant().is_none() {
                 return self.refuse_at(statement.span, UNKNOWN);
             }
+            self.assign(&outside, &first, &of)?;
             self.bind(name, first);
+            self.counters.push((name.clone(), self.leaves.branches, outside));
         }
         let end = self.label();
         let rounds = self.code(|lowering| {
             for _ in 0..MOST_ROUNDS {
-                for (name, place, of) in &outside {
-                    if let Some(Binding::Value(value)) = lowering.environment.find(name) {
-                        lowering.assign(place, &value, of)?;
-                    }
-                }
                 match lowering.expr(parts.condition)? {
                     Expr::Bool(false) => return Ok(()),
                     Expr::Bool(true) => {}
@@ -366,7 +363,7 @@ impl<'t> Lowering<'t, '_> {
     fn round(&mut self, body: &'t Statement, end: Label) -> Lowered<()> {
         let next = self.label();
         let leaves = Leaves { around: Some((end, next)), ..self.leaves.clone() };
-        let make = |lowering: &mut Self| lowering.branch(body);
+        let make = |lowering: &mut Self| lowering.code(|one| one.block(|one| one.statement(body)));
         let statements = self.with(|lowering| &mut lowering.leaves, leaves, make)?;
         self.emit(Kind::Labelled(next, statements));
         Ok(())
@@ -378,7 +375,7 @@ impl<'t> Lowering<'t, '_> {
         if values.len() > MOST_ROUNDS {
             return self.refuse(format!("this loop has more than {MOST_ROUNDS} rounds"));
         }
-        let end = self.label();
+        let (end, known) = (self.label(), self.counters.len());
         let rounds = self.code(|lowering| {
             for value in values {
                 lowering.block(|lowering| {
@@ -389,11 +386,13 @@ impl<'t> Lowering<'t, '_> {
                         lowering.assign(&own, &value, of)?;
                     }
                     lowering.bind(name, own);
+                    lowering.counters.push((name.clone(), lowering.leaves.branches, Value::Nothing));
                     lowering.round(body, end)
                 })?;
             }
             Ok(())
         })?;
+        self.counters.truncate(known);
         self.emit(Kind::Labelled(end, rounds));
         Ok(())
     }

@@ -16,7 +16,7 @@ impl<'t> Lowering<'t, '_> {
         let name = dotted(&self.control_name(&declaration.ident.name, &declaration.annotations));
         let mut keys = Vec::new();
         for key in &written.keys {
-            keys.push(self.key_of_table(key)?);
+            self.key_of_table(&mut keys, key)?;
         }
         let is = |kind: &str| keys.iter().filter(|key: &&Key| &*key.kind == kind).count();
         if is("lpm") > 1 && is("lpm") + is("exact") + is("selector") == keys.len() {
@@ -111,10 +111,15 @@ impl<'t> Lowering<'t, '_> {
         }
     }
 
-    /// Section 14.2.1.1. A key that is no field is computed before the table is applied.
-    fn key_of_table(&mut self, key: &'t tree::Key) -> Lowered<Key> {
+    /// Section 14.2.1.1. A key that is no field is computed before the table is applied, and so is each key
+    /// before one that has effects (section 8.1).
+    fn key_of_table(&mut self, keys: &mut Vec<Key>, key: &'t tree::Key) -> Lowered<()> {
         let of = self.type_of(key.value.id);
-        let (value, _) = self.collect(|lowering| lowering.value(&key.value))?;
+        let (value, effects) = self.collect(|lowering| lowering.value(&key.value))?;
+        for earlier in keys.iter_mut().filter(|_| !effects.is_empty()) {
+            let place = self.temporary(&earlier.of)?.fixed();
+            earlier.value = place.unwrap_or_else(|| earlier.value.clone());
+        }
         let is_match = &*key.match_kind.name != "selector";
         let value = match (value.fixed(), value) {
             (Some(field), _) => field,
@@ -127,7 +132,9 @@ impl<'t> Lowering<'t, '_> {
         };
         let own = string(&key.annotations, "name");
         let name = own.unwrap_or_else(|| self.key_name(&key.value));
-        Ok(Key { name, kind: key.match_kind.name.clone(), value, of, annotations: key.annotations.clone() })
+        let (kind, annotations) = (key.match_kind.name.clone(), key.annotations.clone());
+        keys.push(Key { name, kind, value, of, annotations });
+        Ok(())
     }
 
     /// The statements that compute the keys that are no fields (section 14.2.3).

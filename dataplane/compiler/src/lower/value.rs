@@ -126,9 +126,11 @@ impl Value {
                     found.push(Touched(field.header.clone(), Some(field.field)));
                 }
                 Expr::Valid(header) => found.push(Touched(header.clone(), None)),
+                Expr::Union(_) | Expr::Stack(_) => found.push(Touched(HeaderRef::Next(0), None)),
                 _ => {}
             }),
-            Value::Header(header) => found.push(Touched(header.clone(), None)),
+            // With its index, if it has one.
+            Value::Header(header) => Value::Scalar(Expr::Valid(header.clone())).places(found),
             Value::Group(parts) => parts.iter().for_each(|(_, part)| part.places(found)),
             // Any stack: these are not told apart.
             Value::Union(_) | Value::Stack(_) => found.push(Touched(HeaderRef::Next(0), None)),

@@ -197,6 +197,9 @@ impl Parser<'_> {
         let (word, what) =
             if is_parser { ("parser", "the states of parser") } else { ("control", "control") };
         self.braces(&format!("the parameters of a {word}"), &format!("{what} `{ident}`"), |parser| {
+            if apply.is_some() {
+                return parser.unexpected("`}`: nothing is behind `apply { ... }`");
+            }
             let annotations = parser.annotations()?;
             let read: fn(&mut Self) -> Declared =
                 match &*parser.beginning(if is_parser { "state _{" } else { LOCAL }) {
