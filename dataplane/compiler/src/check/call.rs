@@ -7,7 +7,7 @@ use super::expression::Typed;
 use super::infer::specialise;
 use super::scope::{Entity, Function, Parameter, Signature};
 use super::types::Type;
-use super::{Call, Checker, ObjectKind, Place, Target};
+use super::{Call, Checker, Place, Target};
 use crate::source::{nearest, Name, Span};
 use crate::syntax::tree::{
     self, Argument, DeclarationKind, Direction, Expression, ExpressionKind, Ident, NodeId,
@@ -238,13 +238,7 @@ impl<'t> Checker<'t, '_> {
                 error!(self, value.span, "{} is no argument", typed.of).note(parameter.span, "the parameter");
             }
             Direction::None if !matches!(callee.target, Target::Action(_)) => {
-                let is_block = |id| self.object(id).kind != ObjectKind::Extern;
-                let is_apply = matches!(callee.target, Target::Method(id, _) if is_block(id));
-                let typed = self.coerce(value, typed, want);
-                // Externs of other architectures take what changes, too, unless it is a number without a
-                // width.
-                let must = is_constructor || !is_apply && matches!(want, Type::Integer | Type::String);
-                if typed.varies() && must {
+                if self.coerce(value, typed, want).varies() {
                     error!(self, value.span, "the argument `{}` of `{name}` is a constant", parameter.name);
                 }
             }

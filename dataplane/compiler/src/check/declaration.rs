@@ -119,9 +119,9 @@ impl<'t> Checker<'t, '_> {
             };
         }
         if let Some(value) = value {
-            self.value_of(value, &of);
-            if self.place == Place::Control && value.base().is_some_and(|base| base.ident.name == ident.name)
-            {
+            let is_known = self.value_of(value, &of).value.is_some();
+            let same = value.base().is_some_and(|base| base.ident.name == ident.name);
+            if self.place == Place::Control && same && !is_known {
                 error!(self, ident.span, "`{ident}` begins with the value of another `{ident}`")
                     .help("two names tell them apart");
             }
@@ -161,7 +161,7 @@ impl<'t> Checker<'t, '_> {
             let takes = if body.is_some() { Takes::Code } else { Takes::Extern };
             let signature = checker.whole_signature(written, takes);
             let Some(body) = body else { return signature };
-            checker.declare_parameters(&signature, true);
+            checker.declare_parameters(&signature, |_| true);
             let place = Place::Function(signature.returns.clone());
             let ends = checker.placed(place, |checker| checker.block(body));
             if !ends && !matches!(signature.returns, Type::Void | Type::Wrong) {
@@ -251,8 +251,8 @@ impl<'t> Checker<'t, '_> {
         let takes = if kind == ObjectKind::Package { Takes::Package } else { Takes::Extern };
         let signature = self.signature(&head.parameters, takes);
         if matches!(kind, ObjectKind::Parser | ObjectKind::Control) {
-            self.declare_parameters(&made, true);
-            self.declare_parameters(&signature, false);
+            self.declare_parameters(&made, |_| true);
+            self.declare_parameters(&signature, |of| !of.is_object());
             self.scoped(|checker| checker.body(declaration, kind, written));
         }
         self.scopes.leave();
@@ -300,7 +300,7 @@ impl<'t> Checker<'t, '_> {
                 error!(self, *span, "an action has no parameters of type {of}");
             }
         }
-        self.declare_parameters(&signature, false);
+        self.declare_parameters(&signature, |_| false);
         self.placed(Place::Action, |checker| checker.block(body));
         self.scopes.leave();
         self.declare(&declaration.ident, Entity::Action(Rc::new(Function { declaration, signature })));

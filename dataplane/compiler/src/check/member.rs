@@ -96,7 +96,8 @@ impl<'t> Checker<'t, '_> {
             "next" | "last" | "lastIndex" if self.place != Place::Parser => {
                 fail!(self, member.span, "`{member}` of a stack is for parsers")
             }
-            "next" | "last" => Typed { writable: typed.writable, ..Typed::of(element.clone()) },
+            "next" => Typed { writable: typed.writable, ..Typed::of(element.clone()) },
+            "last" => Typed::of(element.clone()),
             "lastIndex" => Typed::of(Type::bits(32)),
             "size" => Typed::known(Type::bits(32), Value::Number(size.into())),
             _ => self.no_field(member, &typed.of),

@@ -136,11 +136,11 @@ impl<'t> Checker<'t, '_> {
         self.error(if *of == Type::Void { one.of.span } else { one.ident.span }, message);
     }
 
-    /// Declares parameters as names of the innermost block.
-    pub fn declare_parameters(&mut self, signature: &Signature, constant: bool) {
+    /// Declares parameters in the innermost block; without a direction, those of `constant` types are known.
+    pub fn declare_parameters(&mut self, signature: &Signature, constant: fn(&Type) -> bool) {
         for parameter in &signature.parameters {
             let writable = matches!(parameter.direction, Direction::Out | Direction::InOut);
-            let is_constant = constant && parameter.direction == Direction::None;
+            let is_constant = parameter.direction == Direction::None && constant(&parameter.of);
             let typed = Typed { writable, ..Typed::new(parameter.of.clone(), None, is_constant) };
             let ident = Ident { name: parameter.name.clone(), span: parameter.span };
             self.declare(&ident, Entity::Value(typed));

@@ -202,8 +202,9 @@ impl<'t> Checker<'t, '_> {
         if self.place == Place::Action && of == Type::ActionRun {
             self.error(span, "actions do not apply tables");
         }
-        if of == Type::String {
-            self.error(on.span, "`switch` chooses by numbers, enums, errors and actions, not by strings");
+        let has_cases = matches!(of, Type::Bits { .. } | Type::Enum(_) | Type::Error | Type::ActionRun);
+        if !has_cases && !of.is_wrong() {
+            error!(self, on.span, "`switch` chooses by numbers, enums, errors and actions, not by {of}");
             return false;
         }
         let mut seen: Vec<(Value, Span)> = Vec::new();

@@ -157,8 +157,7 @@ impl<'t> Checker<'t, '_> {
         }
     }
 
-    /// `default_action = name(arguments);`: one of the table's actions, with the arguments of the table
-    /// before (section 14.2.1.3).
+    /// `default_action = name(arguments);`: one of the table's actions (section 14.2.1.3).
     fn default_action(&mut self, property: &'t Property, table: &'t Table, actions: &Actions<'t>) {
         let value = &property.value;
         let (callee, arguments) = match &value.kind {
@@ -172,14 +171,9 @@ impl<'t> Checker<'t, '_> {
         if table.actions_span.is_some_and(|actions| property.ident.span.start < actions.start) {
             self.error(property.ident.span, "the default action comes after the table's actions");
         }
-        let Some((action, reference)) = self.listed(path, actions, table, "tableonly") else { return };
-        let bound = reference.arguments.as_deref().unwrap_or_default();
-        let all = arguments.len() == action.signature.parameters.len();
-        if all && arguments.iter().zip(bound).any(|(one, other)| !one.value.is_like(&other.value)) {
-            error!(self, value.span, "the table gives `{}` other arguments among its actions", path.ident)
-                .note(reference.span, "the arguments there");
+        if let Some(listed) = self.listed(path, actions, table, "tableonly") {
+            self.complete(value.span, value.id, listed, arguments);
         }
-        self.complete(value.span, value.id, action, arguments, true);
     }
 
     /// The action of the table that a default action or an entry names; `mark` keeps it from there (section
@@ -212,19 +206,18 @@ impl<'t> Checker<'t, '_> {
     }
 
     /// Checks the arguments of an action in an entry or as default action (sections 14.2.1.3 and 14.2.1.4):
-    /// those without a direction are constants.
+    /// those that the table gives it among its actions, and constants.
     fn complete(
-        &mut self, span: Span, id: NodeId, action: &Rc<Function<'t>>, arguments: &'t [Argument],
-        with_bound: bool,
+        &mut self, span: Span, id: NodeId, (action, reference): &(Rc<Function<'t>>, &'t ActionReference),
+        arguments: &'t [Argument],
     ) {
-        let parameters = &action.signature.parameters;
-        let bound = parameters.iter().filter(|one| one.direction != Direction::None).count();
-        let skipped = if with_bound && arguments.len() == parameters.len() { 0 } else { bound };
-        let Some(order) = self.ordered(span, &action.declaration.ident, &parameters[skipped..], arguments)
-        else {
-            return;
-        };
-        let order: Vec<Option<usize>> = std::iter::repeat(None).take(skipped).chain(order).collect();
+        let (ident, parameters) = (&action.declaration.ident, &action.signature.parameters);
+        let Some(order) = self.ordered(span, ident, parameters, arguments) else { return };
+        let bound = reference.arguments.iter().flatten();
+        if bound.zip(arguments).any(|(one, other)| !one.value.is_like(&other.value)) {
+            error!(self, span, "the table gives `{ident}` other arguments among its actions")
+                .note(reference.span, "the arguments there");
+        }
         for (parameter, place) in parameters.iter().zip(&order) {
             let Some(value) = place.map(|place| &arguments[place].value) else { continue };
             if parameter.direction != Direction::None {
@@ -268,9 +261,9 @@ impl<'t> Checker<'t, '_> {
                 }
                 seen.push((values, entry.span));
             }
-            if let Some((action, _)) = self.listed(&entry.action.path, actions, table, "defaultonly") {
+            if let Some(listed) = self.listed(&entry.action.path, actions, table, "defaultonly") {
                 let arguments = entry.action.arguments.as_deref().unwrap_or_default();
-                self.complete(entry.action.span, entry.id, action, arguments, false);
+                self.complete(entry.action.span, entry.id, listed, arguments);
             }
         }
     }

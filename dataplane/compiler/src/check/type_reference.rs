@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use num_bigint::BigInt;
 
-use super::constant::Value;
+use super::constant::{fits, Value};
 use super::infer::specialise;
 use super::scope::Entity;
 use super::types::{Composite, Enum, Field, New, Shape, Type, TypeParameter};
@@ -297,7 +297,16 @@ impl<'t> Checker<'t, '_> {
                 self.twice(&member.ident, "member");
             }
             let value = match (&of, &member.value) {
-                (Some(of), Some(value)) => self.value_of(value, of).value,
+                (Some(of), Some(value)) => {
+                    let typed = self.expression(value, Some(of));
+                    match typed.number() {
+                        Some(number) if typed.of == Type::Integer && !fits(number, of) => {
+                            error!(self, value.span, "{number} is no value of {of}");
+                            None
+                        }
+                        _ => self.coerce(value, typed, of).value,
+                    }
+                }
                 (Some(_), None) => {
                     error!(self, member.ident.span, "`{}` needs a value: the enum has a type", member.ident);
                     None

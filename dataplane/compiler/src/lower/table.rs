@@ -139,6 +139,12 @@ impl<'t> Lowering<'t, '_> {
 
     /// The statements that compute the keys that are no fields (section 14.2.3).
     pub fn compute_keys(&mut self, written: &'t tree::Table, table: usize) -> Lowered<()> {
+        let Table { keys, profile, .. } = &self.program.tables[table];
+        let selector = profile.and_then(|profile| self.program.profiles[profile].selector.as_ref());
+        let own = keys.iter().filter(|key| &*key.kind == "selector").map(|key| &key.value);
+        if selector.is_some_and(|(_, input)| !own.eq(input)) {
+            return self.refuse("the selector of this table chooses by the keys of another table");
+        }
         for (place, key) in written.keys.iter().enumerate() {
             let value = self.value(&key.value)?;
             let of = self.type_of(key.value.id);

@@ -99,9 +99,10 @@ impl Preprocessor<'_> {
         self.diagnostics.error(span, message)
     }
 
-    /// Options are read as `#define`s of a file of their own.
+    /// Options, and what p4c's compiler for BMv2 defines, are read as `#define`s of a file of their own.
     fn define_all(&mut self, defines: &[(String, String)]) {
-        let text: String = defines.iter().map(|(name, text)| format!("{name} {text}\n")).collect();
+        let defines = defines.iter().map(|(name, text)| format!("{name} {text}\n"));
+        let text = std::iter::once("__TARGET_BMV2__ 1\n".to_owned()).chain(defines).collect();
         let Some(file) = self.sources.add("command line", text) else { return };
         let words = tokens(&self.sources.file(file).text, file, 0);
         for line in lines(&words) {
