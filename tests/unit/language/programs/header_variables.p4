@@ -1,5 +1,5 @@
-// Headers without a value begin invalid each time that their declaration runs, and so do `out` parameters (6.8
-// and 11.2): elements of stacks and members of unions, too.
+// Headers without a value begin invalid each time that their declaration runs, and so do `out` parameters
+// (6.8 and 11.2): elements of stacks and members of unions, too.
 // frame 1 00000000 => 2 00000000
 // frame 1 01000000 => 2 01000000
 #include "start.p4"

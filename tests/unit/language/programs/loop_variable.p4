@@ -1,5 +1,5 @@
-// The variable of a loop is changed in its body (12.8): where the packet decides, so that the compiler does not
-// know the rounds, or always.
+// The variable of a loop is changed in its body (12.8): where the packet decides, so that the compiler does
+// not know the rounds, or always.
 // frame 1 02000000 => 2 02020102
 // frame 1 00010000 => 2 000a0400
 // frame 1 00000000 => 2 00090402
