@@ -15,7 +15,7 @@
 // An acknowledgement, feedback or a tick passes twice. Ingress looks it up and sends it to LOOP_PORT; egress
 // of that port, where all pipes meet, has the registers and the arithmetic; back in ingress it goes where
 // they say. Where a stream's data and its acknowledgements come in by two pipes, AckBound judges nothing. No
-// entry, replica or packet-out names LOOP_PORT, whose frames begin with loop_t.
+// entry, replica or packet-out may name LOOP_PORT, whose frames begin with loop_t.
 //
 // p4c-barefoot --target tofino  --arch tna  -D__TARGET_TOFINO__=1 --std p4-16 -g -o OUT groupflow_tna.p4
 // p4c-barefoot --target tofino2 --arch t2na -D__TARGET_TOFINO__=2 --std p4-16 -g -o OUT groupflow_tna.p4
@@ -114,6 +114,9 @@ control GroupflowIngress(inout headers_t hdr, inout local_t local,
             origin_t origin;
             local.stages.ingress_port = intrinsic.ingress_port;
             local.stages.now = microseconds(intrinsic.ingress_mac_tstamp);
+            if (local.generator.isValid()) {
+                hdr.tick.branch = local.generator.packet_id;   // one application sends all ticks of a flow
+            }
             if (from_parser.parser_err != PARSER_ERROR_OK) {
                 local.stages.parser_failed = 1;
             }
@@ -130,6 +133,7 @@ control GroupflowIngress(inout headers_t hdr, inout local_t local,
                     local.hop.setValid();
                     hops.apply(hdr, local.stages, local.hop);
                     local.kind = LOOP_HOP;
+                    local.stages.bridged.queue = QUEUE_FEEDBACK;
                     local.stages.aggregates = 1;
 #else
                     local.stages.drop_reason = DROP_UNKNOWN_PROTOCOL;

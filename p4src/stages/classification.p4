@@ -7,7 +7,7 @@ control Classification(in headers_t hdr, inout metadata_t meta) {
     @id(0x0100000f) @action_restriction(LEGAL(queue > 0 && queue <= 6))
     action to_queue(@id(1) queue_id_t queue) {
         meta.bridged.queue = queue;
-        flow_counter.count();
+        flow_counter.count(INGRESS_EXTRA);
     }
 
     // Unicast packets of a controlled flow. Where a port has more flows than queues, all flows that come in

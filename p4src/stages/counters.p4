@@ -1,14 +1,14 @@
-// The indexed counters: a control for each, by the names that P4Info has.
+// The indexed counters: a control for each, by the names that P4Info has. EXTRA: bytes beside the frame.
 
-#define COUNTED(CONTROL, INDEX, ID, SIZE, UNIT, NAME)   \
-control CONTROL(in INDEX index) {                       \
-    @id(ID) INDEXED_COUNTER(INDEX, SIZE, UNIT) NAME;    \
-    apply { NAME.count(CELL(index)); }                  \
+#define COUNTED(CONTROL, INDEX, ID, SIZE, UNIT, EXTRA, NAME)    \
+control CONTROL(in INDEX index) {                               \
+    @id(ID) INDEXED_COUNTER(INDEX, SIZE, UNIT) NAME;            \
+    apply { NAME.count(CELL(index, EXTRA)); }                   \
 }
 
 // Packets and bytes that arrived on each port, good and bad, and that left on it.
-COUNTED(CountArrival, port_id_t, 0x12000001, MAX_PORTS, packets_and_bytes, port_in)
-COUNTED(CountDeparture, port_id_t, 0x12000002, MAX_PORTS, packets_and_bytes, port_out)
+COUNTED(CountArrival, port_id_t, 0x12000001, MAX_PORTS, packets_and_bytes, INGRESS_EXTRA, port_in)
+COUNTED(CountDeparture, port_id_t, 0x12000002, MAX_PORTS, packets_and_bytes, EGRESS_EXTRA, port_out)
 // Packets dropped, by reason: DROP_*, whose words switch and controller read here. Packets whose last word is
 // `absorbed` are no drops for the switch, too.
 control CountDrop(in drop_reason_t reason) {
@@ -23,9 +23,9 @@ control CountDrop(in drop_reason_t reason) {
 
     apply {
         if (reason == ABSORBED) {
-            absorbed.count(CELL(1w0));
+            absorbed.count(CELL(1w0, 0));
         } else {
-            drops.count(CELL(reason));
+            drops.count(CELL(reason, 0));
         }
     }
 }
@@ -33,9 +33,9 @@ control CountDrop(in drop_reason_t reason) {
 control CountOwnRepair() {
     @id(0x12000007) @groupflow_reasons(absorbed)
     INDEXED_COUNTER(bit<1>, 1, packets) own_repairs;
-    apply { own_repairs.count(CELL(1w0)); }
+    apply { own_repairs.count(CELL(1w0, 0)); }
 }
 // Messages handed to the controller, by type of the group packet.
-COUNTED(CountPunt, bit<8>, 0x12000004, 256, packets, punts)
+COUNTED(CountPunt, bit<8>, 0x12000004, 256, packets, 0, punts)
 // TCP segments answered with a reset, by the port they came from.
-COUNTED(CountRefusal, port_id_t, 0x12000005, MAX_PORTS, packets, refusals)
+COUNTED(CountRefusal, port_id_t, 0x12000005, MAX_PORTS, packets, 0, refusals)

@@ -46,7 +46,7 @@ control Forwarding(inout headers_t hdr, inout metadata_t meta) {
         size = MAX_ROUTER_MACS;
     }
 
-    @id(0x01000009) @action_restriction(LEGAL(port != CPU_PORT))
+    @id(0x01000009) @action_restriction(LEGAL(IS_LINK(port)))
     action route(@id(1) port_id_t port, @id(2) mac_addr_t src, @id(3) mac_addr_t dst) {
         meta.egress_port = port;
         hdr.ethernet.src = src;

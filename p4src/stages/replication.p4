@@ -32,7 +32,7 @@ control Neighbours(inout headers_t hdr, in bit<16> instance) {
         hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
         hdr.udp.dst_port = port;
         hdr.udp.checksum = 0;
-        neighbour_counter.count();
+        neighbour_counter.count(EGRESS_EXTRA);
     }
 
     // The next switch takes it as it is, still addressed to the group.
@@ -41,7 +41,7 @@ control Neighbours(inout headers_t hdr, in bit<16> instance) {
         hdr.ethernet.dst = dst;
         hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
         hdr.udp.checksum = 0;
-        neighbour_counter.count();
+        neighbour_counter.count(EGRESS_EXTRA);
     }
 
     // Addresses a copy made by the replication engine. The key is the instance of the replica, which the

@@ -14,7 +14,7 @@ control Streams(in headers_t hdr, inout metadata_t meta) {
                   @id(7) port_id_t agent_port, @id(8) bit<16> active, @id(9) queue_id_t queue) {
         meta.stream = { index, data_group, ack_group, repair_group, upstream_group, upstream_port,
                         agent_port, active, queue };
-        stream_counter.count();
+        stream_counter.count(INGRESS_EXTRA);
     }
 
     @id(0x01000002) action unknown_session() {

@@ -93,14 +93,10 @@ def draw(path: Path, points: Points) -> None:
         )
 
 
-def _rows(point: Influenced) -> Iterator[dict[str, float]]:
-    yield {"bps": point.run.bps, "by_hosts_packets": point.hosts, "by_nodes_packets": point.nodes}
-
-
 COMPUTATION: Simulation[Speed, Influenced, Points] = Simulation(
     compute,
     lambda found: {point.run.bps: point for point in found},
-    _rows,
+    lambda point: [{"bps": point.run.bps, "by_hosts_packets": point.hosts, "by_nodes_packets": point.nodes}],
     title=lambda speed: f"Fig. 2, {speed.bps / MEGABIT:g} Mb/s",
     cost=lambda _: 1.0,
 )

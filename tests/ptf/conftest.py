@@ -15,10 +15,9 @@ from tests.conformance.conftest import free_port
 from tests.conformance.process_switch import ProcessSwitch, RemoteSwitch, bmv2_command, gfswitch_command
 from tests.ptf.cases import Target
 from tests.ptf.profiles import PROFILES
-from tests.support.p4.network import JSON, P4INFO
+from tests.support.p4.network import JSON, P4INFO, PORTS
 from tests.support.wires import Cables, wires
 
-PORTS = [0, 1, 2, 3, 4, 5]
 NAMES = ("gfswitch", "bmv2")
 
 
@@ -26,7 +25,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("ptf", "the suite tests/ptf on a switch that runs already")
     group.addoption("--switch", metavar="grpc://HOST:PORT", help="its P4Runtime server")
     group.addoption("--port", action="append", default=[], metavar="N=IFACE",
-                    help="interface here that is connected to its port N, from 1 to 5")  # fmt: skip
+                    help="interface here that is connected to its port N, each of five")  # fmt: skip
     group.addoption("--device-id", type=int, default=1, help="of P4Runtime")
     group.addoption("--profile", choices=PROFILES, default="gfswitch", help="what it can do")
     group.addoption("--p4info", type=Path, default=P4INFO, help="P4Info of groupflow for it")
@@ -56,7 +55,7 @@ def target(request: pytest.FixtureRequest) -> Iterator[Target]:
         else:
             if name == "bmv2" and not shutil.which("simple_switch_grpc"):
                 pytest.skip("simple_switch_grpc is not on PATH")
-            made, port = stack.enter_context(wires(PORTS)), free_port()
+            made, port = stack.enter_context(wires([0, *PORTS])), free_port()
             is_bmv2 = name == "bmv2"
             command = bmv2_command(made, port, free_port()) if is_bmv2 else gfswitch_command(made, port)
             switch = ProcessSwitch(command, made, f"127.0.0.1:{port}", 1, **program)
@@ -69,6 +68,8 @@ def interfaces(given: list[str]) -> dict[int, str]:
     """Of `N=IFACE`, the interface of each port."""
     parts = [each.partition("=") for each in given]
     found = {int(port): name for port, _, name in parts if port.isdecimal() and name}
-    if len(found) < len(given) or not set(found) >= {1, 2, 3, 4, 5}:
-        raise pytest.UsageError("--port N=IFACE: give the interfaces of ports 1 to 5, one --port each")
+    if len(found) < len(given) or not set(found) >= set(PORTS):
+        raise pytest.UsageError(
+            f"--port N=IFACE: give the interfaces of ports {PORTS[0]} to {PORTS[-1]}, one --port each"
+        )
     return found

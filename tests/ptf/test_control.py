@@ -29,7 +29,7 @@ from tests.support.p4.diffusion import (
     tick_entry,
 )
 from tests.support.p4.layers import ACK, DATA, JOIN, KEEPALIVE, LEAVE, QUERY, REPORT
-from tests.support.p4.network import DOWN, FIRST, frame, mac, ports, rate_entry
+from tests.support.p4.network import DOWN, FIRST, PORTS, frame, mac, ports, rate_entry
 
 PUNT_CONTROL, PUNT_PROBE = 1, 3
 
@@ -133,10 +133,10 @@ def test_control(target: Target, case: Case) -> None:
 def test_a_packet_out_leaves_as_it_is(target: Target) -> None:
     switch, packet = target.switch, bytes(range(60))
     switch.clear()
-    for port in (1, 2, 3, 4, 5):
+    for port in PORTS:
         switch.packet_out(packet, egress_port=port, inject=0, padding=0)
     left = switch.advance(0)
-    assert ports(left) == [1, 2, 3, 4, 5] and all(output.frame == packet for output in left)
+    assert ports(left) == [*PORTS] and all(output.frame == packet for output in left)
 
 
 def test_a_probe_tells_both_times(target: Target) -> None:

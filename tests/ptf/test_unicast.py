@@ -37,13 +37,13 @@ def router(switch: RemoteSwitch) -> None:
     """Routes to a host and to a prefix, ARP for a host, and addresses of TCP sessions, refused but one."""
     refused = fy.P4TableMatch({"ipv4_dst": "10.200.0.0/16"})
     answer = fy.P4TableAction("arp_reply", mac=ROUTER_MAC)
-    asked = fy.P4TableMatch({"target_ip": ip(2)})
+    asked = fy.P4TableMatch({"target_ip": ip(AGENT)})
     switch.write(
         [
             +admit_entry(),
-            +route_entry(f"{ip(2)}/32", 2),
-            +route_entry("10.0.0.0/24", 3),
-            +route_entry("10.200.0.1/32", 2),
+            +route_entry(f"{ip(AGENT)}/32", AGENT),
+            +route_entry("10.0.0.0/24", FIRST),
+            +route_entry("10.200.0.1/32", AGENT),
             +fy.P4TableEntry("ipv4_route", match=refused, action=fy.P4TableAction("refuse")),
             +fy.P4TableEntry("arp_responder", match=asked, action=answer),
         ]
@@ -58,52 +58,58 @@ def passes(port: int, packet: Packet, to: int) -> Frame:
     return Frame(port, packet, out=(routed(packet, to),))
 
 
-def sent(inner: Packet, to: str = ip(2), **fields: Any) -> Packet:
-    return unicast(1, inner / Raw(b"data" * 10), to, **fields)
+def sent(inner: Packet, to: str = ip(AGENT), **fields: Any) -> Packet:
+    return unicast(UPSTREAM, inner / Raw(b"data" * 10), to, **fields)
 
 
 def arp(op: int, source: str, asked: str, **fields: int) -> Packet:
-    return Ether(src=mac(1), dst="ff:ff:ff:ff:ff:ff") / ARP(
-        op=op, hwsrc=mac(1), psrc=source, pdst=asked, **fields
+    return Ether(src=mac(UPSTREAM), dst="ff:ff:ff:ff:ff:ff") / ARP(
+        op=op, hwsrc=mac(UPSTREAM), psrc=source, pdst=asked, **fields
     )
 
 
-ANSWER = Ether(src=ROUTER_MAC, dst=mac(1)) / ARP(op=2, hwsrc=ROUTER_MAC, psrc=ip(2), hwdst=mac(1), pdst=ip(1))
+ANSWER = Ether(src=ROUTER_MAC, dst=mac(UPSTREAM)) / ARP(
+    op=2, hwsrc=ROUTER_MAC, psrc=ip(AGENT), hwdst=mac(UPSTREAM), pdst=ip(UPSTREAM)
+)
 OTHER_STATION = sent(ICMP())
 OTHER_STATION.dst = mac(7)
 ABSORBED = fy.P4CounterEntry("absorbed", index=0)
 FORWARDING = {
-    "TCP": (passes(1, sent(TCP(dport=5201)), 2),),
-    "UDP": (passes(1, sent(UDP(dport=5201)), 2),),
-    "ICMP": (passes(1, sent(ICMP()), 2),),
-    "by the shorter prefix": (passes(1, sent(ICMP(), ip(9)), 3),),
-    "a later fragment": (passes(1, sent(ICMP(), frag=100), 2),),
-    "1,514 bytes": (passes(1, unicast(1, UDP(dport=5201) / Raw(bytes(1472)), ip(2)), 2),),
-    "without a route": (Frame(1, sent(ICMP(), "192.0.2.1"), drop="no_route"),),
-    "TTL 1": (Frame(1, sent(ICMP(), ttl=1), drop="ttl"),),
-    "TTL 0": (Frame(1, sent(ICMP(), ttl=0), drop="ttl"),),
-    "to another station": (Frame(1, OTHER_STATION, drop="not_for_us"),),
-    "ARP for a host": (Frame(1, arp(1, ip(1), ip(2)), out=((1, ANSWER),)),),
-    "ARP for nobody": (Frame(1, arp(1, ip(1), "192.0.2.9"), drop="no_arp"),),
-    "an ARP reply": (Frame(1, arp(2, ip(1), ip(2)), drop="no_arp"),),
-    "ARP of the controller's": (Frame(CONTROLLER, arp(1, ip(1), ip(2)), drop="no_arp"),),
-    "an ARP announcement": (Frame(1, arp(1, ip(2), ip(2))), Counted(ABSORBED, 1)),
-    "an ARP probe": (Frame(1, arp(1, "0.0.0.0", ip(2))), Counted(ABSORBED, 1)),
+    "TCP": (passes(UPSTREAM, sent(TCP(dport=5201)), AGENT),),
+    "UDP": (passes(UPSTREAM, sent(UDP(dport=5201)), AGENT),),
+    "ICMP": (passes(UPSTREAM, sent(ICMP()), AGENT),),
+    "by the shorter prefix": (passes(UPSTREAM, sent(ICMP(), ip(99)), FIRST),),
+    "a later fragment": (passes(UPSTREAM, sent(ICMP(), frag=100), AGENT),),
+    "1,514 bytes": (
+        passes(UPSTREAM, unicast(UPSTREAM, UDP(dport=5201) / Raw(bytes(1472)), ip(AGENT)), AGENT),
+    ),
+    "without a route": (Frame(UPSTREAM, sent(ICMP(), "192.0.2.1"), drop="no_route"),),
+    "TTL 1": (Frame(UPSTREAM, sent(ICMP(), ttl=1), drop="ttl"),),
+    "TTL 0": (Frame(UPSTREAM, sent(ICMP(), ttl=0), drop="ttl"),),
+    "to another station": (Frame(UPSTREAM, OTHER_STATION, drop="not_for_us"),),
+    "ARP for a host": (Frame(UPSTREAM, arp(1, ip(UPSTREAM), ip(AGENT)), out=((UPSTREAM, ANSWER),)),),
+    "ARP for nobody": (Frame(UPSTREAM, arp(1, ip(UPSTREAM), "192.0.2.9"), drop="no_arp"),),
+    "an ARP reply": (Frame(UPSTREAM, arp(2, ip(UPSTREAM), ip(AGENT)), drop="no_arp"),),
+    "ARP of the controller's": (Frame(CONTROLLER, arp(1, ip(UPSTREAM), ip(AGENT)), drop="no_arp"),),
+    "an ARP announcement": (Frame(UPSTREAM, arp(1, ip(AGENT), ip(AGENT))), Counted(ABSORBED, 1)),
+    "an ARP probe": (Frame(UPSTREAM, arp(1, "0.0.0.0", ip(AGENT))), Counted(ABSORBED, 1)),
 }
 
 
 def segment(flags: str, payload: bytes = b"", to: str = UNSERVED, **fields: object) -> Packet:
     tcp = TCP(sport=40001, dport=5000, flags=flags, seq=SEQ, ack=ACKED, **fields)
-    return unicast(1, tcp / Raw(payload), to, ttl=7, tos=0x2E, id=99)
+    return unicast(UPSTREAM, tcp / Raw(payload), to, ttl=7, tos=0x2E, id=99)
 
 
 def refused(asked: Packet, seq: int, ack: int, flags: str) -> tuple[Frame, Counted]:
     """The reset that a segment becomes: what followed its header stays behind it, as padding."""
-    outer = IP(src=UNSERVED, dst=ip(1), ttl=64, flags="DF", id=0)
+    outer = IP(src=UNSERVED, dst=ip(UPSTREAM), ttl=64, flags="DF", id=0)
     tcp = TCP(sport=5000, dport=40001, flags=flags, seq=seq, ack=ack % 2**32, window=0)
-    reset = bytes(Ether(src=ROUTER_MAC, dst=mac(1)) / outer / tcp)
+    reset = bytes(Ether(src=ROUTER_MAC, dst=mac(UPSTREAM)) / outer / tcp)
     answer = reset + bytes(asked)[len(reset) :]
-    return Frame(1, asked, out=((1, answer),)), Counted(fy.P4CounterEntry("refusals", index=1), 1)
+    return Frame(UPSTREAM, asked, out=((UPSTREAM, answer),)), Counted(
+        fy.P4CounterEntry("refusals", index=UPSTREAM), 1
+    )
 
 
 REFUSAL = {
@@ -116,13 +122,17 @@ REFUSAL = {
     "ACK": refused(segment("A"), ACKED, 0, "R"),
     "data with ACK": refused(segment("PA", b"x" * 1400), ACKED, 0, "R"),
     "SYN and ACK": refused(segment("SA"), ACKED, 0, "R"),
-    "RST": (Frame(1, segment("R")), Counted(ABSORBED, 1)),
-    "neither SYN nor ACK": (Frame(1, segment("F")), Counted(ABSORBED, 1)),
-    "no TCP": (Frame(1, unicast(1, UDP() / Raw(bytes(30)), UNSERVED), drop="refused"),),
-    "a fragment": (Frame(1, unicast(1, TCP(flags="S") / Raw(bytes(30)), UNSERVED, flags=1), drop="refused"),),
+    "RST": (Frame(UPSTREAM, segment("R")), Counted(ABSORBED, 1)),
+    "neither SYN nor ACK": (Frame(UPSTREAM, segment("F")), Counted(ABSORBED, 1)),
+    "no TCP": (Frame(UPSTREAM, unicast(UPSTREAM, UDP() / Raw(bytes(30)), UNSERVED), drop="refused"),),
+    "a fragment": (
+        Frame(
+            UPSTREAM, unicast(UPSTREAM, TCP(flags="S") / Raw(bytes(30)), UNSERVED, flags=1), drop="refused"
+        ),
+    ),
     "the controller's": (Frame(CONTROLLER, segment("S"), drop="refused"),),
-    "a short TCP header": (Frame(1, segment("S", dataofs=4), drop="malformed"),),
-    "a served session": (passes(1, segment("S", to="10.200.0.1"), 2),),
+    "a short TCP header": (Frame(UPSTREAM, segment("S", dataofs=4), drop="malformed"),),
+    "a served session": (passes(UPSTREAM, segment("S", to="10.200.0.1"), AGENT),),
 }
 MEMBER_PORT = 30000 + SECOND
 
@@ -227,12 +237,12 @@ WRONG: dict[str, tuple[Packet | bytes, str]] = {
     "IPv4's length below its header": (damaged(lambda p: setattr(p[IP], "len", 10)), "malformed"),
     "IPv4's version": (damaged(lambda p: setattr(p[IP], "version", 5)), "malformed"),
     "IPv4 with options": (
-        Ether(dst=ROUTER_MAC) / IP(dst=ip(2), options=[IPOption_NOP()] * 8) / UDP() / Raw(bytes(30)),
+        Ether(dst=ROUTER_MAC) / IP(dst=ip(AGENT), options=[IPOption_NOP()] * 8) / UDP() / Raw(bytes(30)),
         "unknown_protocol",
     ),
     "IPv6": (Ether() / IPv6() / UDP(), "unknown_protocol"),
     "an unknown EtherType": (Ether(type=0x88CC) / Raw(b"lldp" * 12), "unknown_protocol"),
-    "ARP of other hardware": (arp(1, ip(1), ip(2), hwtype=6), "malformed"),
+    "ARP of other hardware": (arp(1, ip(UPSTREAM), ip(AGENT), hwtype=6), "malformed"),
     "a group's address alone": (
         Ether(dst="01:00:5e:00:00:07") / IP(dst="239.0.0.7") / UDP(sport=9, dport=9) / Raw(bytes(30)),
         "not_for_us",

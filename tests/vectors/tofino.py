@@ -11,8 +11,9 @@ checksum is right, and drops what is replicated. So it explores a copy of the pr
   left out.
 
 A vector is for v1model's program. There queue_share is 0, too, which a test sets; `active` has a chip's 8
-branches; a frame of the packet generator has no header of the generator in front. Frames have 120 bytes:
-p4testgen wants each header that egress reads once more behind those that ingress has read.
+branches; a frame of the packet generator has no header of the generator in front, and a tick has the branch
+from that header. Frames have 120 bytes: p4testgen wants each header that egress reads once more behind those
+that ingress has read.
 """
 
 import re
@@ -131,13 +132,19 @@ def is_added(statement: str, program: Path) -> bool:
 
 
 GENERATOR_PORT = 0
+"""the port of v1model's packet generator"""
 GENERATOR_BYTES = 6
-"""the port of v1model's packet generator, and what a chip's puts in front of a frame"""
+"""of the header that a chip's generator puts in front of a frame: the last two are the tick's branch"""
+TICK = bytes.fromhex("88b6")
 
 
 def arrives(port: int, data: bytes) -> bytes:
     """The frame at v1model's port, of what comes in by the copy's."""
-    return with_checksums(port, data[GENERATOR_BYTES:] if port == GENERATOR_PORT else data)
+    if port == GENERATOR_PORT:
+        header, data = data[:GENERATOR_BYTES], data[GENERATOR_BYTES:]
+        if data[12:14] == TICK:
+            data = data[:16] + header[4:] + data[18:]
+    return with_checksums(port, data)
 
 
 def left(digits: str) -> tuple[int, str]:

@@ -6,7 +6,7 @@
 #define HIGHEST_ACK(NN)                                                                                      \
 control HighestAck_##NN(in stream_index_t stream, in branch_t branch, in bit<8> type, in bit<16> active,     \
                         in seq_t seq, out seq_t value) {                                                     \
-    @id(0x160001##NN) Register<seq_t, stream_index_t>(MAX_STREAMS) acked;                                    \
+    @id(0x160001##NN) Register<seq_t, stream_index_t>(MAX_STREAMS, 0) acked;                                    \
     RegisterAction<seq_t, stream_index_t, seq_t>(acked) recall_seq = {                                       \
         void apply(inout seq_t highest, out seq_t result) { result = highest; }                              \
     };                                                                                                       \
@@ -47,7 +47,7 @@ EACH_BRANCH(HIGHEST_ACK)
 #define PIPE(N) (N << 7) &&& 0x180
 control HighestSent(in stream_index_t stream, in bit<8> type, in bit<1> from_upstream, in branch_t branch,
                     in seq_t seq, in port_id_t port, in port_id_t upstream_port, out bit<1> beyond) {
-    @id(0x1600000b) Register<seq_t, stream_index_t>(MAX_STREAMS) sent;
+    @id(0x1600000b) Register<seq_t, stream_index_t>(MAX_STREAMS, 0) sent;
     RegisterAction<seq_t, stream_index_t, bit<1>>(sent) put_next = {
         void apply(inout seq_t next) { next = seq + 1; }
     };
@@ -94,7 +94,7 @@ control HighestSent(in stream_index_t stream, in bit<8> type, in bit<1> from_ups
 // The minimum that was last sent up. `lowest` raises it.
 control ForwardedAck(in stream_index_t stream, in branch_t branch, in seq_t lowest, in seq_t seq,
                      out bit<1> raised) {
-    @id(0x16000001) Register<seq_t, stream_index_t>(MAX_STREAMS) forwarded;
+    @id(0x16000001) Register<seq_t, stream_index_t>(MAX_STREAMS, 0) forwarded;
     RegisterAction<seq_t, stream_index_t, bit<1>>(forwarded) put = {
         void apply(inout seq_t last) { last = seq; }
     };
@@ -118,7 +118,7 @@ control ForwardedAck(in stream_index_t stream, in branch_t branch, in seq_t lowe
 // The poll whose answer last went up; 0 after a RESET.
 control AnsweredPoll(in stream_index_t stream, in branch_t branch, in bit<8> flags, in bit<8> poll,
                      out bit<1> another) {
-    @id(0x16000002) Register<bit<8>, stream_index_t>(MAX_STREAMS) answered;
+    @id(0x16000002) Register<bit<8>, stream_index_t>(MAX_STREAMS, 0) answered;
     RegisterAction<bit<8>, stream_index_t, bit<1>>(answered) clear = {
         void apply(inout bit<8> last) { last = 0; }
     };

@@ -20,13 +20,15 @@ header loop_t {
     port_id_t      egress_port;    // of a report
 }
 
+// Each pass begins with zeroes.
 @pa_auto_init_metadata
 struct local_t {
     metadata_t stages;
     loop_t     loop;
     bit<8>     kind;         // of `loop`
+    pktgen_timer_header_t generator;
 #ifdef DIFFUSION
     hop_t      hop;
 #endif
-    bit<16>    tcp_length;   // of a reset's pseudo header: a chip sums fields, and no constants
+    bit<16>    tcp_length;   // of a reset's pseudo header: a chip sums fields, and no constant but 0
 }

@@ -23,10 +23,13 @@
 #define LOOP_PORT DEFAULT_LOOP_PORT
 #endif
 
-// The port of the packet generator's frames.
+// The source port of the packet generator's frames. The generator itself is enabled on LOOP_PORT.
 #ifndef GENERATOR_PORT
 #define GENERATOR_PORT DEFAULT_GENERATOR_PORT
 #endif
+
+// Whether an entry may send to a port: a frame to LOOP_PORT begins with loop_t.
+#define IS_LINK(PORT) PORT != CPU_PORT && PORT != LOOP_PORT
 
 #define UNIT_packets           CounterType_t.PACKETS
 #define UNIT_packets_and_bytes CounterType_t.PACKETS_AND_BYTES
@@ -36,7 +39,11 @@
 
 // A counter by index, and how it is asked for a cell.
 #define INDEXED_COUNTER(INDEX, SIZE, UNIT) Counter<bit<64>, INDEX>(SIZE, UNIT_##UNIT)
-#define CELL(INDEX) INDEX
+#define CELL(INDEX, EXTRA) INDEX, EXTRA
+
+// Bytes that a counter has to leave out, in each half: the frame's check sequence, and the bridged header.
+#define INGRESS_EXTRA 4
+#define EGRESS_EXTRA  8
 
 // Ingress's deparser puts it in front of the frame.
 #define BRIDGED header

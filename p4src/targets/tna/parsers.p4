@@ -1,7 +1,5 @@
 // The parsers and deparsers. A frame of the packet generator has the generator's header in front.
 
-const bit<32> GENERATOR_BITS = 48;
-
 parser IngressParser(packet_in packet, out headers_t hdr, out local_t local,
                      out ingress_intrinsic_metadata_t intrinsic) {
     Checksum() ipv4_checksum;
@@ -17,7 +15,7 @@ parser IngressParser(packet_in packet, out headers_t hdr, out local_t local,
         transition select(intrinsic.ingress_port) {
             CPU_PORT:       parse_packet_out;
             LOOP_PORT:      parse_loop;
-            GENERATOR_PORT: skip_generator;
+            GENERATOR_PORT: parse_generator;
             default:        parse_ethernet;
         }
     }
@@ -27,8 +25,8 @@ parser IngressParser(packet_in packet, out headers_t hdr, out local_t local,
         transition parse_ethernet;
     }
 
-    state skip_generator {
-        packet.advance(GENERATOR_BITS);
+    state parse_generator {
+        packet.extract(local.generator);
         transition parse_ethernet;
     }
 #include "../../stages/parser_states.p4"

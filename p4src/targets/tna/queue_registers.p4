@@ -1,12 +1,13 @@
 // The registers of diffusion.p4, Tofino 2 only. Index: the flow's cell, egress port * 8 + queue; of
-// BranchReports: the flow. A port's 16 queues are its own, of which the first 8 are used.
+// BranchReports: the flow. A port's 16 queues are its own, of which the first 8 are used. That is
+// how the driver carves queues by default, and its pipes are the chip's.
 //
 // P4 cannot set the rate of a queue: a program beside the driver reads `queue_rate`, sets the shaper of that
 // queue to it, and writes `queue_share`. The traffic manager counts cells of its buffer, not packets: where
 // frames are longer than a cell, D is for cells.
 
-// n wait now, as the traffic manager told the ghost thread when it last changed.
-@id(0x16000003) @name(".queue_depth") Register<bit<32>, cell_t>(QUEUE_CELLS) queue_depth;
+// n wait now, as the traffic manager told the ghost thread, to which the queue must be visible.
+@id(0x16000003) @name(".queue_depth") Register<bit<32>, cell_t>(QUEUE_CELLS, 0) queue_depth;
 
 control GroupflowGhost(in ghost_intrinsic_metadata_t ghost) {
     RegisterAction<bit<32>, cell_t, bit<32>>(queue_depth) put = {
@@ -31,8 +32,8 @@ control QueueDepth(in cell_t cell, out int<32> n) {
 // The report of the downstream neighbour: feedback's is kept, a tick recalls it.
 control HeardReport(in headers_t hdr, in cell_t cell, inout rate_t r, inout int<32> next_n) {
     // RATE_MAX - r_i: 0, as registers start, is no limit.
-    @id(0x16000006) Register<rate_t, cell_t>(QUEUE_CELLS) heard_headroom;
-    @id(0x16000007) Register<int<32>, cell_t>(QUEUE_CELLS) heard_depth;
+    @id(0x16000006) Register<rate_t, cell_t>(QUEUE_CELLS, 0) heard_headroom;
+    @id(0x16000007) Register<int<32>, cell_t>(QUEUE_CELLS, 0) heard_depth;
     RegisterAction<rate_t, cell_t, rate_t>(heard_headroom) keep_headroom = {
         void apply(inout rate_t headroom) { headroom = r; }
     };
@@ -63,7 +64,7 @@ control HeardReport(in headers_t hdr, in cell_t cell, inout rate_t r, inout int<
 
 // The rate at which the queue is to be served.
 control QueueRate(in cell_t cell, in rate_t value) {
-    @id(0x16000004) @name(".queue_rate") Register<rate_t, cell_t>(QUEUE_CELLS) queue_rate;
+    @id(0x16000004) @name(".queue_rate") Register<rate_t, cell_t>(QUEUE_CELLS, 0) queue_rate;
     RegisterAction<rate_t, cell_t, rate_t>(queue_rate) put = {
         void apply(inout rate_t rate) { rate = value; }
     };
@@ -96,8 +97,8 @@ control QueueShare(in cell_t cell, out rate_t share) {
     };
 
 control BranchReports(in flow_t flow, in combine_t combine, inout int<32> n, inout rate_t r) {
-    @id(0x16000008) Register<int<32>, flow_t>(MAX_FLOWS) report_depth;
-    @id(0x16000009) Register<int<32>, flow_t>(MAX_FLOWS) report_rate;
+    @id(0x16000008) Register<int<32>, flow_t>(MAX_FLOWS, 0) report_depth;
+    @id(0x16000009) Register<int<32>, flow_t>(MAX_FLOWS, 0) report_rate;
     JOINED(first_n, report_depth, n)
     JOINED(longest_n, report_depth, max(joined, n))
     JOINED(shortest_n, report_depth, min(joined, n))

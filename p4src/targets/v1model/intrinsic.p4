@@ -13,9 +13,16 @@
 #define CPU_PORT 510
 #endif
 
+// Whether an entry may send to a port.
+#define IS_LINK(PORT) PORT != CPU_PORT
+
 // A counter of a table's entries. UNIT: packets or packets_and_bytes.
 #define ENTRY_COUNTER(UNIT) direct_counter(CounterType.UNIT)
 
 // A counter by index, and how it is asked for a cell.
 #define INDEXED_COUNTER(INDEX, SIZE, UNIT) counter(SIZE, CounterType.UNIT)
-#define CELL(INDEX) (bit<32>)(INDEX)
+#define CELL(INDEX, EXTRA) (bit<32>)(INDEX)
+
+// Bytes that a counter has to leave out, in each half: only the frame is counted.
+#define INGRESS_EXTRA
+#define EGRESS_EXTRA

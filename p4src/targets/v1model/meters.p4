@@ -1,4 +1,4 @@
-// Bounds the messages of a port to the controller, who sets the rates. A meter without rates lets all pass.
+// Bounds what each port may send to the controller, who sets the rates. A meter without rates lets all pass.
 
 // Cell: port * 2, and 1 more for keepalives, which have a rate of their own.
 #define PUNT_CELLS (MAX_PORTS * 2)

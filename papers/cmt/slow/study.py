@@ -22,7 +22,6 @@ from papers.cmt.slow.runs import (
     SLOW_AT_S,
     SLOW_MBPS,
     STREAM_S,
-    Group,
     Outcome,
     Outcomes,
     Run,
@@ -80,7 +79,7 @@ def _moved(rule: str, mode: str, outcomes: Outcomes) -> list[Claim]:
 
 def _whole(name: str, claim: str, outcomes: Outcomes, kind: Kind) -> Claim:
     groups = [outcome.groups["others"] for outcome in outcomes]
-    least = min(_share(group) for group in groups)
+    least = min(group.goodput_least for group in groups) / (RATE_MBPS * 1e6)
     lost = sum(group.cut_off for group in groups) + sum(group.skipped for group in groups)
     lag = max(group.lag_most for group in groups)
     return Claim(name, "3.1.2", claim, 1, least, "of the stream's rate, the least",
@@ -120,10 +119,6 @@ def _waited_for(never: Outcomes, slowest: Outcomes) -> Claim:
 
 def _own_goodput(outcome: Outcome) -> float:
     return outcome.groups["slow"].goodput_median
-
-
-def _share(group: Group) -> float:
-    return group.goodput_least / (RATE_MBPS * 1e6)
 
 
 TITLES = {

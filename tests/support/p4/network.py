@@ -2,11 +2,14 @@
 
 port 1: the sender, member 1        port 3, 4: receivers, members 3 and 4 (branches 0 and 1)
 port 2: the cache agent             port 5:    the next switch (branch 2)
+
+Chips number their ports otherwise: the environment's `PTF_FIRST_PORT=8` makes them 8 to 12.
 """
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -28,7 +31,8 @@ P4INFO = BUILD / "groupflow.p4info.txtpb"
 
 SESSION, SOURCE = 7, 1
 GROUP_ADDRESS = "239.0.0.7"
-UPSTREAM, AGENT, FIRST, SECOND, DOWN = 1, 2, 3, 4, 5  # ports
+FIRST_PORT = int(os.environ.get("PTF_FIRST_PORT", "1"))
+UPSTREAM, AGENT, FIRST, SECOND, DOWN = PORTS = range(FIRST_PORT, FIRST_PORT + 5)
 ROUTER_MAC = "02:00:00:00:00:01"
 DATA_GROUP, ACK_GROUP, REPAIR_GROUP, UPSTREAM_GROUP = 100, 101, 102, 103
 INDEX = 9
@@ -181,8 +185,8 @@ def with_session(switch: Switch, active: int = 0b111, **changes: int) -> Switch:
             +group_entry(REPAIR_GROUP, AGENT),
             +group_entry(UPSTREAM_GROUP, UPSTREAM),
             +stream_entry(active, **changes),
-            +branch_entry(0, FIRST, 3),
-            +branch_entry(1, SECOND, 4),
+            +branch_entry(0, FIRST, FIRST),
+            +branch_entry(1, SECOND, SECOND),
             +branch_entry(2, DOWN, 0),
         ]
     )

@@ -97,12 +97,22 @@ def test_a_bound_is_judged_within_one_pipe() -> None:
 def test_the_compiler_makes_what_is_built(chip: Chip, tmp_path: Path) -> None:
     subprocess.run(["make", f"p4-tna-{chip.name}", f"TNA={tmp_path}"], cwd=ROOT, check=True)
     for built in (BUILT / chip.name).iterdir():
-        assert (tmp_path / chip.name / built.name).read_text() == built.read_text(), "run `make p4-tna`"
+        assert settled(tmp_path / chip.name / built.name) == settled(built), "run `make p4-tna`"
     # The compiler counts on where a chip ends; only the assembler would say so.
     assembly = (ROOT / "out/tna" / chip.name / "pipe/groupflow_tna.bfa").read_text()
     for gress in ("ingress", "egress"):
         stages = [int(stage) for stage in re.findall(rf"^stage (\d+) {gress}:", assembly, re.MULTILINE)]
         assert stages and max(stages) < chip.stages, gress
+
+
+def settled(file: Path) -> object:
+    """The part of a file that the sources decide: the compiler orders tables of snapshots by chance."""
+    if file.name != "bf-rt.json":
+        return file.read_text()
+    schema = json.loads(file.read_text())
+    tables = [table for table in schema["tables"] if not table["name"].startswith("pipe.snapshot.")]
+    assert 0 < len(tables) == len(schema["tables"]) - 7
+    return schema | {"tables": tables}
 
 
 Fields: TypeAlias = Sequence[p4i.MatchField | p4i.Action.Param]

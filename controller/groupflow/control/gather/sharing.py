@@ -149,9 +149,10 @@ class Sharing(Service):
         rounds, before = former.get(host, (Rounds(policy), {}))
         if rounds.policy is not policy:
             rounds = Rounds(policy)
+        windows = {name: setting.window for name, setting in before.items()}
         readings = {
-            client.name: Reading(self.rates.get(_receiver(member), 0.0), ANSWER_S, _window(before, client), 1)
-            for client, member in zip(clients, members, strict=True)
+            one.name: Reading(self.rates.get(_receiver(member), 0.0), ANSWER_S, windows.get(one.name), 1)
+            for one, member in zip(clients, members, strict=True)
         }
         buffer = int(window_for(capacity, ANSWER_S))
         limits = Limits(buffer, connections=1, segment=min(PAYLOAD, buffer // len(members)))
@@ -184,7 +185,3 @@ def _client(member: Member, part: int) -> Client:
     if member.target is None:
         return Client(name, part, priority=-1, minimum=0)
     return Client(name, member.target, member.priority, member.minimum)
-
-
-def _window(settings: Settings, client: Client) -> int | None:
-    return settings[client.name].window if client.name in settings else None

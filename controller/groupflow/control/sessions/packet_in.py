@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from groupflow._native import Alive, Control, Joined, Left, Refused, Unknown, parse_control
 from groupflow.control.sessions.admission import JoinRequest
 from groupflow.control.sessions.manager import SessionManager
-from groupflow.control.sessions.model import Member, RefusalError, Role
+from groupflow.control.sessions.model import Member, RefusalError
 from groupflow.control.sessions.numbers import Stream
 from groupflow.control.sessions.post import Reply
 from groupflow.control.sessions.watchdog import Watchdog
@@ -134,7 +134,8 @@ class ControlPlane(Service):
     async def _join(self, host: Host, message: Control) -> _Answer:
         ask = JoinRequest(
             session=message.session,
-            role=_role(message),
+            # Cache agents are not members.
+            role=message.role if message.role in ("sender", "listener") else "receiver",
             host=host,
             udp_port=message.udp_src,
             name=message.name or host.name,
@@ -276,8 +277,3 @@ class ControlPlane(Service):
             log.warning(
                 "switch=%s port=%d total=%d: refused packet: %s", switch, port, self.refused_packets, reason
             )
-
-
-def _role(message: Control) -> Role:
-    """The role that a JOIN asks for; cache agents are not members."""
-    return message.role if message.role in ("sender", "listener") else "receiver"
