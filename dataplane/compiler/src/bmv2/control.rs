@@ -1,11 +1,11 @@
 //! Controls as graphs: tables, conditions, and tables without keys for statements between them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::{json, Value};
 
 use super::Writer;
-use crate::lower::ir::{is_leave, Control, Expr, Label, Outcome, Statement, StatementKind};
+use crate::lower::ir::{each_kind, is_leave, Control, Expr, Label, Outcome, Statement, StatementKind};
 use crate::source::Span;
 
 /// The node that comes next; `None` at the end of the pipeline.
@@ -40,7 +40,7 @@ impl Writer<'_> {
         let mut next = next;
         let mut run: Vec<Statement> = Vec::new();
         for statement in statements[..end].iter().rev() {
-            if matches!(statement.kind, StatementKind::Operation(..)) {
+            if matches!(statement.kind, StatementKind::Operation(..)) || loops_alone(statement) {
                 run.insert(0, statement.clone());
                 continue;
             }
@@ -62,7 +62,14 @@ impl Writer<'_> {
                 StatementKind::Leave(label) => graph.labels.get(label).cloned().flatten(),
                 StatementKind::Exit => None,
                 StatementKind::Apply { table, then } => self.apply(*table, then, next, statement.span, graph),
-                StatementKind::Parse { .. } | StatementKind::Operation(..) | StatementKind::Again(..) => next,
+                StatementKind::Again(..) => {
+                    let message = "a loop that applies tables or returns has rounds that the compiler knows";
+                    self.diagnostics
+                        .error(statement.span, message)
+                        .help("constants as bounds, and no `return`");
+                    next
+                }
+                StatementKind::Parse { .. } | StatementKind::Operation(..) => next,
             };
         }
         self.run(&mut run, next, graph)
@@ -145,4 +152,24 @@ impl Writer<'_> {
         }
         Some(table.name.clone())
     }
+}
+
+/// Whether it is a loop that one action can run, since tables and conditions lead back nowhere: it applies no
+/// table, and leaves nothing around it.
+fn loops_alone(statement: &Statement) -> bool {
+    let (mut loops, mut applies) = (false, false);
+    let (mut own, mut left) = (HashSet::new(), HashSet::new());
+    if let StatementKind::Labelled(..) = statement.kind {
+        each_kind(std::slice::from_ref(statement), &mut |kind| match kind {
+            StatementKind::Again(label, _) => {
+                loops = true;
+                own.insert(*label);
+            }
+            StatementKind::Labelled(label, _) => drop(own.insert(*label)),
+            StatementKind::Leave(label) => drop(left.insert(*label)),
+            StatementKind::Apply { .. } => applies = true,
+            _ => {}
+        });
+    }
+    loops && !applies && left.is_subset(&own)
 }

@@ -3,6 +3,7 @@
 use num_bigint::BigInt;
 
 use super::ir::{Expr, FieldRef, HeaderRef, StackId, StatementKind};
+use super::statement::UNKNOWN;
 use super::value::{element_of, part_of, parts_of, Value};
 use super::{Lowered, Lowering};
 use crate::check::types::Type;
@@ -60,6 +61,11 @@ impl Lowering<'_, '_> {
 
     /// `target = source`, both of type `of`.
     pub fn assign(&mut self, target: &Value, source: &Value, of: &Type) -> Lowered<()> {
+        // A call changes the variable of a loop, whose values are known.
+        let counts = self.counters.iter().any(|(.., outside)| outside.overlaps(target));
+        if counts || target.constant().is_some() {
+            return self.refuse(UNKNOWN);
+        }
         // Parts of a list may read what an earlier part writes.
         if let Value::Group(parts) = source {
             if parts.len() > 1 && target.overlaps(source) {
@@ -71,7 +77,7 @@ impl Lowering<'_, '_> {
         self.assign_parts(target, source, of)
     }
 
-    fn assign_parts(&mut self, target: &Value, source: &Value, of: &Type) -> Lowered<()> {
+    pub fn assign_parts(&mut self, target: &Value, source: &Value, of: &Type) -> Lowered<()> {
         match (target, source) {
             (Value::Nothing, _) => {}
             (Value::Scalar(_), Value::Scalar(value)) => self.assign_scalar(target, value.clone(), of)?,

@@ -36,7 +36,10 @@ impl<'t> Lowering<'t, '_> {
             Target::Action(function) => self.action_call(found, function.declaration, arguments),
             Target::Table(_) => self.apply_table(base),
             Target::Builtin(name) => self.builtin(name, base, arguments),
-            Target::Constructor(id, _) => self.construct(call.id, *id, arguments, None),
+            Target::Constructor(id, _) => {
+                let name = &self.known(*id).declaration.ident.name;
+                self.construct(call.id, *id, arguments, name, &[])
+            }
             Target::Method(id, number) => {
                 let object = self.object_of(base)?;
                 let name = &self.known(*id).methods[*number].name;
@@ -57,8 +60,8 @@ impl<'t> Lowering<'t, '_> {
                     return self.refuse("no object");
                 };
                 let path = self.control_name(&self.known(id).declaration.ident.name, &[]);
-                let (types, label) = (types.to_vec(), self.label());
-                let order = [&self.order[..], &[label]].concat();
+                let types = types.to_vec();
+                let order = [&self.order[..], &[written.id.0 as usize]].concat();
                 Value::Object(Object { id, types, arguments: Vec::new(), path, order, state: State::None })
             }
             Some(base) => self.value(base)?,

@@ -2,6 +2,8 @@
 //! one set of tables and variables, and its body is inlined where it is applied. Actions are inlined where
 //! controls call them; where tables do, the control plane gives them data.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::rc::Rc;
 
 use super::ir::{add, Action, ActionCall, ActionParameter, Expr, Order, Statement, Table};
@@ -17,10 +19,15 @@ use crate::syntax::tree::{
 
 /// An instance whose names are made.
 pub struct Instance<'t> {
+    /// The names outside of its declarations.
     pub environment: Rc<Environment<'t>>,
     /// The meanings of its parameters.
     bound: Vec<(Name, Value)>,
+    /// What was declared in it when it was applied first.
+    pub locals: Locals<'t>,
 }
+
+pub type Locals<'t> = RefCell<HashMap<Name, Binding<'t>>>;
 
 impl<'t> Lowering<'t, '_> {
     /// `object.apply(arguments)` of a control or parser.
@@ -49,36 +56,39 @@ impl<'t> Lowering<'t, '_> {
         };
         let signature = &known.methods[0].signature;
         self.named(&object.path, &object.order, |lowering| {
-            lowering.in_instance(object, signature, bound, |lowering, first| {
-                lowering.locals(locals, first)?;
+            lowering.in_instance(object, signature, bound, |lowering, known| {
+                lowering.locals(locals, known)?;
                 lowering.inlined(apply, None)
             })
         })
     }
 
-    /// Runs `make` with the names of an instance; its second argument says whether they are new.
+    /// Runs `make` with the names of an instance; its second argument are those that are known already.
     fn in_instance(
         &mut self, object: &Object, signature: &Signature, bound: Vec<(Name, Value)>,
-        make: impl FnOnce(&mut Self, bool) -> Lowered<()>,
+        make: impl FnOnce(&mut Self, &Locals<'t>) -> Lowered<()>,
     ) -> Lowered<()> {
-        let is_shared = self.shared.contains(&object.path);
-        let (instance, first) = match self.instances.get(&object.path) {
-            Some(instance) => (instance.clone(), false),
+        // Each place that applies a type has an instance of its own, by one name (section 15.1).
+        let key = (object.path.clone(), object.order.clone());
+        let is_shared = self.shared.contains(&key);
+        let instance = match self.instances.get(&key) {
+            Some(instance) => instance.clone(),
             None => {
                 let own = if is_shared { self.own(signature, &bound)? } else { bound.clone() };
                 let instance = Rc::new(self.new_instance(object, own));
-                self.instances.insert(object.path.clone(), instance.clone());
-                (instance, true)
+                self.instances.insert(key.clone(), instance.clone());
+                instance
             }
         };
-        let environment = instance.environment.clone();
+        let environment = Environment::inside(&instance.environment);
+        let make = |lowering: &mut Self| lowering.within(environment, |one| make(one, &instance.locals));
         let pairs = || instance.bound.iter().map(|(_, own)| own).zip(bound.iter().map(|(_, given)| given));
         if !is_shared {
             if pairs().all(|(own, given)| same(own, given)) {
-                return self.within(environment, |lowering| make(lowering, first));
+                return make(self);
             }
             // Told by beginning again.
-            self.shared.insert(object.path.clone());
+            self.shared.insert(key);
             return Err(super::Told);
         }
         let mut passed = Vec::new();
@@ -93,7 +103,7 @@ impl<'t> Lowering<'t, '_> {
             let back = writes.then(|| given.clone());
             passed.push(Passed { name: parameter.name.clone(), value: own.clone(), of, back });
         }
-        self.copying(passed, |lowering| lowering.within(environment, |lowering| make(lowering, first)))
+        self.copying(passed, make)
     }
 
     /// Variables for parameters.
@@ -107,18 +117,20 @@ impl<'t> Lowering<'t, '_> {
     }
 
     pub fn new_instance(&self, object: &Object, bound: Vec<(Name, Value)>) -> Instance<'t> {
-        let outer = Environment::inside(&self.globals);
+        let environment = Environment::inside(&self.globals);
         for (name, value) in object.arguments.iter().chain(&bound) {
-            outer.declare(name, Binding::Value(value.clone()));
+            environment.declare(name, Binding::Value(value.clone()));
         }
-        Instance { environment: Environment::inside(&outer), bound }
+        Instance { environment, bound, locals: Locals::default() }
     }
 
     /// The declarations of a control or parser.
-    pub fn locals(&mut self, locals: &'t [Declaration], first: bool) -> Lowered<()> {
+    pub fn locals(&mut self, locals: &'t [Declaration], known: &Locals<'t>) -> Lowered<()> {
         for (place, local) in locals.iter().enumerate() {
             self.order.push(place);
-            self.at(local.span, |lowering| lowering.local(local, first))?;
+            let before = known.borrow().get(&local.ident.name).cloned();
+            let binding = self.at(local.span, |lowering| lowering.local(local, before))?;
+            known.borrow_mut().insert(local.ident.name.clone(), binding);
             self.order.pop();
         }
         // The body comes behind them.
@@ -126,44 +138,45 @@ impl<'t> Lowering<'t, '_> {
         Ok(())
     }
 
-    /// A declaration of a control, parser or block (section 11): variables get their value each time.
-    pub fn local(&mut self, declaration: &'t Declaration, first: bool) -> Lowered<()> {
+    /// A declaration of a control, parser or block (section 11), which may be known: variables get their
+    /// value each time.
+    pub fn local(
+        &mut self, declaration: &'t Declaration, known: Option<Binding<'t>>,
+    ) -> Lowered<Binding<'t>> {
         let name = &declaration.ident.name;
-        match &declaration.kind {
-            DeclarationKind::Variable { of, value } => {
+        let binding = match (&declaration.kind, known) {
+            (DeclarationKind::Variable { of, value }, known) => {
                 let of = self.type_of(of.id);
-                let place = match self.environment.find(name) {
-                    Some(Binding::Value(place)) if !first => place,
+                let place = match known {
+                    Some(Binding::Value(place)) => place,
                     _ => self.allocate(name, &of)?,
                 };
                 match value.as_ref().map(|value| self.value(value)).transpose()? {
                     Some(value) => self.assign(&place, &value, &of)?,
                     None => self.clear(&place, &of),
                 }
-                self.bind(name, place);
+                Binding::Value(place)
             }
-            _ if !first => {}
-            DeclarationKind::Constant { value, .. } => {
-                let value = self.value(value)?;
-                self.bind(name, value);
+            (_, Some(known)) => known,
+            (DeclarationKind::Constant { value, .. }, _) => Binding::Value(self.value(value)?),
+            (DeclarationKind::Instance { .. }, _) => Binding::Value(self.instance(declaration)?),
+            (DeclarationKind::Action { .. }, _) => {
+                Binding::Action(declaration, self.environment.clone(), self.order.clone())
             }
-            DeclarationKind::Instance { .. } => {
-                let value = self.instance(declaration)?;
-                self.bind(name, value);
+            (DeclarationKind::Table(written), _) => {
+                Binding::Table(written, self.table(declaration, written)?)
             }
-            DeclarationKind::Action { .. } => {
-                let environment = self.environment.clone();
-                let binding = Binding::Action(declaration, environment.clone(), self.order.clone());
-                environment.declare(name, binding);
+            (DeclarationKind::ValueSet { size, of }, _) => {
+                Binding::Value(self.value_set(declaration, of, size)?)
             }
-            DeclarationKind::Table(written) => {
-                let table = self.table(declaration, written)?;
-                self.environment.declare(name, Binding::Table(written, table));
-            }
-            DeclarationKind::ValueSet { size, of } => self.value_set(declaration, of, size)?,
-            _ => {}
+            _ => return self.refuse("this is not declared here"),
+        };
+        // What is written before sees another meaning of the name still (section 6.10).
+        if self.environment.find(name).is_some() {
+            self.environment = Environment::inside(&self.environment);
         }
-        Ok(())
+        self.environment.declare(name, binding.clone());
+        Ok(binding)
     }
 
     /// `action(arguments);` in a control or action (section 14.1.1).

@@ -8,13 +8,12 @@ use super::value::{dotted, Binding, Object, State, Value};
 use super::{Lowered, Lowering, Place};
 use crate::check::infer::specialise;
 use crate::check::types::{ObjectId, Type};
-use crate::check::ObjectKind;
+use crate::check::{ObjectKind, Target};
 use crate::source::Name;
-use crate::syntax::tree::{self, Annotation, Argument, Declaration, DeclarationKind, NodeId};
+use crate::syntax::tree::{self, Annotation, Argument, Declaration, DeclarationKind, ExpressionKind, NodeId};
 
-/// The order of the blocks of the package: objects outside of them come before.
+/// The order of the first block of the package: objects outside of them come before.
 const PARSER: usize = 1;
-const INGRESS: usize = 3;
 
 impl<'t> Lowering<'t, '_> {
     /// The name that the control plane knows (section 18.3): that of `@name`, or of the instances around.
@@ -43,7 +42,7 @@ impl<'t> Lowering<'t, '_> {
     pub fn instance(&mut self, declaration: &'t Declaration) -> Lowered<Value> {
         self.at(declaration.span, |lowering| {
             let (of, arguments, id) = lowering.object_type(declaration)?;
-            lowering.construct(of.id, id, arguments, Some(declaration))
+            lowering.construct(of.id, id, arguments, &declaration.ident.name, &declaration.annotations)
         })
     }
 
@@ -59,25 +58,20 @@ impl<'t> Lowering<'t, '_> {
         self.refuse("this instance is not supported")
     }
 
-    /// Makes an object (section 8.21); without a declaration it has the name of its type.
+    /// Makes an object (section 8.21).
     pub fn construct(
-        &mut self, node: NodeId, id: ObjectId, arguments: &'t [Argument],
-        declaration: Option<&'t Declaration>,
+        &mut self, node: NodeId, id: ObjectId, arguments: &'t [Argument], name: &Name,
+        annotations: &[Annotation],
     ) -> Lowered<Value> {
         let known = self.known(id);
-        let annotations = declaration.map_or(&[][..], |one| &one.annotations);
-        let name = &declaration.unwrap_or(known.declaration).ident.name;
         let path = self.control_name(name, annotations);
         let types = match self.type_of(node) {
             Type::Object(_, types, ..) => types.to_vec(),
             _ => Vec::new(),
         };
-        let order = match declaration {
-            Some(_) if self.order.is_empty() => vec![0, node.0 as usize],
-            Some(_) => self.order.clone(),
-            None => vec![INGRESS],
-        };
-        let arguments = self.constructor_arguments(node, arguments)?;
+        let order = if self.order.is_empty() { vec![0, node.0 as usize] } else { self.order.clone() };
+        let arguments =
+            self.named(&path, &order, |lowering| lowering.constructor_arguments(node, arguments))?;
         let mut object = Object { id, types, arguments, path, order, state: State::None };
         if known.kind == ObjectKind::Extern {
             object.state = self.extern_object(&known.declaration.ident.name, &object, annotations)?;
@@ -85,6 +79,7 @@ impl<'t> Lowering<'t, '_> {
         Ok(Value::Object(object))
     }
 
+    /// An object that is made for a parameter has the parameter's name; one of the package that of its type.
     fn constructor_arguments(
         &mut self, node: NodeId, arguments: &'t [Argument],
     ) -> Lowered<Vec<(Name, Value)>> {
@@ -93,9 +88,18 @@ impl<'t> Lowering<'t, '_> {
         let mut given = Vec::new();
         for (number, (parameter, place)) in signature.parameters.iter().zip(&call.arguments).enumerate() {
             let written = place.map(|place| &arguments[place].value);
-            if let Some(argument) = written.or_else(|| parameters.get(number)?.default.as_ref()) {
-                given.push((parameter.name.clone(), self.value(argument)?));
-            }
+            let argument = written.or_else(|| parameters.get(number)?.default.as_ref());
+            let Some(argument) = argument else { continue };
+            let made = self.facts.calls.get(&argument.id).map(|call| &call.target);
+            let value = match (&argument.kind, made) {
+                (ExpressionKind::Call { arguments, .. }, Some(Target::Constructor(id, _))) => {
+                    let of = &self.known(*id).declaration.ident.name;
+                    let name = if self.path.is_empty() { of } else { &parameter.name };
+                    self.construct(argument.id, *id, arguments, name, &[])?
+                }
+                _ => self.value(argument)?,
+            };
+            given.push((parameter.name.clone(), value));
         }
         Ok(given)
     }

@@ -35,6 +35,9 @@ use value::{Binding, Environment, Value};
 
 pub type Lowered<T> = Result<T, Told>;
 
+/// The name of an instance, and its place.
+type Key = (Vec<Name>, Order);
+
 /// The most statements of a program after inlining and unrolling.
 const MOST_STATEMENTS: usize = 1_000_000;
 
@@ -56,7 +59,7 @@ pub fn lower<'t>(
 
 fn attempt<'t>(
     program: &'t [Declaration], facts: &'t Facts<'t>, diagnostics: &mut Diagnostics,
-    shared: &mut HashSet<Vec<Name>>,
+    shared: &mut HashSet<Key>,
 ) -> Option<Program> {
     let globals = Environment::outermost();
     let mut lowering = Lowering {
@@ -122,9 +125,9 @@ struct Lowering<'t, 'd> {
     /// The names of the instances around.
     path: Vec<Name>,
     order: Order,
-    instances: HashMap<Vec<Name>, Rc<control::Instance<'t>>>,
+    instances: HashMap<Key, Rc<control::Instance<'t>>>,
     /// Controls whose parameters are variables.
-    shared: &'d mut HashSet<Vec<Name>>,
+    shared: &'d mut HashSet<Key>,
     /// The program's metadata with its type.
     meta: Option<(Value, Type)>,
     /// The fields of structs as they are written, for their annotations.

@@ -4,8 +4,9 @@
 use num_bigint::{BigInt, Sign};
 
 use super::assign::ones;
+use super::control::Locals;
 use super::ir::{add, Case, Expr, HeaderRef, Match, Pattern, State, StatementKind, ValueSet};
-use super::value::{dotted, Object, Value};
+use super::value::{dotted, Environment, Object, Value};
 use super::{Lowered, Lowering};
 use crate::check::types::Type;
 use crate::source::{Name, Span};
@@ -41,18 +42,19 @@ impl<'t> Lowering<'t, '_> {
             return self.refuse("no parser");
         };
         // Each application has states of its own.
-        let environment = self.new_instance(object, bound).environment;
+        let instance = self.new_instance(object, bound);
         self.named(&object.path, &object.order, |lowering| {
-            lowering.within(environment, |lowering| {
-                lowering.parser_states(&parser.locals, &parser.states, accept)
+            lowering.within(Environment::inside(&instance.environment), |lowering| {
+                lowering.parser_states(&parser.locals, &parser.states, accept, &instance.locals)
             })
         })
     }
 
     fn parser_states(
         &mut self, locals: &'t [Declaration], states: &'t [tree::State], accept: Option<usize>,
+        known: &Locals<'t>,
     ) -> Lowered<usize> {
-        let begin = self.code(|lowering| lowering.locals(locals, true))?;
+        let begin = self.code(|lowering| lowering.locals(locals, known))?;
         let entry = (!begin.is_empty()).then(|| self.new_state("begin", self.span));
         let numbers: Vec<usize> =
             states.iter().map(|state| self.new_state(&state.ident.name, state.span)).collect();
@@ -191,15 +193,14 @@ impl<'t> Lowering<'t, '_> {
     /// `value_set<Type>(size) name;` (section 13.11)
     pub fn value_set(
         &mut self, declaration: &'t Declaration, of: &'t tree::Type, size: &'t Expression,
-    ) -> Lowered<()> {
+    ) -> Lowered<Value> {
         let (ident, annotations) = (&declaration.ident, declaration.annotations.clone());
         let name = dotted(&self.control_name(&ident.name, &annotations));
         let size = u32::try_from(self.number(size, "the size of a value set")?).unwrap_or(0);
         let of = self.type_of(of.id);
-        self.bind(&ident.name, Value::Text(Name::from(&*name)));
-        let (order, span) = (self.order.clone(), ident.span);
+        let (text, order, span) = (Name::from(&*name), self.order.clone(), ident.span);
         self.program.value_sets.push(ValueSet { name, order, size, annotations, of, span });
-        Ok(())
+        Ok(Value::Text(text))
     }
 
     /// `packet.lookahead<T>()` (section 13.8.3): bits as they come, into a place of their own.

@@ -4,7 +4,7 @@ use num_bigint::BigInt;
 
 use super::assign::binary;
 use super::ir::{Expr, Label, Outcome, Statement as Made, StatementKind as Kind};
-use super::value::{Binding, Environment, Value};
+use super::value::{Binding, Value};
 use super::{Lowered, Lowering, Place};
 use crate::check::constant;
 use crate::check::table::applied;
@@ -18,7 +18,7 @@ use crate::syntax::tree::{
 /// The most rounds of a loop.
 const MOST_ROUNDS: usize = 10_000;
 
-const UNKNOWN: &str = "the rounds of this loop are not known to the compiler";
+pub const UNKNOWN: &str = "the rounds of this loop are not known to the compiler";
 
 /// The targets of `return`, `break` and `continue`.
 #[derive(Clone, Default)]
@@ -26,8 +26,8 @@ pub struct Leaves {
     end: Label,
     /// The place of a returned value, and its type.
     result: Option<(Value, Type)>,
-    /// `break` and `continue`.
-    around: Option<(Label, Label)>,
+    /// `break` and `continue`, and the number of counters outside of the loop.
+    around: Option<(Label, Label, usize)>,
     /// Whether code behind an `exit` is left out. p4c has it in P4Info if its control has no `return`.
     exits: bool,
     /// The branches around that may not be taken.
@@ -119,13 +119,19 @@ impl<'t> Lowering<'t, '_> {
             }
             StatementKind::Break | StatementKind::Continue => {
                 let is_break = matches!(statement.kind, StatementKind::Break);
-                if let Some((end, next)) = self.leaves.around {
-                    self.emit(Kind::Leave(if is_break { end } else { next }));
+                let Some((end, next, outside)) = self.leaves.around else { return Ok(()) };
+                self.emit(Kind::Leave(if is_break { end } else { next }));
+                if is_break {
+                    // The rest of the loop may be left out, where its own counters are not needed any more.
+                    self.counters[..outside].iter_mut().for_each(|(_, around, _)| *around = usize::MAX);
+                } else {
+                    // The rest of the round may be.
+                    self.leaves.branches += 1;
                 }
-                // The rest of the round may be left out.
-                self.leaves.branches += 1;
             }
-            StatementKind::Declaration(one) => self.at(one.span, |lowering| lowering.local(one, true))?,
+            StatementKind::Declaration(one) => {
+                self.at(one.span, |lowering| lowering.local(one, None))?;
+            }
         }
         Ok(())
     }
@@ -155,7 +161,7 @@ impl<'t> Lowering<'t, '_> {
                     Some((_, around, outside))
                         if around == self.leaves.branches && value.constant().is_some() =>
                     {
-                        self.assign(&outside, &value, &of)?;
+                        self.assign_parts(&outside, &value, &of)?;
                         self.environment.rebind(name, Binding::Value(value));
                         Ok(())
                     }
@@ -288,26 +294,31 @@ impl<'t> Lowering<'t, '_> {
         Ok(())
     }
 
-    /// `for (start; condition; step) body`: its rounds are unrolled. An action can also jump back.
+    /// `for (start; condition; step) body`: its rounds are unrolled, or if the compiler does not know them,
+    /// an action jumps back.
     fn counted(&mut self, parts: Loop<'t>) -> Lowered<()> {
-        let (outer, told, known) = (self.environment.clone(), self.diagnostics.len(), self.counters.len());
+        let (begin, told, known) = (self.out.len(), self.diagnostics.len(), self.counters.clone());
         let unrolled = self.block(|lowering| lowering.unrolled(parts));
-        self.counters.truncate(known);
-        if unrolled.is_ok() || self.place != Place::Action || self.diagnostics.len() != told + 1 {
+        self.counters.clone_from(&known);
+        let unknown = self.diagnostics.iter().nth(told).is_some_and(|one| one.message == UNKNOWN);
+        if unrolled.is_ok() || !unknown || !matches!(self.place, Place::Action | Place::Control) {
             return unrolled;
         }
         self.diagnostics.truncate(told);
-        self.within(Environment::inside(&outer), |lowering| lowering.repeated(parts))
+        self.out.truncate(begin);
+        self.block(|lowering| lowering.repeated(parts))?;
+        self.counters = known;
+        Ok(())
     }
 
     fn repeated(&mut self, parts: Loop<'t>) -> Lowered<()> {
         self.statements(parts.start)?;
         let (end, top) = (self.label(), self.label());
-        let rounds = self.code(|lowering| {
+        let rounds = self.maybe(|lowering| {
             let truth = lowering.expr(parts.condition)?;
             let leave = lowering.made(Kind::Leave(end));
             lowering.emit(Kind::If(truth.negated(), vec![leave], Vec::new()));
-            lowering.round(parts.body, end)?;
+            lowering.round(parts.body, end, lowering.counters.len())?;
             lowering.statements(parts.step)?;
             lowering.emit(Kind::Leave(top));
             Ok(())
@@ -319,8 +330,9 @@ impl<'t> Lowering<'t, '_> {
 
     /// The rounds of a loop one after the other, if they are known.
     fn unrolled(&mut self, parts: Loop<'t>) -> Lowered<()> {
+        let outside = self.counters.len();
         for statement in parts.start {
-            let (name, value, outside, of) = match &statement.kind {
+            let (name, value, place, of) = match &statement.kind {
                 StatementKind::Declaration(Declaration {
                     ident,
                     kind: DeclarationKind::Variable { value: Some(value), .. },
@@ -338,9 +350,9 @@ impl<'t> Lowering<'t, '_> {
             if first.constant().is_none() {
                 return self.refuse_at(statement.span, UNKNOWN);
             }
-            self.assign(&outside, &first, &of)?;
+            self.assign(&place, &first, &of)?;
             self.bind(name, first);
-            self.counters.push((name.clone(), self.leaves.branches, outside));
+            self.counters.push((name.clone(), self.leaves.branches, place));
         }
         let end = self.label();
         let rounds = self.code(|lowering| {
@@ -350,7 +362,7 @@ impl<'t> Lowering<'t, '_> {
                     Expr::Bool(true) => {}
                     _ => return lowering.refuse_at(parts.condition.span, UNKNOWN),
                 }
-                lowering.round(parts.body, end)?;
+                lowering.round(parts.body, end, outside)?;
                 lowering.statements(parts.step)?;
             }
             lowering.refuse(format!("this loop has more than {MOST_ROUNDS} rounds"))
@@ -360,9 +372,9 @@ impl<'t> Lowering<'t, '_> {
     }
 
     /// The body of a loop once.
-    fn round(&mut self, body: &'t Statement, end: Label) -> Lowered<()> {
+    fn round(&mut self, body: &'t Statement, end: Label, outside: usize) -> Lowered<()> {
         let next = self.label();
-        let leaves = Leaves { around: Some((end, next)), ..self.leaves.clone() };
+        let leaves = Leaves { around: Some((end, next, outside)), ..self.leaves.clone() };
         let make = |lowering: &mut Self| lowering.code(|one| one.block(|one| one.statement(body)));
         let statements = self.with(|lowering| &mut lowering.leaves, leaves, make)?;
         self.emit(Kind::Labelled(next, statements));
@@ -375,7 +387,7 @@ impl<'t> Lowering<'t, '_> {
         if values.len() > MOST_ROUNDS {
             return self.refuse(format!("this loop has more than {MOST_ROUNDS} rounds"));
         }
-        let (end, known) = (self.label(), self.counters.len());
+        let (end, known) = (self.label(), self.counters.clone());
         let rounds = self.code(|lowering| {
             for value in values {
                 lowering.block(|lowering| {
@@ -387,12 +399,12 @@ impl<'t> Lowering<'t, '_> {
                     }
                     lowering.bind(name, own);
                     lowering.counters.push((name.clone(), lowering.leaves.branches, Value::Nothing));
-                    lowering.round(body, end)
+                    lowering.round(body, end, known.len())
                 })?;
             }
             Ok(())
         })?;
-        self.counters.truncate(known);
+        self.counters = known;
         self.emit(Kind::Labelled(end, rounds));
         Ok(())
     }
