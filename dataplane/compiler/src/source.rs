@@ -24,9 +24,9 @@ impl<T> Blocks<T> {
         self.0.pop();
     }
 
-    /// Whether names are declared outside of all blocks.
-    pub fn is_outermost(&self) -> bool {
-        self.0.len() == 1
+    /// The number of blocks around, 1 outside of all.
+    pub fn depth(&self) -> usize {
+        self.0.len()
     }
 
     /// Adds a name to the innermost block, and gives what it was there before.

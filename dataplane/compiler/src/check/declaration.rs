@@ -58,7 +58,7 @@ impl<'t> Checker<'t, '_> {
     /// Names that the language or the architecture gives a meaning: `main`, `NoAction`, v1model's version.
     fn special_name(&mut self, declaration: &'t Declaration) {
         let ident = &declaration.ident;
-        if !self.scopes.is_outermost() {
+        if self.scopes.depth() > 1 {
             return;
         }
         let message = match (&*ident.name, &declaration.kind) {
@@ -119,24 +119,24 @@ impl<'t> Checker<'t, '_> {
             };
         }
         if let Some(value) = value {
-            let is_known = self.value_of(value, &of).value.is_some();
-            let same = value.base().is_some_and(|base| base.ident.name == ident.name);
-            if self.place == Place::Control && same && !is_known {
-                error!(self, ident.span, "`{ident}` begins with the value of another `{ident}`")
-                    .help("two names tell them apart");
-            }
+            self.value_of(value, &of);
         }
         self.declare_local(ident, Entity::Value(Typed::variable(of)));
     }
 
-    /// Adds a name, and warns if it hides one that was meant perhaps.
+    /// Adds a name, and warns if it hides one that was meant perhaps. p4c has an error for a parameter, unless
+    /// a declaration of its parser or control hides it.
     pub fn declare_local(&mut self, ident: &Ident, entity: Entity<'t>) {
-        if let Some(hidden) = self.scopes.hidden(&ident.name) {
-            if matches!(hidden.entity, Entity::Value(_)) {
-                let place = hidden.span;
-                self.warning(ident.span, format!("`{ident}` hides another name"))
-                    .note(place, "the other one");
-            }
+        let is_outer = self.scopes.depth() == 3 && matches!(self.place, Place::Control | Place::Parser);
+        if let Some(Found { entity: Entity::Value(hidden), span }) = self.scopes.hidden(&ident.name) {
+            let (span, message) = (*span, format!("`{ident}` hides another name"));
+            let told = match hidden.is_parameter && !is_outer {
+                true => {
+                    self.diagnostics.error(ident.span, format!("`{ident}` is a parameter's name already"))
+                }
+                false => self.diagnostics.warning(ident.span, message),
+            };
+            told.note(span, "the other one");
         }
         self.declare(ident, entity);
     }

@@ -19,6 +19,7 @@ pub struct Typed {
     /// Known before the program runs, if not yet here: it may depend on parameters of a constructor (section
     /// 18.1).
     pub is_constant: bool,
+    pub is_parameter: bool,
 }
 
 impl Typed {
@@ -38,7 +39,7 @@ impl Typed {
 
     /// A value that cannot be assigned to.
     pub fn new(of: Type, value: Option<Value>, is_constant: bool) -> Self {
-        Self { of, writable: false, value, is_constant }
+        Self { of, writable: false, value, is_constant, is_parameter: false }
     }
 
     pub fn known(of: Type, value: Value) -> Self {

@@ -117,7 +117,7 @@ impl<'t> Checker<'t, '_> {
         self.facts.types.insert(written.id, of.clone());
         self.initializer(declaration, &of, initializer.as_deref());
         let ident = &declaration.ident;
-        let outermost = self.scopes.is_outermost();
+        let outermost = self.scopes.depth() == 1;
         let misplaced = match self.kind_of(&made.of).unwrap_or(ObjectKind::Extern) {
             ObjectKind::Package if !outermost => "a package is made outside of all blocks",
             // Section 11.3.2.

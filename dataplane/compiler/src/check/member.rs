@@ -294,6 +294,9 @@ impl<'t> Checker<'t, '_> {
         }
         if writes && !typed.writable {
             error!(self, call.span, "`{member}` changes a header that may only be read here");
+        } else if takes > 0 && self.place == Place::Parser {
+            // As p4c has it: the parser's `next` goes on behind what was extracted.
+            error!(self, call.span, "`{member}` belongs into a control");
         }
         Typed::of(returns)
     }

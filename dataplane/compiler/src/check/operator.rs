@@ -59,9 +59,10 @@ impl<'t> Checker<'t, '_> {
             _ if matches!(operator, Binary::Divide | Binary::Modulo) => {
                 let by = other.number();
                 let is_power = by.is_some_and(|by| by.magnitude().count_ones() == 1);
-                if by.is_some_and(|by| *by == BigInt::from(0)) {
+                let is_zero = |one: &Typed| one.number().is_some_and(|one| *one == BigInt::from(0));
+                if is_zero(&other) {
                     self.error(right.span, "division by zero");
-                } else if self.is_v1model() && !is_constant && one.value.is_none() && !is_power {
+                } else if self.is_v1model() && !is_constant && !is_power && !is_zero(&one) {
                     self.error(span, "the target divides constants only, or by a power of 2")
                         .help("`x >> 3` divides by 8");
                 }
@@ -157,6 +158,8 @@ impl<'t> Checker<'t, '_> {
             error.help(format!("`{name}{name}` combines conditions"));
         } else if of.is_header() && *other == Type::Integer {
             error.help("`.isValid()` says whether the header is there");
+        } else if of == other && of.is_bits() {
+            error.help("numbers with a sign are not divided");
         } else if of.is_bits() && other.is_bits() {
             error.help(format!("both sides need one type: `({of}) ...`"));
         }

@@ -141,7 +141,8 @@ impl<'t> Checker<'t, '_> {
         for parameter in &signature.parameters {
             let writable = matches!(parameter.direction, Direction::Out | Direction::InOut);
             let is_constant = parameter.direction == Direction::None && constant(&parameter.of);
-            let typed = Typed { writable, ..Typed::new(parameter.of.clone(), None, is_constant) };
+            let typed = Typed::new(parameter.of.clone(), None, is_constant);
+            let typed = Typed { writable, is_parameter: true, ..typed };
             let ident = Ident { name: parameter.name.clone(), span: parameter.span };
             self.declare(&ident, Entity::Value(typed));
         }

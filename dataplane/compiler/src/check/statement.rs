@@ -95,6 +95,9 @@ impl<'t> Checker<'t, '_> {
 
     /// A statement that is a block of its own: the branch of an `if`.
     fn alone(&mut self, statement: &'t Statement) -> bool {
+        if let StatementKind::Declaration(one) = &statement.kind {
+            self.error(one.span, "a declaration is in a block, where its name is used").help("`{ ... }`");
+        }
         self.scoped(|checker| checker.statement(statement))
     }
 

@@ -343,10 +343,9 @@ impl<'t> Checker<'t, '_> {
     pub fn new_type(&mut self, ident: &'t Ident, written: &'t tree::Type) {
         let of = self.type_reference(written);
         match of {
-            Type::Bits { .. } | Type::Bool | Type::Error | Type::Enum(_) => {}
-            Type::New(_) | Type::Wrong | Type::Varbit(_) => {}
+            Type::Bits { .. } | Type::Bool | Type::New(_) | Type::Wrong => {}
             _ => {
-                error!(self, written.span, "`type` makes new types of numbers, not of {of}");
+                error!(self, written.span, "`type` makes new types of bit<>, int<> and bool, not of {of}");
             }
         }
         let of = Type::New(Rc::new(New { name: ident.name.clone(), of }));

@@ -25,11 +25,14 @@ fn is_keyword(word: &Token) -> bool {
 /// Words that begin declarations outside of all blocks only.
 const OUTER: [&str; 7] = ["control", "parser", "package", "header", "header_union", "struct", "extern"];
 
+/// Operators as other languages write them.
+const WORDS: [(&str, &str); 3] = [("and", "&&"), ("or", "||"), ("not", "!")];
+
 /// The name in messages of the statements between braces.
 pub const BLOCK: &str = "a block";
 
 pub struct Parser<'a> {
-    words: Vec<Token>,
+    pub words: Vec<Token>,
     /// The number of the word at hand.
     pub place: usize,
     pub diagnostics: &'a mut Diagnostics,
@@ -115,10 +118,10 @@ impl<'a> Parser<'a> {
         Err(Told)
     }
 
-    /// As [`Self::expect`], for a `;`: if the next word begins a line, reading goes on there.
+    /// As [`Self::expect`], for a `;`: if the next word begins a line or ends a block, reading goes on there.
     pub fn semicolon(&mut self, after: &str) -> Parsed<()> {
         match self.expect(";", after) {
-            Err(told) if !self.word().first => Err(told),
+            Err(told) if !self.word().first && !self.at("}") => Err(told),
             _ => Ok(()),
         }
     }
@@ -198,7 +201,16 @@ impl<'a> Parser<'a> {
         match &*next.text {
             ">" if self.at(">") && !next.spaced => (">>", 2),
             ">=" if self.at(">") && !next.spaced => (">>=", 2),
-            _ => (&self.word().text, 1),
+            _ => {
+                (WORDS.iter().find(|(word, _)| self.at(word)).map_or(&self.word().text, |(_, text)| text), 1)
+            }
+        }
+    }
+
+    /// Tells of an operator that is a word in other languages, if one is at hand.
+    pub fn word_operator(&mut self) {
+        if let Some((word, operator)) = WORDS.iter().find(|(word, _)| self.at(word)) {
+            self.error(self.span(), format!("P4 has no `{word}`")).help(format!("`{operator}`"));
         }
     }
 
@@ -305,9 +317,10 @@ impl<'a> Parser<'a> {
 
     /// Whether `look` finds what it looks for; the place stays.
     pub fn sees(&mut self, look: impl FnOnce(&mut Self) -> Parsed<bool>) -> bool {
-        let place = self.place;
-        let found = self.attempt(look).unwrap_or(false);
+        let (place, messages) = (self.place, self.diagnostics.len());
+        let found = look(self).unwrap_or(false);
         self.place = place;
+        self.diagnostics.truncate(messages);
         found
     }
 

@@ -35,6 +35,7 @@ impl Parser<'_> {
         let mut left = self.unary()?;
         while let Some((operator, level, words)) = self.operator(least, greater) {
             self.link()?;
+            self.word_operator();
             self.place += words;
             let right = self.binary(level + 1, greater)?;
             let span = left.span.to(right.span);
@@ -58,6 +59,10 @@ impl Parser<'_> {
             "~" => Unary::Complement,
             "-" => Unary::Minus,
             "+" => Unary::Plus,
+            "not" if self.name_ahead(1) || self.scopes.find("not", false).is_none() => {
+                self.word_operator();
+                Unary::Not
+            }
             _ => return self.postfix(),
         };
         self.advance();

@@ -91,7 +91,13 @@ impl Parser<'_> {
         let condition = self.in_parentheses("the condition of", "`if`")?;
         let then = Box::new(self.statement()?);
         self.beginning("else { else if");
-        let otherwise = self.behind("else", Self::statement)?.map(Box::new);
+        let is_word = ["elif", "elseif", "elsif"].contains(&&*self.text()) && self.ahead(1).is("(");
+        if is_word {
+            self.error(self.span(), format!("P4 has no `{}`", self.text())).help("`else if`");
+            self.words[self.place].text = "if".into();
+        }
+        let has_other = is_word || self.eat("else");
+        let otherwise = if has_other { Some(Box::new(self.statement()?)) } else { None };
         Ok(StatementKind::If { condition, then, otherwise })
     }
 
