@@ -12,10 +12,13 @@ from google.protobuf import struct_pb2
 
 def read_schema(info: p4i.P4Info, blob: Any = None) -> P4Schema:
     """The names of a program. A short name that two entities share names neither; the error lists both."""
-    if any(not profile.table_ids for profile in info.action_profiles):  # finsy looks for the first table
-        known, info = info.action_profiles, p4i.P4Info.FromString(info.SerializeToString())
-        del info.action_profiles[:]
-        info.action_profiles.extend(profile for profile in known if profile.table_ids)
+    known, info = info, p4i.P4Info.FromString(info.SerializeToString())
+    del info.action_profiles[:]  # finsy looks for the first table
+    info.action_profiles.extend(profile for profile in known.action_profiles if profile.table_ids)
+    # P4Info has an action with @hidden in its tables only.
+    refs = {one.id for table in info.tables for one in table.action_refs}
+    for unknown in refs.difference(one.preamble.id for one in info.actions):
+        info.actions.add(preamble=p4i.Preamble(id=unknown, name=f"hidden-{unknown}"))
     return P4Schema(info, blob)
 
 

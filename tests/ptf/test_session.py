@@ -197,6 +197,7 @@ ACKS = {
             ),
             ack(FIRST, 1501),
         ),
+        needs="one pipe",
     ),
     "without a way up": Case(
         session,

@@ -46,7 +46,8 @@ def _scenario(form: forms.NetworkForm, source: str, folder: Path) -> Scenario:
     for name, switch in form.switches.items():
         if switch.kind == "agent" and switch.agent is None:
             refuse(f"switches.{name}.agent", "missing; name the host whose address a split agent has")
-        _check_fifo(f"switches.{name}", switch)
+        if switch.kind != "fifo" and switch.fifo.ecn is not None:
+            refuse(f"switches.{name}.ecn", "only a fifo has it; write kind: fifo")
     fifos = {name: switch.fifo for name, switch in form.switches.items()}
     kinds: Kinds = {name: switch.kind for name, switch in form.switches.items()}
     _check_fifos(topology, fifos)
@@ -162,11 +163,6 @@ def _check_arrivals(key: str, arrivals: model.Arrivals) -> None:
 def _check_tcp(key: str, traffic: model.TcpTraffic) -> None:
     if traffic.messages is not None and traffic.size is not None:
         refuse(f"{key}.size", "goes without messages, which have a size of their own; leave out one")
-
-
-def _check_fifo(key: str, switch: forms.ScenarioSwitch) -> None:
-    if switch.kind != "fifo" and switch.fifo.ecn is not None:
-        refuse(f"{key}.ecn", "only a fifo has it; write kind: fifo")
 
 
 def _check_fifos(topology: Topology, fifos: Mapping[str, FifoOptions]) -> None:

@@ -68,9 +68,12 @@ extern direct_counter {
     void count();
 }
 
+#define V1MODEL_METER_COLOR_GREEN 0
+#define V1MODEL_METER_COLOR_YELLOW 1
+#define V1MODEL_METER_COLOR_RED 2
+
 extern meter V1MODEL_OWN {
     meter(bit<32> size, MeterType type);
-    // 0 green, 1 yellow, 2 red
     void execute_meter<T>(in V1MODEL_INDEX index, out T result);
 }
 

@@ -169,11 +169,13 @@ impl Writer<'_> {
         values.iter().map(input).collect()
     }
 
-    fn deparsers(&self) -> Value {
+    fn deparsers(&mut self) -> Value {
+        let program = self.program;
+        let primitives = self.primitives(&program.deparser_operations);
         let order: Vec<&str> =
-            self.program.deparser.iter().map(|&header| &*self.program.headers[header].name).collect();
-        let deparser = json!({"name": "deparser", "order": order, "primitives": []});
-        numbered([self.placed(deparser, self.program.deparser_span.unwrap_or_default())])
+            program.deparser.iter().map(|&header| &*program.headers[header].name).collect();
+        let deparser = json!({"name": "deparser", "order": order, "primitives": primitives});
+        numbered([self.placed(deparser, program.deparser_span.unwrap_or_default())])
     }
 
     fn aliases(&self) -> Value {

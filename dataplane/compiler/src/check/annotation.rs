@@ -25,7 +25,7 @@ impl<'t> Checker<'t, '_> {
                 error!(self, one.name.span, "the annotation `@{}` is there twice", one.name)
                     .note(first, "the first one");
             }
-            self.values(one.values.as_deref().unwrap_or_default());
+            self.values(one, one.values.as_deref().unwrap_or_default());
             if !one.structured {
                 self.known(one, one.body.as_deref().unwrap_or_default());
             }
@@ -62,13 +62,20 @@ impl<'t> Checker<'t, '_> {
         error!(self, one.name.span, "`@{name}` {message}").meant(near(kind, &self.match_kinds));
     }
 
-    /// The values between brackets are constants (section 20.2).
-    fn values(&mut self, values: &'t [Argument]) {
+    /// The values between brackets are constants (section 20.2), and so are the lists of v1model's
+    /// `@field_list`.
+    fn values(&mut self, annotation: &'t Annotation, values: &'t [Argument]) {
+        let lists = &*annotation.name.name == "field_list";
         for one in values {
             let (span, value) = (one.value.span, self.expression(&one.value, None));
-            let is_plain = matches!(value.of, Type::Integer | Type::String | Type::Bool | Type::Wrong);
+            let is_plain = match value.of.underlying() {
+                Type::Bits { .. } => lists,
+                of => matches!(of, Type::Integer | Type::String | Type::Bool | Type::Wrong),
+            };
             if one.ident.is_some() != values[0].ident.is_some() {
                 self.error(span, "either all values between `[` and `]` have names or none");
+            } else if lists && value.number().is_none() && !value.of.is_wrong() {
+                self.error(span, "the lists of `@field_list` are constant numbers");
             } else if !is_plain || value.value.is_none() && !value.of.is_wrong() {
                 self.error(
                     span,

@@ -97,11 +97,6 @@ impl<'t> Checker<'t, '_> {
         } else if written.has_any() {
             self.error(written.span, "the type of a constant has no `_`");
         }
-        let version = typed.number().and_then(|one| u32::try_from(one).ok());
-        let is_version = version.is_some_and(|version| (20_180_101..=20_200_408).contains(&version));
-        if &*ident.name == "__v1model_version" && !is_version {
-            self.error(value.span, "v1model has the versions 20180101 to 20200408");
-        }
         self.declare(ident, Entity::Value(Typed::new(of, typed.value, true)));
     }
 
@@ -124,8 +119,8 @@ impl<'t> Checker<'t, '_> {
         self.declare_local(ident, Entity::Value(Typed::variable(of)));
     }
 
-    /// Adds a name, and warns if it hides one that was meant perhaps. p4c has an error for a parameter, unless
-    /// a declaration of its parser or control hides it.
+    /// Adds a name, and warns if it hides one that was meant perhaps. p4c has an error for a parameter,
+    /// unless a declaration of its parser or control hides it.
     pub fn declare_local(&mut self, ident: &Ident, entity: Entity<'t>) {
         let is_outer = self.scopes.depth() == 3 && matches!(self.place, Place::Control | Place::Parser);
         if let Some(Found { entity: Entity::Value(hidden), span }) = self.scopes.hidden(&ident.name) {

@@ -256,7 +256,13 @@ impl<'t> Lowering<'t, '_> {
         for parameter in parameters.iter().filter(|one| one.direction == Direction::None) {
             let (name, of) = (parameter.ident.name.clone(), self.type_of(parameter.of.id));
             let value = Some(Value::of(Expr::Parameter(data.len()), &of));
-            given.push(Given { name: name.clone(), direction: Direction::None, of: of.clone(), value });
+            given.push(Given {
+                name: name.clone(),
+                direction: Direction::None,
+                of: of.clone(),
+                value,
+                back: None,
+            });
             data.push(ActionParameter { name, of, annotations: parameter.annotations.clone() });
         }
         given

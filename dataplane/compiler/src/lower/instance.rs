@@ -204,9 +204,9 @@ impl<'t> Lowering<'t, '_> {
         let packet_out = packet(self.parameters_of(&deparser).first().map_or(&Type::Wrong, |(_, of)| of));
         let deparsed = self.top(&deparser, vec![packet_out, headers], Place::Deparser)?;
         self.program.deparser_span = deparsed.span;
-        match first_effect(&deparsed.body) {
+        match operations(&deparsed.body, &mut self.program.deparser_operations) {
             Some(other) => {
-                self.refuse_at(other.span, "a deparser of this target emits headers, and does nothing else")
+                self.refuse_at(other.span, "a deparser of this target emits headers, and decides nothing")
             }
             None => Ok(()),
         }
@@ -224,7 +224,8 @@ impl<'t> Lowering<'t, '_> {
     /// stay.
     fn top_checksums(&mut self, object: &Object, values: Vec<Value>, verify: bool) -> Lowered<()> {
         let made = self.top(object, values, Place::Checksum { verify })?;
-        match first_effect(&made.body) {
+        let mut found = Vec::new();
+        match operations(&made.body, &mut found).or(found.first()) {
             Some(other) => self.refuse_at(
                 other.span,
                 "this control of the target computes checksums of fields and constants, and does nothing else",
@@ -259,11 +260,17 @@ fn packet(of: &Type) -> Value {
     }
 }
 
-/// The first statement that does something.
-fn first_effect(statements: &[Statement]) -> Option<&Statement> {
+/// Adds the operations of statements to those that were found, up to the first statement that is neither one
+/// nor does nothing.
+fn operations<'s>(statements: &'s [Statement], found: &mut Vec<Statement>) -> Option<&'s Statement> {
     statements.iter().find_map(|statement| match &statement.kind {
-        StatementKind::Labelled(_, inner) => first_effect(inner),
+        StatementKind::Labelled(_, inner) => operations(inner, found),
+        StatementKind::If(_, then, otherwise) if then.is_empty() && otherwise.is_empty() => None,
         StatementKind::Leave(_) => None,
+        StatementKind::Operation(..) => {
+            found.push(statement.clone());
+            None
+        }
         _ => Some(statement),
     })
 }

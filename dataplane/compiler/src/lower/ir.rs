@@ -26,6 +26,8 @@ pub struct Program {
     pub ingress: Control,
     pub egress: Control,
     pub deparser: Vec<HeaderId>,
+    /// What the deparser does before it emits.
+    pub deparser_operations: Vec<Statement>,
     pub deparser_span: Option<Span>,
     pub actions: Vec<Action>,
     /// The actions that controls call without a table, as the control plane knows them.

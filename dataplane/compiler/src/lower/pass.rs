@@ -4,7 +4,7 @@
 
 use std::rc::Rc;
 
-use super::ir::{Expr, FieldRef, HeaderRef};
+use super::ir::{each_kind, Expr, FieldRef, HeaderRef, Statement, StatementKind};
 use super::value::{Environment, Value};
 use super::{Lowered, Lowering};
 use crate::check::infer::specialise;
@@ -24,6 +24,8 @@ pub struct Given {
     pub of: Type,
     /// `None` for one that is left out.
     pub value: Option<Value>,
+    /// The place that gets the value at the end, if this was copied already.
+    pub back: Option<Value>,
 }
 
 impl Given {
@@ -53,6 +55,22 @@ pub enum Callee {
     Parser,
     /// An action: also the variables of its control.
     Open,
+}
+
+/// Whether statements may change a value: they name a part of it, or apply a table.
+fn touched(value: &Value, statements: &[Statement]) -> bool {
+    let mut found = false;
+    each_kind(statements, &mut |kind| match kind {
+        StatementKind::Operation(_, operands) => {
+            found |= operands.iter().any(|one| match one {
+                Expr::Header(header) => Value::Header(header.clone()).overlaps(value),
+                other => Value::Scalar(other.clone()).overlaps(value),
+            });
+        }
+        StatementKind::Apply { .. } => found = true,
+        _ => {}
+    });
+    found
 }
 
 impl<'t> Lowering<'t, '_> {
@@ -110,10 +128,31 @@ impl<'t> Lowering<'t, '_> {
         &mut self, given: &mut Vec<Given>, name: &Name, direction: Direction, of: Type,
         argument: Option<&'t Expression>,
     ) -> Lowered<()> {
-        let earlier = given.iter_mut().filter(|earlier| !earlier.writes());
-        let earlier = earlier.filter_map(|one| Some((one.value.as_mut()?, one.of.clone())));
-        let value = argument.map(|argument| self.value_after(earlier, argument)).transpose()?;
-        given.push(Given { name: name.clone(), direction, of, value });
+        let make = |lowering: &mut Self| argument.map(|argument| lowering.value(argument)).transpose();
+        let (value, effects) = self.collect(make)?;
+        if !effects.is_empty() {
+            given.iter_mut().try_for_each(|earlier| self.copied_in(earlier, &effects))?;
+            self.out.extend(effects);
+        }
+        given.push(Given { name: name.clone(), direction, of, value, back: None });
+        Ok(())
+    }
+
+    /// An argument is copied in before the next one has effects on it, and an `out` place is known before
+    /// (section 6.8).
+    fn copied_in(&mut self, earlier: &mut Given, effects: &[Statement]) -> Lowered<()> {
+        let Some(value) = earlier.value.take() else { return Ok(()) };
+        earlier.value = Some(match earlier.direction {
+            Direction::Out => self.settled(&value)?,
+            Direction::InOut if earlier.back.is_none() && touched(&value, effects) => {
+                earlier.back = Some(self.settled(&value)?);
+                let copy = self.allocate(&earlier.name, &earlier.of)?;
+                self.assign(&copy, &value, &earlier.of)?;
+                copy
+            }
+            Direction::InOut => value,
+            _ => self.save(&value, &earlier.of)?,
+        });
         Ok(())
     }
 
@@ -141,6 +180,9 @@ impl<'t> Lowering<'t, '_> {
             let value = if one.writes() { self.allocate(&name, &of)? } else { Value::Nothing };
             return Ok(Passed { name, value, of, back: None });
         };
+        if one.back.is_some() {
+            return Ok(Passed { name, value: value.clone(), of, back: one.back.clone() });
+        }
         let written = all.iter().filter(|other| other.writes()).filter_map(|other| other.value.as_ref());
         let written = written.filter(|other| other.overlaps(value)).count();
         let alone = match callee {

@@ -1,5 +1,7 @@
 //! The externs of v1model as primitives of the target (P4_16 specification, section 8.22).
 
+use num_bigint::BigInt;
+
 use super::assign::stored;
 use super::ir::{add, calculation_name, Calculation, Checksum, Expr, FieldList, FieldRef, HeaderRef};
 use super::pass::{Callee, Passed};
@@ -7,7 +9,7 @@ use super::storage::STANDARD;
 use super::value::{Object, State, Value};
 use super::{Lowered, Lowering, Place};
 use crate::check::types::Type;
-use crate::check::Call;
+use crate::check::{constant, Call};
 use crate::syntax::tree::{self, annotated};
 
 /// The names of `HashAlgorithm` as the target calls them, by their number.
@@ -264,6 +266,9 @@ impl<'t> Lowering<'t, '_> {
             let does = if verify { "verifies" } else { "updates" };
             return self.refuse(format!("`{name}` belongs into the control that {does} checksums"));
         }
+        if self.leaves.is_conditional() {
+            return self.refuse(format!("`{name}` stands in no `if`: its first argument is its condition"));
+        }
         let condition = self.scalar(&condition.value)?;
         if !matches!(checksum.value, Value::Scalar(_)) {
             return self.refuse("the checksum is a field");
@@ -300,17 +305,20 @@ impl<'t> Lowering<'t, '_> {
         let Some(index) = index.as_number() else { return self.refuse("the list is a constant") };
         let (meta, of) = self.meta.clone().unwrap_or((Value::Nothing, Type::Void));
         let mut values = Vec::new();
-        self.marked(&meta, &of, &index.to_string(), &mut values)?;
+        self.marked(&meta, &of, &index, &mut values)?;
         Ok(self.field_list(values, &of))
     }
 
-    fn marked(&mut self, value: &Value, of: &Type, index: &str, found: &mut Vec<(Expr, u32)>) -> Lowered<()> {
+    fn marked(
+        &mut self, value: &Value, of: &Type, index: &BigInt, found: &mut Vec<(Expr, u32)>,
+    ) -> Lowered<()> {
         let Type::Composite(composite) = of.underlying() else { return Ok(()) };
         let Some(written) = self.structs.get(&composite.name).copied() else { return Ok(()) };
         let Value::Group(_) = value else { return Ok(()) };
         for ((part, of), written) in self.parts(value, of).iter().zip(written) {
-            let lists = annotated(&written.annotations, "field_list").and_then(|one| one.body.as_ref());
-            if lists.is_some_and(|words| words.iter().any(|word| &*word.text == index)) {
+            let lists = annotated(&written.annotations, "field_list").and_then(|one| one.values.as_deref());
+            let mut lists = lists.unwrap_or_default().iter().map(|one| self.facts.values.get(&one.value.id));
+            if lists.any(|list| list.and_then(constant::Value::number) == Some(index)) {
                 self.leaves(part, of, found)?;
             } else {
                 self.marked(part, of, index, found)?;
@@ -323,6 +331,9 @@ impl<'t> Lowering<'t, '_> {
     fn emit_headers(&mut self, argument: &'t tree::Expression) -> Lowered<Value> {
         if self.place != Place::Deparser {
             return self.refuse("headers are emitted by the deparser");
+        }
+        if self.leaves.is_conditional() {
+            return self.refuse("this target emits a header whenever it is valid, on no other condition");
         }
         let value = self.value(argument)?;
         self.emitted(&value, &self.type_of(argument.id))?;

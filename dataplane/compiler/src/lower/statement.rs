@@ -34,6 +34,13 @@ pub struct Leaves {
     branches: usize,
 }
 
+impl Leaves {
+    /// Whether the statement at hand may be left out.
+    pub fn is_conditional(&self) -> bool {
+        self.branches > 0
+    }
+}
+
 /// The parts of a `for` statement.
 #[derive(Clone, Copy)]
 struct Loop<'t> {

@@ -179,7 +179,10 @@ impl Preprocessor<'_> {
             _ if word.kind == Kind::Number => {}
             other => {
                 let near = near(other, DIRECTIVES.split(' '));
-                self.error(word.span, format!("the preprocessor has no `#{other}`")).meant(near);
+                let message = format!("the preprocessor has no `#{other}`");
+                // cpp passes over such a line, and so does p4c.
+                let severity = if near.is_some() { Severity::Error } else { Severity::Warning };
+                self.diagnostics.push(severity, word.span, message).meant(near);
             }
         }
     }

@@ -222,7 +222,7 @@ impl Parser<'_> {
             return Ok(self.pragma());
         }
         let structured = self.at("[");
-        let is_read = matches!(&*name.name, "pkginfo" | "platform_property") && self.at("(");
+        let is_read = matches!(&*name.name, "field_list" | "pkginfo" | "platform_property") && self.at("(");
         if structured || is_read {
             self.advance();
             let close = if structured { "]" } else { ")" };

@@ -33,7 +33,7 @@ pub struct Annotation {
     pub name: Ident,
     /// The words between parentheses; `None` without them.
     pub body: Option<Vec<Token>>,
-    /// The values between brackets, or those of `@pkginfo(...)` and `@platform_property(...)`.
+    /// The values between brackets, or of `@field_list(...)`, `@pkginfo(...)`, `@platform_property(...)`.
     pub values: Option<Rc<[Argument]>>,
     /// Whether the values are in brackets (section 20.2).
     pub structured: bool,

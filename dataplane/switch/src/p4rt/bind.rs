@@ -147,11 +147,14 @@ fn bind_table(
     let fields: Vec<BoundField> = fields.collect::<Result<_, _>>()?;
     distinct(name, fields.iter().map(|field| field.id))?;
     distinct(name, table.action_refs.iter().map(|reference| reference.id))?;
-    let mut bound_actions = BTreeMap::new();
+    let mut bound = BTreeMap::new();
     for reference in &table.action_refs {
-        let unknown = || BindingError(format!("table {name}: no action {}", reference.id));
-        let action = actions.get(&reference.id).ok_or_else(unknown)?;
-        bound_actions.insert(reference.id, bind_action(found, action, reference, context)?);
+        match actions.get(&reference.id) {
+            Some(action) => drop(bound.insert(reference.id, bind_action(found, action, reference, context)?)),
+            // p4c refers to an action with `@hidden`, too, and no entry can name it.
+            None if reference.id >> 24 == 1 => {}
+            None => return Err(BindingError(format!("table {name}: no action {}", reference.id))),
+        }
     }
     let restriction = context.restriction(named, "entry_restriction", Parser::new(&fields, true));
     let refers_to = |id: &Option<info::Preamble>| {
@@ -166,7 +169,7 @@ fn bind_table(
         name: name.clone(),
         with_priority: fields.iter().any(|field| priority_kinds.contains(&field.kind)),
         fields,
-        actions: bound_actions,
+        actions: bound,
         restriction,
         is_const: table.is_const_table || found.const_entries,
         const_default: table.const_default_action_id | table.implementation_id != 0 || found.const_default,

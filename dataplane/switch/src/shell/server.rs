@@ -27,7 +27,7 @@ use crate::proto::p4::v1::*;
 /// Updates carried out before packets get their turn.
 const UPDATES_AT_ONCE: usize = 64;
 /// The largest message taken: a program and its P4Info, or a large batch.
-const MESSAGE_LIMIT: usize = 64 << 20;
+const MESSAGE_LIMIT: usize = 256 << 20;
 
 /// The service; clones share everything.
 #[derive(Debug, Clone)]
