@@ -97,6 +97,9 @@ impl<'t> Checker<'t, '_> {
         } else if written.has_any() {
             self.error(written.span, "the type of a constant has no `_`");
         }
+        if &*ident.name == "__v1model_version" && typed.number().is_some_and(|one| *one < 20_180_101.into()) {
+            self.error(value.span, "the first version of v1model is 20180101");
+        }
         self.declare(ident, Entity::Value(Typed::new(of, typed.value, true)));
     }
 
