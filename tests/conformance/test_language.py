@@ -8,13 +8,13 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import finsy as fy
 import pytest
 from finsy.p4entity import encode_updates
 from finsy.proto import p4i, p4r
 from google.protobuf import text_format
 
 from groupflow.compiler import compile_p4
+from groupflow.schema import read_schema
 from tests.conformance.corpus import Program, Target
 from tests.support.wires import wires
 from tests.unit.language.steps import PORTS, Frame, programs, steps
@@ -60,8 +60,7 @@ def test_a_program_does_on_bmv2_as_the_specification_says(path: Path, bmv2: Targ
     made = compile_p4(path)
     program = Program(path.stem, made.json.encode(), text_format.Parse(made.p4info, p4i.P4Info()))
     assert bmv2.load(program) == ""
-    schema = fy.P4Schema()
-    schema.set_p4info(program.p4info)
+    schema = read_schema(program.p4info)
     for step in steps(path):
         if isinstance(step, Frame):
             bmv2.wires.send(step.port, step.data)

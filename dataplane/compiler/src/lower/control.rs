@@ -23,7 +23,7 @@ pub struct Instance<'t> {
     pub environment: Rc<Environment<'t>>,
     /// The meanings of its parameters.
     bound: Vec<(Name, Value)>,
-    /// What was declared in it when it was applied first.
+    /// Its declarations, since it was applied first.
     pub locals: Locals<'t>,
 }
 
@@ -171,7 +171,7 @@ impl<'t> Lowering<'t, '_> {
             }
             _ => return self.refuse("this is not declared here"),
         };
-        // What is written before sees another meaning of the name still (section 6.10).
+        // Declarations before this one still see another meaning of the name (section 6.10).
         if self.environment.find(name).is_some() {
             self.environment = Environment::inside(&self.environment);
         }

@@ -26,7 +26,7 @@ pub struct Program {
     pub ingress: Control,
     pub egress: Control,
     pub deparser: Vec<HeaderId>,
-    /// What the deparser does before it emits.
+    /// The operations that the deparser runs before it emits.
     pub deparser_operations: Vec<Statement>,
     pub deparser_span: Option<Span>,
     pub actions: Vec<Action>,

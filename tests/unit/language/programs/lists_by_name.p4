@@ -1,5 +1,5 @@
 // The lists of `@field_list` are constants: names, members of an enum, sums (v1model).
-// clone 7 4
+// clone 8 4
 // frame 1 01000000 => 2 01000000, 4 01090705
 #define OWN_EGRESS
 #define OWN_META
@@ -16,7 +16,7 @@ struct meta_t {
 control I(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t std) {
     apply {
         meta = { 9, 7, 5, 3 };
-        clone_preserving_field_list(CloneType.I2E, 7, KEPT);
+        clone_preserving_field_list(CloneType.I2E, 8, KEPT);
         std.egress_spec = 2;
     }
 }
