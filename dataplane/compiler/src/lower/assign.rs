@@ -177,29 +177,6 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// A copy of a value that later statements do not change.
-    pub fn save(&mut self, value: &Value, of: &Type) -> Lowered<Value> {
-        let mut changes = !matches!(
-            value,
-            Value::Text(_) | Value::Object(_) | Value::Nothing | Value::Invalid | Value::Applied(_)
-        );
-        if let Value::Scalar(expr) = value {
-            changes = false;
-            expr.visit(&mut |part| {
-                use Expr::{Field, Lookahead, Slice, Stack, Union, Valid};
-                let is_place =
-                    |one: &Expr| matches!(one, Field(_) | Slice(..) | Valid(_) | Union(_) | Stack(_));
-                changes |= is_place(part) || matches!(part, Lookahead(..));
-            });
-        }
-        if !changes {
-            return Ok(value.clone());
-        }
-        let saved = self.temporary(of)?;
-        self.assign_parts(&saved, value, of)?;
-        Ok(saved)
-    }
-
     /// Whether two values of one type are equal (sections 8.12 to 8.19).
     pub fn equal(&mut self, left: &Value, right: &Value, of: &Type) -> Lowered<Expr> {
         let valid = |header: &HeaderRef| Expr::Valid(header.clone());

@@ -84,7 +84,7 @@ impl<'t> Lowering<'t, '_> {
         let make = |lowering: &mut Self| lowering.within(environment, |one| make(one, &instance.locals));
         let pairs = || instance.bound.iter().map(|(_, own)| own).zip(bound.iter().map(|(_, given)| given));
         if !is_shared {
-            if pairs().all(|(own, given)| same(own, given)) {
+            if pairs().all(|(own, given)| own == given) {
                 return make(self);
             }
             // Told by beginning again.
@@ -290,20 +290,5 @@ impl<'t> Lowering<'t, '_> {
             }
         }
         Ok(ActionCall { action, arguments: values })
-    }
-}
-
-/// Whether two values are the same places.
-fn same(one: &Value, other: &Value) -> bool {
-    match (one, other) {
-        (Value::Scalar(a), Value::Scalar(b)) => a == b,
-        (Value::Header(a), Value::Header(b)) | (Value::Union(a), Value::Union(b)) => a == b,
-        (Value::Stack(a), Value::Stack(b)) => a == b,
-        (Value::Group(a), Value::Group(b)) => {
-            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(&a.1, &b.1))
-        }
-        (Value::Object(a), Value::Object(b)) => a.path == b.path,
-        (Value::Nothing, Value::Nothing) | (Value::Invalid, Value::Invalid) => true,
-        _ => false,
     }
 }

@@ -224,7 +224,7 @@ impl<'t> Lowering<'t, '_> {
         }
         let left_type = self.converted_type(left);
         let mut first = self.value(left)?;
-        let second = self.value_after(std::iter::once((&mut first, left_type.clone())), right)?;
+        let second = self.value_after(right, |one, _| one.keep([(&mut first, left_type.clone())]))?;
         match (operator, &first, &second) {
             (_, Value::Scalar(_), Value::Scalar(_)) => {
                 self.arithmetic(operator, left, right, (&first, &second), of)
@@ -397,7 +397,7 @@ impl<'t> Lowering<'t, '_> {
         let mut parts: Vec<(Name, Value)> = Vec::new();
         for (name, item) in items {
             let earlier = parts.iter_mut().map(|(name, value)| (value, part_of(of, name)));
-            let value = self.at(item.span, |lowering| lowering.value_after(earlier, item))?;
+            let value = self.at(item.span, |one| one.value_after(item, |one, _| one.keep(earlier)))?;
             parts.push((name, value));
         }
         let Type::Composite(composite) = of.underlying() else { return Ok(Value::Group(parts)) };

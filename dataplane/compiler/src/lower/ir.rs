@@ -153,18 +153,6 @@ pub enum Expr {
 }
 
 impl Expr {
-    /// Visits the expression and its parts.
-    pub fn visit(&self, visit: &mut dyn FnMut(&Expr)) {
-        visit(self);
-        match self {
-            Expr::ToBool(part) => part.visit(visit),
-            Expr::Operation(_, parts) => parts.iter().for_each(|part| part.visit(visit)),
-            Expr::Field(FieldRef { header: HeaderRef::Element(_, index), .. })
-            | Expr::Valid(HeaderRef::Element(_, index)) => index.visit(visit),
-            _ => {}
-        }
-    }
-
     /// `!value`
     pub fn negated(self) -> Expr {
         Expr::Operation("not", vec![self])

@@ -8,6 +8,7 @@ pub mod annotation;
 pub mod assign;
 mod call;
 mod control;
+mod evaluation;
 pub mod expression;
 mod instance;
 pub mod ir;

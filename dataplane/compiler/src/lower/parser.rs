@@ -5,7 +5,7 @@ use num_bigint::{BigInt, Sign};
 
 use super::assign::ones;
 use super::control::Locals;
-use super::ir::{add, Case, Expr, HeaderRef, Match, Pattern, State, StatementKind, ValueSet};
+use super::ir::{add, Case, Expr, Match, Pattern, State, StatementKind, ValueSet};
 use super::value::{dotted, Environment, Object, Value};
 use super::{Lowered, Lowering};
 use crate::check::types::Type;
@@ -111,7 +111,7 @@ impl<'t> Lowering<'t, '_> {
         let mut values: Vec<(Value, Type)> = Vec::new();
         for one in on {
             let earlier = values.iter_mut().map(|(value, of)| (value, of.clone()));
-            let value = self.value_after(earlier, one)?;
+            let value = self.value_after(one, |lowering, _| lowering.keep(earlier))?;
             values.push((value, self.converted_type(one)));
         }
         for (one, (value, of)) in on.iter().zip(&values) {
@@ -239,13 +239,13 @@ impl<'t> Lowering<'t, '_> {
         // `extract<T>(_)` passes a header over.
         let passes = matches!(argument.kind, ExpressionKind::Any);
         let value = if passes { self.temporary(of)? } else { self.value(argument)? };
-        let Value::Header(header) = value else { return self.refuse("a header is extracted") };
+        let Value::Header(mut header) = value else { return self.refuse("a header is extracted") };
         let mut operands = vec![Expr::Header(header.clone())];
         if let Some(bits) = arguments.get(1) {
             operands.push(self.expr(&bits.value)?);
         }
         let name = if operands.len() > 1 { "extract_VL" } else { "extract" };
-        if let HeaderRef::Element(..) = header {
+        if header.index().is_some() {
             // The target extracts no element whose index it computes: the header is copied there.
             let place = self.settled(&Value::Header(header))?;
             let copy = self.temporary(of)?;

@@ -4,7 +4,7 @@
 
 use std::rc::Rc;
 
-use super::ir::{each_kind, Expr, FieldRef, HeaderRef, Statement, StatementKind};
+use super::ir::{Expr, HeaderRef};
 use super::value::{Environment, Value};
 use super::{Lowered, Lowering};
 use crate::check::infer::specialise;
@@ -55,22 +55,6 @@ pub enum Callee {
     Parser,
     /// An action: also the variables of its control.
     Open,
-}
-
-/// Whether statements may change a value: they name a part of it, or apply a table.
-fn touched(value: &Value, statements: &[Statement]) -> bool {
-    let mut found = false;
-    each_kind(statements, &mut |kind| match kind {
-        StatementKind::Operation(_, operands) => {
-            found |= operands.iter().any(|one| match one {
-                Expr::Header(header) => Value::Header(header.clone()).overlaps(value),
-                other => Value::Scalar(other.clone()).overlaps(value),
-            });
-        }
-        StatementKind::Apply { .. } => found = true,
-        _ => {}
-    });
-    found
 }
 
 impl<'t> Lowering<'t, '_> {
@@ -128,46 +112,14 @@ impl<'t> Lowering<'t, '_> {
         &mut self, given: &mut Vec<Given>, name: &Name, direction: Direction, of: Type,
         argument: Option<&'t Expression>,
     ) -> Lowered<()> {
-        let make = |lowering: &mut Self| argument.map(|argument| lowering.value(argument)).transpose();
-        let (value, effects) = self.collect(make)?;
-        if !effects.is_empty() {
-            given.iter_mut().try_for_each(|earlier| self.copied_in(earlier, &effects))?;
-            self.out.extend(effects);
-        }
+        let make = |argument| {
+            self.value_after(argument, |lowering, effects| {
+                given.iter_mut().try_for_each(|earlier| lowering.copied_in(earlier, effects))
+            })
+        };
+        let value = argument.map(make).transpose()?;
         given.push(Given { name: name.clone(), direction, of, value, back: None });
         Ok(())
-    }
-
-    /// An argument is copied in before the next one has effects on it, and an `out` place is known before
-    /// (section 6.8).
-    fn copied_in(&mut self, earlier: &mut Given, effects: &[Statement]) -> Lowered<()> {
-        let Some(value) = earlier.value.take() else { return Ok(()) };
-        earlier.value = Some(match earlier.direction {
-            Direction::Out => self.settled(&value)?,
-            Direction::InOut if earlier.back.is_none() && touched(&value, effects) => {
-                earlier.back = Some(self.settled(&value)?);
-                let copy = self.allocate(&earlier.name, &earlier.of)?;
-                self.assign(&copy, &value, &earlier.of)?;
-                copy
-            }
-            Direction::InOut => value,
-            _ => self.save(&value, &earlier.of)?,
-        });
-        Ok(())
-    }
-
-    /// A value that is evaluated after others: if it has effects, the others are saved before (section 8.1).
-    pub fn value_after<'v>(
-        &mut self, earlier: impl Iterator<Item = (&'v mut Value, Type)>, expression: &'t Expression,
-    ) -> Lowered<Value> {
-        let (value, effects) = self.collect(|lowering| lowering.value(expression))?;
-        if !effects.is_empty() {
-            for (earlier, of) in earlier {
-                *earlier = self.save(earlier, &of)?;
-            }
-            self.out.extend(effects);
-        }
-        Ok(value)
     }
 
     pub fn bind_all(&mut self, given: &[Given], callee: Callee) -> Lowered<Vec<Passed>> {
@@ -277,39 +229,5 @@ impl<'t> Lowering<'t, '_> {
             }
         }
         Ok(())
-    }
-
-    /// A place whose index does not change any more (section 6.7).
-    pub fn settled(&mut self, place: &Value) -> Lowered<Value> {
-        Ok(match place {
-            Value::Scalar(Expr::Field(field)) => Value::Scalar(Expr::Field(self.settled_field(field)?)),
-            Value::Scalar(Expr::ToBool(inner)) => match &**inner {
-                Expr::Field(field) => Value::of(Expr::Field(self.settled_field(field)?), &Type::Bool),
-                _ => place.clone(),
-            },
-            Value::Scalar(Expr::Slice(field, high, low)) => {
-                Value::Scalar(Expr::Slice(self.settled_field(field)?, *high, *low))
-            }
-            Value::Header(header) => Value::Header(self.settled_header(header)?),
-            Value::Union(union) => Value::Union(self.settled_header(union)?),
-            other => other.clone(),
-        })
-    }
-
-    fn settled_field(&mut self, field: &FieldRef) -> Lowered<FieldRef> {
-        Ok(FieldRef { header: self.settled_header(&field.header)?, field: field.field })
-    }
-
-    fn settled_header(&mut self, header: &HeaderRef) -> Lowered<HeaderRef> {
-        Ok(match header {
-            HeaderRef::Element(stack, index) => {
-                let index = self.save(&Value::Scalar((**index).clone()), &Type::bits(32))?;
-                HeaderRef::Element(*stack, Box::new(self.scalar(&index)?))
-            }
-            HeaderRef::Member(union, member) => {
-                HeaderRef::Member(Box::new(self.settled_header(union)?), *member)
-            }
-            other => other.clone(),
-        })
     }
 }

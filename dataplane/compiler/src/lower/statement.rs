@@ -150,12 +150,11 @@ impl<'t> Lowering<'t, '_> {
         let of = self.type_of(left.id);
         let mut place = self.value(left)?;
         let mut first = place.clone();
-        let (mut value, effects) = self.collect(|lowering| lowering.value(right))?;
-        if !effects.is_empty() {
-            place = self.settled(&place)?;
-            first = if operator.is_some() { self.save(&place, &of)? } else { place.clone() };
-            self.out.extend(effects);
-        }
+        let mut value = self.value_after(right, |lowering, _| {
+            place = lowering.settled(&place)?;
+            first = if operator.is_some() { lowering.save(&place, &of)? } else { place.clone() };
+            Ok(())
+        })?;
         if let Some(operator) = operator {
             value = self.arithmetic(operator, left, right, (&first, &value), &of)?;
         }

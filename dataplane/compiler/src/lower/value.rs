@@ -9,13 +9,12 @@ use num_bigint::BigInt;
 
 use super::ir::{Expr, FieldRef, HeaderRef, Order, StackId};
 use super::pass::Passed;
-use super::storage::STANDARD;
 use crate::check::constant;
 use crate::check::types::{ObjectId, Type};
 use crate::source::Name;
 use crate::syntax::tree::{Declaration, Table};
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// A number, truth or member of an enum. A field can be assigned to.
     Scalar(Expr),
@@ -34,7 +33,7 @@ pub enum Value {
 }
 
 /// An instance.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Object {
     pub id: ObjectId,
     pub types: Vec<Type>,
@@ -110,33 +109,6 @@ impl Value {
             _ => None,
         }
     }
-
-    /// Whether two values share a field that a program may write to.
-    pub fn overlaps(&self, other: &Value) -> bool {
-        let (mut mine, mut others) = (Vec::new(), Vec::new());
-        self.places(&mut mine);
-        other.places(&mut others);
-        mine.iter().any(|one| others.iter().any(|two| one.meets(two)))
-    }
-
-    fn places(&self, found: &mut Vec<Touched>) {
-        match self {
-            Value::Scalar(expr) => expr.visit(&mut |part| match part {
-                Expr::Field(field) | Expr::Slice(field, ..) => {
-                    found.push(Touched(field.header.clone(), Some(field.field)));
-                }
-                Expr::Valid(header) => found.push(Touched(header.clone(), None)),
-                Expr::Union(_) | Expr::Stack(_) => found.push(Touched(HeaderRef::Next(0), None)),
-                _ => {}
-            }),
-            // With its index, if it has one.
-            Value::Header(header) => Value::Scalar(Expr::Valid(header.clone())).places(found),
-            Value::Group(parts) => parts.iter().for_each(|(_, part)| part.places(found)),
-            // Any stack: these are not told apart.
-            Value::Union(_) | Value::Stack(_) => found.push(Touched(HeaderRef::Next(0), None)),
-            _ => {}
-        }
-    }
 }
 
 #[derive(Clone)]
@@ -200,21 +172,6 @@ impl<'t> Environment<'t> {
             return Some((binding.clone(), false));
         }
         self.outer.as_ref()?.reach(name).map(|(binding, outside)| (binding, outside || self.open))
-    }
-}
-
-/// A header, or one field of it.
-struct Touched(HeaderRef, Option<usize>);
-
-impl Touched {
-    fn meets(&self, other: &Touched) -> bool {
-        let same = match (&self.0, &other.0) {
-            (HeaderRef::Fixed(a), HeaderRef::Fixed(b)) => a == b,
-            // Elements of stacks and unions are not told apart, but none is metadata.
-            (HeaderRef::Fixed(id), _) | (_, HeaderRef::Fixed(id)) => *id > STANDARD,
-            _ => true,
-        };
-        same && (self.1.is_none() || other.1.is_none() || self.1 == other.1)
     }
 }
 
