@@ -47,8 +47,8 @@ impl Writer<'_> {
             |one: &ActionParameter| json!({"name": &*one.name, "bitwidth": one.of.width().unwrap_or(32)});
         let parameters: Vec<Value> = action.parameters.iter().map(parameter).collect();
         let primitives = self.primitives(&action.body);
-        let value = json!({"name": action.name, "runtime_data": parameters, "primitives": primitives});
-        self.placed(value, action.span)
+        let value = json!({"name": action.head.name, "runtime_data": parameters, "primitives": primitives});
+        self.placed(value, action.head.span)
     }
 
     pub fn primitives(&mut self, statements: &[Statement]) -> Vec<Value> {

@@ -112,7 +112,7 @@ impl Writer<'_> {
     fn apply(&mut self, id: usize, then: &Outcome, next: Next, span: Span, graph: &mut Graph) -> Next {
         let program = self.program;
         let table = &program.tables[id];
-        let actions = || table.actions.iter().map(|one| (one.action, &program.actions[one.action].name));
+        let actions = || table.actions.iter().map(|one| (one.action, &program.actions[one.action].head.name));
         let mut following = json!({});
         let base = match then {
             Outcome::Same => {
@@ -139,7 +139,7 @@ impl Writer<'_> {
         match graph.applied.insert(id, after.clone()) {
             Some(known) if known == after => {}
             Some(_) => {
-                let name = &table.name;
+                let name = &table.head.name;
                 let message =
                     format!("table `{name}` is applied at two places, and BMv2 knows one way on from it");
                 self.diagnostics.error(span, message);
@@ -150,7 +150,7 @@ impl Writer<'_> {
                 graph.profiles.extend(profile);
             }
         }
-        Some(table.name.clone())
+        Some(table.head.name.clone())
     }
 }
 

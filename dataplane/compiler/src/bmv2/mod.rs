@@ -66,7 +66,7 @@ impl Writer<'_> {
             "enums": [],
             "parsers": numbered([parser]),
             "parse_vsets": numbered(program.value_sets.iter().map(|set| {
-                json!({"name": set.name, "compressed_bitwidth": set.of.width(), "max_size": set.size})
+                json!({"name": set.head.name, "compressed_bitwidth": set.of.width(), "max_size": set.size})
             })),
             "deparsers": self.deparsers(),
             "counter_arrays": self.arrays(|kind| *kind == ArrayKind::Counter),
@@ -191,11 +191,11 @@ impl Writer<'_> {
         let meters = arrays.clone().filter(|array| array.direct && array.kind == ArrayKind::Meter);
         for half in meters.filter(|meter| meter.table.is_some() != meter.result.is_some()) {
             let message = "a direct meter is in `meters` of a table, and an action of the table reads it";
-            self.diagnostics.error(half.span, message);
+            self.diagnostics.error(half.head.span, message);
         }
         // A direct one that no table has does nothing.
         numbered(arrays.filter(|array| !array.direct || array.table.is_some()).map(|array| {
-            let mut value = json!({"name": array.name, "size": array.size});
+            let mut value = json!({"name": array.head.name, "size": array.size});
             match array.kind {
                 ArrayKind::Register => value["bitwidth"] = json!(array.element.width()),
                 ArrayKind::Counter => value["is_direct"] = json!(array.direct),
@@ -209,9 +209,9 @@ impl Writer<'_> {
                 }
             }
             if let Some(table) = array.table {
-                value["binding"] = json!(program.tables[table].name);
+                value["binding"] = json!(program.tables[table].head.name);
             }
-            self.placed(value, array.span)
+            self.placed(value, array.head.span)
         }))
     }
 

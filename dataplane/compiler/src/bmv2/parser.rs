@@ -171,9 +171,7 @@ impl Writer<'_> {
             let next = case.next.map(|id| &*program.states[id].name);
             block.transitions.push(match &case.pattern {
                 Pattern::Any => transition("default", Value::Null, None, next),
-                Pattern::ValueSet(set) => {
-                    transition("parse_vset", json!(program.value_sets[*set].name), None, next)
-                }
+                Pattern::ValueSet(set) => transition("parse_vset", json!(**set), None, next),
                 Pattern::Bits(parts) => {
                     let parts = || parts.iter().zip(&state.key).map(|(part, (_, width))| (part, *width));
                     let is_whole = parts().all(|((_, mask), width)| *mask == ones(width));

@@ -21,30 +21,32 @@ impl Writer<'_> {
             () => "exact",
         };
         let ids: Vec<usize> = table.actions.iter().map(|one| one.action).collect();
-        let names: Vec<&str> = table.actions.iter().map(|one| &*program.actions[one.action].name).collect();
-        let meter = table.meter.map(|meter| &*program.arrays[meter].name);
+        let names: Vec<&str> =
+            table.actions.iter().map(|one| &*program.actions[one.action].head.name).collect();
+        let meter = table.meter.map(|meter| &*program.arrays[meter].head.name);
+        let entries = table.entries.as_deref().unwrap_or_default();
         let mut value = json!({
-            "name": table.name, "key": key, "match_type": match_type, "type": "simple",
-            "max_size": table.size, "with_counters": table.counter.is_some(),
+            "name": table.head.name, "key": key, "match_type": match_type, "type": "simple",
+            "max_size": table.size.max(entries.len() as u64), "with_counters": table.counter.is_some(),
             "support_timeout": table.idle_timeout, "direct_meters": meter, "action_ids": ids, "actions": names,
             "base_default_next": base, "next_tables": following,
         });
         if let Some(profile) = table.profile {
             let profile = &program.profiles[profile];
             value["type"] = json!(if profile.selector.is_some() { "indirect_ws" } else { "indirect" });
-            value["action_profile"] = json!(profile.name);
+            value["action_profile"] = json!(profile.head.name);
         } else if let Some(default) = &table.default {
             let mut entry = self.call(default);
             entry["action_const"] = json!(table.constant_default);
             entry["action_entry_const"] = json!(table.constant_default);
             value["default_entry"] = entry;
         }
-        if let Some(entries) = &table.entries {
+        if table.entries.is_some() {
             let made: Vec<Value> =
                 entries.iter().enumerate().map(|(place, entry)| self.entry(table, place, entry)).collect();
             value["entries"] = made.into();
         }
-        self.node(value, table.span)
+        self.node(value, table.head.span)
     }
 
     fn key(&mut self, key: &Key) -> Value {
@@ -74,12 +76,12 @@ impl Writer<'_> {
 
     pub fn profile(&mut self, id: usize) -> Value {
         let profile = &self.program.profiles[id];
-        let mut value = json!({"name": profile.name, "id": id, "max_size": profile.size});
+        let mut value = json!({"name": profile.head.name, "id": id, "max_size": profile.size});
         if let Some((algorithm, input)) = &profile.selector {
             let input: Vec<Value> = input.iter().map(|one| self.parameter(one)).collect();
             value["selector"] = json!({"algo": algorithm, "input": input});
         }
-        self.placed(value, profile.span)
+        self.placed(value, profile.head.span)
     }
 }
 

@@ -7,8 +7,8 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use super::ir::{add, Action, ActionCall, ActionParameter, Expr, Order, Statement, Table};
-use super::pass::{Callee, Given, Passed};
-use super::value::{dotted, Binding, Environment, Object, Value};
+use super::pass::{Callee, Passed};
+use super::value::{Binding, Environment, Object, Value};
 use super::{Lowered, Lowering, Place};
 use crate::check::scope::Signature;
 use crate::check::{Call, ObjectKind};
@@ -101,7 +101,8 @@ impl<'t> Lowering<'t, '_> {
             }
             let writes = matches!(parameter.direction, Direction::Out | Direction::InOut);
             let back = writes.then(|| given.clone());
-            passed.push(Passed { name: parameter.name.clone(), value: own.clone(), of, back });
+            let (name, direction) = (parameter.name.clone(), parameter.direction);
+            passed.push(Passed { name, direction, of, value: own.clone(), back });
         }
         self.copying(passed, make)
     }
@@ -190,14 +191,29 @@ impl<'t> Lowering<'t, '_> {
             Some(Binding::Action(found, outer, order)) if std::ptr::eq(found, declaration) => (outer, order),
             _ => (self.globals.clone(), Order::new()),
         };
-        if !self.environment.is_open() && self.place != Place::Action {
-            let order = if order.is_empty() { self.order[..1].to_vec() } else { order };
-            let action = self.action_of(declaration, &outer, order, Vec::new(), Vec::new());
+        let mut here = self.order.clone();
+        if !self.in_action() {
+            here = self.order_of(&order);
+            let action = self.action_of(declaration, &outer, here.clone(), Vec::new(), Vec::new());
             self.program.called.push(action);
         }
         let given = self.given(call, arguments)?;
-        self.open(&given, &outer, |lowering| lowering.inlined(body, None))?;
+        let make = |lowering: &mut Self| lowering.open(&given, &outer, |one| one.inlined(body, None));
+        self.with(|lowering| &mut lowering.order, here, make)?;
         Ok(Value::Nothing)
+    }
+
+    pub fn in_action(&self) -> bool {
+        self.place == Place::Action || self.environment.is_open()
+    }
+
+    /// The place of an action: one that is declared outside of all controls comes first in its block.
+    fn order_of(&self, declared: &Order) -> Order {
+        if declared.is_empty() {
+            self.order[..1].to_vec()
+        } else {
+            declared.clone()
+        }
     }
 
     /// An action as a table calls it (section 14.2.1.2): the table binds the parameters with a direction.
@@ -214,24 +230,20 @@ impl<'t> Lowering<'t, '_> {
             return Ok(action);
         }
         let mut data = Vec::new();
-        let body = self.with(
-            |lowering| &mut lowering.place,
-            Place::Action,
-            |lowering| {
-                lowering.at(declaration.span, |lowering| {
-                    lowering.code(|lowering| {
-                        let mut given = lowering.action_data(parameters, &mut data);
-                        let mut own = bound.iter();
-                        for one in parameters.iter().filter(|one| one.direction != Direction::None) {
-                            let of = lowering.type_of(one.of.id);
-                            let argument = own.next().map(|argument| &argument.value);
-                            lowering.give(&mut given, &one.ident.name, one.direction, of, argument)?;
-                        }
-                        lowering.open(&given, outer, |lowering| lowering.inlined(body, None))
-                    })
-                })
-            },
-        )?;
+        let make = |lowering: &mut Self| {
+            let mut given = lowering.action_data(parameters, &mut data);
+            let mut own = bound.iter();
+            for one in parameters.iter().filter(|one| one.direction != Direction::None) {
+                let of = lowering.type_of(one.of.id);
+                let argument = own.next().map(|argument| &argument.value);
+                lowering.give(&mut given, &one.ident.name, one.direction, of, argument)?;
+            }
+            lowering.open(&given, outer, |lowering| lowering.inlined(body, None))
+        };
+        let here = self.order_of(order);
+        let make = |lowering: &mut Self| lowering.at(declaration.span, |one| one.code(make));
+        let make = |lowering: &mut Self| lowering.with(|one| &mut one.order, here, make);
+        let body = self.with(|lowering| &mut lowering.place, Place::Action, make)?;
         let action = self.action_of(declaration, outer, order.clone(), data, body);
         let action = add(&mut self.program.actions, action);
         self.actions.insert(key, action);
@@ -242,27 +254,19 @@ impl<'t> Lowering<'t, '_> {
         &mut self, declaration: &Declaration, outer: &Rc<Environment<'t>>, order: Order,
         parameters: Vec<ActionParameter>, body: Vec<Statement>,
     ) -> Action {
-        let (annotations, span) = (declaration.annotations.clone(), declaration.ident.span);
         let path = if Rc::ptr_eq(outer, &self.globals) { Vec::new() } else { self.path.clone() };
-        let name =
-            |lowering: &mut Self| dotted(&lowering.control_name(&declaration.ident.name, &annotations));
-        let name = self.with(|lowering| &mut lowering.path, path, name);
-        Action { name, order, parameters, body, span, annotations }
+        let head = self.named(&path, &order, |lowering| lowering.head(declaration));
+        Action { head, parameters, body }
     }
 
     /// The parameters without a direction, which the control plane gives values.
-    fn action_data(&mut self, parameters: &'t [Parameter], data: &mut Vec<ActionParameter>) -> Vec<Given> {
+    fn action_data(&mut self, parameters: &'t [Parameter], data: &mut Vec<ActionParameter>) -> Vec<Passed> {
         let mut given = Vec::new();
         for parameter in parameters.iter().filter(|one| one.direction == Direction::None) {
             let (name, of) = (parameter.ident.name.clone(), self.type_of(parameter.of.id));
-            let value = Some(Value::of(Expr::Parameter(data.len()), &of));
-            given.push(Given {
-                name: name.clone(),
-                direction: Direction::None,
-                of: of.clone(),
-                value,
-                back: None,
-            });
+            let value = Value::of(Expr::Parameter(data.len()), &of);
+            let direction = Direction::None;
+            given.push(Passed { name: name.clone(), direction, of: of.clone(), value, back: None });
             data.push(ActionParameter { name, of, annotations: parameter.annotations.clone() });
         }
         given

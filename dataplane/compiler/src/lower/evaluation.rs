@@ -6,7 +6,7 @@
 //! values are copied, and the indices of earlier places.
 
 use super::ir::{each_kind, Expr, FieldRef, HeaderRef, Statement, StatementKind};
-use super::pass::Given;
+use super::pass::Passed;
 use super::storage::STANDARD;
 use super::value::Value;
 use super::{Lowered, Lowering};
@@ -149,9 +149,9 @@ impl<'t> Lowering<'t, '_> {
 
     /// An argument is copied in before the next one has effects on it, and an `out` place is known before
     /// (section 6.8).
-    pub fn copied_in(&mut self, earlier: &mut Given, effects: &[Statement]) -> Lowered<()> {
-        let Some(value) = earlier.value.take() else { return Ok(()) };
-        earlier.value = Some(match earlier.direction {
+    pub fn copied_in(&mut self, earlier: &mut Passed, effects: &[Statement]) -> Lowered<()> {
+        let value = earlier.value.clone();
+        earlier.value = match earlier.direction {
             Direction::Out => self.settled(&value)?,
             Direction::InOut if earlier.back.is_none() && value.is_touched(effects) => {
                 earlier.back = Some(self.settled(&value)?);
@@ -161,7 +161,7 @@ impl<'t> Lowering<'t, '_> {
             }
             Direction::InOut => value,
             _ => self.save(&value, &earlier.of)?,
-        });
+        };
         Ok(())
     }
 }

@@ -2,7 +2,7 @@
 //! and 18.2).
 
 use super::annotation::string;
-use super::ir::{add, Array, ArrayKind, Control, Order, Profile, Statement, StatementKind};
+use super::ir::{add, Array, ArrayKind, Control, Head, Order, Profile, Statement, StatementKind};
 use super::primitive::algorithm;
 use super::value::{dotted, Binding, Object, State, Value};
 use super::{Lowered, Lowering, Place};
@@ -26,6 +26,13 @@ impl<'t> Lowering<'t, '_> {
         }
     }
 
+    /// The head of an object that is declared here.
+    pub fn head(&self, declaration: &Declaration) -> Head {
+        let (order, annotations) = (self.order.clone(), declaration.annotations.clone());
+        let name = dotted(&self.control_name(&declaration.ident.name, &annotations));
+        Head { name, order, annotations, span: declaration.ident.span }
+    }
+
     /// A constant or instance outside of all blocks, when it is used first.
     pub fn late(&mut self, declaration: &'t Declaration) -> Lowered<Value> {
         let value = self.named(&[], &[], |lowering| {
@@ -36,6 +43,20 @@ impl<'t> Lowering<'t, '_> {
         })?;
         self.globals.declare(&declaration.ident.name, Binding::Value(value.clone()));
         Ok(value)
+    }
+
+    /// The control plane also has externs outside of all blocks that no block uses.
+    pub fn unused(&mut self, program: &'t [Declaration]) -> Lowered<()> {
+        for declaration in program {
+            let DeclarationKind::Instance { of, .. } = &declaration.kind else { continue };
+            let is_extern =
+                |of| matches!(of, Type::Object(id, ..) if self.known(id).kind == ObjectKind::Extern);
+            let binding = self.globals.find(&declaration.ident.name);
+            if is_extern(self.type_of(of.id)) && matches!(binding, Some(Binding::Late(_))) {
+                self.late(declaration)?;
+            }
+        }
+        Ok(())
     }
 
     /// `Type(arguments) name;` (section 11.3)
@@ -84,11 +105,8 @@ impl<'t> Lowering<'t, '_> {
         &mut self, node: NodeId, arguments: &'t [Argument],
     ) -> Lowered<Vec<(Name, Value)>> {
         let Some(call) = self.facts.calls.get(&node) else { return Ok(Vec::new()) };
-        let Some((signature, parameters)) = self.parameters(call) else { return Ok(Vec::new()) };
         let mut given = Vec::new();
-        for (number, (parameter, place)) in signature.parameters.iter().zip(&call.arguments).enumerate() {
-            let written = place.map(|place| &arguments[place].value);
-            let argument = written.or_else(|| parameters.get(number)?.default.as_ref());
+        for (parameter, _, argument) in self.matched(call, arguments) {
             let Some(argument) = argument else { continue };
             let made = self.facts.calls.get(&argument.id).map(|call| &call.target);
             let value = match (&argument.kind, made) {
@@ -113,8 +131,8 @@ impl<'t> Lowering<'t, '_> {
             let number = argument(wanted).and_then(Value::as_number);
             number.and_then(|number| u64::try_from(number).ok()).unwrap_or(0)
         };
-        let (name, order, span) = (dotted(&object.path), object.order.clone(), self.span);
-        let annotations = annotations.to_vec();
+        let (name, order, annotations) = (dotted(&object.path), object.order.clone(), annotations.to_vec());
+        let head = Head { name, order, annotations, span: self.span };
         let element = object.types.first().cloned().unwrap_or(Type::Void);
         let kind = match of {
             "counter" | "direct_counter" => ArrayKind::Counter,
@@ -132,16 +150,14 @@ impl<'t> Lowering<'t, '_> {
             "action_profile" | "action_selector" => {
                 let selector =
                     (of == "action_selector").then(|| (algorithm(argument("algorithm")), Vec::new()));
-                let size = number("size");
-                let profile = Profile { name, order, size, selector, annotations, span };
+                let profile = Profile { head, size: number("size"), selector };
                 return Ok(State::Profile(add(&mut self.program.profiles, profile)));
             }
             "Checksum16" => return Ok(State::Checksum16),
             _ => return self.refuse(format!("v1model has no extern `{of}`")),
         };
         let array = Array {
-            name,
-            order,
+            head,
             kind,
             unit: ["packets", "bytes", "packets_and_bytes"][number("type").min(2) as usize],
             size: number("size"),
@@ -149,8 +165,6 @@ impl<'t> Lowering<'t, '_> {
             table: None,
             result: None,
             element,
-            annotations,
-            span,
         };
         Ok(State::Array(add(&mut self.program.arrays, array)))
     }

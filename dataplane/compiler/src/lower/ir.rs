@@ -252,30 +252,34 @@ pub enum Pattern {
     Any,
     /// Value and mask of each part of the key.
     Bits(Vec<(BigInt, BigInt)>),
-    ValueSet(usize),
+    /// A value set by its name.
+    ValueSet(Name),
 }
 
 pub struct ValueSet {
-    pub name: String,
-    pub order: Order,
+    pub head: Head,
     pub size: u32,
-    pub annotations: Vec<Annotation>,
     pub of: Type,
-    pub span: Span,
 }
 
 /// The place of an object in the program, as p4c orders them: its block of the package, and in each control
 /// around the number of its declaration. Objects of an inlined control are where it is instantiated.
 pub type Order = Vec<usize>;
 
-pub struct Action {
+/// The head of an object that the control plane knows.
+#[derive(Clone, Default)]
+pub struct Head {
     pub name: String,
     /// Empty for an action outside of all controls.
     pub order: Order,
+    pub annotations: Vec<Annotation>,
+    pub span: Span,
+}
+
+pub struct Action {
+    pub head: Head,
     pub parameters: Vec<ActionParameter>,
     pub body: Vec<Statement>,
-    pub span: Span,
-    pub annotations: Vec<Annotation>,
 }
 
 pub struct ActionParameter {
@@ -327,10 +331,7 @@ pub enum Match {
 
 #[derive(Default)]
 pub struct Table {
-    pub name: String,
-    pub order: Order,
-    pub span: Span,
-    pub annotations: Vec<Annotation>,
+    pub head: Head,
     pub keys: Vec<Key>,
     pub actions: Vec<TableAction>,
     pub default: Option<ActionCall>,
@@ -376,8 +377,7 @@ pub fn calculation_name(number: usize) -> String {
 
 /// Counters, meters, registers.
 pub struct Array {
-    pub name: String,
-    pub order: Order,
+    pub head: Head,
     pub kind: ArrayKind,
     /// `packets`, `bytes` or `packets_and_bytes` of counters and meters.
     pub unit: &'static str,
@@ -388,22 +388,18 @@ pub struct Array {
     /// The field that gets a direct meter's colour.
     pub result: Option<FieldRef>,
     pub element: Type,
-    pub annotations: Vec<Annotation>,
-    pub span: Span,
 }
 
 /// An action profile, or an action selector with the calculation and fields by which it chooses.
 pub struct Profile {
-    pub name: String,
-    pub order: Order,
+    pub head: Head,
     pub size: u64,
     pub selector: Option<(&'static str, Vec<Expr>)>,
-    pub annotations: Vec<Annotation>,
-    pub span: Span,
 }
 
 pub struct FieldList {
     pub name: String,
+    pub order: Order,
     pub values: Vec<(Expr, u32)>,
     pub of: Type,
     pub span: Span,

@@ -160,7 +160,8 @@ impl<'t> Lowering<'t, '_> {
                 .help("`V1Switch(MyParser(), MyVerify(), MyIngress(), MyEgress(), MyCompute(), MyDeparser()) main;`");
             return Err(Told);
         };
-        self.at(main.span, |lowering| lowering.package(main))
+        self.at(main.span, |lowering| lowering.package(main))?;
+        self.unused(program)
     }
 
     fn global(&mut self, declaration: &'t Declaration) {

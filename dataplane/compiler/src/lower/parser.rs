@@ -5,8 +5,8 @@ use num_bigint::{BigInt, Sign};
 
 use super::assign::ones;
 use super::control::Locals;
-use super::ir::{add, Case, Expr, Match, Pattern, State, StatementKind, ValueSet};
-use super::value::{dotted, Environment, Object, Value};
+use super::ir::{add, Case, Expr, Match, Pattern, Program, State, StatementKind, ValueSet};
+use super::value::{Environment, Object, Value};
 use super::{Lowered, Lowering};
 use crate::check::types::Type;
 use crate::source::{Name, Span};
@@ -17,6 +17,12 @@ impl<'t> Lowering<'t, '_> {
         let bound = self.parameters_of(object).into_iter().map(|(name, _)| name).zip(values).collect();
         let span = self.known(object.id).declaration.span;
         self.program.first = self.at(span, |lowering| lowering.run_parser(object, bound, None))?;
+        // p4c leaves out a value set that no `select` names.
+        let Program { states, value_sets, .. } = &mut self.program;
+        value_sets.retain(|set| {
+            let mut cases = states.iter().flat_map(|state| &state.cases);
+            cases.any(|case| matches!(&case.pattern, Pattern::ValueSet(name) if **name == *set.head.name))
+        });
         Ok(())
     }
 
@@ -140,7 +146,10 @@ impl<'t> Lowering<'t, '_> {
         }
         if let [key] = &keys[..] {
             if matches!(self.facts.types.get(&key.id), Some(Type::Set(_))) {
-                return self.set_pattern(key);
+                return match self.value(key)? {
+                    Value::Text(name) => Ok(vec![Pattern::ValueSet(name)]),
+                    _ => self.refuse_at(key.span, "this is no value set"),
+                };
             }
         }
         let mut all: Vec<Vec<(BigInt, BigInt)>> = vec![Vec::new()];
@@ -155,16 +164,6 @@ impl<'t> Lowering<'t, '_> {
             }
         }
         Ok(all.into_iter().map(Pattern::Bits).collect())
-    }
-
-    fn set_pattern(&mut self, key: &'t Expression) -> Lowered<Vec<Pattern>> {
-        let Value::Text(name) = self.value(key)? else {
-            return self.refuse_at(key.span, "this is no value set");
-        };
-        match self.program.value_sets.iter().position(|set| set.name == *name) {
-            Some(set) => Ok(vec![Pattern::ValueSet(set)]),
-            None => self.refuse_at(key.span, "there is no such value set"),
-        }
     }
 
     /// The values that a key of a `select` or an entry stands for (section 8.15).
@@ -194,13 +193,11 @@ impl<'t> Lowering<'t, '_> {
     pub fn value_set(
         &mut self, declaration: &'t Declaration, of: &'t tree::Type, size: &'t Expression,
     ) -> Lowered<Value> {
-        let (ident, annotations) = (&declaration.ident, declaration.annotations.clone());
-        let name = dotted(&self.control_name(&ident.name, &annotations));
         let size = u32::try_from(self.number(size, "the size of a value set")?).unwrap_or(0);
-        let of = self.type_of(of.id);
-        let (text, order, span) = (Name::from(&*name), self.order.clone(), ident.span);
-        self.program.value_sets.push(ValueSet { name, order, size, annotations, of, span });
-        Ok(Value::Text(text))
+        let (head, of) = (self.head(declaration), self.type_of(of.id));
+        let name = Name::from(&*head.name);
+        self.program.value_sets.push(ValueSet { head, size, of });
+        Ok(Value::Text(name))
     }
 
     /// `packet.lookahead<T>()` (section 13.8.3): bits as they come, into a place of their own.

@@ -8,41 +8,34 @@ use super::ir::{Expr, HeaderRef};
 use super::value::{Environment, Value};
 use super::{Lowered, Lowering};
 use crate::check::infer::specialise;
-use crate::check::scope::Signature;
-use crate::check::types::Type;
+use crate::check::scope::Parameter;
+use crate::check::types::{Type, TypeParameter};
 use crate::check::{Call, ObjectKind, Target};
 use crate::source::Name;
-use crate::syntax::tree::{Argument, DeclarationKind, Direction, Expression, ExpressionKind, Parameter};
+use crate::syntax::tree::{Argument, DeclarationKind, Direction, Expression, ExpressionKind};
 
 /// The deepest that controls, functions and actions may call each other.
 const DEEPEST: usize = 64;
 
-/// An argument that was evaluated, for its parameter.
-pub struct Given {
+/// An argument, for the parameter of this name.
+#[derive(Clone)]
+pub struct Passed {
     pub name: Name,
     pub direction: Direction,
     pub of: Type,
-    /// `None` for one that is left out.
-    pub value: Option<Value>,
-    /// The place that gets the value at the end, if this was copied already.
+    /// `Nothing` for one that is left out.
+    pub value: Value,
+    /// The place that gets the value at the end, if this is a copy.
     pub back: Option<Value>,
 }
 
-impl Given {
+impl Passed {
     fn writes(&self) -> bool {
         matches!(self.direction, Direction::Out | Direction::InOut)
     }
 }
 
-/// An argument, bound to the name of its parameter.
-#[derive(Clone)]
-pub struct Passed {
-    pub name: Name,
-    pub value: Value,
-    pub of: Type,
-    /// The place that gets the value at the end, if this is a copy.
-    pub back: Option<Value>,
-}
+type Matched<'t> = (&'t Parameter, &'t [TypeParameter], Option<&'t Expression>);
 
 /// The kind of the called code, which decides what it can change besides its parameters.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -67,23 +60,20 @@ impl<'t> Lowering<'t, '_> {
     }
 
     /// Evaluates the arguments of a call from left to right.
-    pub fn given(&mut self, call: &'t Call<'t>, arguments: &'t [Argument]) -> Lowered<Vec<Given>> {
-        let Some((signature, written)) = self.parameters(call) else { return Ok(Vec::new()) };
+    pub fn given(&mut self, call: &'t Call<'t>, arguments: &'t [Argument]) -> Lowered<Vec<Passed>> {
         let own: Vec<Type> = call.types.iter().map(|one| self.here(one)).collect();
         let mut given = Vec::new();
-        for (number, (parameter, place)) in signature.parameters.iter().zip(&call.arguments).enumerate() {
-            let argument = place.map(|place| &arguments[place].value);
+        for (parameter, generic, argument) in self.matched(call, arguments) {
+            let of = self.here(&specialise(&parameter.of, generic, &own));
             let argument = argument.filter(|one| !matches!(one.kind, ExpressionKind::Any));
-            let argument = argument.or_else(|| written.get(number)?.default.as_ref());
-            let of = self.here(&specialise(&parameter.of, &signature.type_parameters, &own));
             self.give(&mut given, &parameter.name, parameter.direction, of, argument)?;
         }
         Ok(given)
     }
 
-    /// The parameters of a call, and as they are written: there are the values of arguments that are left out
-    /// (section 6.8.2).
-    pub fn parameters(&self, call: &'t Call<'t>) -> Option<(&'t Signature, &'t [Parameter])> {
+    /// The parameters of a call with its type parameters, each with its argument, or with the value that is
+    /// written for one that is left out (section 6.8.2).
+    pub fn matched(&self, call: &'t Call<'t>, arguments: &'t [Argument]) -> Vec<Matched<'t>> {
         let (signature, declaration) = match &call.target {
             Target::Function(function) | Target::Action(function) => {
                 (&function.signature, function.declaration)
@@ -94,7 +84,7 @@ impl<'t> Lowering<'t, '_> {
             Target::Constructor(id, number) => {
                 (&self.known(*id).constructors[*number], self.known(*id).declaration)
             }
-            Target::Table(_) | Target::Builtin(_) => return None,
+            Target::Table(_) | Target::Builtin(_) => return Vec::new(),
         };
         let written = match (&declaration.kind, &call.target) {
             (DeclarationKind::Applicable(ObjectKind::Package, one), _) => &one.head.parameters[..],
@@ -104,12 +94,18 @@ impl<'t> Lowering<'t, '_> {
             (DeclarationKind::Action { parameters, .. }, _) => parameters,
             _ => &[],
         };
-        Some((signature, written))
+        let own = signature.parameters.iter().zip(&call.arguments).enumerate();
+        own.map(|(number, (parameter, place))| {
+            let argument = place.map(|place| &arguments[place].value);
+            let argument = argument.or_else(|| written.get(number)?.default.as_ref());
+            (parameter, &signature.type_parameters[..], argument)
+        })
+        .collect()
     }
 
     /// Evaluates one argument more.
     pub fn give(
-        &mut self, given: &mut Vec<Given>, name: &Name, direction: Direction, of: Type,
+        &mut self, given: &mut Vec<Passed>, name: &Name, direction: Direction, of: Type,
         argument: Option<&'t Expression>,
     ) -> Lowered<()> {
         let make = |argument| {
@@ -117,26 +113,23 @@ impl<'t> Lowering<'t, '_> {
                 given.iter_mut().try_for_each(|earlier| lowering.copied_in(earlier, effects))
             })
         };
-        let value = argument.map(make).transpose()?;
-        given.push(Given { name: name.clone(), direction, of, value, back: None });
+        let value = argument.map(make).transpose()?.unwrap_or(Value::Nothing);
+        given.push(Passed { name: name.clone(), direction, of, value, back: None });
         Ok(())
     }
 
-    pub fn bind_all(&mut self, given: &[Given], callee: Callee) -> Lowered<Vec<Passed>> {
+    pub fn bind_all(&mut self, given: &[Passed], callee: Callee) -> Lowered<Vec<Passed>> {
         given.iter().map(|one| self.bound(one, given, callee)).collect()
     }
 
-    fn bound(&mut self, one: &Given, all: &[Given], callee: Callee) -> Lowered<Passed> {
-        let (name, of) = (one.name.clone(), one.of.clone());
-        let Some(value) = &one.value else {
-            let value = if one.writes() { self.allocate(&name, &of)? } else { Value::Nothing };
-            return Ok(Passed { name, value, of, back: None });
-        };
-        if one.back.is_some() {
-            return Ok(Passed { name, value: value.clone(), of, back: one.back.clone() });
+    fn bound(&mut self, one: &Passed, all: &[Passed], callee: Callee) -> Lowered<Passed> {
+        let (value, of) = (&one.value, &one.of);
+        if one.back.is_some() || *value == Value::Nothing {
+            let is_variable = one.back.is_none() && one.writes();
+            let value = if is_variable { self.allocate(&one.name, of)? } else { value.clone() };
+            return Ok(Passed { value, ..one.clone() });
         }
-        let written = all.iter().filter(|other| other.writes()).filter_map(|other| other.value.as_ref());
-        let written = written.filter(|other| other.overlaps(value)).count();
+        let written = all.iter().filter(|other| other.writes() && other.value.overlaps(value)).count();
         let alone = match callee {
             Callee::Target => true,
             Callee::Closed => one.direction != Direction::Out && written <= usize::from(one.writes()),
@@ -154,18 +147,17 @@ impl<'t> Lowering<'t, '_> {
         };
         if alone && direct {
             if callee == Callee::Parser && one.direction == Direction::Out {
-                self.clear(value, &of);
+                self.clear(value, of);
             }
-            return Ok(Passed { name, value: value.clone(), of, back: None });
+            return Ok(one.clone());
         }
         let back = if one.writes() { Some(self.settled(value)?) } else { None };
-        let copy = self.allocate(&name, &of)?;
-        if one.direction == Direction::Out {
-            self.clear(&copy, &of);
-        } else {
-            self.assign(&copy, value, &of)?;
+        let copy = self.allocate(&one.name, of)?;
+        match one.direction {
+            Direction::Out => self.clear(&copy, of),
+            _ => self.assign(&copy, value, of)?,
         }
-        Ok(Passed { name, value: copy, of, back })
+        Ok(Passed { value: copy, back, ..one.clone() })
     }
 
     /// Headers without a value begin invalid, and stacks empty (sections 6.8 and 11.2).
@@ -209,7 +201,7 @@ impl<'t> Lowering<'t, '_> {
 
     /// Runs an action's body: arguments are copied only if it reaches their places by other names, too.
     pub fn open(
-        &mut self, given: &[Given], outer: &Rc<Environment<'t>>, make: impl Fn(&mut Self) -> Lowered<()>,
+        &mut self, given: &[Passed], outer: &Rc<Environment<'t>>, make: impl Fn(&mut Self) -> Lowered<()>,
     ) -> Lowered<()> {
         let (begin, known) = (self.out.len(), self.reached.len());
         let colours: Vec<_> = self.program.arrays.iter().map(|array| array.result.clone()).collect();

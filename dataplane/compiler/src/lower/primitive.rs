@@ -3,7 +3,7 @@
 use num_bigint::BigInt;
 
 use super::assign::stored;
-use super::ir::{add, calculation_name, Calculation, Checksum, Expr, FieldList, FieldRef, HeaderRef};
+use super::ir::{add, calculation_name, Calculation, Checksum, Expr, FieldList, FieldRef, HeaderRef, Order};
 use super::pass::{Callee, Passed};
 use super::storage::STANDARD;
 use super::value::{Object, State, Value};
@@ -154,7 +154,7 @@ impl<'t> Lowering<'t, '_> {
         let list = match (operand, argument, state) {
             (This, _, State::Array(array)) => {
                 let array = &self.program.arrays[array];
-                return Ok(Expr::Named(array.kind.word(), array.name.clone()));
+                return Ok(Expr::Named(array.kind.word(), array.head.name.clone()));
             }
             (Values, None, _) => return Ok(Expr::Values(Vec::new())),
             (Data, None, _) => self.field_list(Vec::new(), &Type::Void),
@@ -287,7 +287,12 @@ impl<'t> Lowering<'t, '_> {
             Type::Composite(composite) => composite.name.to_string(),
             _ => format!("digest_{}", self.program.digests.len()),
         };
-        self.program.digests.push(FieldList { name, values, of: of.clone(), span: self.span });
+        // p4c inlines controls: a digest in the body of one comes behind those in all actions of the block.
+        let order = match self.in_action() {
+            true => self.order.clone(),
+            false => vec![self.order[0], usize::MAX],
+        };
+        self.program.digests.push(FieldList { name, order, values, of: of.clone(), span: self.span });
         Ok(self.program.digests.len() as u32)
     }
 
@@ -296,7 +301,8 @@ impl<'t> Lowering<'t, '_> {
     fn field_list(&mut self, values: Vec<(Expr, u32)>, of: &Type) -> u32 {
         let number = self.program.field_lists.len() as u32 + 1;
         let name = format!("fl_{number}");
-        self.program.field_lists.push(FieldList { name, values, of: of.clone(), span: self.span });
+        let order = Order::new();
+        self.program.field_lists.push(FieldList { name, order, values, of: of.clone(), span: self.span });
         number
     }
 

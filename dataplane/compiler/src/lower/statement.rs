@@ -257,7 +257,7 @@ impl<'t> Lowering<'t, '_> {
                     ExpressionKind::Name(path) => {
                         let (name, table) = (&path.ident.name, &self.program.tables[table]);
                         let Some(action) = table.action(name) else {
-                            let message = format!("table `{}` has no action `{name}`", table.name);
+                            let message = format!("table `{}` has no action `{name}`", table.head.name);
                             return self.refuse(message);
                         };
                         by_action.push((action, statements.clone()));

@@ -85,7 +85,7 @@ impl Lowering<'_, '_> {
             Type::Array(element, _) => self.array(name, element, of)?,
             // A header of its own: only headers have fields of changing length.
             Type::Varbit(_) => {
-                let name = self.unique(&name.replace('.', "_"));
+                let name = self.unique_in("", &name.replace('.', "_"));
                 let kind = self.new_header_type(format!("{name}_t"), vec![HeaderField::new("field", of)]);
                 let header = HeaderRef::Fixed(self.new_header(name, kind));
                 Value::Scalar(Expr::Field(FieldRef { header, field: 0 }))
@@ -136,7 +136,7 @@ impl Lowering<'_, '_> {
 
     fn header(&mut self, name: &str, composite: &Composite, of: &Type) -> HeaderId {
         let kind = self.header_type(composite, of);
-        let name = self.unique(name);
+        let name = self.unique_in("", name);
         self.new_header(name, kind)
     }
 
@@ -187,12 +187,7 @@ impl Lowering<'_, '_> {
         Value::of(Expr::Field(FieldRef { header: header.clone(), field }), of)
     }
 
-    /// A name that no other has: `name`, or `name_1` and so on.
-    pub fn unique(&mut self, name: &str) -> String {
-        self.unique_in("", name)
-    }
-
-    /// A name that no other of its kind has.
+    /// A name that no other of its kind has: `name`, or `name_1` and so on.
     pub fn unique_in(&mut self, kind: &str, name: &str) -> String {
         let mut tried = name.to_owned();
         let mut number = 0;

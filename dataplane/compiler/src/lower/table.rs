@@ -3,9 +3,9 @@
 use std::cmp::Reverse;
 
 use super::annotation::{string, value};
-use super::ir::{add, ActionCall, ArrayKind, Entry, Expr, HeaderRef, Key, Match, Table, TableAction};
+use super::ir::{add, ActionCall, ArrayKind, Entry, Expr, Head, HeaderRef, Key, Match, Table, TableAction};
 use super::parser::each_key;
-use super::value::{dotted, Binding, State, Value};
+use super::value::{Binding, State, Value};
 use super::{Lowered, Lowering};
 use crate::check::types::Type;
 use crate::source::{Name, Span};
@@ -13,7 +13,6 @@ use crate::syntax::tree::{self, ActionReference, Declaration, Expression, Expres
 
 impl<'t> Lowering<'t, '_> {
     pub fn table(&mut self, declaration: &'t Declaration, written: &'t tree::Table) -> Lowered<usize> {
-        let name = dotted(&self.control_name(&declaration.ident.name, &declaration.annotations));
         let mut keys = Vec::new();
         for key in &written.keys {
             self.key_of_table(&mut keys, key)?;
@@ -23,15 +22,7 @@ impl<'t> Lowering<'t, '_> {
             return self
                 .refuse_at(declaration.ident.span, "a table of this target has one key of kind `lpm`");
         }
-        let mut table = Table {
-            name,
-            order: self.order.clone(),
-            span: declaration.ident.span,
-            annotations: declaration.annotations.clone(),
-            keys,
-            size: 1024,
-            ..Table::default()
-        };
+        let mut table = Table { head: self.head(declaration), keys, size: 1024, ..Table::default() };
         for reference in &written.actions {
             let action = self.table_action(reference)?;
             let (written, annotations) = (reference.path.ident.name.clone(), reference.annotations.clone());
@@ -61,7 +52,6 @@ impl<'t> Lowering<'t, '_> {
             self.prioritise(properties, table, &mut made)?;
         }
         if written.constant || !made.is_empty() {
-            table.size = table.size.max(made.len() as u64);
             table.entries = Some(made);
             table.constant_entries = written.constant;
         }
@@ -206,7 +196,7 @@ impl<'t> Lowering<'t, '_> {
                 if direct.table.replace(self.program.tables.len()).is_some() {
                     return self.refuse_at(value.span, format!("another table has these {name}"));
                 }
-                direct.name = named.unwrap_or_else(|| direct.name.clone());
+                direct.head.name = named.unwrap_or_else(|| direct.head.name.clone());
                 direct.size = table.size;
                 let slot = if name == "counters" { &mut table.counter } else { &mut table.meter };
                 *slot = Some(array);
@@ -243,8 +233,8 @@ impl<'t> Lowering<'t, '_> {
         let profile = &mut self.program.profiles[profile];
         if let Some((name, property)) = named {
             let others = property.annotations.iter().filter(|one| &*one.name.name != "id");
-            (profile.name, profile.annotations) = (name, others.cloned().collect());
-            profile.order = [&table.order[..], &[0]].concat();
+            let (annotations, order) = (others.cloned().collect(), [&table.head.order[..], &[0]].concat());
+            profile.head = Head { name, order, annotations, ..profile.head };
         }
         if let Some((_, input)) = &mut profile.selector {
             if input.is_empty() {

@@ -223,13 +223,8 @@ pub fn parts_of(of: &Type) -> Vec<(Name, Type)> {
 
 /// The type of a part.
 pub fn part_of(of: &Type, name: &str) -> Type {
-    let found = match of.underlying() {
-        Type::Composite(composite) => composite.field(name).map(|field| field.of.clone()),
-        Type::Tuple(types) => name.parse().ok().and_then(|place: usize| types.get(place).cloned()),
-        Type::Record(fields) => fields.iter().find(|(field, _)| &**field == name).map(|(_, of)| of.clone()),
-        _ => return element_of(of),
-    };
-    found.unwrap_or(Type::Wrong)
+    let found = parts_of(of).into_iter().find(|(part, _)| &**part == name);
+    found.map_or_else(|| element_of(of), |(_, of)| of)
 }
 
 pub fn element_of(of: &Type) -> Type {

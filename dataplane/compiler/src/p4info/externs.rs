@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::symbols::Kind;
 use super::text::{flag, message, number, only_if, word};
 use super::types::own_name;
-use super::{field_ids, kind_of, Writer};
+use super::{field_ids, in_order, kind_of, Writer};
 use crate::check::types::{Shape, Type};
 use crate::lower::annotation::{string, value};
 use crate::lower::ir::{Array, ArrayKind, Profile};
@@ -18,10 +18,10 @@ const OF_PROFILES: [&str; 3] = ["max_group_size", "selector_size_semantics", "ma
 impl<'a> Writer<'a> {
     /// P4Runtime specification, section 6.4.3.
     pub fn profile(&self, profile: &Profile) -> String {
-        let (annotations, program) = (&profile.annotations, self.program);
+        let (annotations, program) = (&profile.head.annotations, self.program);
         let uses = |of: Option<usize>| of.is_some_and(|of| std::ptr::eq(&program.profiles[of], profile));
         let tables = self.tables.iter().filter(|table| uses(table.profile));
-        let mut tables: Vec<&str> = tables.map(|table| &*table.name).collect();
+        let mut tables: Vec<&str> = tables.map(|table| &*table.head.name).collect();
         tables.sort_unstable();
         let tables = tables.into_iter().map(|table| number("table_ids", self.symbols.id(Kind::TABLE, table)));
         let of = |name| value(annotations, name).and_then(|one| i32::try_from(one).ok()).unwrap_or(0);
@@ -39,7 +39,7 @@ impl<'a> Writer<'a> {
             number("size", profile.size),
             only_if(profile.selector.is_some(), selector.concat()),
         ];
-        self.object(Kind::ACTION_PROFILE, &profile.name, annotations, &OF_PROFILES, fields)
+        self.object(Kind::ACTION_PROFILE, &profile.head, &OF_PROFILES, fields)
     }
 
     /// A counter, meter or register (P4Runtime specification, sections 6.4.4, 6.4.5 and 6.4.8).
@@ -50,19 +50,20 @@ impl<'a> Writer<'a> {
             (_, "bytes") => message("spec", [word("unit", "BYTES")]),
             _ => message("spec", [word("unit", "BOTH")]),
         };
-        let place = match array.table.map(|table| &self.program.tables[table].name) {
+        let place = match array.table.map(|table| &self.program.tables[table].head.name) {
             Some(table) => number("direct_table_id", self.symbols.id(Kind::TABLE, table)),
             None => number("size", array.size),
         };
-        self.object(kind_of(array), &array.name, &array.annotations, &[], [spec, place])
+        self.object(kind_of(array), &array.head, &[], [spec, place])
     }
 
     /// Digests (P4Runtime specification, section 6.4.9), each type once.
     pub fn digests(&self) -> String {
         let mut seen = HashSet::new();
-        let named = self.program.digests.iter().map(|digest| (self.types.digest_name(digest), &digest.of));
-        let first = named.filter(|(name, _)| seen.insert(name.clone()));
-        first.map(|(name, of)| self.object(Kind::DIGEST, &name, &[], &[], [self.types.spec(of)])).collect()
+        let digests = in_order(self.program.digests.iter(), |digest| &digest.order).into_iter();
+        let named = digests.map(|digest| (self.types.digest_head(digest), &digest.of));
+        let first = named.filter(|(head, _)| seen.insert(head.name.clone()));
+        first.map(|(head, of)| self.object(Kind::DIGEST, &head, &[], [self.types.spec(of)])).collect()
     }
 
     /// A header with `@controller_header`: it goes to the controller or comes from it (P4Runtime

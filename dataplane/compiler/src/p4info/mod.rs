@@ -10,14 +10,14 @@ mod table;
 mod text;
 mod types;
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use crate::check::constant::Value;
 use crate::check::types::Shape;
 use crate::check::Facts;
 use crate::diagnostic::Diagnostics;
 use crate::lower::annotation::id;
-use crate::lower::ir::{self, each_kind, is_extern, ArrayKind, Program, StatementKind};
+use crate::lower::ir::{self, each_kind, is_extern, ArrayKind, Head, Program, StatementKind};
 use crate::syntax::tree::{annotated, Annotation, Declaration, DeclarationKind};
 use annotation::{documentation, structured, values, written};
 use symbols::{Kind, Symbols};
@@ -28,7 +28,9 @@ use types::{own_name, Types};
 pub fn text<'a>(
     tree: &'a [Declaration], facts: &'a Facts<'a>, program: &'a Program, diagnostics: &mut Diagnostics,
 ) -> String {
-    let tables = tables(program);
+    let (applied, calls_externs) = uses(program);
+    let tables = applied.into_iter().map(|table| &program.tables[table]);
+    let tables = in_order(tables, |table| &table.head.order);
     let actions = used_actions(program, &tables);
     let (symbols, types) = (Symbols::default(), Types::new(tree, facts));
     let mut writer = Writer { program, symbols, types, facts, tables, actions };
@@ -43,7 +45,7 @@ pub fn text<'a>(
     // p4c writes `type_info`, empty, for each program that has one of these.
     let has_none = writer.actions.iter().all(|action| action.parameters.is_empty())
         && [writer.tables.len(), headers.len(), program.arrays.len(), program.profiles.len()] == [0; 4]
-        && !calls_externs(program);
+        && !calls_externs;
     if has_none {
         text
     } else {
@@ -62,29 +64,17 @@ struct Writer<'a> {
     actions: Vec<&'a ir::Action>,
 }
 
-/// Whether a control calls a function of the architecture.
-fn calls_externs(program: &Program) -> bool {
-    let mut found = !program.checksums.is_empty();
+/// The numbers of the tables that the controls apply, and whether they call functions of the architecture.
+fn uses(program: &Program) -> (BTreeSet<usize>, bool) {
+    let (mut applied, mut calls) = (BTreeSet::new(), !program.checksums.is_empty());
     for control in [&program.ingress, &program.egress] {
-        each_kind(&control.body, &mut |kind| {
-            found |= matches!(kind, StatementKind::Operation(name, _) if is_extern(name))
+        each_kind(&control.body, &mut |kind| match kind {
+            StatementKind::Apply { table, .. } => drop(applied.insert(*table)),
+            StatementKind::Operation(name, _) => calls |= is_extern(name),
+            _ => {}
         });
     }
-    found
-}
-
-/// The tables that the controls apply.
-fn tables(program: &Program) -> Vec<&ir::Table> {
-    let mut applied = HashSet::new();
-    for control in [&program.ingress, &program.egress] {
-        each_kind(&control.body, &mut |kind| {
-            if let StatementKind::Apply { table, .. } = kind {
-                applied.insert(*table);
-            }
-        });
-    }
-    let is_applied = |(id, table)| applied.contains(&id).then_some(table);
-    in_order(program.tables.iter().enumerate().filter_map(is_applied), |table| &table.order)
+    (applied, calls)
 }
 
 /// Objects as the program declares them.
@@ -114,12 +104,14 @@ fn field_ids<'n>(fields: impl Iterator<Item = &'n [Annotation]> + Clone) -> Vec<
 fn used_actions<'a>(program: &'a Program, tables: &[&'a ir::Table]) -> Vec<&'a ir::Action> {
     let of_tables = tables.iter().flat_map(|table| {
         let actions = table.actions.iter().map(|one| &program.actions[one.action]);
-        actions.map(|one| (if one.order.is_empty() { &table.order[..1] } else { &one.order }, one))
+        actions.map(|one| {
+            (if one.head.order.is_empty() { &table.head.order[..1] } else { &one.head.order }, one)
+        })
     });
-    let called = program.called.iter().map(|one| (&one.order[..], one));
+    let called = program.called.iter().map(|one| (&one.head.order[..], one));
     let mut used = in_order(of_tables.chain(called), |(order, _)| order);
     let mut seen = HashSet::new();
-    used.retain(|(_, action)| seen.insert((&action.name, action.span)));
+    used.retain(|(_, action)| seen.insert((&action.head.name, action.head.span)));
     used.into_iter().map(|(_, action)| action).collect()
 }
 
@@ -128,20 +120,21 @@ impl<'a> Writer<'a> {
     fn collect(&mut self, headers: &[&Declaration], diagnostics: &mut Diagnostics) {
         let Program { arrays, profiles, value_sets, digests, .. } = self.program;
         let Self { tables, actions, symbols, types, .. } = self;
-        let mut add = |kind, name: &str, annotations: &[Annotation], span| {
-            if let Err(message) = symbols.add(kind, name, id(annotations)) {
-                diagnostics.error(span, message);
+        let mut add = |kind, head: &Head| {
+            if let Err(message) = symbols.add(kind, &head.name, id(&head.annotations)) {
+                diagnostics.error(head.span, message);
             }
         };
-        tables.iter().for_each(|one| add(Kind::TABLE, &one.name, &one.annotations, one.span));
-        actions.iter().for_each(|one| add(Kind::ACTION, &one.name, &one.annotations, one.span));
-        arrays.iter().for_each(|one| add(kind_of(one), &one.name, &one.annotations, one.span));
-        profiles.iter().for_each(|one| add(Kind::ACTION_PROFILE, &one.name, &one.annotations, one.span));
-        value_sets.iter().for_each(|one| add(Kind::VALUE_SET, &one.name, &one.annotations, one.span));
-        digests.iter().for_each(|one| add(Kind::DIGEST, &types.digest_name(one), &[], one.span));
+        tables.iter().for_each(|one| add(Kind::TABLE, &one.head));
+        actions.iter().for_each(|one| add(Kind::ACTION, &one.head));
+        arrays.iter().for_each(|one| add(kind_of(one), &one.head));
+        profiles.iter().for_each(|one| add(Kind::ACTION_PROFILE, &one.head));
+        value_sets.iter().for_each(|one| add(Kind::VALUE_SET, &one.head));
+        digests.iter().for_each(|one| add(Kind::DIGEST, &types.digest_head(one)));
         for header in headers {
             let name = own_name(&header.ident.name, &header.annotations);
-            add(Kind::CONTROLLER_HEADER, &name, &header.annotations, header.span);
+            let (annotations, span) = (header.annotations.clone(), header.span);
+            add(Kind::CONTROLLER_HEADER, &Head { name, annotations, span, ..Head::default() });
         }
         self.symbols.assign();
     }
@@ -150,14 +143,14 @@ impl<'a> Writer<'a> {
     fn objects(&self, headers: &[&Declaration]) -> String {
         let program = self.program;
         let is_shown = |annotations: &[Annotation]| annotated(annotations, "hidden").is_none();
-        let tables = self.tables.iter().filter(|table| is_shown(&table.annotations));
-        let actions = self.actions.iter().filter(|action| is_shown(&action.annotations));
-        let profiles = in_order(program.profiles.iter(), |profile| &profile.order).into_iter();
+        let tables = self.tables.iter().filter(|table| is_shown(&table.head.annotations));
+        let actions = self.actions.iter().filter(|action| is_shown(&action.head.annotations));
+        let profiles = in_order(program.profiles.iter(), |profile| &profile.head.order).into_iter();
         let arrays = program.arrays.iter().filter(|array| !array.direct);
-        let arrays = in_order(arrays, |array| &array.order).into_iter();
+        let arrays = in_order(arrays, |array| &array.head.order).into_iter();
         let direct = self.tables.iter().flat_map(|table| table.counter.into_iter().chain(table.meter));
         let arrays = arrays.chain(direct.map(|id| &program.arrays[id]));
-        let value_sets = in_order(program.value_sets.iter(), |set| &set.order).into_iter();
+        let value_sets = in_order(program.value_sets.iter(), |set| &set.head.order).into_iter();
         let all = tables.map(|one| self.table(one)).chain(actions.map(|one| self.action(one)));
         let all = all.chain(profiles.map(|one| self.profile(one))).chain(arrays.map(|one| self.array(one)));
         let all = all.chain(headers.iter().map(|one| self.controller_header(one)));
@@ -166,11 +159,10 @@ impl<'a> Writer<'a> {
 
     /// An object with its `preamble` and its fields.
     fn object(
-        &self, kind: Kind, name: &str, annotations: &[Annotation], skipped: &[&str],
-        fields: impl IntoIterator<Item = String>,
+        &self, kind: Kind, head: &Head, skipped: &[&str], fields: impl IntoIterator<Item = String>,
     ) -> String {
-        let (id, alias) = (self.symbols.id(kind, name), self.symbols.alias(name));
-        let preamble = self.preamble(id, name, alias, annotations, skipped);
+        let (id, alias) = (self.symbols.id(kind, &head.name), self.symbols.alias(&head.name));
+        let preamble = self.preamble(id, &head.name, alias, &head.annotations, skipped);
         message(kind.1, std::iter::once(preamble).chain(fields))
     }
 

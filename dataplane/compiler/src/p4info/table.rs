@@ -16,10 +16,10 @@ impl Writer<'_> {
         let program = self.program;
         let ids = field_ids(table.keys.iter().map(|key| &key.annotations[..]));
         let keys = table.keys.iter().zip(ids).filter(|(key, _)| &*key.kind != "selector");
-        let profile = table.profile.map(|profile| &program.profiles[profile].name);
+        let profile = table.profile.map(|profile| &program.profiles[profile].head.name);
         let profile_id = profile.map_or(0, |name| self.symbols.id(Kind::ACTION_PROFILE, name));
         let direct = [table.counter, table.meter].into_iter().flatten().map(|id| &program.arrays[id]);
-        let direct = direct.map(|array| self.symbols.id(kind_of(array), &array.name));
+        let direct = direct.map(|array| self.symbols.id(kind_of(array), &array.head.name));
         let has_entries = table.entries.as_ref().is_some_and(|entries| !entries.is_empty());
         let fields = [
             keys.map(|(key, id)| self.match_field(key, id)).collect(),
@@ -32,7 +32,7 @@ impl Writer<'_> {
             flag("is_const_table", table.constant_entries),
             flag("has_initial_entries", has_entries),
         ];
-        self.object(Kind::TABLE, &table.name, &table.annotations, &[], fields)
+        self.object(Kind::TABLE, &table.head, &[], fields)
     }
 
     fn match_field(&self, key: &Key, id: u32) -> String {
@@ -52,7 +52,7 @@ impl Writer<'_> {
     fn action_reference(&self, reference: &TableAction) -> String {
         let has = |name| annotated(&reference.annotations, name).is_some();
         let fields = [
-            number("id", self.symbols.id(Kind::ACTION, &self.program.actions[reference.action].name)),
+            number("id", self.symbols.id(Kind::ACTION, &self.program.actions[reference.action].head.name)),
             written(&reference.annotations, &[]),
             only_if(has("tableonly"), word("scope", "TABLE_ONLY")),
             only_if(has("defaultonly") && !has("tableonly"), word("scope", "DEFAULT_ONLY")),
@@ -63,7 +63,7 @@ impl Writer<'_> {
 
     fn default_action(&self, table: &Table, default: &ActionCall) -> String {
         let action = &self.program.actions[default.action];
-        let action_id = self.symbols.id(Kind::ACTION, &action.name);
+        let action_id = self.symbols.id(Kind::ACTION, &action.head.name);
         let arguments = (1..).zip(action.parameters.iter().zip(&default.arguments));
         let arguments = arguments.map(|(place, (parameter, argument))| {
             let number = number("param_id", id(&parameter.annotations).unwrap_or(place));
@@ -87,7 +87,7 @@ impl Writer<'_> {
             };
             message("params", [field, documentation(annotations), of])
         });
-        self.object(Kind::ACTION, &action.name, &action.annotations, &[], parameters)
+        self.object(Kind::ACTION, &action.head, &[], parameters)
     }
 
     /// P4Runtime specification, section 6.4.7.
@@ -109,7 +109,7 @@ impl Writer<'_> {
             of => self.member(1, "", &[], of),
         };
         let size = number("size", set.size);
-        self.object(Kind::VALUE_SET, &set.name, &set.annotations, &[], [members, size])
+        self.object(Kind::VALUE_SET, &set.head, &[], [members, size])
     }
 
     fn member(&self, id: u32, name: &str, annotations: &[Annotation], of: &Type) -> String {

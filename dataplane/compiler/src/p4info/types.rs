@@ -11,7 +11,7 @@ use crate::check::constant::Value;
 use crate::check::types::{Composite, Enum, New, Shape, Type};
 use crate::check::Facts;
 use crate::lower::annotation::{self, integer, unquoted};
-use crate::lower::ir::FieldList;
+use crate::lower::ir::{FieldList, Head};
 use crate::source::Name;
 use crate::syntax::tree::{annotated, Annotation, Declaration, DeclarationKind, Field};
 use crate::token::Token;
@@ -94,11 +94,12 @@ impl<'t> Types<'t> {
     }
 
     /// Digests have the names of their types.
-    pub fn digest_name(&self, digest: &FieldList) -> String {
-        match &digest.of {
+    pub fn digest_head(&self, digest: &FieldList) -> Head {
+        let name = match &digest.of {
             Type::Composite(composite) => self.own_name(&composite.name),
             _ => digest.name.clone(),
-        }
+        };
+        Head { name, span: digest.span, ..Head::default() }
     }
 
     /// The name that `@name` gives to a type.
