@@ -95,7 +95,7 @@ impl<'t> Lowering<'t, '_> {
         for (parameter, (own, given)) in signature.parameters.iter().zip(pairs()) {
             let of = self.here(&parameter.of);
             match parameter.direction {
-                Direction::Out => self.clear(own, &of),
+                Direction::Out => self.clear(own, &of)?,
                 _ if matches!(own, Value::Object(_)) => {}
                 _ => self.assign(own, given, &of)?,
             }
@@ -154,7 +154,7 @@ impl<'t> Lowering<'t, '_> {
                 };
                 match value.as_ref().map(|value| self.value(value)).transpose()? {
                     Some(value) => self.assign(&place, &value, &of)?,
-                    None => self.clear(&place, &of),
+                    None => self.clear(&place, &of)?,
                 }
                 Binding::Value(place)
             }

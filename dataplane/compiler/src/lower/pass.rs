@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use super::ir::{Expr, HeaderRef};
 use super::value::{Environment, Value};
-use super::{Lowered, Lowering};
+use super::{Lowered, Lowering, Place};
 use crate::check::infer::specialise;
 use crate::check::scope::Parameter;
 use crate::check::types::{Type, TypeParameter};
@@ -147,32 +147,38 @@ impl<'t> Lowering<'t, '_> {
         };
         if alone && direct {
             if callee == Callee::Parser && one.direction == Direction::Out {
-                self.clear(value, of);
+                self.clear(value, of)?;
             }
             return Ok(one.clone());
         }
         let back = if one.writes() { Some(self.settled(value)?) } else { None };
         let copy = self.allocate(&one.name, of)?;
         match one.direction {
-            Direction::Out => self.clear(&copy, of),
+            Direction::Out => self.clear(&copy, of)?,
             _ => self.assign(&copy, value, of)?,
         }
         Ok(Passed { value: copy, back, ..one.clone() })
     }
 
     /// Headers without a value begin invalid, and stacks empty (sections 6.8 and 11.2).
-    pub fn clear(&mut self, value: &Value, of: &Type) {
-        if let Value::Header(header) = value {
-            return self.set_valid(header, false);
-        }
+    pub fn clear(&mut self, value: &Value, of: &Type) -> Lowered<()> {
         let parts = self.parts(value, of);
         match value {
+            Value::Header(header) => {
+                self.set_valid(header, false);
+                return Ok(());
+            }
             Value::Stack(stack) if !self.program.stacks[*stack].of_unions => {
                 self.operate("pop", vec![Expr::Stack(*stack), Expr::Number(parts.len().into())]);
             }
+            // gfswitch pops no unions. The index of the next element counts in parsers only.
+            Value::Stack(_) if self.place == Place::Parser => {
+                let empty = self.allocate("empty", of)?;
+                return self.assign_parts(value, &empty, of);
+            }
             _ => {}
         }
-        parts.iter().for_each(|(part, of)| self.clear(part, of));
+        parts.iter().try_for_each(|(part, of)| self.clear(part, of))
     }
 
     pub fn copy_back(&mut self, passed: &[Passed]) -> Lowered<()> {

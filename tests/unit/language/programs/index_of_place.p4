@@ -1,6 +1,6 @@
 // The index of a place is read before a later expression changes it (6.7, 6.8 and 8.1): the place is a struct
-// in a header, bits of a field, a header in a stack of unions.
-// frame 1 00000000 aa 1122 3344 5566 77 88 => 2 00607700 aa 1122 0102 5566 77 88
+// in a header, bits of a field, a union of a stack.
+// frame 1 00000000 aa 1122 3344 5566 77 => 2 00600100 aa 1122 0102 5566 77
 #define OWN_HEADERS
 #define OWN_PARSER
 #include "start.p4"
@@ -18,7 +18,6 @@ parser P(packet_in packet, out headers_t hdr, inout meta_t meta, inout standard_
         packet.extract(hdr.s.next);
         packet.extract(hdr.s.next);
         packet.extract(hdr.u.next.one);
-        packet.extract(hdr.u.next.one);
         transition accept;
     }
 }
@@ -27,7 +26,6 @@ pair_t pair(inout bit<8> index) {
     index = 2;
     return { 1, 2 };
 }
-
 
 bit<8> before(in bit<8> value, inout bit<8> index) {
     index = 1;
@@ -41,7 +39,7 @@ control I(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t std)
         meta.x = 2;
         hdr.h.b = before(hdr.s[meta.x].p.y[3:0] ++ 4w0, meta.x);
         meta.x = 0;
-        hdr.h.c = before(hdr.u[meta.x].one.value, meta.x);
+        hdr.h.c = before(hdr.u[meta.x].isValid() ? 8w1 : 2, meta.x);
         std.egress_spec = 2;
     }
 }
