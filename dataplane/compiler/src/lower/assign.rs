@@ -141,8 +141,7 @@ impl Lowering<'_, '_> {
 
     /// The other bits stay.
     fn assign_slice(&mut self, field: &FieldRef, high: u32, low: u32, value: Expr) {
-        let kind = self.program.type_of(&field.header);
-        let width = self.program.header_types[kind].fields[field.field].width;
+        let width = self.program.width(field);
         let mask: BigInt = ones(high - low + 1) << low;
         let (place, others) = (Expr::Field(field.clone()), ones(width) ^ &mask);
         let shifted = if low == 0 { value } else { binary("<<", value, Expr::Number(low.into())) };

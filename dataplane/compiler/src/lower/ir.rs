@@ -47,6 +47,11 @@ impl Program {
         self.headers[self.similar(header)].of
     }
 
+    /// In bits.
+    pub fn width(&self, field: &FieldRef) -> u32 {
+        self.header_types[self.type_of(&field.header)].fields[field.field].width
+    }
+
     /// A header or union of the same type.
     fn similar(&self, of: &HeaderRef) -> usize {
         match of {

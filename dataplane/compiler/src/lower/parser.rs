@@ -128,9 +128,16 @@ impl<'t> Lowering<'t, '_> {
         Ok(values.into_iter().map(|(_, of)| of).collect())
     }
 
+    /// The field that a value is, if the target can name it: `(bit<16>)f` is no field of 8 bits.
+    pub fn as_field(&self, value: &Value, of: &Type) -> Option<Expr> {
+        let field = value.field()?;
+        let is_whole = of.width().map_or(true, |width| width == self.program.width(field));
+        value.fixed().filter(|_| is_whole)
+    }
+
     /// The value as a field that the target can name: a new one unless it is one.
     pub fn in_field(&mut self, value: &Value, of: &Type) -> Lowered<Option<Expr>> {
-        if let Some(field) = value.fixed() {
+        if let Some(field) = self.as_field(value, of) {
             return Ok(Some(field));
         }
         let place = self.temporary(of)?;

@@ -111,7 +111,7 @@ impl<'t> Lowering<'t, '_> {
             earlier.value = place.unwrap_or_else(|| earlier.value.clone());
         }
         let is_match = &*key.match_kind.name != "selector";
-        let value = match (value.fixed(), value) {
+        let value = match (self.as_field(&value, &of), value) {
             (Some(field), _) => field,
             // BMv2's selectors take fields only.
             (_, Value::Scalar(valid @ Expr::Valid(HeaderRef::Fixed(_)))) if is_match => valid,
