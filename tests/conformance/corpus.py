@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import os
 import queue
 import random
 import re
@@ -84,7 +85,8 @@ class Target:
         port, thrift = free_port(), free_port()
         made = self.wires
         command = bmv2_command(made, port, thrift) if self.name == "bmv2" else gfswitch_command(made, port)
-        self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        command = ["stdbuf", "-oL", *command]
+        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         channel = grpc.insecure_channel(f"127.0.0.1:{port}", [("grpc.max_receive_message_length", -1)])
         grpc.channel_ready_future(channel).result(timeout=DEADLINE)
         self._stub = p4r_grpc.P4RuntimeStub(channel)
@@ -112,10 +114,12 @@ class Target:
         return self._process.returncode is None
 
     def load(self, program: Program, tries: int = 2) -> str:
-        """Sets the program: the reason why not, or nothing. BMv2 may hang in a packet from before."""
+        """Sets the program: the reason why not, or nothing. BMv2 may hang in a packet from before. Over
+        P4Runtime it takes a program that it cannot read, and drops all packets: its output has the reason."""
         if not self.alive():
             self.stop()
             self._start()
+        self._said()
         config = p4r.ForwardingPipelineConfig(p4info=program.p4info, p4_device_config=program.json)
         commit = p4r.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT
         request = p4r.SetForwardingPipelineConfigRequest(device_id=1, action=commit, config=config)
@@ -127,7 +131,14 @@ class Target:
             self.stop()
             hung = error.code() == CALLS.DEADLINE_EXCEEDED  # type: ignore[attr-defined]
             return self.load(program, tries - 1) if hung and tries > 1 else reason
-        return ""
+        return self._said()
+
+    def _said(self) -> str:
+        """The first line of the process's output since the last call."""
+        if not self._process or not self._process.stdout:
+            return ""
+        os.set_blocking(self._process.stdout.fileno(), False)
+        return (self._process.stdout.read() or b"").decode().partition("\n")[0]
 
     def write(self, update: p4r.Update) -> bool:
         """Whether the switch takes an update."""
@@ -230,14 +241,9 @@ def compiled(source: Source, out: Path) -> Program | None:
     if not (done := made.with_suffix(".done")).exists():
         made.parent.mkdir(exist_ok=True)
         path = source.path.absolute()
-        command = [
-            "p4c-bm2-ss",
-            "--std",
-            "p4-14" if "p4_14" in str(path) else "p4-16",
-            "-o",
-            str(made.absolute()),
-        ]
-        command += ["--p4runtime-files", str(info.absolute()), "--Wdisable", str(path)]
+        version = "p4-14" if "p4_14" in str(path) else "p4-16"
+        command = ["p4c-bm2-ss", "--std", version, "--Wdisable", str(path), "-o", str(made.absolute())]
+        command += ["--p4runtime-files", str(info.absolute())]
         command += [f"-I{folder}" for folder in (source.folder.absolute(), path.parent, path.parent.parent)]
         with contextlib.suppress(subprocess.TimeoutExpired):
             subprocess.run(command, cwd=path.parent, capture_output=True, timeout=60, check=False)
@@ -287,8 +293,7 @@ def entries(program: Program, random_: random.Random) -> Iterator[p4r.Update]:
     def action(table: p4i.Table, scope: int) -> p4r.TableAction | None:
         usable = allowed(table, scope)
         if table.implementation_id and scope == 1:
-            grouped = table.implementation_id in selectors and random_.random() < 0.7
-            if grouped:
+            if table.implementation_id in selectors and random_.random() < 0.7:
                 return p4r.TableAction(action_profile_group_id=1)
             return p4r.TableAction(action_profile_member_id=1)
         if not usable or table.implementation_id:
