@@ -246,7 +246,7 @@ def compiled(source: Source, out: Path) -> Program | None:
         command += ["--p4runtime-files", str(info.absolute())]
         command += [f"-I{folder}" for folder in (source.folder.absolute(), path.parent, path.parent.parent)]
         with contextlib.suppress(subprocess.TimeoutExpired):
-            subprocess.run(command, cwd=path.parent, capture_output=True, timeout=60, check=False)
+            subprocess.run(command, cwd=path.parent, capture_output=True, timeout=300, check=False)
         done.touch()
     if not made.exists() or not info.exists():
         return None
