@@ -70,6 +70,10 @@ fn each_way_has_its_tree() {
     let dropped = trace(&mut bed, 8).root.verdict;
     assert!(dropped.starts_with("dropped: the program marked the packet to drop ("), "{dropped}");
     assert!(dropped.ends_with("testbed.p4:84)"), "{dropped}");
+    // Port 9, which does not exist: egress runs, and its decision comes first.
+    let dropped = trace_of(&mut bed, &frame(3, 0xdead, 100)).root.copies[0].verdict.clone();
+    assert!(dropped.starts_with("dropped: the program marked the packet to drop ("), "{dropped}");
+    assert_eq!(bed.switch.stats().drops.no_such_port, 3);
 }
 
 #[test]

@@ -49,18 +49,19 @@ impl Switch {
                 let again = Arrival { port, instance: Instance::Recirculated, restored, tail: frame.tail };
                 self.again(now, again, way.place(), frame.bytes, way.trace);
             }
-            _ if way.place == NOWHERE => {
-                self.drops.no_such_port += 1;
-                self.tracer.verdict(way.trace, way.place(), true, || "dropped: no such port".into());
-                self.spare.push(frame.bytes);
-            }
             Fate::Drop(reason) => {
                 let end = self.end_text(way.trace, reason);
                 self.record_end(way.trace, way.place(), end);
                 match reason {
                     DropReason::Absorbed => self.absorbed += 1,
+                    _ if way.place == NOWHERE => self.drops.no_such_port += 1,
                     _ => self.ports[usize::from(way.place)].out_drops.egress += 1,
                 }
+                self.spare.push(frame.bytes);
+            }
+            Fate::Send if way.place == NOWHERE => {
+                self.drops.no_such_port += 1;
+                self.tracer.verdict(way.trace, way.place(), true, || "dropped: no such port".into());
                 self.spare.push(frame.bytes);
             }
             Fate::Send => self.send::<RECORDED>(now, way, frame),
