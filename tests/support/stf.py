@@ -4,8 +4,8 @@ A line is a step, and `#` begins a comment:
 
     packet PORT BYTES
     expect PORT [BYTES]      as a beginning; `*` is any digit, and `$` at the end that of the frame
-    add TABLE [PRIORITY] KEY:VALUE ... ACTION(PARAMETER:VALUE, ...) [= HANDLE]
-    setdefault TABLE ACTION(PARAMETER:VALUE, ...)
+    add TABLE [PRIORITY] KEY:VALUE ... ACTION([PARAMETER:]VALUE, ...) [= HANDLE]
+    setdefault TABLE ACTION([PARAMETER:]VALUE, ...)
     remove all               or an entry by its HANDLE
     check_counter COUNTER(INDEX or HANDLE) [packets|bytes RELATION NUMBER]
     wait                     until everything sent has left
@@ -87,6 +87,7 @@ class Expect:
 class Call:
     action: str
     arguments: Mapping[str, str]
+    """by the parameter's name, or by its place from 0 on"""
 
 
 @dataclass(frozen=True)
@@ -179,7 +180,9 @@ def _name(text: str) -> str:
 
 
 def _call(found: re.Match[str]) -> Call:
-    pairs = [pair.partition(":") for pair in found["arguments"].split(",") if pair.strip()]
+    given = [argument.strip() for argument in found["arguments"].split(",") if argument.strip()]
+    named = [each if ":" in each else f"{place}:{each}" for place, each in enumerate(given)]
+    pairs = [pair.partition(":") for pair in named]
     return Call(_name(found["action"]), {name.strip(): value.strip() for name, _, value in pairs})
 
 
@@ -244,9 +247,12 @@ class Commands:
         allowed = {ref.id for ref in table.action_refs}
         actions = [action for action in self._info.actions if action.preamble.id in allowed]
         action = lookup("action", actions, call.action)
-        if {param.name for param in action.params} != {*call.arguments}:
+        names = [param.name for param in action.params]
+        if "0" in call.arguments:
+            names = [str(place) for place in range(len(names))]
+        if {*names} != {*call.arguments}:
             raise StfError(f"the parameters of {action.preamble.name} are not {', '.join(call.arguments)}")
-        return [action.preamble.name, *(plain(call.arguments[param.name]) for param in action.params)]
+        return [action.preamble.name, *(plain(call.arguments[name]) for name in names)]
 
     def _add(self, step: Add) -> None:
         table = lookup("table", self._info.tables, step.table)

@@ -118,6 +118,7 @@ def carried_out(text: str, answers: dict[str, str]) -> list[str]:
         ("ranges meta.kind:3->5 one.kind:9 lose()", "D.ranges C.lose 3->5 9 => 10000"),
         ("ranges meta.kind:3 lose()", "D.ranges C.lose 3->3 0 => 10000"),
         ("ranges lose()", "D.ranges C.lose 0->255 0 => 10000"),
+        ("ranges go(3, 0x4)", "D.ranges C.go 0->255 0 => 3 0x4 10000"),
     ],
 )
 def test_an_entry_is_a_command(entry: str, command: str) -> None:
