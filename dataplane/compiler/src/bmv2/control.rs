@@ -31,7 +31,7 @@ impl Writer<'_> {
             "name": name, "init_table": first, "tables": graph.tables, "action_profiles": profiles,
             "conditionals": graph.conditionals,
         });
-        self.placed(value, control.span.unwrap_or_default())
+        self.placed(value, control.span)
     }
 
     /// The first node of statements that `next` follows.

@@ -171,11 +171,10 @@ impl Writer<'_> {
 
     fn deparsers(&mut self) -> Value {
         let program = self.program;
-        let primitives = self.primitives(&program.deparser_operations);
-        let order: Vec<&str> =
-            program.deparser.iter().map(|&header| &*program.headers[header].name).collect();
+        let primitives = self.primitives(&program.deparser.body);
+        let order: Vec<&str> = program.emitted.iter().map(|&header| &*program.headers[header].name).collect();
         let deparser = json!({"name": "deparser", "order": order, "primitives": primitives});
-        numbered([self.placed(deparser, program.deparser_span.unwrap_or_default())])
+        numbered([self.placed(deparser, program.deparser.span)])
     }
 
     fn aliases(&self) -> Value {

@@ -10,7 +10,6 @@ use super::ir::{add, Action, ActionCall, ActionParameter, Expr, Order, Statement
 use super::pass::{Callee, Passed};
 use super::value::{Binding, Environment, Object, Value};
 use super::{Lowered, Lowering, Place};
-use crate::check::scope::Signature;
 use crate::check::{Call, ObjectKind};
 use crate::source::Name;
 use crate::syntax::tree::{
@@ -22,7 +21,7 @@ pub struct Instance<'t> {
     /// The names outside of its declarations.
     pub environment: Rc<Environment<'t>>,
     /// The meanings of its parameters.
-    bound: Vec<(Name, Value)>,
+    bound: Vec<Passed>,
     /// Its declarations, since it was applied first.
     pub locals: Locals<'t>,
 }
@@ -39,24 +38,22 @@ impl<'t> Lowering<'t, '_> {
         self.specialised(&known.type_parameters, &object.types, |lowering| {
             let callee = if is_control { Callee::Closed } else { Callee::Parser };
             let passed = lowering.pass(call, arguments, callee)?;
-            let bound = passed.iter().map(|one| (one.name.clone(), one.value.clone())).collect();
-            lowering.copying(passed, |lowering| match is_control {
-                true => lowering.run_control(object, bound),
-                false => lowering.run_subparser(object, bound),
+            lowering.copying(passed.clone(), |lowering| match is_control {
+                true => lowering.run_control(object, passed),
+                false => lowering.run_subparser(object, passed),
             })
         })?;
         Ok(Value::Nothing)
     }
 
     /// The body of a control with what its parameters stand for.
-    pub fn run_control(&mut self, object: &Object, bound: Vec<(Name, Value)>) -> Lowered<()> {
+    pub fn run_control(&mut self, object: &Object, bound: Vec<Passed>) -> Lowered<()> {
         let known = self.known(object.id);
         let DeclarationKind::Applicable(_, Applicable { locals, apply, .. }) = &known.declaration.kind else {
             return self.refuse("no control");
         };
-        let signature = &known.methods[0].signature;
         self.named(&object.path, &object.order, |lowering| {
-            lowering.in_instance(object, signature, bound, |lowering, known| {
+            lowering.in_instance(object, bound, |lowering, known| {
                 lowering.locals(locals, known)?;
                 lowering.inlined(apply, None)
             })
@@ -65,7 +62,7 @@ impl<'t> Lowering<'t, '_> {
 
     /// Runs `make` with the names of an instance; its second argument are those that are known already.
     fn in_instance(
-        &mut self, object: &Object, signature: &Signature, bound: Vec<(Name, Value)>,
+        &mut self, object: &Object, bound: Vec<Passed>,
         make: impl FnOnce(&mut Self, &Locals<'t>) -> Lowered<()>,
     ) -> Lowered<()> {
         // Each place that applies a type has an instance of its own, by one name (section 15.1).
@@ -74,7 +71,7 @@ impl<'t> Lowering<'t, '_> {
         let instance = match self.instances.get(&key) {
             Some(instance) => instance.clone(),
             None => {
-                let own = if is_shared { self.own(signature, &bound)? } else { bound.clone() };
+                let own = if is_shared { self.own(&bound)? } else { bound.clone() };
                 let instance = Rc::new(self.new_instance(object, own));
                 self.instances.insert(key.clone(), instance.clone());
                 instance
@@ -82,9 +79,9 @@ impl<'t> Lowering<'t, '_> {
         };
         let environment = Environment::inside(&instance.environment);
         let make = |lowering: &mut Self| lowering.within(environment, |one| make(one, &instance.locals));
-        let pairs = || instance.bound.iter().map(|(_, own)| own).zip(bound.iter().map(|(_, given)| given));
+        let pairs = || instance.bound.iter().zip(&bound);
         if !is_shared {
-            if pairs().all(|(own, given)| own == given) {
+            if pairs().all(|(own, given)| own.value == given.value) {
                 return make(self);
             }
             // Told by beginning again.
@@ -92,34 +89,24 @@ impl<'t> Lowering<'t, '_> {
             return Err(super::Told);
         }
         let mut passed = Vec::new();
-        for (parameter, (own, given)) in signature.parameters.iter().zip(pairs()) {
-            let of = self.here(&parameter.of);
-            match parameter.direction {
-                Direction::Out => self.clear(own, &of)?,
-                _ if matches!(own, Value::Object(_)) => {}
-                _ => self.assign(own, given, &of)?,
-            }
-            let writes = matches!(parameter.direction, Direction::Out | Direction::InOut);
-            let back = writes.then(|| given.clone());
-            let (name, direction) = (parameter.name.clone(), parameter.direction);
-            passed.push(Passed { name, direction, of, value: own.clone(), back });
+        for (own, given) in pairs().filter(|(own, _)| !matches!(own.value, Value::Object(_))) {
+            passed.push(self.copied(given, own.value.clone())?);
         }
         self.copying(passed, make)
     }
 
     /// Variables for parameters.
-    fn own(&mut self, signature: &Signature, bound: &[(Name, Value)]) -> Lowered<Vec<(Name, Value)>> {
-        let each = signature.parameters.iter().zip(bound);
-        each.map(|(parameter, (name, value))| match value {
-            Value::Object(_) => Ok((name.clone(), value.clone())),
-            _ => Ok((name.clone(), self.allocate(name, &self.here(&parameter.of))?)),
-        })
-        .collect()
+    fn own(&mut self, bound: &[Passed]) -> Lowered<Vec<Passed>> {
+        let variable = |one: &Passed| match one.value {
+            Value::Object(_) => Ok(one.clone()),
+            _ => Ok(Passed { value: self.allocate(&one.name, &one.of)?, ..one.clone() }),
+        };
+        bound.iter().map(variable).collect()
     }
 
-    pub fn new_instance(&self, object: &Object, bound: Vec<(Name, Value)>) -> Instance<'t> {
-        let environment = Environment::inside(&self.globals);
-        for (name, value) in object.arguments.iter().chain(&bound) {
+    pub fn new_instance(&self, object: &Object, bound: Vec<Passed>) -> Instance<'t> {
+        let environment = self.globals.with(false, &bound);
+        for (name, value) in &object.arguments {
             environment.declare(name, Binding::Value(value.clone()));
         }
         Instance { environment, bound, locals: Locals::default() }
@@ -198,8 +185,7 @@ impl<'t> Lowering<'t, '_> {
             self.program.called.push(action);
         }
         let given = self.given(call, arguments)?;
-        let make = |lowering: &mut Self| lowering.open(&given, &outer, |one| one.inlined(body, None));
-        self.with(|lowering| &mut lowering.order, here, make)?;
+        self.with(|lowering| &mut lowering.order, here, |one| one.open(&given, &outer, body))?;
         Ok(Value::Nothing)
     }
 
@@ -238,11 +224,12 @@ impl<'t> Lowering<'t, '_> {
                 let argument = own.next().map(|argument| &argument.value);
                 lowering.give(&mut given, &one.ident.name, one.direction, of, argument)?;
             }
-            lowering.open(&given, outer, |lowering| lowering.inlined(body, None))
+            lowering.open(&given, outer, body)
         };
+        let path = self.path.clone();
         let here = self.order_of(order);
-        let make = |lowering: &mut Self| lowering.at(declaration.span, |one| one.code(make));
-        let make = |lowering: &mut Self| lowering.with(|one| &mut one.order, here, make);
+        let make =
+            |one: &mut Self| one.named(&path, &here, |one| one.at(declaration.span, |one| one.code(make)));
         let body = self.with(|lowering| &mut lowering.place, Place::Action, make)?;
         let action = self.action_of(declaration, outer, order.clone(), data, body);
         let action = add(&mut self.program.actions, action);

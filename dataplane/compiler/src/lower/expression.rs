@@ -341,13 +341,9 @@ impl<'t> Lowering<'t, '_> {
         let from = self.converted_type(value);
         let inner = self.value(value)?;
         match (&inner, to.underlying()) {
-            (Value::Group(parts), Type::Composite(composite)) => {
-                let named = composite
-                    .fields
-                    .iter()
-                    .zip(parts)
-                    .map(|(field, part)| (field.name.clone(), part.1.clone()));
-                return Ok(Value::Group(named.collect()));
+            (Value::Group(parts), Type::Composite(_)) => {
+                let named = parts_of(to).into_iter().zip(parts);
+                return Ok(Value::Group(named.map(|((name, _), (_, part))| (name, part.clone())).collect()));
             }
             (Value::Scalar(_), _) => {}
             (Value::Group(parts), of) if parts.len() == 1 && !matches!(of, Type::Tuple(_)) => {

@@ -3,14 +3,19 @@
 
 use super::annotation::string;
 use super::ir::{add, Array, ArrayKind, Control, Head, Order, Profile, Statement, StatementKind};
+use super::pass::Passed;
 use super::primitive::algorithm;
 use super::value::{dotted, Binding, Object, State, Value};
 use super::{Lowered, Lowering, Place};
 use crate::check::infer::specialise;
+use crate::check::scope::Parameter;
 use crate::check::types::{ObjectId, Type};
 use crate::check::{ObjectKind, Target};
 use crate::source::Name;
 use crate::syntax::tree::{self, Annotation, Argument, Declaration, DeclarationKind, ExpressionKind, NodeId};
+
+const ONLY_CHECKSUMS: &str =
+    "this control of the target computes checksums of fields and constants, and does nothing else";
 
 /// The order of the first block of the package: objects outside of them come before.
 const PARSER: usize = 1;
@@ -198,53 +203,55 @@ impl<'t> Lowering<'t, '_> {
 
     fn architecture(&mut self, blocks: [Object; 6]) -> Lowered<()> {
         let [parser, verify, ingress, egress, compute, deparser] = blocks;
-        let types = self.parameters_of(&parser);
-        let [(_, packet_in), (_, headers_type), (_, meta_type), (_, standard_type)] = &types[..] else {
+        let parameters = self.parameters_of(&parser, Vec::new());
+        let [packet_in, first, second, third] = &parameters[..] else {
             return self.refuse("a parser of v1model has four parameters");
         };
-        let Type::Composite(_) = headers_type else { return self.refuse("the headers are a struct") };
-        let headers = Value::Group(self.allocate_parts(headers_type, |part| part.to_string())?);
-        let meta_name = self.parameters_of(&ingress).get(1).map_or("meta".into(), |(name, _)| name.clone());
-        let meta = self.allocate(&meta_name, meta_type)?;
-        let standard = self.standard_metadata(standard_type);
-        self.meta = Some((meta.clone(), meta_type.clone()));
+        let Type::Composite(_) = first.of else { return self.refuse("the headers are a struct") };
+        let headers = Value::Group(self.allocate_parts(&first.of, |part| part.to_string())?);
+        let meta_name = self.parameters_of(&ingress, Vec::new()).get(1).map(|one| one.name.clone());
+        let meta = self.allocate(&meta_name.unwrap_or("meta".into()), &second.of)?;
+        let standard = self.standard_metadata(&third.of);
+        self.meta = Some((meta.clone(), second.of.clone()));
         let all = vec![headers.clone(), meta.clone(), standard];
-        self.top_parser(&parser, [vec![packet(packet_in)], all.clone()].concat())?;
+        self.top_parser(&parser, [vec![packet(&packet_in.of)], all.clone()].concat())?;
         let both = vec![headers.clone(), meta];
-        self.top_checksums(&verify, both.clone(), true)?;
+        self.straight(&verify, both.clone(), Place::Checksum { verify: true })?;
         self.program.ingress = self.top(&ingress, all.clone(), Place::Control)?;
         self.program.egress = self.top(&egress, all, Place::Control)?;
-        self.top_checksums(&compute, both, false)?;
-        let packet_out = packet(self.parameters_of(&deparser).first().map_or(&Type::Wrong, |(_, of)| of));
-        let deparsed = self.top(&deparser, vec![packet_out, headers], Place::Deparser)?;
-        self.program.deparser_span = deparsed.span;
-        match operations(&deparsed.body, &mut self.program.deparser_operations) {
-            Some(other) => {
-                self.refuse_at(other.span, "a deparser of this target emits headers, and decides nothing")
-            }
-            None => Ok(()),
-        }
+        self.straight(&compute, both, Place::Checksum { verify: false })?;
+        let packet_out = self.parameters_of(&deparser, Vec::new());
+        let packet_out = packet(packet_out.first().map_or(&Type::Wrong, |one| &one.of));
+        self.program.deparser = self.straight(&deparser, vec![packet_out, headers], Place::Deparser)?;
+        Ok(())
     }
 
-    /// Names and types of the parameters of a parser or control.
-    pub fn parameters_of(&self, object: &Object) -> Vec<(Name, Type)> {
+    /// The parameters of a parser or control, with values for the first ones.
+    pub fn parameters_of(&self, object: &Object, values: Vec<Value>) -> Vec<Passed> {
         let known = self.known(object.id);
-        let of = |of: &Type| specialise(of, &known.type_parameters, &object.types);
-        let parameters = &known.methods[0].signature.parameters;
-        parameters.iter().map(|parameter| (parameter.name.clone(), of(&parameter.of))).collect()
+        let mut values = values.into_iter();
+        let passed = |parameter: &Parameter| Passed {
+            name: parameter.name.clone(),
+            direction: parameter.direction,
+            of: specialise(&parameter.of, &known.type_parameters, &object.types),
+            value: values.next().unwrap_or(Value::Nothing),
+            back: None,
+        };
+        known.methods[0].signature.parameters.iter().map(passed).collect()
     }
 
-    /// The calls of `verify_checksum` or `update_checksum` become objects of the target; nothing else can
-    /// stay.
-    fn top_checksums(&mut self, object: &Object, values: Vec<Value>, verify: bool) -> Lowered<()> {
-        let made = self.top(object, values, Place::Checksum { verify })?;
-        let mut found = Vec::new();
-        match operations(&made.body, &mut found).or(found.first()) {
-            Some(other) => self.refuse_at(
-                other.span,
-                "this control of the target computes checksums of fields and constants, and does nothing else",
-            ),
-            None => Ok(()),
+    /// A control that only computes checksums, which become objects of the target, or a deparser.
+    fn straight(&mut self, object: &Object, values: Vec<Value>, place: Place) -> Lowered<Control> {
+        let made = self.top(object, values, place)?;
+        let mut body = Vec::new();
+        let other = operations(&made.body, &mut body);
+        let (other, message) = match place {
+            Place::Deparser => (other, "a deparser of this target emits headers, and decides nothing"),
+            _ => (other.or(body.first()), ONLY_CHECKSUMS),
+        };
+        match other {
+            Some(other) => self.refuse_at(other.span, message),
+            None => Ok(Control { body, ..made }),
         }
     }
 
@@ -252,10 +259,10 @@ impl<'t> Lowering<'t, '_> {
     fn top(&mut self, object: &Object, values: Vec<Value>, place: Place) -> Lowered<Control> {
         let declaration = self.known(object.id).declaration;
         self.place = place;
-        let bound = self.parameters_of(object).into_iter().map(|(name, _)| name).zip(values).collect();
+        let bound = self.parameters_of(object, values);
         let body = self
             .at(declaration.span, |lowering| lowering.code(|lowering| lowering.run_control(object, bound)))?;
-        Ok(Control { span: Some(declaration.ident.span), body })
+        Ok(Control { span: declaration.ident.span, body })
     }
 }
 

@@ -25,10 +25,10 @@ pub struct Program {
     pub value_sets: Vec<ValueSet>,
     pub ingress: Control,
     pub egress: Control,
-    pub deparser: Vec<HeaderId>,
     /// The operations that the deparser runs before it emits.
-    pub deparser_operations: Vec<Statement>,
-    pub deparser_span: Option<Span>,
+    pub deparser: Control,
+    /// The headers that it emits.
+    pub emitted: Vec<HeaderId>,
     pub actions: Vec<Action>,
     /// The actions that controls call without a table, as the control plane knows them.
     pub called: Vec<Action>,
@@ -72,7 +72,7 @@ pub fn add<T>(objects: &mut Vec<T>, object: T) -> usize {
 
 #[derive(Default)]
 pub struct Control {
-    pub span: Option<Span>,
+    pub span: Span,
     pub body: Vec<Statement>,
 }
 

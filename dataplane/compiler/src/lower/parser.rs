@@ -6,6 +6,7 @@ use num_bigint::{BigInt, Sign};
 use super::assign::ones;
 use super::control::Locals;
 use super::ir::{add, Case, Expr, Match, Pattern, Program, State, StatementKind, ValueSet};
+use super::pass::Passed;
 use super::value::{Environment, Object, Value};
 use super::{Lowered, Lowering};
 use crate::check::types::Type;
@@ -14,7 +15,7 @@ use crate::syntax::tree::{self, Declaration, DeclarationKind, Expression, Expres
 
 impl<'t> Lowering<'t, '_> {
     pub fn top_parser(&mut self, object: &Object, values: Vec<Value>) -> Lowered<()> {
-        let bound = self.parameters_of(object).into_iter().map(|(name, _)| name).zip(values).collect();
+        let bound = self.parameters_of(object, values);
         let span = self.known(object.id).declaration.span;
         self.program.first = self.at(span, |lowering| lowering.run_parser(object, bound, None))?;
         // p4c leaves out a value set that no `select` names.
@@ -27,7 +28,7 @@ impl<'t> Lowering<'t, '_> {
     }
 
     /// A parser that a parser applies (section 13.10): statements after the call are a state of their own.
-    pub fn run_subparser(&mut self, object: &Object, bound: Vec<(Name, Value)>) -> Lowered<()> {
+    pub fn run_subparser(&mut self, object: &Object, bound: Vec<Passed>) -> Lowered<()> {
         let accept = self.new_state("after", self.span);
         let start = self.run_parser(object, bound, Some(accept))?;
         self.emit(StatementKind::Parse { start, accept });
@@ -41,9 +42,7 @@ impl<'t> Lowering<'t, '_> {
     }
 
     /// The states of a parser (section 13.2); the number of the first.
-    fn run_parser(
-        &mut self, object: &Object, bound: Vec<(Name, Value)>, accept: Option<usize>,
-    ) -> Lowered<usize> {
+    fn run_parser(&mut self, object: &Object, bound: Vec<Passed>, accept: Option<usize>) -> Lowered<usize> {
         let DeclarationKind::Applicable(_, parser) = &self.known(object.id).declaration.kind else {
             return self.refuse("no parser");
         };
@@ -242,25 +241,19 @@ impl<'t> Lowering<'t, '_> {
         let argument = &arguments[0].value;
         // `extract<T>(_)` passes a header over.
         let passes = matches!(argument.kind, ExpressionKind::Any);
-        let value = if passes { self.temporary(of)? } else { self.value(argument)? };
-        let Value::Header(mut header) = value else { return self.refuse("a header is extracted") };
+        let mut value = if passes { self.temporary(of)? } else { self.value(argument)? };
+        // The target extracts no element whose index it computes: the header is copied there.
+        let is_computed =
+            if let Value::Header(header) = &mut value { header.index().is_some() } else { false };
+        let extracted = if is_computed { self.temporary(of)? } else { value.clone() };
+        let Value::Header(header) = &extracted else { return self.refuse("a header is extracted") };
         let mut operands = vec![Expr::Header(header.clone())];
         if let Some(bits) = arguments.get(1) {
             operands.push(self.expr(&bits.value)?);
         }
-        let name = if operands.len() > 1 { "extract_VL" } else { "extract" };
-        if header.index().is_some() {
-            // The target extracts no element whose index it computes: the header is copied there.
-            let place = self.settled(&Value::Header(header))?;
-            let copy = self.temporary(of)?;
-            if let Value::Header(header) = &copy {
-                operands[0] = Expr::Header(header.clone());
-            }
-            self.operate(name, operands);
-            self.assign(&place, &copy, of)?;
-        } else {
-            self.operate(name, operands);
-        }
+        let place = self.settled(&value)?;
+        self.operate(if operands.len() > 1 { "extract_VL" } else { "extract" }, operands);
+        self.assign_parts(&place, &extracted, of)?;
         Ok(Value::Nothing)
     }
 }

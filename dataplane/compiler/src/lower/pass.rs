@@ -12,7 +12,7 @@ use crate::check::scope::Parameter;
 use crate::check::types::{Type, TypeParameter};
 use crate::check::{Call, ObjectKind, Target};
 use crate::source::Name;
-use crate::syntax::tree::{Argument, DeclarationKind, Direction, Expression, ExpressionKind};
+use crate::syntax::tree::{Argument, DeclarationKind, Direction, Expression, ExpressionKind, Statement};
 
 /// The deepest that controls, functions and actions may call each other.
 const DEEPEST: usize = 64;
@@ -151,11 +151,16 @@ impl<'t> Lowering<'t, '_> {
             }
             return Ok(one.clone());
         }
-        let back = if one.writes() { Some(self.settled(value)?) } else { None };
         let copy = self.allocate(&one.name, of)?;
+        self.copied(one, copy)
+    }
+
+    /// An argument in a variable for its parameter.
+    pub fn copied(&mut self, one: &Passed, copy: Value) -> Lowered<Passed> {
+        let back = if one.writes() { Some(self.settled(&one.value)?) } else { None };
         match one.direction {
-            Direction::Out => self.clear(&copy, of)?,
-            _ => self.assign(&copy, value, of)?,
+            Direction::Out => self.clear(&copy, &one.of)?,
+            _ => self.assign(&copy, &one.value, &one.of)?,
         }
         Ok(Passed { value: copy, back, ..one.clone() })
     }
@@ -207,7 +212,7 @@ impl<'t> Lowering<'t, '_> {
 
     /// Runs an action's body: arguments are copied only if it reaches their places by other names, too.
     pub fn open(
-        &mut self, given: &[Passed], outer: &Rc<Environment<'t>>, make: impl Fn(&mut Self) -> Lowered<()>,
+        &mut self, given: &[Passed], outer: &Rc<Environment<'t>>, body: &'t [Statement],
     ) -> Lowered<()> {
         let (begin, known) = (self.out.len(), self.reached.len());
         let colours: Vec<_> = self.program.arrays.iter().map(|array| array.result.clone()).collect();
@@ -216,7 +221,7 @@ impl<'t> Lowering<'t, '_> {
             let environment = outer.with(true, &passed);
             let direct: Vec<Value> =
                 passed.iter().filter(|one| one.back.is_none()).map(|one| one.value.clone()).collect();
-            self.copying(passed, |lowering| lowering.within(environment, &make))?;
+            self.copying(passed, |one| one.within(environment, |one| one.inlined(body, None)))?;
             let reaches = |value: &Value| self.reached[known..].iter().any(|other| other.overlaps(value));
             if callee == Callee::Open || !direct.iter().any(reaches) {
                 break;

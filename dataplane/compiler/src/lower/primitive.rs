@@ -348,7 +348,7 @@ impl<'t> Lowering<'t, '_> {
 
     fn emitted(&mut self, value: &Value, of: &Type) -> Lowered<()> {
         match value {
-            Value::Header(HeaderRef::Fixed(header)) => self.program.deparser.push(*header),
+            Value::Header(HeaderRef::Fixed(header)) => self.program.emitted.push(*header),
             Value::Stack(_) | Value::Union(HeaderRef::Fixed(_)) | Value::Group(_) => {
                 for (part, of) in self.parts(value, of) {
                     self.emitted(&part, &of)?;

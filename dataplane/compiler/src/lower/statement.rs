@@ -65,14 +65,10 @@ impl<'t> Lowering<'t, '_> {
         let has_objects = self.place == Place::Control && !self.environment.is_open();
         let exits = !has_objects || body.iter().any(Statement::returns);
         let leaves = Leaves { end, result, around: None, exits, branches: self.leaves.branches };
-        let make = |lowering: &mut Self| lowering.code(|lowering| lowering.body(body));
+        let make = |lowering: &mut Self| lowering.code(|one| one.block(|one| one.statements(body)));
         let statements = self.with(|lowering| &mut lowering.leaves, leaves, make)?;
         self.emit(Kind::Labelled(end, statements));
         Ok(())
-    }
-
-    fn body(&mut self, body: &'t [Statement]) -> Lowered<()> {
-        self.block(|lowering| lowering.statements(body))
     }
 
     pub fn statements(&mut self, statements: &'t [Statement]) -> Lowered<()> {
@@ -98,7 +94,7 @@ impl<'t> Lowering<'t, '_> {
                     self.emit(Kind::Apply { table, then: Outcome::Same });
                 }
             }
-            StatementKind::Block(block) => self.body(block)?,
+            StatementKind::Block(block) => self.block(|lowering| lowering.statements(block))?,
             StatementKind::If { condition, then, otherwise } => {
                 self.condition(condition, then, otherwise.as_deref())?;
             }

@@ -40,11 +40,8 @@ impl Lowering<'_, '_> {
 
     /// Fields of `standard_metadata` as places.
     pub fn standard_metadata(&mut self, of: &Type) -> Value {
-        let mut parts = Vec::new();
-        for (name, of) in parts_of(of) {
-            let place = self.field(STANDARD, &name, &of);
-            parts.push((name, place));
-        }
+        let part = |(name, of): (Name, Type)| (name.clone(), self.field(STANDARD, &name, &of));
+        let parts = parts_of(of).into_iter().map(part).collect();
         // BMv2 keeps fields here that P4 does not see, and wants whole bytes.
         let fields = &mut self.program.header_types[STANDARD].fields;
         let bits: u32 = fields.iter().map(|field| field.width).sum();
@@ -77,7 +74,7 @@ impl Lowering<'_, '_> {
                 Value::Header(HeaderRef::Fixed(self.header(name, composite, of)))
             }
             Type::Composite(composite) if composite.shape == Shape::Union => {
-                Value::Union(HeaderRef::Fixed(self.union(name, composite)))
+                Value::Union(HeaderRef::Fixed(self.union(name, composite, of)?))
             }
             Type::Composite(_) | Type::Tuple(_) => {
                 Value::Group(self.allocate_parts(of, |part| format!("{name}.{part}"))?)
@@ -122,11 +119,7 @@ impl Lowering<'_, '_> {
         if !element.is_header() && !element.is_union() {
             return Ok(Value::Group(parts));
         }
-        let id = |(_, one): &(Name, Value)| match one {
-            Value::Header(HeaderRef::Fixed(id)) | Value::Union(HeaderRef::Fixed(id)) => Some(*id),
-            _ => None,
-        };
-        let elements: Vec<usize> = parts.iter().filter_map(id).collect();
+        let elements: Vec<usize> = numbers(parts).map(|(_, id)| id).collect();
         if elements.is_empty() {
             return self.refuse("a stack without elements is not supported");
         }
@@ -161,16 +154,10 @@ impl Lowering<'_, '_> {
     }
 
     /// A header union (section 7.2.4).
-    fn union(&mut self, name: &str, composite: &Composite) -> usize {
-        let mut members: Vec<(Name, HeaderId)> = Vec::new();
-        for field in &composite.fields {
-            if let Type::Composite(inner) = &field.of {
-                let id = self.header(&format!("{name}.{}", field.name), inner, &field.of);
-                members.push((field.name.clone(), id));
-            }
-        }
+    fn union(&mut self, name: &str, composite: &Composite, of: &Type) -> Lowered<usize> {
+        let members = numbers(self.allocate_parts(of, |part| format!("{name}.{part}"))?).collect();
         let name = self.unique_in("union ", name);
-        add(&mut self.program.unions, Union { name, type_name: composite.name.to_string(), members })
+        Ok(add(&mut self.program.unions, Union { name, type_name: composite.name.to_string(), members }))
     }
 
     /// The field of a header by the names behind the dots; a struct in a header gives its parts.
@@ -197,6 +184,14 @@ impl Lowering<'_, '_> {
         }
         tried
     }
+}
+
+/// The numbers of headers or unions.
+fn numbers(parts: Vec<(Name, Value)>) -> impl Iterator<Item = (Name, usize)> {
+    parts.into_iter().filter_map(|(name, part)| match part {
+        Value::Header(HeaderRef::Fixed(id)) | Value::Union(HeaderRef::Fixed(id)) => Some((name, id)),
+        _ => None,
+    })
 }
 
 fn flatten(name: &str, of: &Type, fields: &mut Vec<HeaderField>) {

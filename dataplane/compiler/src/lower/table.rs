@@ -265,6 +265,7 @@ impl<'t> Lowering<'t, '_> {
 
     /// A key as the control plane names it (section 18.3.1.3): the words of its expression.
     fn key_name(&self, expression: &Expression) -> String {
+        let name = |one: &Expression| self.key_name(one);
         match &expression.kind {
             ExpressionKind::Name(path) => path.ident.name.to_string(),
             ExpressionKind::Member(base, member) => {
@@ -272,14 +273,12 @@ impl<'t> Lowering<'t, '_> {
                 match own.strip_prefix('.') {
                     // A name with a dot before it is absolute.
                     Some(absolute) => absolute.to_owned(),
-                    None => format!("{}.{own}", self.key_name(base)),
+                    None => format!("{}.{own}", name(base)),
                 }
             }
-            ExpressionKind::Index(base, index) => {
-                format!("{}[{}]", self.key_name(base), self.key_name(index))
-            }
+            ExpressionKind::Index(base, index) => format!("{}[{}]", name(base), name(index)),
             ExpressionKind::Slice { value, high, low } => {
-                format!("{}[{}:{}]", self.key_name(value), self.key_name(high), self.key_name(low))
+                format!("{}[{}:{}]", name(value), name(high), name(low))
             }
             ExpressionKind::Number(number) => match number.base {
                 16 => format!("{:#x}", number.value),
@@ -289,13 +288,11 @@ impl<'t> Lowering<'t, '_> {
             },
             ExpressionKind::Call { callee, .. } => match &callee.kind {
                 ExpressionKind::Member(base, member) if &*member.name == "isValid" => {
-                    format!("{}.$valid$", self.key_name(base))
+                    format!("{}.$valid$", name(base))
                 }
-                _ => format!("{}()", self.key_name(callee)),
+                _ => format!("{}()", name(callee)),
             },
-            ExpressionKind::Binary(crate::syntax::tree::Binary::BitAnd, left, right) => {
-                format!("{} & {}", self.key_name(left), self.key_name(right))
-            }
+            ExpressionKind::Binary(tree::Binary::BitAnd, a, b) => format!("{} & {}", name(a), name(b)),
             _ => String::new(),
         }
     }

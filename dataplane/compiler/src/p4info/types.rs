@@ -63,31 +63,33 @@ impl<'t> Types<'t> {
 
     /// Adds a type to `type_info`; one that the control plane knows by its name is named here too.
     pub fn named(&self, of: &Type) -> String {
-        self.convert(of);
+        self.form(of);
         let new = if let Type::New(new) = of { Some(new) } else { None };
         new.map(|new| named("type_name", &new.name)).unwrap_or_default()
     }
 
     /// `type_spec`, the form of a value: `bitstring { bit { bitwidth: 9 } }` and its like.
     pub fn spec(&self, of: &Type) -> String {
-        self.convert(of);
         message("type_spec", [self.form(of)])
     }
 
+    /// The form of a type, which is added to `type_info` with those that it is made of.
     fn form(&self, of: &Type) -> String {
         match of {
             Type::Bits { .. } | Type::Varbit(_) => bitstring(of),
             Type::Bool => message("bool", [""; 0]),
-            Type::Error => message("error", [""; 0]),
-            Type::Composite(composite) => named(composite.shape.word(), &self.own_name(&composite.name)),
-            Type::Enum(one) if one.of.is_some() => named("serializable_enum", &one.name),
-            Type::Enum(one) => named("enum", &one.name),
-            Type::New(new) => named("new_type", &new.name),
+            Type::Error => {
+                self.has_errors.set(true);
+                message("error", [""; 0])
+            }
+            Type::Composite(composite) => self.composite(composite),
+            Type::Enum(one) => self.enumeration(one),
+            Type::New(new) => self.new_type(new),
             Type::Tuple(of) => message("tuple", of.iter().map(|of| message("members", [self.form(of)]))),
             Type::Array(element, size) => {
+                let form = self.form(element);
                 let Type::Composite(composite) = &**element else { return String::new() };
-                let stack = format!("{}_stack", composite.shape.word());
-                message(&stack, [self.form(element), number("size", *size)])
+                message(&format!("{}_stack", composite.shape.word()), [form, number("size", *size)])
             }
             _ => String::new(),
         }
@@ -107,35 +109,24 @@ impl<'t> Types<'t> {
         own_name(name, self.annotations(name))
     }
 
-    /// Adds a type and those that it is made of to `type_info`.
-    fn convert(&self, of: &Type) {
-        match of {
-            Type::New(new) => self.new_type(new),
-            Type::Enum(one) => self.enumeration(one),
-            Type::Composite(composite) => self.composite(composite),
-            Type::Error => self.has_errors.set(true),
-            Type::Tuple(types) => types.iter().for_each(|of| self.convert(of)),
-            Type::Array(element, _) => self.convert(element),
-            _ => {}
-        }
-    }
-
-    fn add(&self, field: &str, name: &str, value: impl FnOnce() -> String) {
-        let key = (field.to_owned(), name.to_owned());
+    /// Adds a type to `type_info`, and names it.
+    fn add(&self, kind: &str, name: &str, value: impl FnOnce() -> String) -> String {
+        let key = (format!("{kind}s"), name.to_owned());
         let is_new = !self.found.borrow().contains_key(&key);
         if is_new {
-            let entry = [string("key", name), message("value", [value()])];
-            self.found.borrow_mut().insert(key, message(field, entry));
+            let entry = message(&key.0, [string("key", name), message("value", [value()])]);
+            self.found.borrow_mut().insert(key, entry);
         }
+        named(kind, name)
     }
 
-    fn new_type(&self, new: &New) {
+    fn new_type(&self, new: &New) -> String {
         let mut original = &new.of;
         while let Type::New(inner) = original {
             original = &inner.of;
         }
-        self.add("new_types", &new.name, || {
-            self.convert(original);
+        self.add("new_type", &new.name, || {
+            let original = self.form(original);
             let annotations = self.annotations(&new.name);
             let of = match self.translation(new) {
                 Some((uri, bits)) => {
@@ -143,14 +134,14 @@ impl<'t> Types<'t> {
                     let to = bits.unwrap_or_else(|| message("sdn_string", [""; 0]));
                     message("translated_type", [string("uri", &uri), to])
                 }
-                None => message("original_type", [self.form(original)]),
+                None => message("original_type", [original]),
             };
             of + &written(annotations, &["p4runtime_translation"]) + &structured(annotations, self.facts)
-        });
+        })
     }
 
-    fn enumeration(&self, one: &Enum) {
-        let field = if one.of.is_some() { "serializable_enums" } else { "enums" };
+    fn enumeration(&self, one: &Enum) -> String {
+        let field = if one.of.is_some() { "serializable_enum" } else { "enum" };
         let width = one.of.as_ref().and_then(Type::width);
         self.add(field, &one.name, || {
             let underlying = width.map(|width| message("underlying_type", [number("bitwidth", width)]));
@@ -160,25 +151,25 @@ impl<'t> Types<'t> {
                 message("members", [string("name", name), value.unwrap_or_default()])
             });
             underlying.into_iter().chain(members).collect()
-        });
+        })
     }
 
-    fn composite(&self, composite: &Composite) {
+    fn composite(&self, composite: &Composite) -> String {
         let name = self.own_name(&composite.name);
         let written = self.fields(&composite.name);
-        self.add(&format!("{}s", composite.shape.word()), &name, || {
+        self.add(composite.shape.word(), &name, || {
             let members = composite.fields.iter().enumerate().map(|(place, part)| {
                 let name = own_name(&part.name, written.get(place).map_or(&[], |field| &field.annotations));
-                self.convert(&part.of);
+                let form = self.form(&part.of);
                 let of = match composite.shape {
                     Shape::Header => message("type_spec", [bitstring(part.of.underlying())]),
-                    Shape::Union => self.form(&part.of),
-                    Shape::Struct => message("type_spec", [self.form(&part.of)]),
+                    Shape::Union => form,
+                    Shape::Struct => message("type_spec", [form]),
                 };
                 message("members", [string("name", &name), of])
             });
             members.collect()
-        });
+        })
     }
 
     /// `type_info`.
