@@ -107,6 +107,7 @@ impl Writer<'_> {
     }
 
     pub fn primitive(&mut self, name: &str, operands: &[Expr], span: Span) -> Value {
+        // Appendix F of the P4_16 specification.
         if matches!(name, "extract" | "extract_VL" | "advance" | "verify") {
             self.diagnostics.error(span, "packets are read by parsers");
         }

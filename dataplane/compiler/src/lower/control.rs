@@ -237,6 +237,7 @@ impl<'t> Lowering<'t, '_> {
         Ok(action)
     }
 
+    /// An action with its name (section 18.3.1.4).
     fn action_of(
         &mut self, declaration: &Declaration, outer: &Rc<Environment<'t>>, order: Order,
         parameters: Vec<ActionParameter>, body: Vec<Statement>,

@@ -116,7 +116,7 @@ impl<'t> Lowering<'t, '_> {
         }
     }
 
-    /// `base.member` (sections 8.16 to 8.19).
+    /// `base.member` (sections 8.16 to 8.19), in parsers also `next` and `last` of stacks (section 13.9).
     fn member(&mut self, base: &'t Expression, member: &Name) -> Lowered<Value> {
         if let Some(Target::Table(_)) = self.facts.calls.get(&base.id).map(|call| &call.target) {
             return self.outcome(base, member);
@@ -336,7 +336,7 @@ impl<'t> Lowering<'t, '_> {
         })
     }
 
-    /// `(type) value` (section 8.11)
+    /// `(type) value` (sections 8.11 and 8.23)
     fn cast(&mut self, value: &'t Expression, to: &Type) -> Lowered<Value> {
         let from = self.converted_type(value);
         let inner = self.value(value)?;

@@ -21,7 +21,7 @@ const ONLY_CHECKSUMS: &str =
 const PARSER: usize = 1;
 
 impl<'t> Lowering<'t, '_> {
-    /// The name that the control plane knows (section 18.3): that of `@name`, or of the instances around.
+    /// The name that the control plane knows (section 18.3.1): that of `@name`, or of the instances around.
     pub fn control_name(&self, ident: &Name, annotations: &[Annotation]) -> Vec<Name> {
         let own = string(annotations, "name");
         let own = own.as_deref().unwrap_or(ident);
@@ -64,7 +64,7 @@ impl<'t> Lowering<'t, '_> {
         Ok(())
     }
 
-    /// `Type(arguments) name;` (section 11.3)
+    /// `Type(arguments) name;` (sections 11.3 and 18.3.1.5)
     pub fn instance(&mut self, declaration: &'t Declaration) -> Lowered<Value> {
         self.at(declaration.span, |lowering| {
             let (of, arguments, id) = lowering.object_type(declaration)?;

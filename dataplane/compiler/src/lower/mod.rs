@@ -244,7 +244,7 @@ impl<'t> Lowering<'t, '_> {
         self.collect(make).map(|((), statements)| statements)
     }
 
-    /// Runs `make` where type parameters stand for types.
+    /// Runs `make` where type parameters stand for types (section 8.24).
     fn specialised<T>(
         &mut self, parameters: &[TypeParameter], types: &[Type], make: impl FnOnce(&mut Self) -> T,
     ) -> T {

@@ -195,7 +195,7 @@ impl<'t> Lowering<'t, '_> {
         })
     }
 
-    /// `value_set<Type>(size) name;` (section 13.11)
+    /// `value_set<Type>(size) name;` (sections 13.11 and 18.3.1.1)
     pub fn value_set(
         &mut self, declaration: &'t Declaration, of: &'t tree::Type, size: &'t Expression,
     ) -> Lowered<Value> {

@@ -226,7 +226,7 @@ impl<'t> Lowering<'t, '_> {
 
     /// `switch` (section 12.7)
     fn switch(&mut self, on: &'t Expression, cases: &'t [Case]) -> Lowered<()> {
-        // A label without a block shares that of the next.
+        // A label without a block shares that of the next (section 12.7.3).
         let mut groups: Vec<Group<'t>> = Vec::new();
         let mut labels = Vec::new();
         for case in cases {

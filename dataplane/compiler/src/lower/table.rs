@@ -12,6 +12,7 @@ use crate::source::{Name, Span};
 use crate::syntax::tree::{self, ActionReference, Declaration, Expression, ExpressionKind, Property};
 
 impl<'t> Lowering<'t, '_> {
+    /// A table with its name, keys and actions (sections 14.2.1 and 18.3.1.2).
     pub fn table(&mut self, declaration: &'t Declaration, written: &'t tree::Table) -> Lowered<usize> {
         let mut keys = Vec::new();
         for key in &written.keys {

@@ -142,6 +142,7 @@ impl<'a> Writer<'a> {
     /// All objects, kind by kind.
     fn objects(&self, headers: &[&Declaration]) -> String {
         let program = self.program;
+        // Section 20.3.3.
         let is_shown = |annotations: &[Annotation]| annotated(annotations, "hidden").is_none();
         let tables = self.tables.iter().filter(|table| is_shown(&table.head.annotations));
         let actions = self.actions.iter().filter(|action| is_shown(&action.head.annotations));

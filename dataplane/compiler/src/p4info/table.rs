@@ -112,6 +112,7 @@ impl Writer<'_> {
         self.object(Kind::VALUE_SET, &set.head, &[], [members, size])
     }
 
+    /// A part of a value set, whose kind `@match` gives (P4_16 specification, section 20.3.6).
     fn member(&self, id: u32, name: &str, annotations: &[Annotation], of: &Type) -> String {
         let kind = annotated(annotations, "match").and_then(|one| one.body.as_ref()?.first());
         let field = self.field(id, name, annotations, &["match"], of.width().unwrap_or(0));
