@@ -197,7 +197,9 @@ impl<'t> Lowering<'t, '_> {
     fn sliced(&mut self, value: &'t Expression, high: u32, low: u32) -> Lowered<Value> {
         Ok(Value::Scalar(match self.value(value)? {
             Value::Scalar(Expr::Field(field)) => Expr::Slice(field, high, low),
-            Value::Scalar(Expr::Slice(field, _, base)) => Expr::Slice(field, base + high, base + low),
+            Value::Scalar(Expr::Slice(field, top, base)) if base + high <= top => {
+                Expr::Slice(field, base + high, base + low)
+            }
             other => slice(self.at(value.span, |one| one.scalar(&other))?, high, low),
         }))
     }

@@ -34,7 +34,7 @@ pub struct Symbols {
 impl Symbols {
     /// Adds a name, with the id that `@id` gives it, or says what is wrong with them.
     pub fn add(&mut self, kind: Kind, name: &str, id: Option<u32>) -> Result<(), String> {
-        let id = id.map_or(0, |id| id | kind.0 << 24);
+        let id = id.map_or(0, |id| if id >> 24 == 0 { id | kind.0 << 24 } else { id });
         let first = self.ids.insert((kind, name.to_owned()), id).is_none() || kind == Kind::DIGEST;
         if self.names.insert(name.to_owned()) {
             for suffix in suffixes(name) {
