@@ -109,7 +109,8 @@ impl Diagnostics {
     pub fn push(&mut self, severity: Severity, span: Span, message: String) -> &mut Diagnostic {
         let (label, others, help) = (String::new(), Vec::new(), None);
         let one = Diagnostic { severity, message, span, label, others, help };
-        if self.kept.iter().filter(|other| other.severity == severity).count() >= MOST {
+        let same: Vec<_> = self.kept.iter().filter(|other| other.severity == severity).collect();
+        if same.len() >= MOST || same.iter().any(|other| other.span == span && severity == Severity::Error) {
             return self.dropped.insert(one);
         }
         self.kept.push(one);

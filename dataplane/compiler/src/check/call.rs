@@ -1,7 +1,5 @@
 //! Calls: which one is meant, and what its arguments are (P4_16 specification, sections 6.8 and 8.20).
 
-use std::rc::Rc;
-
 use super::constant::Value;
 use super::expression::Typed;
 use super::infer::specialise;
@@ -32,6 +30,12 @@ pub struct Callee<'t> {
     pub signature: Signature,
 }
 
+impl<'t> Callee<'t> {
+    pub fn of(one: &Function<'t>, target: Target<'t>) -> Self {
+        Self { ident: one.declaration.ident.clone(), target, signature: one.signature.clone() }
+    }
+}
+
 /// `1 argument`, `2 arguments`.
 pub fn count(number: usize, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
@@ -40,10 +44,6 @@ pub fn count(number: usize, what: &str) -> String {
 impl<'t> Checker<'t, '_> {
     /// A call of a function, action, method or constructor (section 8.20).
     pub fn call(&mut self, call: Site<'t, '_>, callee: &'t Expression) -> Typed {
-        let callee_of = |one: &Rc<Function<'t>>, target: Target<'t>| {
-            let (ident, signature) = (one.declaration.ident.clone(), one.signature.clone());
-            Callee { ident, target, signature }
-        };
         let path = match &callee.kind {
             ExpressionKind::Name(path) => path,
             ExpressionKind::Type(written) => {
@@ -51,15 +51,15 @@ impl<'t> Checker<'t, '_> {
                 return self.nameless(call, &of, written.span);
             }
             ExpressionKind::Member(of, member) => return self.method_call(call, of, member),
-            _ => return self.wrong(callee.span, "this cannot be called"),
+            _ => fail!(self, callee.span, "this cannot be called"),
         };
         match self.find(path).cloned().map(|found| (found.entity, found.span)) {
             None => {
-                self.no_name(path);
+                self.no_name(path, None);
                 self.arguments_alone(call.arguments)
             }
             Some((Entity::Functions(functions), _)) => {
-                let candidates = functions.iter().map(|one| callee_of(one, Target::Function(one.clone())));
+                let candidates = functions.iter().map(|one| Callee::of(one, Target::Function(one.clone())));
                 self.overloaded(call, candidates.collect())
             }
             // Section 14.1.1.
@@ -67,12 +67,16 @@ impl<'t> Checker<'t, '_> {
                 if matches!(self.place, Place::Parser | Place::Function(_)) {
                     self.error(call.span, "actions are called by controls and actions");
                 }
-                let callee = callee_of(&action, Target::Action(action.clone()));
+                let callee = Callee::of(&action, Target::Action(action.clone()));
                 self.overloaded(Site { want: None, ..call }, vec![callee])
             }
-            Some((_, declared)) => {
+            Some((entity, declared)) => {
                 let name = &path.ident.name;
-                error!(self, path.ident.span, "`{name}` cannot be called").declared(name, declared);
+                let error = error!(self, path.ident.span, "`{name}` cannot be called");
+                error.declared(name, declared);
+                if matches!(entity, Entity::Table(_)) {
+                    error.help(format!("`{name}.apply()`"));
+                }
                 self.arguments_alone(call.arguments)
             }
         }
@@ -85,7 +89,7 @@ impl<'t> Checker<'t, '_> {
                 self.expression(&argument.value, None);
             }
         }
-        Typed::wrong()
+        Typed::default()
     }
 
     /// Chooses by number and names of the arguments (sections 6.8 and 7.2.10).
@@ -109,7 +113,7 @@ impl<'t> Checker<'t, '_> {
         let (parameters, arguments) = (&signature.type_parameters, call.arguments);
         let given = call.types.iter().map(|one| self.type_reference(one)).collect();
         let chosen = self.type_arguments((&ident.name, ident.span), parameters, given, call.span);
-        let Some(chosen) = chosen else { return Typed::wrong() };
+        let Some(chosen) = chosen else { return Typed::default() };
         let returns = specialise(&signature.returns, parameters, &chosen);
         if let Some(want) = call.want.filter(|_| matches!(signature.returns, Type::Parameter(_))) {
             // The result's place says what a generic function returns, unless the arguments do.
@@ -159,7 +163,7 @@ impl<'t> Checker<'t, '_> {
             (Some(Value::Bool(false)), Some(Value::String(text))) => {
                 fail!(self, call.span, "static_assert failed: {text}")
             }
-            (Some(Value::Bool(false)), _) => self.wrong(call.span, "static_assert failed"),
+            (Some(Value::Bool(false)), _) => fail!(self, call.span, "static_assert failed"),
             (truth, _) => Typed::new(Type::Bool, truth, true),
         }
     }
@@ -174,9 +178,12 @@ impl<'t> Checker<'t, '_> {
                 let named = |one: &'t Argument| one.ident.as_ref().filter(|ident| ident.span == place);
                 let wrong = arguments.iter().find_map(named);
                 let names = parameters.iter().map(|one| (&one.name, one.span));
-                self.error(place, message)
-                    .declared(&ident.name, ident.span)
-                    .meant(wrong.and_then(|wrong| nearest(&wrong.name, names)));
+                let form: Vec<&str> = parameters.iter().map(|one| &*one.name).collect();
+                let error = self.error(place, message).declared(&ident.name, ident.span);
+                if !form.is_empty() {
+                    error.help(format!("`{ident}({})`", form.join(", ")));
+                }
+                error.meant(wrong.and_then(|wrong| nearest(&wrong.name, names)));
                 None
             }
         }
@@ -217,7 +224,7 @@ impl<'t> Checker<'t, '_> {
     }
 
     /// Checks an argument by the direction of its parameter (section 6.8).
-    fn argument(
+    pub fn argument(
         &mut self, callee: &Callee<'t>, parameter: &Parameter, argument: &'t Argument, typed: Typed,
         want: &Type,
     ) {

@@ -33,20 +33,18 @@ impl Value {
     }
 }
 
+/// The least number of a type with a width, and how many numbers it has (section 7.1.6).
+fn range(of: &Type) -> Option<(BigInt, BigInt)> {
+    let Type::Bits { width, signed } = *of.underlying() else { return None };
+    let one = BigInt::from(1);
+    Some((if signed { -(&one << (width - 1)) } else { BigInt::from(0) }, one << width))
+}
+
 /// The number as one of a type (sections 8.6 and 8.7): without the bits that it does not have. As it is for
 /// types without a width.
 pub fn wrap(number: &BigInt, of: &Type) -> BigInt {
-    let Type::Bits { width, signed } = of.underlying() else { return number.clone() };
-    if *width == 0 {
-        return BigInt::from(0);
-    }
-    let range = BigInt::from(1) << *width;
-    let low = ((number % &range) + &range) % &range;
-    if *signed && low.bit(u64::from(*width) - 1) {
-        low - range
-    } else {
-        low
-    }
+    let Some((least, count)) = range(of) else { return number.clone() };
+    ((number - &least) % &count + &count) % &count + least
 }
 
 /// Whether a number is a value of a type.
@@ -164,19 +162,8 @@ pub fn concatenated(left: &Type, right: &Type) -> Type {
 
 /// The number, or the nearest that the type has (section 8.6).
 fn saturate(number: BigInt, of: &Type) -> BigInt {
-    let (low, high) = range(of);
-    number.clamp(low, high)
-}
-
-/// The least and the greatest number of a type with a width (section 7.1.6).
-pub fn range(of: &Type) -> (BigInt, BigInt) {
-    match of.underlying() {
-        Type::Bits { width: 0, .. } => (BigInt::from(0), BigInt::from(0)),
-        Type::Bits { width, signed: true } => {
-            let half = BigInt::from(1) << (width - 1);
-            (-half.clone(), half - 1)
-        }
-        Type::Bits { width, .. } => (BigInt::from(0), (BigInt::from(1) << *width) - 1),
-        _ => (BigInt::from(0), BigInt::from(1)),
+    match range(of) {
+        Some((least, count)) => number.clamp(least.clone(), least + count - 1),
+        None => number,
     }
 }

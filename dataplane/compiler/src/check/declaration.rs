@@ -48,7 +48,7 @@ impl<'t> Checker<'t, '_> {
                 if matches!(of, Type::Integer | Type::String | Type::Object(..) | Type::Void) {
                     error!(self, written.span, "a value set has no values of type {of}");
                 }
-                self.size(size, "the size of a value set");
+                self.size(size, "the size of a value set", false);
                 self.declare(ident, Entity::Value(Typed::of(Type::Set(Rc::new(of)))));
             }
             DeclarationKind::Table(table) => self.table(declaration, table),
@@ -88,17 +88,21 @@ impl<'t> Checker<'t, '_> {
     /// `const` (section 11.1).
     fn constant_declaration(&mut self, ident: &'t Ident, written: &'t tree::Type, value: &'t Expression) {
         let of = self.complete_type(written);
+        let is_open = of.contains(&Type::is_open);
         let typed = self.value_of(value, &of);
         if of.is_object() {
             error!(self, ident.span, "`{ident}` is an object, and no constant")
                 .help(format!("`Type(...) {ident};` makes an instance"));
         } else if typed.value.is_none() && typed.varies() {
             error!(self, value.span, "the value of constant `{ident}` is not known to the compiler");
-        } else if written.has_any() {
+        } else if is_open {
             self.error(written.span, "the type of a constant has no `_`");
         }
-        if &*ident.name == "__v1model_version" && typed.number().is_some_and(|one| *one < 20_180_101.into()) {
-            self.error(value.span, "the first version of v1model is 20180101");
+        // Versions are dates; p4c compiles programs for later ones than its own.
+        let dates = num_bigint::BigInt::from(20_180_101)..=99_999_999.into();
+        if &*ident.name == "__v1model_version" && typed.number().is_some_and(|one| !dates.contains(one)) {
+            self.error(value.span, "the versions of v1model are 20180101 and later dates")
+                .help("`#define V1MODEL_VERSION 20200408`");
         }
         self.declare(ident, Entity::Value(Typed::new(of, typed.value, true)));
     }

@@ -3,7 +3,7 @@
 use super::call::Site;
 use super::constant::{fits, wrap, Value};
 use super::scope::{Entity, Found};
-use super::type_reference::file_of;
+use super::type_reference::cure_of;
 use super::types::Type;
 use super::Checker;
 use crate::source::Span;
@@ -22,11 +22,14 @@ pub struct Typed {
     pub is_parameter: bool,
 }
 
-impl Typed {
-    pub fn wrong() -> Self {
+/// A value about which there is a message already.
+impl Default for Typed {
+    fn default() -> Self {
         Self { is_constant: true, ..Self::of(Type::Wrong) }
     }
+}
 
+impl Typed {
     /// A value that is known when the program runs.
     pub fn of(of: Type) -> Self {
         Self::new(of, None, false)
@@ -75,15 +78,21 @@ impl<'t> Checker<'t, '_> {
             ExpressionKind::Bool(truth) => Typed::known(Type::Bool, Value::Bool(*truth)),
             ExpressionKind::Number(number) => self.number(number, span),
             ExpressionKind::String(text) => Typed::known(Type::String, Value::String(text.clone())),
-            ExpressionKind::Name(path) => self.name(path),
-            ExpressionKind::This if self.in_initializer => Typed::wrong(),
+            ExpressionKind::Name(path) => self.name(path, want),
+            ExpressionKind::This if self.in_initializer => Typed::default(),
             ExpressionKind::This => {
-                self.wrong(span, "`this` is for the methods that an instance has in braces")
+                fail!(self, span, "`this` is for the methods that an instance has in braces")
             }
-            ExpressionKind::Type(of) => match self.type_reference(of) {
-                Type::Wrong => Typed::wrong(),
-                kind => fail!(self, span, "`{kind}` is a type, and a value belongs here"),
-            },
+            ExpressionKind::Type(of) => {
+                let of = self.type_reference(of);
+                if !of.is_wrong() {
+                    let error = error!(self, span, "`{of}` is a type, and a value belongs here");
+                    if of.is_object() {
+                        error.help(format!("`{of}(...)` makes one"));
+                    }
+                }
+                Typed::default()
+            }
             ExpressionKind::Member(of, member) => self.member(of, member),
             ExpressionKind::Index(of, index) => self.index(of, index),
             ExpressionKind::Slice { value, high, low } => self.slice([value, high, low], span),
@@ -108,9 +117,9 @@ impl<'t> Checker<'t, '_> {
             ExpressionKind::Default => self.default_value(want, span),
             ExpressionKind::Invalid => self.invalid(want, span),
             ExpressionKind::Any | ExpressionKind::Mask(..) | ExpressionKind::Range(..) => {
-                self.wrong(span, "this belongs to the keys of `select`, tables and entries only")
+                fail!(self, span, "this belongs to the keys of `select`, tables and entries only")
             }
-            ExpressionKind::Wrong => Typed::wrong(),
+            ExpressionKind::Wrong => Typed::default(),
         }
     }
 
@@ -132,13 +141,13 @@ impl<'t> Checker<'t, '_> {
     }
 
     /// A name that stands for a value (section 6.9).
-    fn name(&mut self, path: &Path) -> Typed {
+    fn name(&mut self, path: &Path, want: Option<&Type>) -> Typed {
         let (name, span) = (&path.ident.name, path.ident.span);
         let Some(found) = self.find(path).cloned() else {
             if self.match_kinds.contains(name) {
                 return Typed::known(Type::MatchKind, Value::Member(name.clone()));
             }
-            return self.no_name(path);
+            return self.no_name(path, want);
         };
         match found.entity {
             Entity::Value(typed) => typed,
@@ -147,36 +156,32 @@ impl<'t> Checker<'t, '_> {
             Entity::Functions(_) => fail!(self, span, "`{name}` is a function: its arguments are missing"),
             Entity::State => fail!(self, span, "`{name}` is a state, not a value"),
             Entity::Type(..) | Entity::Object(_) => {
-                error!(self, span, "`{name}` is a type, and a value belongs here").declared(name, found.span);
-                Typed::wrong()
+                fail!(self, span, "`{name}` is a type, and a value belongs here")
             }
         }
     }
 
-    /// Tells of a mistake, for which an expression has no type.
-    pub fn wrong(&mut self, span: Span, message: &str) -> Typed {
-        self.error(span, message);
-        Typed::wrong()
-    }
-
-    /// Tells that a name is not declared.
-    pub fn no_name(&mut self, path: &Path) -> Typed {
+    /// Tells that a name is not declared; `want` is the type that fits its place.
+    pub fn no_name(&mut self, path: &Path, want: Option<&Type>) -> Typed {
         let name = &path.ident.name;
         let near = self.similar(name, |entity| !matches!(entity, Entity::Type(..)));
-        // `ipv4` instead of `hdr.ipv4`.
+        // `ipv4` instead of `hdr.ipv4`, `crc16` instead of `HashAlgorithm.crc16`.
         let parts = |found: &Found<'t>| match &found.entity {
             Entity::Value(Typed { of: Type::Composite(of), .. }) => of.field(name).is_some(),
+            Entity::Type(_, of @ Type::Enum(one)) => {
+                want == Some(of) && one.members.iter().any(|(member, _)| member == name)
+            }
             _ => false,
         };
         let wholes = self.scopes.iter().filter(|(_, found)| parts(found));
         let whole = wholes.max_by_key(|(_, found)| found.span).map(|(one, _)| one.clone());
         let error = error!(self, path.ident.span, "`{name}` is not declared");
-        match (file_of(name), whole) {
-            (Some(file), _) => error.help(format!("`#include <{file}>`")),
+        match (cure_of(name), whole) {
+            (Some(cure), _) => error.help(cure),
             (None, Some(whole)) => error.help(format!("`{whole}.{name}` may be meant")),
             (None, None) => error.meant(near),
         };
-        Typed::wrong()
+        Typed::default()
     }
 
     /// The value of an expression that belongs where a value of type `want` does.
@@ -212,7 +217,7 @@ impl<'t> Checker<'t, '_> {
             return Typed { of: want, writable: false, ..typed };
         }
         self.mismatch(expression.span, &of, &want);
-        Typed::wrong()
+        Typed::default()
     }
 
     /// Makes a number without a width one with the width that its place has (section 8.11.2).
@@ -235,18 +240,10 @@ impl<'t> Checker<'t, '_> {
         let error = error!(self, span, "expected {want}, found {found}");
         if found.underlying().is_number() && want.underlying().is_number() {
             error.help(format!("a cast converts: `({want}) ...`"));
+        } else if *want.known() == Type::Bool && *found.known() == Type::Integer {
+            error.help("the values of bool are `true` and `false`");
         } else if *want.known() == Type::Bool && found.underlying().is_number() {
             error.help("a number is compared: `x == 1`");
         }
-    }
-
-    /// The type and value of an expression that must be known before the program runs (section 18.1).
-    pub fn constant(&mut self, expression: &'t Expression, what: &str) -> Option<(Type, Value)> {
-        let typed = self.expression(expression, None);
-        // A parameter of a constructor has no value here: it is checked where an object is made.
-        if typed.value.is_none() && typed.varies() {
-            error!(self, expression.span, "{what} is a constant, and this is not known before");
-        }
-        typed.value.map(|value| (typed.of, value))
     }
 }

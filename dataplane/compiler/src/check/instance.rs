@@ -16,12 +16,10 @@ impl<'t> Checker<'t, '_> {
     ) {
         let (of, want) = (typed.of.known(), want.known());
         if !is_constructor && self.kind_of(of).is_some_and(|kind| kind != ObjectKind::Extern) {
-            error!(self, value.span, "`{of}` is no argument: only packages take such");
-            return;
+            fail!(self, value.span, "`{of}` is no argument: only packages take such");
         }
         if is_constructor && typed.varies() {
-            self.error(value.span, "an object is made before the program runs: this depends on what runs");
-            return;
+            fail!(self, value.span, "an object is made before the program runs: this depends on what runs");
         }
         if of.is_wrong() || of.unify(want) {
             return;
@@ -49,8 +47,7 @@ impl<'t> Checker<'t, '_> {
         let ((name, has), (expected_name, expected)) = (parts(one), parts(wants));
         if has.len() != expected.len() {
             let (has, wants) = (count(has.len(), "parameter"), expected.len());
-            error!(self, value.span, "`{name}` has {has}, and {expected_name} has {wants}");
-            return;
+            fail!(self, value.span, "`{name}` has {has}, and {expected_name} has {wants}");
         }
         for (one, wants) in has.iter().zip(&expected) {
             let differs = if one.direction != wants.direction {

@@ -21,7 +21,7 @@ impl<'t> Checker<'t, '_> {
             Some(Type::Tuple(types)) => types.to_vec(),
             Some(Type::Array(of, size)) => vec![(**of).clone(); *size as usize],
             Some(Type::List(of)) => vec![(**of).clone(); items.len()],
-            _ if defaults => return self.wrong(span, "`...` needs a place whose type is known"),
+            _ if defaults => fail!(self, span, "`...` needs a place whose type is known"),
             _ => {
                 let parts: Vec<Typed> = items.iter().map(|item| self.expression(item, None)).collect();
                 return whole(Type::Tuple(parts.iter().map(|one| one.of.clone()).collect()), parts);
@@ -57,9 +57,9 @@ impl<'t> Checker<'t, '_> {
                     fields.iter().zip(&parts).map(|((one, _), part)| (one.name.clone(), part.of.clone()));
                 return whole(Type::Record(types.collect()), parts);
             }
-            Some(Type::Wrong) => return Typed::wrong(),
+            Some(Type::Wrong) => return Typed::default(),
             Some(other) => fail!(self, span, "{other} has no fields"),
-            None => return self.wrong(span, "`...` needs a place whose type is known"),
+            None => fail!(self, span, "`...` needs a place whose type is known"),
         };
         let of = Type::Composite(composite.clone());
         let mut given: Vec<(&Name, Typed)> = Vec::new();
@@ -81,7 +81,7 @@ impl<'t> Checker<'t, '_> {
     /// `...` alone (section 8.26).
     pub fn default_value(&mut self, want: Option<&Type>, span: Span) -> Typed {
         let Some(of) = want.map(|want| want.resolve()) else {
-            return self.wrong(span, "`...` needs a place whose type is known");
+            fail!(self, span, "`...` needs a place whose type is known");
         };
         let value = default_of(&of);
         if value.is_none() && !matches!(of, Type::Wrong | Type::Parameter(_)) {
@@ -96,7 +96,7 @@ impl<'t> Checker<'t, '_> {
             Some(of) if of.is_header() || of.is_union() || of.is_wrong() => Typed::known(of, Value::Invalid),
             Some(of) if of.is_open() => Typed::new(of, None, true),
             Some(of) => fail!(self, span, "`{{#}}` is an invalid header, and {of} is none"),
-            None => self.wrong(span, "`{#}` needs a place whose type is known: `(header_t) {#}`"),
+            None => fail!(self, span, "`{{#}}` needs a place whose type is known: `(header_t) {{#}}`"),
         }
     }
 }

@@ -47,7 +47,7 @@ impl<'t> Checker<'t, '_> {
         };
         let Some(of) = found else { return self.no_field(member, &typed.of) };
         if of.is_wrong() {
-            return Typed::wrong();
+            return Typed::default();
         }
         let value = match typed.value {
             Some(Value::Record(fields)) => {
@@ -87,7 +87,7 @@ impl<'t> Checker<'t, '_> {
                 error!(self, member.span, "the type {of} has no member `{name}`");
             }
         }
-        Typed::wrong()
+        Typed::default()
     }
 
     /// Members of header stacks (section 8.18).
@@ -129,7 +129,7 @@ impl<'t> Checker<'t, '_> {
             Type::Applied => near(name, ["hit", "miss", "action_run"]),
             _ => None,
         });
-        Typed::wrong()
+        Typed::default()
     }
 
     /// Arguments of a packet's `extract`, `lookahead` and `emit` (sections 13.8 and 16.1).
@@ -139,35 +139,32 @@ impl<'t> Checker<'t, '_> {
         let span = call.arguments.first().map_or(call.span, |one| one.value.span);
         let has_varbit = |of: &Type| of.contains(&|part| matches!(part, Type::Varbit(_)));
         let is_unknown = matches!(of, Type::Wrong | Type::Parameter(_) | Type::Variable(_));
-        let message = match (name, call.arguments.len()) {
+        match (name, call.arguments.len()) {
             ("emit", 1) if matches!(of, Type::Bits { .. } | Type::Bool | Type::Enum(_) | Type::Error) => {
-                format!("`emit` writes headers, and this is {of}")
+                fail!(self, span, "`emit` writes headers, and this is {of}")
             }
             ("extract", 1..) if matches!(of, Type::Array(..)) => {
                 let message = "`extract` fills one header, and this is a stack";
                 self.error(span, message).help("its next one: `.next`");
-                return;
             }
             ("extract", 1..) if !of.is_header() && !is_unknown => {
-                format!("`extract` fills a header, and this is {of}")
+                fail!(self, span, "`extract` fills a header, and this is {of}")
             }
             ("extract", 1) if has_varbit(&of) => {
-                "the length of its varbit field is missing: `extract(header, bits)`".to_owned()
+                fail!(self, span, "the length of its varbit field is missing: `extract(header, bits)`")
             }
             ("extract", 2) if of.is_header() && !has_varbit(&of) => {
-                "this header has no varbit field, and so takes no length".to_owned()
+                fail!(self, span, "this header has no varbit field, and so takes no length")
             }
             ("lookahead", _) => {
                 let of = returns.resolve();
                 let is_unknown = of.contains(&|part| matches!(part, Type::Parameter(_) | Type::Wrong));
-                if is_unknown || of.width().is_some() && !has_varbit(&of) {
-                    return;
+                if !is_unknown && (of.width().is_none() || has_varbit(&of)) {
+                    error!(self, span, "`lookahead` reads a known number of bits, and {of} has none");
                 }
-                format!("`lookahead` reads a known number of bits, and {of} has none")
             }
-            _ => return,
-        };
-        self.error(span, message);
+            _ => {}
+        }
     }
 
     /// A method of a value or of a type (section 8.20).
@@ -181,14 +178,7 @@ impl<'t> Checker<'t, '_> {
             Type::Wrong => self.arguments_alone(call.arguments),
             Type::Table if &*member.name == "apply" => self.apply_table(call, of),
             Type::Object(id, own, _) => self.method(call, (*id, own), member),
-            Type::Composite(_) | Type::Array(..) | Type::Tuple(_) => self.builtin(call, &typed, member),
-            Type::Enum(_) | Type::New(_) | Type::Error => self.builtin(call, &typed, member),
-            Type::Bits { .. } | Type::Bool | Type::Varbit(_) => self.builtin(call, &typed, member),
-            kind => {
-                let near = near(&member.name, ["apply"]).filter(|_| *kind == Type::Table);
-                error!(self, member.span, "{kind} has no method `{member}`").meant(near);
-                self.arguments_alone(call.arguments)
-            }
+            _ => self.builtin(call, &typed, member),
         }
     }
 
@@ -290,7 +280,7 @@ impl<'t> Checker<'t, '_> {
             return Typed::of(returns);
         }
         for argument in arguments {
-            self.size(&argument.value, "the number of elements");
+            self.size(&argument.value, "the number of elements", false);
         }
         if writes && !typed.writable {
             error!(self, call.span, "`{member}` changes a header that may only be read here");
@@ -303,14 +293,15 @@ impl<'t> Checker<'t, '_> {
 
     fn no_method(&mut self, of: &Type, member: &Ident) {
         let error = error!(self, member.span, "{of} has no method `{member}`");
+        let fitting = BUILTINS.into_iter().filter(|(_, fits, ..)| fits(of)).map(|(name, ..)| name);
         match of {
             Type::Composite(composite) if composite.shape == Shape::Struct => {
-                error.note(composite.span, "a struct: only headers are valid or not");
+                error.note(composite.span, "a struct: only headers are valid or not")
             }
-            _ => {
-                error.meant(near(&member.name, BUILTINS.map(|(name, ..)| name).into_iter().chain(SIZES)));
-            }
-        }
+            Type::Applied => error.help("a member, not a method: `.hit`"),
+            Type::Table => error.meant(near(&member.name, ["apply"])),
+            _ => error.meant(near(&member.name, fitting.chain(SIZES))),
+        };
     }
 }
 

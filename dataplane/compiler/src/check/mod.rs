@@ -12,11 +12,11 @@ macro_rules! error {
     }};
 }
 
-/// Ends the reading of an expression with an error: it has no type.
+/// Ends a function with an error: what it reads has no type, or no value.
 macro_rules! fail {
     ($checker:expr, $span:expr, $($message:tt)+) => {{
         error!($checker, $span, $($message)+);
-        return Typed::wrong();
+        return Default::default();
     }};
 }
 
@@ -201,8 +201,11 @@ impl<'t> Checker<'t, '_> {
     /// Adds a name to the innermost block.
     fn declare(&mut self, ident: &Ident, entity: Entity<'t>) {
         if let Some(earlier) = self.scopes.declare(&ident.name, Found { entity, span: ident.span }) {
-            error!(self, ident.span, "`{ident}` is declared twice")
-                .note(earlier.span, "its first declaration");
+            let error = error!(self, ident.span, "`{ident}` is declared twice");
+            error.note(earlier.span, "its first declaration");
+            if earlier.span.file != ident.span.file {
+                error.help("an included file has this name: another one is needed, as `My...`");
+            }
         }
     }
 

@@ -21,7 +21,7 @@ impl<'t> Checker<'t, '_> {
             Unary::Minus | Unary::Plus => (of.is_number(), "`-` and `+` are for numbers"),
         };
         if of.is_wrong() {
-            return Typed::wrong();
+            return Typed::default();
         } else if !fits {
             fail!(self, span, "{takes}, not for {of}");
         }
@@ -40,21 +40,21 @@ impl<'t> Checker<'t, '_> {
             (one, other) = (self.enum_number(left, one), self.enum_number(right, other));
         }
         if one.of.is_wrong() || other.of.is_wrong() {
-            return Typed::wrong();
+            return Typed::default();
         }
         if alike {
             (one, other) = self.same_width((left, one), (right, other));
         }
         let of = self.result(operator, span, &one, &other);
         if of.is_wrong() {
-            return Typed::wrong();
+            return Typed::default();
         }
         let is_constant = one.is_constant && other.is_constant;
         let value = match (&one.value, &other.value) {
             (Some(a), Some(b)) => match binary(operator, (a, &one.of), (b, &other.of)) {
                 Ok(value) => Some(value),
                 Err(constant::NoResult::Types) => None,
-                Err(reason) => return self.wrong(span, &reason.to_string()),
+                Err(reason) => fail!(self, span, "{reason}"),
             },
             _ if matches!(operator, Binary::Divide | Binary::Modulo) => {
                 let by = other.number();
@@ -83,23 +83,16 @@ impl<'t> Checker<'t, '_> {
 
     /// Gives a number without a width the width of the other side (section 8.11.2).
     fn same_width(
-        &mut self, left: (&'t Expression, Typed), right: (&'t Expression, Typed),
+        &mut self, (left, mut one): (&'t Expression, Typed), (right, mut other): (&'t Expression, Typed),
     ) -> (Typed, Typed) {
-        let (of, other) = (left.1.of.known().clone(), right.1.of.known().clone());
-        if of == Type::Integer && other.is_bits() {
-            (self.coerce(left.0, left.1, &other), right.1)
-        } else if of.is_bits() && other == Type::Integer {
-            let typed = self.coerce(right.0, right.1, &of);
-            (left.1, typed)
-        } else if of != other && of.enum_values().is_some() {
-            // The values of an enum with a type are numbers beside other types.
-            let converted = self.enum_number(left.0, left.1);
-            self.same_width((left.0, converted), right)
-        } else if of != other && other.enum_values().is_some() {
-            let converted = self.enum_number(right.0, right.1);
-            self.same_width(left, (right.0, converted))
-        } else {
-            (left.1, right.1)
+        // The values of an enum with a type are numbers beside other types.
+        if one.of.known() != other.of.known() {
+            (one, other) = (self.enum_number(left, one), self.enum_number(right, other));
+        }
+        match (one.of.known().clone(), other.of.known().clone()) {
+            (Type::Integer, of) if of.is_bits() => (self.coerce(left, one, &of), other),
+            (of, Type::Integer) if of.is_bits() => (one, self.coerce(right, other, &of)),
+            _ => (one, other),
         }
     }
 
@@ -136,18 +129,20 @@ impl<'t> Checker<'t, '_> {
         if !of.is_number() || !matches!(counts, Type::Bits { signed: false, .. } | Type::Integer) {
             return self.sides(operator, span, of, by);
         }
-        let message = match (right.number(), of.width()) {
+        match (right.number(), of.width()) {
             _ if *of == Type::Integer && !right.is_constant => {
-                "a number without a width is shifted by a constant only".to_owned()
+                self.error(span, "a number without a width is shifted by a constant only")
+                    .help("a number with a width: `32w1 << ...`");
+            }
+            (Some(by), _) if *by < BigInt::from(0) => {
+                self.error(span, constant::NoResult::NegativeShift.to_string());
             }
             (Some(by), Some(width)) if *by >= BigInt::from(width) => {
                 self.warning(span, format!("a number of {width} bits is shifted by {by}"));
                 return of.clone();
             }
-            (Some(by), _) if *by < BigInt::from(0) => constant::NoResult::NegativeShift.to_string(),
             _ => return of.clone(),
-        };
-        self.error(span, message);
+        }
         Type::Wrong
     }
 
@@ -176,12 +171,12 @@ impl<'t> Checker<'t, '_> {
         let (first, second) = self.same_width((then, first), (otherwise, second));
         if !first.of.unify(&second.of) {
             self.mismatch(otherwise.span, &second.of, &first.of);
-            return Typed::wrong();
+            return Typed::default();
         }
         let of = first.of.known().clone();
         let is_constant = truth.is_constant && first.is_constant && second.is_constant;
         if of == Type::Integer && !is_constant {
-            return self.wrong(then.span.to(otherwise.span), "the values of `? :` need a width");
+            fail!(self, then.span.to(otherwise.span), "the values of `? :` need a width");
         }
         let value = match truth.value {
             Some(Value::Bool(true)) => first.value,
@@ -196,7 +191,7 @@ impl<'t> Checker<'t, '_> {
         let typed = self.expression(value, Some(to));
         let to = to.known();
         if typed.of.is_wrong() || to.is_wrong() {
-            return Typed { of: to.clone(), ..Typed::wrong() };
+            return Typed { of: to.clone(), ..Typed::default() };
         }
         if !casts(typed.of.known(), to, &typed) {
             fail!(self, span, "{} cannot be cast to {to}", typed.of);
@@ -213,10 +208,11 @@ impl<'t> Checker<'t, '_> {
     /// `value[high:low]` (section 8.6).
     pub fn slice(&mut self, [value, high, low]: [&'t Expression; 3], span: Span) -> Typed {
         let typed = self.expression(value, None);
-        let bounds = (self.size(high, "a bound of a slice"), self.size(low, "a bound of a slice"));
-        let (Some(high), Some(low)) = bounds else { return Typed::wrong() };
+        let bounds =
+            (self.size(high, "a bound of a slice", false), self.size(low, "a bound of a slice", false));
+        let (Some(high), Some(low)) = bounds else { return Typed::default() };
         let width = match typed.of.underlying() {
-            Type::Wrong => return Typed::wrong(),
+            Type::Wrong => return Typed::default(),
             Type::Bits { width, .. } => *width,
             Type::Integer => u32::MAX,
             _ => fail!(self, span, "slices are taken of numbers, not of {}", typed.of),
@@ -235,10 +231,10 @@ impl<'t> Checker<'t, '_> {
     pub fn part(&mut self, [value, low, width]: [&'t Expression; 3], span: Span) -> Typed {
         let typed = self.expression(value, None);
         let start = self.expression(low, None);
-        let Some(width) = self.size(width, "the width of a slice") else { return Typed::wrong() };
+        let Some(width) = self.size(width, "the width of a slice", false) else { return Typed::default() };
         let low = start.number().cloned().unwrap_or_default();
         match typed.of.underlying() {
-            Type::Wrong => return Typed::wrong(),
+            Type::Wrong => return Typed::default(),
             Type::Bits { width: all, .. } if low + width <= BigInt::from(*all) && width > 0 => {}
             _ => fail!(self, span, "this value has no such slice of {width} bits"),
         }
@@ -250,7 +246,7 @@ impl<'t> Checker<'t, '_> {
         let typed = self.expression(of, None);
         let place = self.expression(index, None);
         if typed.of.is_wrong() || place.of.is_wrong() {
-            return Typed::wrong();
+            return Typed::default();
         }
         if !place.of.underlying().is_number() {
             fail!(self, index.span, "an index is a number, not {}", place.of);
@@ -267,7 +263,13 @@ impl<'t> Checker<'t, '_> {
                     fail!(self, index.span, "the index of a tuple is a constant from 0 to {last}")
                 }
             },
-            other => fail!(self, of.span, "{other} has no elements"),
+            other => {
+                let error = error!(self, of.span, "{other} has no elements");
+                if other.is_bits() {
+                    error.help("one bit of a number: `[3:3]`");
+                }
+                return Typed::default();
+            }
         };
         if let (Some(known), Some(size)) = (known, size) {
             if *known < BigInt::from(0) || *known >= BigInt::from(size) {

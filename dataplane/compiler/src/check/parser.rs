@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::call::count;
 use super::constant::Value;
 use super::scope::Entity;
 use super::types::Type;
@@ -121,29 +122,32 @@ impl<'t> Checker<'t, '_> {
             }
         }
         if keys.len() != types.len() {
-            error!(self, span, "{} values are compared, and {} keys are given", types.len(), keys.len());
-            return;
+            let (has, wants) = (count(keys.len(), "key"), count(types.len(), "value"));
+            fail!(self, span, "{has} for {wants}: each value is compared with one");
         }
         for (key, of) in keys.iter().zip(types) {
             self.key(key, of);
         }
     }
 
-    /// A key of a case or an entry (section 8.15).
+    /// A key of a case or an entry (sections 8.15.1 to 8.15.5).
     fn key(&mut self, key: &'t Expression, of: &Type) {
         let of = of.known();
         match (&key.kind, of) {
             (ExpressionKind::Any | ExpressionKind::Default, _) => {}
-            (ExpressionKind::Mask(value, mask), _) => {
-                self.numbers(key.span, "a mask", of);
-                self.bound(value, of);
+            (ExpressionKind::Mask(first, second) | ExpressionKind::Range(first, second), _) => {
+                if !matches!(
+                    of.underlying(),
+                    Type::Bits { .. } | Type::Integer | Type::Wrong | Type::Parameter(_)
+                ) {
+                    error!(self, key.span, "masks and ranges are of numbers, and this is compared with {of}");
+                }
                 // A mask of an enum's values is of the type of the values.
-                self.bound(mask, of.enum_values().map_or(of, Type::underlying));
-            }
-            (ExpressionKind::Range(low, high), _) => {
-                self.numbers(key.span, "a range", of);
-                self.bound(low, of);
-                self.bound(high, of);
+                let is_mask = matches!(key.kind, ExpressionKind::Mask(..));
+                let values = of.enum_values().filter(|_| is_mask).map_or(of, Type::underlying);
+                for (side, of) in [(first, of), (second, values)] {
+                    self.constant_of(side, of, "the sides of a mask or range are constants");
+                }
             }
             (ExpressionKind::List { items, .. }, Type::Tuple(types)) => self.key_set(items, types, key.span),
             _ => {
@@ -156,18 +160,6 @@ impl<'t> Checker<'t, '_> {
                     self.coerce(key, typed, of);
                 }
             }
-        }
-    }
-
-    /// A side of a mask or range (sections 8.15.3 and 8.15.4).
-    fn bound(&mut self, value: &'t Expression, of: &Type) {
-        self.constant_of(value, of, "the sides of a mask or range are constants");
-    }
-
-    /// Masks and ranges are of numbers (sections 8.15.3 and 8.15.4).
-    fn numbers(&mut self, span: Span, what: &str, of: &Type) {
-        if !matches!(of.underlying(), Type::Bits { .. } | Type::Integer | Type::Wrong | Type::Parameter(_)) {
-            error!(self, span, "{what} is for numbers, not for {of}");
         }
     }
 

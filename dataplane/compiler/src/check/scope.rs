@@ -148,21 +148,16 @@ impl<'t> Checker<'t, '_> {
         }
     }
 
-    /// The parameters and the result of a function or method, in a scope of their own (section 7.2.10).
+    /// The parameters and the result of a function or method, in a scope of their own (sections 7.2.10 and
+    /// 10); a constructor returns nothing.
     pub fn whole_signature(&mut self, written: &'t tree::Signature, place: Takes) -> Signature {
         let type_parameters = self.type_parameters(&written.head.type_parameters);
         let signature = self.signature(&written.head.parameters, place);
-        Signature { type_parameters, returns: self.returns(written), ..signature }
-    }
-
-    /// The type that a function or method returns (section 10); none for a constructor.
-    fn returns(&mut self, written: &'t tree::Signature) -> Type {
-        let Some(returns) = &written.returns else { return Type::Void };
-        let of = self.complete_type(returns);
-        if returns.has_any() {
-            self.error(returns.span, "the type that is returned has no `_`");
-            return Type::Wrong;
+        let mut returns = written.returns.as_ref().map_or(Type::Void, |of| self.complete_type(of));
+        if let Some(written) = written.returns.as_ref().filter(|_| returns.contains(&Type::is_open)) {
+            self.error(written.span, "the type that is returned has no `_`");
+            returns = Type::Wrong;
         }
-        of
+        Signature { type_parameters, returns, ..signature }
     }
 }

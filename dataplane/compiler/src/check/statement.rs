@@ -207,7 +207,11 @@ impl<'t> Checker<'t, '_> {
         }
         let has_cases = matches!(of, Type::Bits { .. } | Type::Enum(_) | Type::Error | Type::ActionRun);
         if !has_cases && !of.is_wrong() {
-            error!(self, on.span, "`switch` chooses by numbers, enums, errors and actions, not by {of}");
+            let error =
+                error!(self, on.span, "`switch` chooses by numbers, enums, errors and actions, not by {of}");
+            if of == Type::Applied {
+                error.help("`.action_run` says which action ran");
+            }
             return false;
         }
         let mut seen: Vec<(Value, Span)> = Vec::new();

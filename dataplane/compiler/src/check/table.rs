@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use num_bigint::BigInt;
 
+use super::call::Callee;
 use super::constant::Value;
 use super::scope::{Entity, Function};
 use super::types::Type;
@@ -102,15 +103,10 @@ impl<'t> Checker<'t, '_> {
             self.error(reference.span, message).note(name.span, "the action");
             return Some(action);
         }
+        let callee = Callee::of(&action, Target::Action(action.clone()));
         for (argument, parameter) in arguments.iter().zip(own) {
             let typed = self.expression(&argument.value, Some(&parameter.of));
-            if parameter.direction == Direction::In {
-                self.coerce(&argument.value, typed, &parameter.of);
-            } else if !typed.writable && !typed.of.is_wrong() {
-                self.error(argument.value.span, "this action writes here: a variable belongs here");
-            } else {
-                self.same_type(argument.value.span, &typed.of, &parameter.of);
-            }
+            self.argument(&callee, parameter, argument, typed, &parameter.of);
         }
         Some(action)
     }
@@ -165,8 +161,7 @@ impl<'t> Checker<'t, '_> {
             _ => (value, &[][..]),
         };
         let ExpressionKind::Name(path) = &callee.kind else {
-            self.error(value.span, "the default action is one of the table's actions, with its arguments");
-            return;
+            fail!(self, value.span, "the default action is one of the table's actions, with its arguments");
         };
         if table.actions_span.is_some_and(|actions| property.ident.span.start < actions.start) {
             self.error(property.ident.span, "the default action comes after the table's actions");
@@ -182,18 +177,10 @@ impl<'t> Checker<'t, '_> {
         &mut self, path: &'t Path, actions: &'a Actions<'t>, table: &'t Table, mark: &str,
     ) -> Option<&'a (Rc<Function<'t>>, &'t ActionReference)> {
         let Ident { name, span } = &path.ident;
-        let same = |one: &ActionReference| one.path.ident.name == *name;
-        let found = actions.iter().find(|(_, reference)| same(reference));
-        let Some((action, reference)) = found else {
-            // Of one that the table names and nobody declares there is a message already.
-            if !table.actions.iter().any(same) {
-                let near = near(name, table.actions.iter().map(|one| &one.path.ident.name));
-                error!(self, *span, "`{name}` is not one of the table's actions")
-                    .note(table.actions_span.unwrap_or(*span), "the actions of the table")
-                    .meant(near);
-            }
-            return None;
-        };
+        let named = self.reference(&path.ident, table)?;
+        // Of one that nobody declares there is a message already.
+        let found = actions.iter().find(|(_, reference)| reference.path.ident.name == named.path.ident.name);
+        let (action, reference) = found?;
         let meant = self.find(path).map(|found| &found.entity);
         if !matches!(meant, Some(Entity::Action(meant)) if Rc::ptr_eq(meant, action)) {
             error!(self, *span, "this `{name}` is not the action of the table")
@@ -201,6 +188,18 @@ impl<'t> Checker<'t, '_> {
         }
         if let Some(note) = annotated(&reference.annotations, mark) {
             error!(self, *span, "`{name}` is `@{mark}`").note(note.name.span, "this says so");
+        }
+        found
+    }
+
+    /// The place where a table names an action (section 14.2.1.2).
+    fn reference(&mut self, ident: &Ident, table: &'t Table) -> Option<&'t ActionReference> {
+        let found = table.actions.iter().find(|one| one.path.ident.name == ident.name);
+        if found.is_none() {
+            let near = near(&ident.name, table.actions.iter().map(|one| &one.path.ident.name));
+            error!(self, ident.span, "`{ident}` is not one of the table's actions")
+                .note(table.actions_span.unwrap_or(ident.span), "the actions of the table")
+                .meant(near);
         }
         found
     }
@@ -327,17 +326,11 @@ impl<'t> Checker<'t, '_> {
     /// `case name:` of a switch over `table.apply().action_run` (section 12.7.1).
     pub fn action_label(&mut self, on: &'t Expression, label: &'t Expression) -> Option<Value> {
         let ExpressionKind::Name(path) = &label.kind else {
-            self.error(label.span, "the label is an action of the table");
-            return None;
+            fail!(self, label.span, "the label is an action of the table");
         };
         let Target::Table(table) = self.facts.calls.get(&applied(on)?.id)?.target else { return None };
         let DeclarationKind::Table(parts) = &table.kind else { return None };
-        if !parts.actions.iter().any(|one| one.path.ident.name == path.ident.name) {
-            error!(self, label.span, "`{}` is not an action of table `{}`", path.ident, table.ident)
-                .note(parts.actions_span.unwrap_or(table.ident.span), "its actions")
-                .meant(near(&path.ident.name, parts.actions.iter().map(|one| &one.path.ident.name)));
-            return None;
-        }
+        self.reference(&path.ident, parts)?;
         self.facts.types.insert(label.id, Type::Action);
         Some(Value::Member(path.ident.name.clone()))
     }

@@ -40,7 +40,7 @@ impl<'t> Checker<'t, '_> {
             TypeKind::Integer => Type::Integer,
             TypeKind::Any => Type::fresh(),
             TypeKind::Bits { signed, width: written } => {
-                match self.known_size(written, "the width of a type") {
+                match self.size(written, "the width of a type", true) {
                     Some(0) if *signed => {
                         self.error(written.span, "a number with a sign has one bit at least");
                         Type::Wrong
@@ -49,25 +49,31 @@ impl<'t> Checker<'t, '_> {
                 }
             }
             TypeKind::Varbit(width) => {
-                self.known_size(width, "the width of a type").map_or(Type::Wrong, Type::Varbit)
+                self.size(width, "the width of a type", true).map_or(Type::Wrong, Type::Varbit)
             }
             TypeKind::Named(path) => self.named(path, Vec::new(), written.span),
             TypeKind::Specialized(path, arguments) => {
-                let arguments = arguments.iter().map(|one| self.type_argument(one)).collect();
+                let arguments = arguments.iter().map(|one| self.type_within(one, false)).collect();
                 self.named(path, arguments, written.span)
             }
             TypeKind::Array(of, size) => self.array(of, size),
-            TypeKind::Tuple(types) => Type::Tuple(types.iter().map(|one| self.element(one)).collect()),
+            TypeKind::Tuple(types) => {
+                Type::Tuple(types.iter().map(|one| self.type_within(one, true)).collect())
+            }
             TypeKind::List(of) => Type::List(Rc::new(self.type_reference(of))),
         }
     }
 
-    /// A number of bits or elements that the compiler must know.
-    pub fn size(&mut self, written: &'t Expression, what: &str) -> Option<u32> {
-        let (of, value) = self.constant(written, what)?;
-        let Value::Number(number) = value else {
-            error!(self, written.span, "{what} is a number, found {of}");
-            return None;
+    /// A number of bits or elements that the compiler must know (sections 18.1 and 18.2). The parameters of a
+    /// constructor have no value here: they are checked where an object is made, but for sizes of types.
+    pub fn size(&mut self, written: &'t Expression, what: &str, of_type: bool) -> Option<u32> {
+        let before = self.diagnostics.len();
+        let typed = self.expression(written, None);
+        if typed.value.is_none() && (typed.varies() || of_type && self.diagnostics.len() == before) {
+            error!(self, written.span, "{what} is a constant, and this is not known before");
+        }
+        let Value::Number(number) = typed.value? else {
+            fail!(self, written.span, "{what} is a number, found {}", typed.of);
         };
         let size = u32::try_from(&number).ok().filter(|&size| size <= WIDEST);
         if number < BigInt::from(0) {
@@ -78,20 +84,10 @@ impl<'t> Checker<'t, '_> {
         size
     }
 
-    /// A size that may not depend on the parameters of a constructor (section 18.1).
-    fn known_size(&mut self, written: &'t Expression, what: &str) -> Option<u32> {
-        let before = self.diagnostics.len();
-        let size = self.size(written, what);
-        if size.is_none() && self.diagnostics.len() == before {
-            error!(self, written.span, "{what} is a constant, and this is not known before");
-        }
-        size
-    }
-
     /// A stack of headers, or an array (section 7.2.3).
     fn array(&mut self, of: &'t tree::Type, size: &'t Expression) -> Type {
         let element = self.type_reference(of);
-        let Some(size) = self.known_size(size, "the size of an array") else { return Type::Wrong };
+        let Some(size) = self.size(size, "the size of an array", true) else { return Type::Wrong };
         let fits = matches!(&element, Type::Wrong | Type::Parameter(_) | Type::Object(..) | Type::Array(..))
             || element.is_header()
             || element.is_union()
@@ -105,24 +101,16 @@ impl<'t> Checker<'t, '_> {
         Type::Array(Rc::new(element), size)
     }
 
-    /// The type of a part of a tuple (section 7.2.8).
-    fn element(&mut self, written: &'t tree::Type) -> Type {
+    /// A type between `<` and `>`: of a tuple (section 7.2.8), or for a type parameter (section 7.2.11).
+    fn type_within(&mut self, written: &'t tree::Type, of_tuple: bool) -> Type {
         let of = self.complete_type(written);
-        if matches!(of, Type::Object(..) | Type::Void) {
-            error!(self, written.span, "a tuple has no parts of type {of}");
-            return Type::Wrong;
-        }
-        of
-    }
-
-    /// A type between `<` and `>` (section 7.2.11).
-    fn type_argument(&mut self, written: &'t tree::Type) -> Type {
-        let of = self.complete_type(written);
-        if self.kind_of(&of).is_some_and(|kind| kind != ObjectKind::Extern) {
-            error!(self, written.span, "`{of}` cannot stand for a type parameter");
-            return Type::Wrong;
-        }
-        of
+        match self.kind_of(&of) {
+            Some(ObjectKind::Extern) if !of_tuple => return of,
+            None if !of_tuple || of != Type::Void => return of,
+            _ if of_tuple => error!(self, written.span, "a tuple has no parts of type {of}"),
+            _ => error!(self, written.span, "`{of}` cannot stand for a type parameter"),
+        };
+        Type::Wrong
     }
 
     /// A type in a place that does not tell what the type parameters of a generic one are (section 7.2.11).
@@ -215,16 +203,11 @@ impl<'t> Checker<'t, '_> {
         if !self.unknown.insert(name.clone()) {
             return Type::Wrong;
         }
-        let c =
-            "uint uint8_t uint16_t uint32_t uint64_t uint64 uint32 uint16 uint8 char float double long short";
         let error = error!(self, path.ident.span, "there is no type `{name}`");
-        if c.split(' ').any(|one| one == &**name) {
-            error.help("P4 writes the width of a number: `bit<32>`");
-        } else if let Some(file) = file_of(name) {
-            error.help(format!("`#include <{file}>`"));
-        } else {
-            error.meant(near);
-        }
+        match cure_of(name) {
+            Some(cure) => error.help(cure),
+            None => error.meant(near),
+        };
         Type::Wrong
     }
 
@@ -353,13 +336,23 @@ impl<'t> Checker<'t, '_> {
     }
 }
 
-/// The file that declares a name which programs use without including it.
-pub fn file_of(name: &str) -> Option<&'static str> {
-    match name {
-        "packet_in" | "packet_out" | "NoAction" | "verify" => Some("core.p4"),
+/// The cure for an unknown name: one of a file that is not included, or a word of another language.
+pub fn cure_of(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "packet_in" | "packet_out" | "NoAction" | "verify" => "`#include <core.p4>`",
         "V1Switch" | "standard_metadata_t" | "mark_to_drop" | "register" | "counter" | "meter" => {
-            Some("v1model.p4")
+            "`#include <v1model.p4>`"
         }
-        _ => None,
-    }
+        "uint" | "uint8_t" | "uint16_t" | "uint32_t" | "uint64_t" | "uint8" | "uint16" | "uint32"
+        | "uint64" | "char" | "short" | "long" | "float" | "double" | "var" | "let" | "auto" => {
+            "P4 writes the width of a number: `bit<32>`"
+        }
+        "True" | "TRUE" => "`true`",
+        "False" | "FALSE" => "`false`",
+        "null" | "NULL" | "None" => "`.isValid()` says whether a header is there",
+        "sizeof" => "`.minSizeInBytes()` of a type or a value",
+        "printf" | "print" => "`log_msg(\"...\", {...})`",
+        "drop" => "`mark_to_drop(...)` drops a packet",
+        _ => return None,
+    })
 }

@@ -26,11 +26,8 @@ pub struct Macro {
 
 impl Preprocessor<'_> {
     /// Reads the rest of a `#define` line.
-    pub fn define(&mut self, line: &[Token], directive: Span) {
-        let Some(name) = line.first().filter(|name| name.kind == Kind::Identifier) else {
-            self.error(directive, "`#define` needs the name of a macro");
-            return;
-        };
+    pub fn define(&mut self, directive: &Token, line: &[Token]) {
+        let Some(name) = self.macro_name(directive, line) else { return };
         let mut rest = &line[1..];
         let (mut parameters, mut variadic) = (None, false);
         if matches!(rest.first(), Some(open) if open.is("(") && !open.spaced) {
@@ -44,6 +41,10 @@ impl Preprocessor<'_> {
                 inside.iter().filter(|word| !word.is(",") && !word.is("...")).map(|one| one.text.clone());
             parameters = Some(names.chain((variadic && !named).then(|| REST.into())).collect());
             rest = &rest[close + 1..];
+        }
+        if let Some(first) = rest.first().filter(|first| first.is("=")) {
+            let message = format!("the text of macro `{}` begins with `=`", name.text);
+            self.diagnostics.warning(first.span, message).help("`#define NAME value`");
         }
         let made = Macro { parameters, variadic, body: rest.to_vec(), defined: name.span };
         if let Some(old) = self.macros.get(&name.text) {

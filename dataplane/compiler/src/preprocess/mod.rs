@@ -99,14 +99,12 @@ impl Preprocessor<'_> {
         self.diagnostics.error(span, message)
     }
 
-    /// Options, and what p4c's compiler for BMv2 defines, are read as `#define`s of a file of their own.
+    /// Options, and what p4c's compiler for BMv2 defines, are read as a file of their own.
     fn define_all(&mut self, defines: &[(String, String)]) {
-        let defines = defines.iter().map(|(name, text)| format!("{name} {text}\n"));
-        let text = std::iter::once("__TARGET_BMV2__ 1\n".to_owned()).chain(defines).collect();
-        let Some(file) = self.sources.add("command line", text) else { return };
-        let words = tokens(&self.sources.file(file).text, file, 0);
-        for line in lines(&words) {
-            self.define(line, line[0].span);
+        let defines = defines.iter().map(|(name, text)| format!("#define {name} {text}\n"));
+        let text = std::iter::once("#define __TARGET_BMV2__ 1\n".to_owned()).chain(defines).collect();
+        if let Some(file) = self.sources.add("command line", text) {
+            self.file(file, 0);
         }
     }
 
@@ -157,10 +155,10 @@ impl Preprocessor<'_> {
         };
         let rest = &line[2..];
         match &*word.text {
-            "define" => self.define(rest, word.span),
+            "define" => self.define(word, rest),
             "undef" => {
                 let name = self.macro_name(word, rest);
-                name.and_then(|name| self.macros.remove(name));
+                name.and_then(|name| self.macros.remove(&name.text));
             }
             "include" => self.include(word, rest, depth),
             "error" | "warning" => {
@@ -182,7 +180,8 @@ impl Preprocessor<'_> {
                 let message = format!("the preprocessor has no `#{other}`");
                 // cpp passes over such a line, and so does p4c.
                 let severity = if near.is_some() { Severity::Error } else { Severity::Warning };
-                self.diagnostics.push(severity, word.span, message).meant(near);
+                let told = self.diagnostics.push(severity, word.span, message);
+                told.help("a comment begins with `//`").meant(near);
             }
         }
     }
@@ -241,17 +240,17 @@ impl Preprocessor<'_> {
             return self.condition(word.span, rest);
         }
         let name = self.macro_name(word, rest);
-        name.is_some_and(|name| self.is_macro(name) == word.text.ends_with("ifdef"))
+        name.is_some_and(|name| self.is_macro(&name.text) == word.text.ends_with("ifdef"))
     }
 
     /// The name behind a directive.
-    pub fn macro_name<'l>(&mut self, directive: &Token, line: &'l [Token]) -> Option<&'l Name> {
+    pub fn macro_name<'l>(&mut self, directive: &Token, line: &'l [Token]) -> Option<&'l Token> {
         let name = line.first().filter(|name| name.kind == Kind::Identifier);
         if name.is_none() {
             let message = format!("`#{}` needs the name of a macro", directive.text);
             self.error(directive.span, message);
         }
-        name.map(|name| &name.text)
+        name
     }
 
     fn next_branch(&mut self, word: &Token, rest: &[Token], open: &mut Vec<Condition>) {

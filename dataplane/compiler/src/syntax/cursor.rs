@@ -195,6 +195,15 @@ impl<'a> Parser<'a> {
         self.text()
     }
 
+    /// Passes what begins a label: nothing but `default`, rightly spelt; C has `case` there.
+    pub fn label(&mut self) {
+        if self.at("case") && !self.ahead(1).is(":") {
+            self.error(self.span(), "P4 has no `case`").help("a label is a value and `:`");
+            self.advance();
+        }
+        self.beginning("default :");
+    }
+
     /// The operator at hand, and how many words it is: `>>` and `>>=` are two, as `>` may close types.
     pub fn symbol(&self) -> (&str, usize) {
         let next = self.ahead(1);
@@ -335,7 +344,11 @@ impl<'a> Parser<'a> {
             self.links = 0;
             items.push(read(self)?);
             most = most.max(self.links);
-            if !self.eat(",") {
+            // A `;` in the place of a `,`.
+            let is_told = self.at(";") && close != ";" && (close == "}" || !self.ahead(1).first);
+            if is_told && self.expect(",", what).is_err() {
+                self.place += 1;
+            } else if !self.eat(",") {
                 break;
             }
         }
@@ -367,7 +380,10 @@ impl<'a> Parser<'a> {
     pub fn braces<T>(
         &mut self, after: &str, what: &str, mut read: impl FnMut(&mut Self) -> Parsed<T>,
     ) -> Parsed<Vec<T>> {
-        self.expect("{", after)?;
+        match self.expect("{", after) {
+            Err(told) if !self.word().first => return Err(told),
+            _ => {}
+        }
         let mut items = Vec::new();
         while !self.at("}") && !self.at_end() {
             let before = self.place;
@@ -381,7 +397,9 @@ impl<'a> Parser<'a> {
                 Ok(item) => items.push(item),
                 Err(Told) => {
                     self.recover();
-                    if self.place == before {
+                    if self.at_end() {
+                        return Err(Told);
+                    } else if self.place == before {
                         self.advance();
                     }
                 }

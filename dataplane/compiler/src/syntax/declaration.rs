@@ -1,7 +1,7 @@
 //! Declarations of values: constants, variables, instances, functions, actions, parameters; and annotations
 //! (P4_16 specification, sections 10, 11 and 20).
 
-use super::cursor::{Parsed, Parser};
+use super::cursor::{Parsed, Parser, Told};
 use super::tree::{
     Annotation, Declaration, DeclarationKind, Direction, Head, Ident, Method, Parameter, Signature, Type,
     TypeKind,
@@ -34,8 +34,10 @@ impl Parser<'_> {
     pub fn constant(&mut self) -> Declared {
         self.advance();
         let of = self.type_reference()?;
-        let ident = self.name("a constant")?;
-        let of = self.arrays(of)?;
+        if self.at("=") {
+            return self.refuse(of.span, "a constant has a type: `const bit<8> NAME = ...`");
+        }
+        let (of, ident) = self.name_of(of, "a constant")?;
         self.scopes.declare(&ident.name, false);
         self.expect("=", "the name of a constant: its value is missing")?;
         let value = self.value()?;
@@ -50,8 +52,7 @@ impl Parser<'_> {
     }
 
     fn variable_of(&mut self, of: Type) -> Declared {
-        let ident = self.name("a variable")?;
-        let of = self.arrays(of)?;
+        let (of, ident) = self.name_of(of, "a variable")?;
         let value = self.behind("=", Self::value)?;
         self.scopes.declare(&ident.name, false);
         Ok((ident, DeclarationKind::Variable { of, value }))
@@ -59,31 +60,32 @@ impl Parser<'_> {
 
     /// `type name = value;` or `Type(arguments) name;` (sections 11.2 and 11.3)
     pub fn variable_or_instance(&mut self) -> Declared {
+        let makes = self.is_type(&self.text(), false);
         let of = self.type_reference()?;
         if !self.at("(") {
             let variable = self.variable_of(of)?;
+            if makes && self.at("(") {
+                self.error(self.span(), "the arguments of an instance are in front of its name")
+                    .help(format!("`Type(...) {};`", variable.0));
+                return Err(Told);
+            }
             self.semicolon(&format!("the declaration of `{}`", variable.0.name))?;
             return Ok(variable);
         }
         let arguments = self.arguments()?;
-        let ident = self.name("an instance")?;
-        let of = self.arrays(of)?;
+        let (of, ident) = self.name_of(of, "an instance")?;
         self.scopes.declare(&ident.name, false);
         let initializer = self.behind("=", |parser| {
+            // The extern's abstract methods, and instances that they use (section 11.3.1).
             parser.braces("`=` of an instance", "the methods of an instance", |parser| {
-                parser.declared(Self::object_declaration)
+                match parser.is_instance() {
+                    true => parser.declared(Self::variable_or_instance),
+                    false => parser.declared(Self::function),
+                }
             })
         })?;
         self.semicolon(&format!("the instance `{}`", ident.name))?;
         Ok((ident, DeclarationKind::Instance { of, arguments, initializer }))
-    }
-
-    /// The body of an instance (section 11.3.1): the extern's abstract methods, and instances that they use.
-    fn object_declaration(&mut self) -> Declared {
-        if self.is_instance() {
-            return self.variable_or_instance();
-        }
-        self.function()
     }
 
     /// Whether `Type(` is at hand.
@@ -146,8 +148,7 @@ impl Parser<'_> {
                 };
                 return parser.refuse(of.span, message);
             }
-            let ident = parser.name("a parameter")?;
-            let of = parser.arrays(of)?;
+            let (of, ident) = parser.name_of(of, "a parameter")?;
             let default = parser.behind("=", Self::value)?;
             parser.scopes.declare(&ident.name, false);
             Ok(Parameter { annotations, direction, of, ident, default })

@@ -11,13 +11,8 @@ impl Parser<'_> {
         self.nested(|parser| parser.choice(true))
     }
 
-    /// An expression in which `>` ends it, unless it is in parentheses: the width of `bit<...>`.
-    pub fn value_below_greater(&mut self) -> Parsed<Expression> {
-        self.nested(|parser| parser.choice(false))
-    }
-
-    /// `condition ? then : otherwise` (section 8.5.1).
-    fn choice(&mut self, greater: bool) -> Parsed<Expression> {
+    /// `condition ? then : otherwise` (section 8.5.1); `greater`: whether `>` is an operator.
+    pub fn choice(&mut self, greater: bool) -> Parsed<Expression> {
         let condition = self.binary(0, greater)?;
         if !self.eat("?") {
             return Ok(condition);
@@ -160,7 +155,15 @@ impl Parser<'_> {
     /// Literals, names, and what is in parentheses or braces (sections 6.4.3 and 8).
     fn primary(&mut self) -> Parsed<Expression> {
         let word = self.word().clone();
+        let is_dotted = self.ahead(1).is(".") && self.ahead(2).kind == Kind::Number;
         let kind = match (&*word.text, word.kind) {
+            (_, Kind::Number) if is_dotted || (1..10).step_by(2).all(|place| self.ahead(place).is(":")) => {
+                let message = match is_dotted && !self.ahead(3).is(".") {
+                    true => "P4 has no numbers with a fraction",
+                    false => "an address is one number: 10.0.0.1 is 0x0a000001, 00:...:01 is 0x000000000001",
+                };
+                return self.refuse(word.span, message);
+            }
             (_, Kind::Number) => match number(&word.text) {
                 Ok(number) => ExpressionKind::Number(number),
                 Err(message) => {
@@ -187,7 +190,9 @@ impl Parser<'_> {
     fn name_or_type(&mut self) -> Parsed<Expression> {
         let start = self.span();
         let absolute = self.at(".");
-        if !self.name_ahead(usize::from(absolute)) {
+        if ["bit", "int", "bool"].iter().any(|word| self.at(word)) {
+            return self.refuse(start, "a cast has its type in parentheses: `(bit<8>) x`");
+        } else if !self.name_ahead(usize::from(absolute)) {
             return self.unexpected("a value");
         }
         if self.is_type(&self.ahead(usize::from(absolute)).text, absolute) {

@@ -255,7 +255,10 @@ impl Parser<'_> {
         let mut transition = Transition::Missing;
         let statements = self.scoped(|parser| {
             parser.braces("the name of a state", &format!("the statements of state `{ident}`"), |parser| {
-                if &*parser.beginning(TRANSITION) != "transition" {
+                if parser.at("select") || parser.at("switch") {
+                    let message = "a parser chooses with `transition select (...) { ... }`";
+                    return parser.refuse(parser.span(), message);
+                } else if &*parser.beginning(TRANSITION) != "transition" {
                     return parser.statement().map(Some);
                 }
                 transition = parser.transition()?;
@@ -282,7 +285,7 @@ impl Parser<'_> {
         let on = self.list(")", "the expressions of `select`", Self::value)?;
         let cases = self.braces("the expressions of `select`", "the cases of `select`", |parser| {
             let start = parser.span();
-            parser.beginning("default :");
+            parser.label();
             let keys = parser.keys()?;
             parser.expect(":", "the keys of a case")?;
             let target = parser.name("a state")?;

@@ -55,6 +55,9 @@ impl Parser<'_> {
                 );
                 return Err(Told);
             }
+            "transition" => {
+                return self.refuse(self.span(), "a transition is the end of a state, outside of `if`")
+            }
             "if" => return self.condition(),
             "switch" => return self.switch(),
             "for" => return self.for_loop(),
@@ -105,14 +108,30 @@ impl Parser<'_> {
     fn switch(&mut self) -> Parsed<StatementKind> {
         self.advance();
         let on = self.in_parentheses("the expression of", "`switch`")?;
+        let mut told = false;
         let cases = self.braces("the expression of `switch`", "the cases of `switch`", |parser| {
-            parser.beginning("default :");
+            parser.label();
             let label = if parser.at("default") { parser.key()? } else { parser.value()? };
             parser.expect(":", "the label of a case")?;
             let body = if parser.at("{") || parser.at("@") { Some(parser.block("a label")?) } else { None };
+            if body.is_none() && !parser.ends_case() {
+                if !std::mem::replace(&mut told, true) {
+                    let message = "the statements of a case are in braces";
+                    parser.error(parser.span(), message).help("`label: { ... }`");
+                }
+                while !parser.ends_case() {
+                    parser.advance();
+                }
+            }
             Ok(Case { label, body })
         })?;
         Ok(StatementKind::Switch { on, cases })
+    }
+
+    /// Whether another case is at hand, or none.
+    fn ends_case(&mut self) -> bool {
+        let ends = self.at("}") || self.at_end() || self.at("default") || self.at("case");
+        ends || self.sees(|parser| Ok(parser.value().is_ok() && parser.at(":")))
     }
 
     fn for_loop(&mut self) -> Parsed<StatementKind> {
@@ -183,6 +202,7 @@ impl Parser<'_> {
             ("==", "`==` compares, and a comparison is no statement", "`=` assigns"),
             ("++", "P4 has no `++` and `--`", "`x = x + 1;`"),
             ("--", "P4 has no `++` and `--`", "`x = x - 1;`"),
+            (";", "a name alone is no statement", "a call has parentheses: `drop();`, `table.apply();`"),
         ];
         if let Some((_, message, help)) = mistakes.iter().find(|(text, ..)| self.at(text)) {
             self.error(self.span(), *message).help(*help);

@@ -171,18 +171,6 @@ pub struct Type {
     pub span: Span,
 }
 
-impl Type {
-    /// Whether a part of the type is `_`.
-    pub fn has_any(&self) -> bool {
-        match &self.kind {
-            TypeKind::Any => true,
-            TypeKind::Specialized(_, types) | TypeKind::Tuple(types) => types.iter().any(Type::has_any),
-            TypeKind::List(of) | TypeKind::Array(of, _) => of.has_any(),
-            _ => false,
-        }
-    }
-}
-
 /// The kinds of written types. `Integer` is `int` without a width, `Bits` are `bit<width>` and, if signed,
 /// `int<width>`. An `Array` is `element[size]`: a stack of headers, or an array. `Any` is `_`: to be
 /// inferred.

@@ -5,6 +5,7 @@ use super::declaration::Declared;
 use super::tree::{
     Aliased, DeclarationKind, ExpressionKind, Field, Head, Ident, Number, Path, Type, TypeKind,
 };
+use crate::source::near;
 use crate::token::Kind;
 
 impl Parser<'_> {
@@ -27,6 +28,12 @@ impl Parser<'_> {
             return Err(Told);
         }
         self.type_reference()
+    }
+
+    /// The name of something behind its type; as in C, the sizes of arrays may be behind the name.
+    pub fn name_of(&mut self, of: Type, what: &str) -> Parsed<(Type, Ident)> {
+        let ident = self.name(what)?;
+        Ok((self.arrays(of)?, ident))
     }
 
     /// `type[4]` (section 7.2.3)
@@ -87,7 +94,8 @@ impl Parser<'_> {
                 _ => self.unexpected("`<` and the width of `varbit`"),
             };
         }
-        let width = Box::new(self.value_below_greater()?);
+        // `>` ends the width, unless it is in parentheses.
+        let width = Box::new(self.nested(|parser| parser.choice(false))?);
         self.expect(">", "the width of a type")?;
         Ok(match word {
             "varbit" => TypeKind::Varbit(width),
@@ -102,7 +110,12 @@ impl Parser<'_> {
             return self.unexpected("a type");
         }
         let path = Path { absolute, ident: self.keyword() };
-        if self.at("<") {
+        let (name, span) = (&path.ident.name, path.ident.span);
+        if self.at("<") && self.ahead(1).kind == Kind::Number && !self.is_type(name, absolute) {
+            let near = near(name, ["bit", "int", "varbit"]);
+            self.error(span, format!("there is no type `{name}`")).meant(near);
+            return Err(Told);
+        } else if self.at("<") {
             return Ok(TypeKind::Specialized(path, self.type_arguments()?));
         }
         Ok(TypeKind::Named(path))
@@ -132,8 +145,7 @@ impl Parser<'_> {
         self.braces(&format!("the name of a {what}"), &format!("the fields of a {what}"), |parser| {
             let annotations = parser.annotations()?;
             let of = parser.type_reference()?;
-            let ident = parser.name("a field")?;
-            let of = parser.arrays(of)?;
+            let (of, ident) = parser.name_of(of, "a field")?;
             parser.semicolon(&format!("field `{}`", ident.name))?;
             Ok(Field { annotations, of, ident })
         })
@@ -148,7 +160,8 @@ impl Parser<'_> {
             (self.name("the new type")?, Aliased::Declared(Box::new(of)))
         } else {
             let of = self.type_reference()?;
-            (self.name("the new type")?, Aliased::Type(self.arrays(of)?))
+            let (of, ident) = self.name_of(of, "the new type")?;
+            (ident, Aliased::Type(of))
         };
         self.scopes.declare(&ident.name, true);
         self.semicolon("a typedef")?;
