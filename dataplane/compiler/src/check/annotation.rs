@@ -7,7 +7,7 @@ use crate::syntax::number::number;
 use crate::syntax::tree::{Annotation, Argument};
 use crate::token::{Kind, Token};
 
-/// Annotations with a meaning, here or in p4c.
+/// Annotations with a meaning: those of sections 20.3.1 to 20.3.9 and appendix C, and those of p4c.
 const KNOWN: &str =
     "name id hidden tableonly defaultonly brief description controller_header p4runtime_translation match \
     refers_to entry_restriction action_restriction field_list priority optional pure noSideEffects noWarn \

@@ -62,7 +62,7 @@ impl<'t> Checker<'t, '_> {
                 let candidates = functions.iter().map(|one| Callee::of(one, Target::Function(one.clone())));
                 self.overloaded(call, candidates.collect())
             }
-            // Section 14.1.1.
+            // Section 14.1.1 and appendix F.
             Some((Entity::Action(action), _)) => {
                 if matches!(self.place, Place::Parser | Place::Function(_)) {
                     self.error(call.span, "actions are called by controls and actions");

@@ -64,7 +64,7 @@ impl<'t> Checker<'t, '_> {
         }
     }
 
-    /// `Type(arguments)`: makes an object (section 8.21).
+    /// `Type(arguments)`: makes an object before the program runs (sections 8.21 and 18.2).
     pub fn construct(&mut self, call: Site<'t, '_>, of: &Type, span: Span) -> Typed {
         let (id, types) = match of {
             Type::Wrong => return self.arguments_alone(call.arguments),

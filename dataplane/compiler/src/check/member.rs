@@ -90,7 +90,7 @@ impl<'t> Checker<'t, '_> {
         Typed::default()
     }
 
-    /// Members of header stacks (section 8.18).
+    /// Members of header stacks (sections 8.18 and 13.9).
     fn member_of_stack(&mut self, typed: &Typed, (element, size): (&Type, u32), member: &Ident) -> Typed {
         match &*member.name {
             "next" | "last" | "lastIndex" if self.place != Place::Parser => {
@@ -205,7 +205,8 @@ impl<'t> Checker<'t, '_> {
         Typed::of(Type::Applied)
     }
 
-    /// A method of an extern, or `apply` of a parser or control (sections 8.22, 13.10 and 14.4).
+    /// A method of an extern, or `apply` of a parser or control (sections 8.22, 13.10 and 14.4, and
+    /// appendix F).
     fn method(&mut self, call: Site<'t, '_>, (id, own): (ObjectId, &[Type]), member: &'t Ident) -> Typed {
         let object = self.object(id);
         let (kind, declared) = (object.kind, &object.declaration.ident);

@@ -284,7 +284,7 @@ impl<'t> Checker<'t, '_> {
     }
 }
 
-/// Whether `(to) value` converts (section 8.11.1).
+/// Whether `(to) value` converts (sections 8.11.1, and 8.23 for `type`).
 fn casts(from: &Type, to: &Type, typed: &Typed) -> bool {
     if from.unify(to) {
         return true;
@@ -320,7 +320,7 @@ fn record_like(of: &Type, other: &Type) -> bool {
     )
 }
 
-/// Whether values of a type are not compared by `==`.
+/// Whether values of a type are not compared by `==`: those of a type variable are not (section 8.24).
 fn incomparable(of: &Type) -> bool {
     of.contains(&|part| {
         matches!(part, Type::Object(..) | Type::Table | Type::Action | Type::Applied | Type::ActionRun)

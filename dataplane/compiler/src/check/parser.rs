@@ -13,7 +13,7 @@ use crate::syntax::tree::{Expression, ExpressionKind, Ident, SelectCase, State, 
 impl<'t> Checker<'t, '_> {
     /// The states of a parser (sections 13.2 and 13.4).
     pub fn states(&mut self, parser: &'t Ident, states: &'t [State]) {
-        let mut names: HashMap<Name, Span> = HashMap::new();
+        let mut names = HashMap::from(["accept", "reject"].map(|name| (Name::from(name), Span::default())));
         for ident in states.iter().map(|state| &state.ident) {
             if matches!(&*ident.name, "accept" | "reject") {
                 error!(self, ident.span, "`{ident}` is the name of a state that every parser has");
@@ -51,13 +51,10 @@ impl<'t> Checker<'t, '_> {
 
     /// The state to which a transition leads (section 13.5).
     fn target(&mut self, target: &Ident, names: &HashMap<Name, Span>) {
-        if names.contains_key(&target.name) || matches!(&*target.name, "accept" | "reject") {
-            return;
+        if !names.contains_key(&target.name) {
+            let near = nearest(&target.name, names.iter().map(|(name, span)| (name, *span)));
+            error!(self, target.span, "there is no state `{target}`").meant(near);
         }
-        let own = ["accept", "reject"].map(Name::from);
-        let declared = names.iter().map(|(name, span)| (name, *span));
-        let near = nearest(&target.name, declared.chain(own.iter().map(|name| (name, Span::default()))));
-        error!(self, target.span, "there is no state `{target}`").meant(near);
     }
 
     /// `select` (section 13.6).

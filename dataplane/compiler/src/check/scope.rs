@@ -103,6 +103,7 @@ impl<'t> Checker<'t, '_> {
                     self.error(default.span, "a default value is a constant");
                 }
             }
+            // Section 20.3.1.
             let optional = annotated(&one.annotations, "optional");
             if let Some(note) = optional.filter(|_| matches!(place, Takes::Code | Takes::Constructor)) {
                 let message = "parameters of externs and packages may be left out, and no others";

@@ -196,7 +196,7 @@ impl<'t> Checker<'t, '_> {
         }
     }
 
-    /// `switch` (section 12.7).
+    /// `switch` (section 12.7); labels differ, and `default` is the last one (section 12.7.3).
     fn switch(&mut self, span: Span, on: &'t Expression, cases: &'t [Case]) -> bool {
         if self.place == Place::Parser {
             self.error(span, "parsers choose with `transition select`, not with `switch`");

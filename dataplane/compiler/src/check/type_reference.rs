@@ -64,7 +64,7 @@ impl<'t> Checker<'t, '_> {
         }
     }
 
-    /// A number of bits or elements that the compiler must know (sections 18.1 and 18.2). The parameters of a
+    /// A number of bits or elements that the compiler must know (section 18.1). The parameters of a
     /// constructor have no value here: they are checked where an object is made, but for sizes of types.
     pub fn size(&mut self, written: &'t Expression, what: &str, of_type: bool) -> Option<u32> {
         let before = self.diagnostics.len();
