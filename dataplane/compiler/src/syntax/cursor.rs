@@ -25,9 +25,6 @@ fn is_keyword(word: &Token) -> bool {
 /// Words that begin declarations outside of all blocks only.
 const OUTER: [&str; 7] = ["control", "parser", "package", "header", "header_union", "struct", "extern"];
 
-/// Operators as other languages write them.
-const WORDS: [(&str, &str); 3] = [("and", "&&"), ("or", "||"), ("not", "!")];
-
 /// The name in messages of the statements between braces.
 pub const BLOCK: &str = "a block";
 
@@ -204,25 +201,6 @@ impl<'a> Parser<'a> {
         self.beginning("default :");
     }
 
-    /// The operator at hand, and how many words it is: `>>` and `>>=` are two, as `>` may close types.
-    pub fn symbol(&self) -> (&str, usize) {
-        let next = self.ahead(1);
-        match &*next.text {
-            ">" if self.at(">") && !next.spaced => (">>", 2),
-            ">=" if self.at(">") && !next.spaced => (">>=", 2),
-            _ => {
-                (WORDS.iter().find(|(word, _)| self.at(word)).map_or(&self.word().text, |(_, text)| text), 1)
-            }
-        }
-    }
-
-    /// Tells of an operator that is a word in other languages, if one is at hand.
-    pub fn word_operator(&mut self) {
-        if let Some((word, operator)) = WORDS.iter().find(|(word, _)| self.at(word)) {
-            self.error(self.span(), format!("P4 has no `{word}`")).help(format!("`{operator}`"));
-        }
-    }
-
     /// Whether a name is a type's; with `absolute`, outside of all blocks.
     pub fn is_type(&self, name: &str, absolute: bool) -> bool {
         self.scopes.find(name, absolute).is_some_and(|is_type| *is_type)
@@ -249,19 +227,6 @@ impl<'a> Parser<'a> {
             return read(self).map(Some);
         }
         Ok(None)
-    }
-
-    /// `(value)` behind something; `what` is the value: `the condition of`.
-    pub fn in_parentheses(&mut self, what: &str, after: &str) -> Parsed<Expression> {
-        self.expect("(", after)?;
-        let value = self.value()?;
-        if self.at("=") {
-            let span = self.span();
-            self.error(span, "`=` assigns, and a value belongs here").help("`==` compares");
-            return Err(Told);
-        }
-        self.expect(")", &format!("{what} {after}"))?;
-        Ok(value)
     }
 
     pub fn error(&mut self, span: Span, message: impl Into<String>) -> &mut Diagnostic {

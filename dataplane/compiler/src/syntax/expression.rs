@@ -5,10 +5,26 @@ use super::number::number;
 use super::tree::{Argument, Binary, Expression, ExpressionKind, Ident, Path, Type, TypeKind, Unary};
 use crate::token::Kind;
 
+/// Operators as other languages write them.
+const WORDS: [(&str, &str); 3] = [("and", "&&"), ("or", "||"), ("not", "!")];
+
 impl Parser<'_> {
     /// An expression (section 8).
     pub fn value(&mut self) -> Parsed<Expression> {
         self.nested(|parser| parser.choice(true))
+    }
+
+    /// `(value)` behind something; `what` is the value: `the condition of`.
+    pub fn in_parentheses(&mut self, what: &str, after: &str) -> Parsed<Expression> {
+        self.expect("(", after)?;
+        let value = self.value()?;
+        if self.at("=") {
+            let span = self.span();
+            self.error(span, "`=` assigns, and a value belongs here").help("`==` compares");
+            return Err(Told);
+        }
+        self.expect(")", &format!("{what} {after}"))?;
+        Ok(value)
     }
 
     /// `condition ? then : otherwise` (section 8.5.1); `greater`: whether `>` is an operator.
@@ -44,6 +60,25 @@ impl Parser<'_> {
         let (text, words) = self.symbol();
         let found = Binary::ALL.iter().find(|(one, _, level)| *one == text && *level >= least)?;
         (greater || !self.at(">")).then_some((found.1, found.2, words))
+    }
+
+    /// The operator at hand, and how many words it is: `>>` and `>>=` are two, as `>` may close types.
+    pub fn symbol(&self) -> (&str, usize) {
+        let next = self.ahead(1);
+        match &*next.text {
+            ">" if self.at(">") && !next.spaced => (">>", 2),
+            ">=" if self.at(">") && !next.spaced => (">>=", 2),
+            _ => {
+                (WORDS.iter().find(|(word, _)| self.at(word)).map_or(&self.word().text, |(_, text)| text), 1)
+            }
+        }
+    }
+
+    /// Tells of an operator that is a word in other languages, if one is at hand.
+    pub fn word_operator(&mut self) {
+        if let Some((word, operator)) = WORDS.iter().find(|(word, _)| self.at(word)) {
+            self.error(self.span(), format!("P4 has no `{word}`")).help(format!("`{operator}`"));
+        }
     }
 
     /// Operators of one side (sections 8.5 to 8.8).

@@ -150,16 +150,6 @@ impl Parser<'_> {
         Ok((ident, DeclarationKind::Members(members)))
     }
 
-    /// `type` (section 7.6).
-    fn new_type(&mut self) -> Declared {
-        self.advance();
-        let of = self.type_reference()?;
-        let ident = self.new_name("the new type", true)?;
-        let of = self.arrays(of)?;
-        self.semicolon("a type")?;
-        Ok((ident, DeclarationKind::NewType(of)))
-    }
-
     /// A parser, control or package, or the type of some (sections 7.2.12, 7.2.13, 13.2 and 14): a name, a
     /// head, parameters of the constructor if there are any.
     fn applicable(&mut self) -> Declared {

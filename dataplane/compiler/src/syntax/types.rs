@@ -168,6 +168,16 @@ impl Parser<'_> {
         Ok((ident, DeclarationKind::Typedef(of)))
     }
 
+    /// `type` (section 7.6).
+    pub fn new_type(&mut self) -> Declared {
+        self.advance();
+        let of = self.type_reference()?;
+        let ident = self.new_name("the new type", true)?;
+        let of = self.arrays(of)?;
+        self.semicolon("a type")?;
+        Ok((ident, DeclarationKind::NewType(of)))
+    }
+
     /// Whether a type is at hand, and behind it a name: then a variable or an instance is declared.
     pub fn declares(&mut self) -> bool {
         match &*self.text() {
