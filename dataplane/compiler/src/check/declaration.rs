@@ -165,8 +165,10 @@ impl<'t> Checker<'t, '_> {
             let Some(body) = body else { return signature };
             checker.declare_parameters(&signature, |_| true);
             let place = Place::Function(signature.returns.clone());
-            let ends = checker.placed(place, |checker| checker.block(body));
-            if !ends && !matches!(signature.returns, Type::Void | Type::Wrong) {
+            checker.placed(place, |checker| checker.block(body));
+            if !body.iter().any(|one| one.ends(true))
+                && !matches!(signature.returns, Type::Void | Type::Wrong)
+            {
                 let ident = &declaration.ident;
                 error!(checker, ident.span, "function `{ident}` does not always return a value");
             }

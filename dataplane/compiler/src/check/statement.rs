@@ -13,27 +13,23 @@ use crate::syntax::tree::{
 };
 
 impl<'t> Checker<'t, '_> {
-    /// Checks a block (section 12.3); whether it ends the function, action or control around it, whatever
-    /// happens.
-    pub fn block(&mut self, block: &'t [Statement]) -> bool {
-        self.scoped(|checker| checker.statements(block))
+    /// Checks a block (section 12.3).
+    pub fn block(&mut self, block: &'t [Statement]) {
+        self.scoped(|checker| checker.statements(block));
     }
 
-    pub fn statements(&mut self, statements: &'t [Statement]) -> bool {
-        let mut ends = false;
-        let mut warned = false;
+    pub fn statements(&mut self, statements: &'t [Statement]) {
+        let mut behind = statements.iter().skip_while(|one| !one.ends(true)).skip(1);
+        let never = behind.find(|one| !matches!(one.kind, StatementKind::Empty));
         for statement in statements {
-            if ends && !warned && !matches!(statement.kind, StatementKind::Empty) {
+            if never.is_some_and(|never| std::ptr::eq(never, statement)) {
                 self.warning(statement.span, "this is never reached");
-                warned = true;
             }
-            ends |= self.statement(statement);
+            self.statement(statement);
         }
-        ends
     }
 
-    /// Checks a statement; whether it ends the function, action or control around it.
-    fn statement(&mut self, statement: &'t Statement) -> bool {
+    fn statement(&mut self, statement: &'t Statement) {
         let span = statement.span;
         match &statement.kind {
             StatementKind::Empty => {}
@@ -41,15 +37,13 @@ impl<'t> Checker<'t, '_> {
             StatementKind::Call(call) => {
                 self.expression(call, None);
             }
-            StatementKind::Block(block) => return self.block(block),
+            StatementKind::Block(block) => self.block(block),
             // Section 12.6.
             StatementKind::If { condition, then, otherwise } => {
                 self.truth(condition);
-                let first = self.alone(then);
-                let second = otherwise.as_ref().is_some_and(|otherwise| self.alone(otherwise));
-                return first && second;
+                std::iter::once(then).chain(otherwise).for_each(|branch| self.alone(branch));
             }
-            StatementKind::Switch { on, cases } => return self.switch(span, on, cases),
+            StatementKind::Switch { on, cases } => self.switch(span, on, cases),
             // Loops are of the draft after 1.2.5.
             StatementKind::For { start, condition, step, body } => self.scoped(|checker| {
                 checker.statements(start);
@@ -65,22 +59,17 @@ impl<'t> Checker<'t, '_> {
                     checker.looped(body);
                 });
             }
-            StatementKind::Return(value) => {
-                self.returned(span, value.as_ref());
-                return true;
-            }
+            StatementKind::Return(value) => self.returned(span, value.as_ref()),
             // Section 12.5.
             StatementKind::Exit => {
                 if matches!(self.place, Place::Parser | Place::Function(_)) {
                     self.error(span, "`exit` is for controls and actions");
                 }
-                return true;
             }
             StatementKind::Break | StatementKind::Continue => {
                 if self.loops == 0 {
                     self.error(span, "`break` and `continue` are for loops");
                 }
-                return true;
             }
             StatementKind::Declaration(declaration) => {
                 if matches!(declaration.kind, DeclarationKind::Instance { .. }) {
@@ -90,15 +79,14 @@ impl<'t> Checker<'t, '_> {
                 self.declaration(declaration);
             }
         }
-        false
     }
 
     /// A statement that is a block of its own: the branch of an `if`.
-    fn alone(&mut self, statement: &'t Statement) -> bool {
+    fn alone(&mut self, statement: &'t Statement) {
         if let StatementKind::Declaration(one) = &statement.kind {
             self.error(one.span, "a declaration is in a block, where its name is used").help("`{ ... }`");
         }
-        self.scoped(|checker| checker.statement(statement))
+        self.scoped(|checker| checker.statement(statement));
     }
 
     fn looped(&mut self, body: &'t Statement) {
@@ -197,7 +185,7 @@ impl<'t> Checker<'t, '_> {
     }
 
     /// `switch` (section 12.7); labels differ, and `default` is the last one (section 12.7.3).
-    fn switch(&mut self, span: Span, on: &'t Expression, cases: &'t [Case]) -> bool {
+    fn switch(&mut self, span: Span, on: &'t Expression, cases: &'t [Case]) {
         if self.place == Place::Parser {
             self.error(span, "parsers choose with `transition select`, not with `switch`");
         }
@@ -212,7 +200,7 @@ impl<'t> Checker<'t, '_> {
             if of == Type::Applied {
                 error.help("`.action_run` says which action ran");
             }
-            return false;
+            return;
         }
         let mut seen: Vec<(Value, Span)> = Vec::new();
         let mut default: Option<Span> = None;
@@ -229,11 +217,7 @@ impl<'t> Checker<'t, '_> {
             }
         }
         self.diagnostics.explain(before, on.span, "what is chosen by");
-        let mut ends = !cases.is_empty();
-        for body in cases.iter().filter_map(|case| case.body.as_ref()) {
-            ends &= self.block(body);
-        }
-        ends && default.is_some()
+        cases.iter().filter_map(|case| case.body.as_ref()).for_each(|body| self.block(body));
     }
 
     /// The label of a case (section 12.7.2).

@@ -1,7 +1,7 @@
 //! All expressions of statements, for what is looked for in many places.
 
 use super::tree::{
-    DeclarationKind, Expression, ExpressionKind, Ident, Path, Statement, StatementKind, Transition,
+    Block, DeclarationKind, Expression, ExpressionKind, Ident, Path, Statement, StatementKind, Transition,
 };
 
 impl Expression {
@@ -136,6 +136,12 @@ impl Statement {
             StatementKind::Return(_) | StatementKind::Break | StatementKind::Continue => true,
             StatementKind::Exit => exits,
             StatementKind::Block(block) => block.iter().any(|one| one.ends(exits)),
+            StatementKind::Switch { cases, .. } => {
+                let ends = |body: &Block| body.iter().any(|one| one.ends(exits));
+                let default = cases.last().filter(|case| matches!(case.label.kind, ExpressionKind::Any));
+                default.is_some_and(|case| case.body.is_some())
+                    && cases.iter().filter_map(|case| case.body.as_ref()).all(ends)
+            }
             StatementKind::If { then, otherwise: Some(other), .. } => then.ends(exits) && other.ends(exits),
             _ => false,
         }
