@@ -133,10 +133,8 @@ impl<'t> Checker<'t, '_> {
         match (&key.kind, of) {
             (ExpressionKind::Any | ExpressionKind::Default, _) => {}
             (ExpressionKind::Mask(first, second) | ExpressionKind::Range(first, second), _) => {
-                if !matches!(
-                    of.underlying(),
-                    Type::Bits { .. } | Type::Integer | Type::Wrong | Type::Parameter(_)
-                ) {
+                let known = of.underlying();
+                if !known.is_number() && !matches!(known, Type::Wrong | Type::Parameter(_)) {
                     error!(self, key.span, "masks and ranges are of numbers, and this is compared with {of}");
                 }
                 // A mask of an enum's values is of the type of the values.

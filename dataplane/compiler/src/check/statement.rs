@@ -195,8 +195,8 @@ impl<'t> Checker<'t, '_> {
         }
         let has_cases = matches!(of, Type::Bits { .. } | Type::Enum(_) | Type::Error | Type::ActionRun);
         if !has_cases && !of.is_wrong() {
-            let error =
-                error!(self, on.span, "`switch` chooses by numbers, enums, errors and actions, not by {of}");
+            let message = format!("`switch` chooses by numbers, enums, errors and actions, not by {of}");
+            let error = self.error(on.span, message);
             if of == Type::Applied {
                 error.help("`.action_run` says which action ran");
             }

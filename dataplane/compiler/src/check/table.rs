@@ -177,9 +177,9 @@ impl<'t> Checker<'t, '_> {
         &mut self, path: &'t Path, actions: &'a Actions<'t>, table: &'t Table, mark: &str,
     ) -> Option<&'a (Rc<Function<'t>>, &'t ActionReference)> {
         let Ident { name, span } = &path.ident;
-        let named = self.reference(&path.ident, table)?;
+        self.reference(&path.ident, table)?;
         // Of one that nobody declares there is a message already.
-        let found = actions.iter().find(|(_, reference)| reference.path.ident.name == named.path.ident.name);
+        let found = actions.iter().find(|(_, reference)| reference.path.ident.name == *name);
         let (action, reference) = found?;
         let meant = self.find(path).map(|found| &found.entity);
         if !matches!(meant, Some(Entity::Action(meant)) if Rc::ptr_eq(meant, action)) {

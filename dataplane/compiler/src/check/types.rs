@@ -29,7 +29,6 @@ macro_rules! equal_by {
     };
 }
 
-equal_by!(TypeParameter: id);
 equal_by!(Composite: name, arguments);
 equal_by!(Enum: name);
 
@@ -71,7 +70,7 @@ pub enum Type {
     Variable(super::infer::Hole),
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TypeParameter {
     pub id: u32,
     pub name: Name,

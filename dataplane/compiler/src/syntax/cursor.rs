@@ -192,7 +192,7 @@ impl<'a> Parser<'a> {
         self.text()
     }
 
-    /// Passes what begins a label: nothing but `default`, rightly spelt; C has `case` there.
+    /// Passes over a `case` before a label, as C has it, and mends a misspelt `default`.
     pub fn label(&mut self) {
         if self.at("case") && !self.ahead(1).is(":") {
             self.error(self.span(), "P4 has no `case`").help("a label is a value and `:`");
@@ -309,9 +309,9 @@ impl<'a> Parser<'a> {
             self.links = 0;
             items.push(read(self)?);
             most = most.max(self.links);
-            // A `;` in the place of a `,`.
-            let is_told = self.at(";") && close != ";" && (close == "}" || !self.ahead(1).first);
-            if is_told && self.expect(",", what).is_err() {
+            // A `;` at the end of a line, behind items in parentheses, ends the statement.
+            let separates = self.at(";") && close != ";" && (close == "}" || !self.ahead(1).first);
+            if separates && self.expect(",", what).is_err() {
                 self.place += 1;
             } else if !self.eat(",") {
                 break;
