@@ -175,10 +175,12 @@ impl<'t> Checker<'t, '_> {
         };
         let wholes = self.scopes.iter().filter(|(_, found)| parts(found));
         let whole = wholes.max_by_key(|(_, found)| found.span).map(|(one, _)| one.clone());
+        let is_macro = name.chars().all(|one| matches!(one, 'A'..='Z' | '0'..='9' | '_'));
         let error = error!(self, path.ident.span, "`{name}` is not declared");
         match (cure_of(name), whole) {
             (Some(cure), _) => error.help(cure),
             (None, Some(whole)) => error.help(format!("`{whole}.{name}` may be meant")),
+            (None, None) if is_macro && near.is_none() => error.help(format!("a macro: `-D {name}=VALUE`")),
             (None, None) => error.meant(near),
         };
         Typed::default()

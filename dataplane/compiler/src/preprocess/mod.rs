@@ -114,7 +114,7 @@ impl Preprocessor<'_> {
         let mut run = Vec::new();
         for line in lines(&words) {
             let active = open.last().map_or(true, |condition| condition.active);
-            if line[0].kind == Kind::Hash {
+            if matches!(line[0].kind, Kind::Hash | Kind::Paste) {
                 // Conditions may stand among the arguments of a macro.
                 let ends = |word: &Token| matches!(&*word.text, "define" | "undef" | "include");
                 if active && line.get(1).is_some_and(ends) {
