@@ -114,7 +114,7 @@ control GroupflowIngress(inout headers_t hdr, inout local_t local,
             origin_t origin;
             local.stages.ingress_port = intrinsic.ingress_port;
             local.stages.now = microseconds(intrinsic.ingress_mac_tstamp);
-            if (local.generator.isValid()) {
+            if (local.generator.isValid() && hdr.tick.isValid()) {
                 hdr.tick.branch = local.generator.packet_id;   // one application sends all ticks of a flow
             }
             if (from_parser.parser_err != PARSER_ERROR_OK) {

@@ -36,7 +36,7 @@ class Measures:
     """of all commands, without `--help`; an option that every command takes counts once"""
 
 
-BOUNDS = Measures(lines=112_000, compiler=14_600, words=45_000, page_words=2_000, options=300)
+BOUNDS = Measures(lines=112_000, compiler=14_560, words=45_000, page_words=2_000, options=300)
 
 _SOURCE = re.compile(r"\.(rs|py|p4)$")
 _TEST = re.compile(r"(^|/)tests?/")

@@ -114,7 +114,7 @@ control Tick(in headers_t hdr, inout metadata_t meta, inout hop_t hop) {
     // Ticks of each branch.
     @id(0x13000006) ENTRY_COUNTER(packets) tick_counter;
 
-    @id(0x01000013) @action_restriction(LEGAL(IS_LINK(to_port) && combine <= 2))
+    @id(0x01000013) @action_restriction(LEGAL((send == 0 || IS_LINK(to_port)) && combine <= 2))
     action report(@id(1) cell_t of_cell, @id(2) int<32> limit, @id(3) term_t d_a, @id(4) term_t d_b,
                   @id(5) term_t d_c, @id(6) rate_t line_rate, @id(7) bit<1> send, @id(8) port_id_t to_port,
                   @id(9) combine_t combine) {

@@ -155,8 +155,15 @@ def run(arguments: argparse.Namespace, folder: Path, program: Path, *options: st
     log = folder / "log"
     limit = partial(resource.setrlimit, resource.RLIMIT_CPU, (arguments.seconds, arguments.seconds))
     with log.open("w") as out:
-        subprocess.run(command, stdout=out, stderr=subprocess.STDOUT, preexec_fn=limit, check=False)
+        done = subprocess.run(command, stdout=out, stderr=subprocess.STDOUT, preexec_fn=limit, check=False)
+    tests = in_order(folder)
+    if done.returncode < 0 and tests:
+        tests[-1].write_text("")  # it may be half written
     return log.read_text(encoding="utf-8", errors="replace")
+
+
+def in_order(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*.stf"), key=lambda file: int(file.stem.rpartition("_")[2]))
 
 
 def converted(text: str, name: str, names: Names) -> Vector:
@@ -236,10 +243,11 @@ def found(kind: tuple[str, Kind], arguments: argparse.Namespace, names: Names) -
         program = assuming(arguments.program, Path(folder), assumed, arguments.arch)
         bits = "960:1600" if is_v1model else f"{tofino.FRAME * 8}:{tofino.FRAME * 8}"
         log = run(arguments, Path(folder), program, "--max-tests", "0", "--packet-size-range", bits)
-        files = sorted(Path(folder).glob("*.stf"), key=lambda file: int(file.stem.rpartition("_")[2]))
-        tests = [file.read_text() for file in files]
+        tests = [file.read_text() for file in in_order(Path(folder))]
     convert = converted if is_v1model else of_tofino
-    vectors = [convert(text, f"{name}-{number}", names) for number, text in enumerate(tests, 1)]
+    vectors = [
+        convert(text, f"{name}-{number}", names) if text else None for number, text in enumerate(tests, 1)
+    ]
     reports = [missed(part, arguments.program) for part in log.split("Not covered program nodes:")[1:]]
     open_ = reports[-1] if reports else Counter[str]()
     for vector, before, after in zip(vectors[1:], reports, reports[1:], strict=False):

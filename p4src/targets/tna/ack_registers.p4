@@ -6,7 +6,7 @@
 #define HIGHEST_ACK(NN)                                                                                      \
 control HighestAck_##NN(in stream_index_t stream, in branch_t branch, in bit<8> type, in bit<16> active,     \
                         in seq_t seq, out seq_t value) {                                                     \
-    @id(0x160001##NN) Register<seq_t, stream_index_t>(MAX_STREAMS, 0) acked;                                    \
+    @id(0x160001##NN) Register<seq_t, stream_index_t>(MAX_STREAMS, 0) acked;                                 \
     RegisterAction<seq_t, stream_index_t, seq_t>(acked) recall_seq = {                                       \
         void apply(inout seq_t highest, out seq_t result) { result = highest; }                              \
     };                                                                                                       \

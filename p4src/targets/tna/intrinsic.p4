@@ -29,7 +29,7 @@
 #endif
 
 // Whether an entry may send to a port: a frame to LOOP_PORT begins with loop_t.
-#define IS_LINK(PORT) PORT != CPU_PORT && PORT != LOOP_PORT
+#define IS_LINK(PORT) (PORT != CPU_PORT && PORT != LOOP_PORT)
 
 #define UNIT_packets           CounterType_t.PACKETS
 #define UNIT_packets_and_bytes CounterType_t.PACKETS_AND_BYTES
@@ -41,9 +41,9 @@
 #define INDEXED_COUNTER(INDEX, SIZE, UNIT) Counter<bit<64>, INDEX>(SIZE, UNIT_##UNIT)
 #define CELL(INDEX, EXTRA) INDEX, EXTRA
 
-// Bytes that a counter has to leave out, in each half: the frame's check sequence, and the bridged header.
+// Bytes that a counter has to leave out, in each half: the frame's check sequence, and the 4 of bridged_t.
 #define INGRESS_EXTRA 4
-#define EGRESS_EXTRA  8
+#define EGRESS_EXTRA  (4 + 4)
 
 // Ingress's deparser puts it in front of the frame.
 #define BRIDGED header

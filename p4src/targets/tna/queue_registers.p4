@@ -1,6 +1,6 @@
 // The registers of diffusion.p4, Tofino 2 only. Index: the flow's cell, egress port * 8 + queue; of
-// BranchReports: the flow. A port's 16 queues are its own, of which the first 8 are used. That is
-// how the driver carves queues by default, and its pipes are the chip's.
+// BranchReports: the flow. A port has 16 queues, of which the first 8 are used. The cell of a report is right
+// where the driver carves queues by default, and where its pipe numbers are the chip's.
 //
 // P4 cannot set the rate of a queue: a program beside the driver reads `queue_rate`, sets the shaper of that
 // queue to it, and writes `queue_share`. The traffic manager counts cells of its buffer, not packets: where

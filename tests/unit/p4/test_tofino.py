@@ -103,6 +103,13 @@ def test_the_compiler_makes_what_is_built(chip: Chip, tmp_path: Path) -> None:
     for gress in ("ingress", "egress"):
         stages = [int(stage) for stage in re.findall(rf"^stage (\d+) {gress}:", assembly, re.MULTILINE)]
         assert stages and max(stages) < chip.stages, gress
+    ingress = assembly.partition("phv egress:")[0]
+    carried = set(
+        re.findall(r"^  local\.stages\.bridged\.\w+: (?:\{ +stage \d+: )?T?([BHW])(\d+)", ingress, re.M)
+    )
+    size = sum({"B": 1, "H": 2, "W": 4}[container] for container, _ in carried)
+    counted = f"#define EGRESS_EXTRA  (4 + {size})\n"
+    assert counted in (ROOT / "p4src/targets/tna/intrinsic.p4").read_text(), "bytes of bridged_t"
 
 
 def settled(file: Path) -> object:

@@ -3,12 +3,15 @@
 from pathlib import Path
 
 import pytest
+from finsy.proto import p4i
+from google.protobuf import text_format
 
 from groupflow.compiler import compile_p4
 from groupflow.errors import Error
 from groupflow.model.flow import FlowRequest
 from groupflow.p4rt.entries import GROUPS, INSERT, PUNT_METER, Change, encode, wildcards
 from groupflow.p4rt.program import Program, ProgramError, Room
+from groupflow.switch import Switch
 from tests.support.world import BUILD, JSON, P4INFO, world
 
 CHIPS = ("tofino", "tofino2")
@@ -28,8 +31,12 @@ def blob(tmp_path: Path) -> Path:
     return path
 
 
+def p4info(name: str) -> Path:
+    return BUILD / "tna" / name / "p4info.txtpb"
+
+
 def chips(name: str, blob: Path) -> Program:
-    return Program.load(BUILD / "tna" / name / "p4info.txtpb", blob)
+    return Program.load(p4info(name), blob)
 
 
 @pytest.mark.parametrize(("name", "diffusion"), [("tofino", False), ("tofino2", True)])
@@ -80,20 +87,37 @@ async def test_a_chip_gets_the_entries_that_gfswitch_gets(name: str, blob: Path)
         assert "8 branches" in refused.text, "the ninth receiver"
 
 
-async def test_a_chip_with_diffusion_gets_its_entries(blob: Path) -> None:
-    """But for queues and generators, which the chip's driver sets."""
+def restricted_as(name: str, folder: Path) -> Switch:
+    """gfswitch with groupflow's program, whose entries are as legal as those of a chip."""
+    info, chip = (text_format.Parse(path.read_text(), p4i.P4Info()) for path in (P4INFO, p4info(name)))
+    restrictions = {item.preamble.id: item.preamble.annotations for item in (*chip.tables, *chip.actions)}
+    for item in (*info.tables, *info.actions):
+        del item.preamble.annotations[:]
+        item.preamble.annotations.extend(restrictions.get(item.preamble.id, ()))
+    path = folder / "restricted.txtpb"
+    path.write_text(text_format.MessageToString(info))
+    return Switch.load(JSON, path)
+
+
+async def test_a_chip_with_diffusion_gets_its_entries(blob: Path, tmp_path: Path) -> None:
+    """But for queues and generators, which the chip's driver sets. The chip finds each entry legal."""
     program, ours = chips("tofino2", blob), Program.load(P4INFO, JSON)
+    tables = {"controlled_flows", "feedback_sources", "ticks"}
+    found: set[str] = set()
     async with world(program=program) as w:
         flow = FlowRequest(kind="flow", src="h1", dst="h4", protocol="udp", dst_port=5001)
         await w.running.diffusion.install(flow)
         await w.settle()
-        found = {key: value for switch in w.switches.values() for key, value in switch.entries.items()}
-        tables = {"controlled_flows", "feedback_sources", "ticks"}
-        assert tables <= {key.table for key in found}
-        for key, value in found.items():
-            if key.table in tables:
-                change = Change(INSERT, key, value)
-                assert encode(program, change) == encode(ours, change), key
+        for fake in w.switches.values():
+            chip = restricted_as("tofino2", tmp_path)
+            for key, value in fake.entries.items():
+                if key.table in tables:
+                    found.add(key.table)
+                    change = Change(INSERT, key, value)
+                    update = encode(program, change)
+                    assert update == encode(ours, change), key
+                    chip.write(update)
+    assert found == tables
 
 
 async def test_diffusion_is_refused_where_the_program_has_none(blob: Path) -> None:
