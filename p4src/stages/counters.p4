@@ -1,4 +1,4 @@
-// The indexed counters: a control for each, by the names that P4Info has. EXTRA: bytes that are not the frame's.
+// The indexed counters: a control for each, by P4Info's names. EXTRA: bytes that are not the frame's.
 
 #define COUNTED(CONTROL, INDEX, ID, SIZE, UNIT, EXTRA, NAME)    \
 control CONTROL(in INDEX index) {                               \

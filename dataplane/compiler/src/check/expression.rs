@@ -201,7 +201,7 @@ impl<'t> Checker<'t, '_> {
         typed
     }
 
-    /// Converts without a cast where P4 does (sections 8.11.2 and 8.23), and else tells that the types differ.
+    /// Converts without a cast where P4 does (sections 8.11.2, 8.23), and else tells that the types differ.
     pub fn coerce(&mut self, expression: &'t Expression, typed: Typed, want: &Type) -> Typed {
         let (of, want) = (typed.of.known().clone(), want.known().clone());
         let base = if let Type::New(new) = &want { &new.of } else { &want };

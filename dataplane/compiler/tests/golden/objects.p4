@@ -1,5 +1,5 @@
-// Registers, counters, meters and action profiles that no block uses are in P4Info, value sets are not. Digests
-// come block by block, first those of actions. A table's size is as it is written.
+// Registers, counters, meters and action profiles that no block uses are in P4Info, value sets are not.
+// Digests come block by block, first those of actions. A table's size is as it is written.
 #include <core.p4>
 #include <v1model.p4>
 
