@@ -187,8 +187,8 @@ impl Writer<'_> {
             HeaderRef::Next(stack) | HeaderRef::Last(stack) => {
                 binary(element, self.stack(*stack), unary("last_stack_index", self.stack(*stack)))
             }
-            HeaderRef::Member(union, member) => {
-                binary("access_union_header", self.place(union, true), *member)
+            HeaderRef::Member(stack, member) => {
+                binary("access_union_header", self.place(&HeaderRef::Next(*stack), true), *member)
             }
         }
     }

@@ -150,12 +150,10 @@ impl Writer<'_> {
         match header {
             HeaderRef::Fixed(id) => return typed("regular", &*self.program.headers[*id].name),
             HeaderRef::Next(stack) => return typed("stack", &*self.program.stacks[*stack].name),
-            HeaderRef::Member(union, member) => {
-                if let HeaderRef::Next(stack) = **union {
-                    let stack = &self.program.stacks[stack];
-                    let name = &self.program.unions[stack.elements[0]].members[*member].0;
-                    return typed("union_stack", vec![&*stack.name, &**name]);
-                }
+            HeaderRef::Member(stack, member) => {
+                let stack = &self.program.stacks[*stack];
+                let name = &self.program.unions[stack.elements[0]].members[*member].0;
+                return typed("union_stack", vec![&*stack.name, &**name]);
             }
             _ => {}
         }

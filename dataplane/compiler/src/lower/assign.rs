@@ -2,11 +2,12 @@
 
 use num_bigint::BigInt;
 
-use super::ir::{Expr, FieldRef, HeaderRef, StackId, StatementKind};
+use super::ir::{add, Expr, FieldRef, HeaderId, HeaderRef, Stack, StackId, StatementKind};
 use super::statement::UNKNOWN;
 use super::value::{element_of, part_of, parts_of, Value};
 use super::{Lowered, Lowering};
 use crate::check::types::Type;
+use crate::source::Name;
 
 /// `left operator right`
 pub fn binary(operator: &'static str, left: Expr, right: Expr) -> Expr {
@@ -39,7 +40,7 @@ impl Lowering<'_, '_> {
     }
 
     /// The parts of a struct, tuple, array, header, stack or union, each with its type.
-    pub fn parts(&self, value: &Value, of: &Type) -> Vec<(Value, Type)> {
+    pub fn parts(&mut self, value: &Value, of: &Type) -> Vec<(Value, Type)> {
         match value {
             Value::Group(parts) => {
                 parts.iter().map(|(name, part)| (part.clone(), part_of(of, name))).collect()
@@ -150,11 +151,23 @@ impl Lowering<'_, '_> {
         self.operate("assign", vec![place, binary("|", kept, placed)]);
     }
 
-    pub fn union_member(&self, union: &HeaderRef, member: usize) -> HeaderRef {
-        match union {
-            HeaderRef::Fixed(id) => HeaderRef::Fixed(self.program.unions[*id].members[member].1),
-            other => HeaderRef::Member(Box::new(other.clone()), member),
-        }
+    /// A header of a union. BMv2 finds none in an element of a stack of unions that is computed, so the headers
+    /// of this name in all elements are a stack, too.
+    pub fn union_member(&mut self, union: &HeaderRef, member: usize) -> HeaderRef {
+        let (stack, index) = match union {
+            HeaderRef::Fixed(id) => return HeaderRef::Fixed(self.program.unions[*id].members[member].1),
+            HeaderRef::Member(stack, _) | HeaderRef::Next(stack) => return HeaderRef::Member(*stack, member),
+            HeaderRef::Last(stack) => (stack, Expr::Operation("last_stack_index", vec![Expr::Stack(*stack)])),
+            HeaderRef::Element(stack, index) => (stack, (**index).clone()),
+        };
+        let stacks = &mut self.program.stacks;
+        let Stack { name, elements, .. } = &stacks[*stack];
+        let members = elements.iter().map(|id| &self.program.unions[*id].members[member]);
+        let (names, elements): (Vec<&Name>, Vec<HeaderId>) = members.map(|(name, id)| (name, *id)).unzip();
+        let name = format!("{name}.{}", names[0]);
+        let known = stacks.iter().position(|one| one.elements == elements && !one.of_unions);
+        let stack = known.unwrap_or_else(|| add(stacks, Stack { name, of_unions: false, elements }));
+        HeaderRef::Element(stack, Box::new(index))
     }
 
     /// An element of a stack by a number that is known.
@@ -192,9 +205,7 @@ impl Lowering<'_, '_> {
             (Value::Group(_), Value::Header(_)) => self.equal(right, left, of),
             (Value::Stack(_), Value::Stack(_))
             | (Value::Group(_), Value::Group(_))
-            | (Value::Union(HeaderRef::Fixed(_)), Value::Union(HeaderRef::Fixed(_))) => {
-                self.equal_parts(None, left, right, of)
-            }
+            | (Value::Union(_), Value::Union(_)) => self.equal_parts(None, left, right, of),
             _ => self.refuse("this comparison is not supported"),
         }
     }

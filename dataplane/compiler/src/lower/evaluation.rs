@@ -17,18 +17,9 @@ use crate::syntax::tree::{Direction, Expression};
 type Visit<'v> = dyn FnMut(&mut HeaderRef, Option<usize>) + 'v;
 
 impl HeaderRef {
-    /// The index of the element of a stack, if it is computed.
-    pub fn index(&mut self) -> Option<&mut Expr> {
-        match self {
-            HeaderRef::Element(_, index) => Some(index),
-            HeaderRef::Member(union, _) => union.index(),
-            HeaderRef::Fixed(_) | HeaderRef::Next(_) | HeaderRef::Last(_) => None,
-        }
-    }
-
     fn places(&mut self, field: Option<usize>, visit: &mut Visit) {
         visit(self, field);
-        if let Some(index) = self.index() {
+        if let HeaderRef::Element(_, index) = self {
             index.places(visit);
         }
     }
@@ -136,12 +127,18 @@ impl<'t> Lowering<'t, '_> {
     pub fn settled(&mut self, place: &Value) -> Lowered<Value> {
         let mut place = place.clone();
         let mut index = None;
-        place.places(&mut |header, _| index = index.take().or(header.index().cloned()));
+        place.places(&mut |header, _| {
+            if let HeaderRef::Element(_, at) = header {
+                index.get_or_insert_with(|| Value::Scalar((**at).clone()));
+            }
+        });
         if let Some(index) = index {
-            let saved = self.save(&Value::Scalar(index), &Type::bits(32))?;
-            let saved = self.scalar(&saved)?;
+            let saved = self.save(&index, &Type::bits(32))?;
+            let saved = Box::new(self.scalar(&saved)?);
             place.places(&mut |header, _| {
-                header.index().into_iter().for_each(|index| index.clone_from(&saved));
+                if let HeaderRef::Element(_, index) = header {
+                    index.clone_from(&saved);
+                }
             });
         }
         Ok(place)

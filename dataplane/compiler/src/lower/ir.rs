@@ -59,7 +59,9 @@ impl Program {
             HeaderRef::Element(stack, _) | HeaderRef::Next(stack) | HeaderRef::Last(stack) => {
                 self.stacks[*stack].elements[0]
             }
-            HeaderRef::Member(union, member) => self.unions[self.similar(union)].members[*member].1,
+            HeaderRef::Member(stack, member) => {
+                self.unions[self.stacks[*stack].elements[0]].members[*member].1
+            }
         }
     }
 }
@@ -120,8 +122,8 @@ pub enum HeaderRef {
     /// The element that is extracted next, in a parser.
     Next(StackId),
     Last(StackId),
-    /// A header of a union in a stack.
-    Member(Box<HeaderRef>, usize),
+    /// A header of the union that is extracted next.
+    Member(StackId, usize),
 }
 
 /// A field where it is used: a header, and the number of the field.

@@ -5,7 +5,7 @@ use num_bigint::{BigInt, Sign};
 
 use super::assign::ones;
 use super::control::Locals;
-use super::ir::{add, Case, Expr, Match, Pattern, Program, State, StatementKind, ValueSet};
+use super::ir::{add, Case, Expr, HeaderRef, Match, Pattern, Program, State, StatementKind, ValueSet};
 use super::pass::Passed;
 use super::value::{Environment, Object, Value};
 use super::{Lowered, Lowering};
@@ -241,10 +241,9 @@ impl<'t> Lowering<'t, '_> {
         let argument = &arguments[0].value;
         // `extract<T>(_)` passes a header over.
         let passes = matches!(argument.kind, ExpressionKind::Any);
-        let mut value = if passes { self.temporary(of)? } else { self.value(argument)? };
+        let value = if passes { self.temporary(of)? } else { self.value(argument)? };
         // The target extracts no element whose index it computes: the header is copied there.
-        let is_computed =
-            if let Value::Header(header) = &mut value { header.index().is_some() } else { false };
+        let is_computed = matches!(value, Value::Header(HeaderRef::Element(..)));
         let extracted = if is_computed { self.temporary(of)? } else { value.clone() };
         let Value::Header(header) = &extracted else { return self.refuse("a header is extracted") };
         let mut operands = vec![Expr::Header(header.clone())];
