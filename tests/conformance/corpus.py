@@ -19,6 +19,7 @@ import random
 import re
 import shutil
 import subprocess
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -96,6 +97,16 @@ class Target:
         self._requests.put(p4r.StreamMessageRequest(arbitration=arbitration))
         self._stream = self._stub.StreamChannel(iter(self._requests.get, None))
         next(self._stream)
+        self.messages: queue.SimpleQueue[p4r.StreamMessageResponse] = queue.SimpleQueue()
+        threading.Thread(target=self._listen, args=(self._stream, self.messages), daemon=True).start()
+
+    @staticmethod
+    def _listen(
+        stream: Iterator[p4r.StreamMessageResponse], messages: queue.SimpleQueue[p4r.StreamMessageResponse]
+    ) -> None:
+        with contextlib.suppress(grpc.RpcError):
+            for message in stream:
+                messages.put(message)
 
     def stop(self) -> None:
         """Ends the process."""

@@ -64,9 +64,8 @@ impl Writer<'_> {
                 StatementKind::Apply { table, then } => self.apply(*table, then, next, statement.span, graph),
                 StatementKind::Again(..) => {
                     let message = "a loop that applies tables or returns has rounds that the compiler knows";
-                    self.diagnostics
-                        .error(statement.span, message)
-                        .help("constants as bounds, and no `return`");
+                    let error = self.diagnostics.error(statement.span, message);
+                    error.help("constants as bounds, and no `return`");
                     next
                 }
                 StatementKind::Parse { .. } | StatementKind::Operation(..) => next,

@@ -11,7 +11,7 @@ use serde_json::{json, Value};
 use crate::diagnostic::Diagnostics;
 use crate::lower::assign::ones;
 use crate::lower::ir::{
-    calculation_name, ArrayKind, Expr, FieldList, FieldRef, HeaderRef, HeaderType, Program,
+    calculation_name, ArrayKind, Expr, FieldList, FieldRef, HeaderField, HeaderRef, HeaderType, Program,
 };
 use crate::lower::storage::{SCALARS, STANDARD};
 use crate::source::{Sources, Span};
@@ -252,13 +252,11 @@ fn header_type((id, kind): (usize, &HeaderType)) -> Value {
     let bits = |varbit: bool| -> u32 {
         kind.fields.iter().filter(|field| field.varbit == varbit).map(|field| field.width).sum()
     };
-    let mut fields: Vec<Value> = Vec::new();
-    for field in &kind.fields {
-        fields.push(match field.varbit {
-            true => json!([field.name, "*"]),
-            false => json!([field.name, field.width, field.signed]),
-        });
-    }
+    let field = |field: &HeaderField| match field.varbit {
+        true => json!([field.name, "*"]),
+        false => json!([field.name, field.width, field.signed]),
+    };
+    let mut fields: Vec<Value> = kind.fields.iter().map(field).collect();
     if id == SCALARS && bits(false) % 8 != 0 {
         fields.push(json!(["_padding", 8 - bits(false) % 8, false]));
     }

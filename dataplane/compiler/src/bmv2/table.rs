@@ -42,9 +42,8 @@ impl Writer<'_> {
             value["default_entry"] = entry;
         }
         if table.entries.is_some() {
-            let made: Vec<Value> =
-                entries.iter().enumerate().map(|(place, entry)| self.entry(table, place, entry)).collect();
-            value["entries"] = made.into();
+            let entries = entries.iter().enumerate();
+            value["entries"] = entries.map(|(place, entry)| self.entry(table, place, entry)).collect();
         }
         self.node(value, table.head.span)
     }

@@ -184,7 +184,7 @@ impl<'t> Lowering<'t, '_> {
                 Digest => self.digest(value, of)?,
                 Preserved => self.preserved(value)?,
                 Data => {
-                    let values = self.fields(value, of, true)?;
+                    let values = self.fields(value, of)?;
                     self.field_list(values, of)
                 }
             },
@@ -235,13 +235,13 @@ impl<'t> Lowering<'t, '_> {
         Ok(())
     }
 
-    /// The same as fields: the others are computed before, constants only where the target takes none.
-    fn fields(&mut self, value: &Value, of: &Type, constants: bool) -> Lowered<Vec<(Expr, u32)>> {
+    /// The same as fields and constants: the others are computed before.
+    fn fields(&mut self, value: &Value, of: &Type) -> Lowered<Vec<(Expr, u32)>> {
         let mut found = Vec::new();
         self.leaves(value, of, &mut found)?;
         for (expr, width) in &mut found {
             let value = Value::Scalar(expr.clone());
-            if !constants || value.as_number().is_none() {
+            if value.as_number().is_none() {
                 let field = self.in_field(&value, &Type::bits(*width))?;
                 *expr = field.unwrap_or_else(|| expr.clone());
             }
@@ -252,7 +252,7 @@ impl<'t> Lowering<'t, '_> {
     fn calculation(
         &mut self, algorithm: &'static str, data: &Value, of: &Type, with_payload: bool,
     ) -> Lowered<usize> {
-        let input = self.fields(data, of, true)?;
+        let input = self.fields(data, of)?;
         let made = Calculation { algorithm, input, with_payload, span: self.span };
         Ok(add(&mut self.program.calculations, made))
     }
@@ -282,7 +282,10 @@ impl<'t> Lowering<'t, '_> {
     }
 
     fn digest(&mut self, data: &Value, of: &Type) -> Lowered<u32> {
-        let values = self.fields(data, of, false)?;
+        // The target reads the fields when ingress has ended: a copy keeps the values of the call.
+        let copy = self.temporary(of)?;
+        self.assign_parts(&copy, data, of)?;
+        let values = self.fields(&copy, of)?;
         let name = match of {
             Type::Composite(composite) => composite.name.to_string(),
             _ => format!("digest_{}", self.program.digests.len()),
