@@ -109,11 +109,13 @@ impl<'t> Lowering<'t, '_> {
             // BMv2 counts for each packet that a table with a direct counter sees.
             (State::Array(_), "count", []) => {}
             (State::Array(meter), "read", [colour]) => {
-                let place = self.target(&colour.value)?;
-                let before = self.program.arrays[meter].result.replace(place.clone());
-                if before.is_some_and(|before| before != place) {
-                    return self.refuse("a direct meter has one place for its colour: this is another");
-                }
+                // The table meters before its action runs, into a field of the meter's own.
+                let result = match self.program.arrays[meter].result.take() {
+                    Some(field) => Value::Scalar(Expr::Field(field)),
+                    None => self.temporary(&colour.of)?,
+                };
+                self.program.arrays[meter].result = result.field().cloned();
+                self.assign(&colour.value, &result, &colour.of)?;
             }
             (State::None, "mark_to_drop", [metadata]) => self.mark_to_drop(&metadata.value)?,
             // Section 19.
