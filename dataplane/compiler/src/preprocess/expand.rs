@@ -9,10 +9,8 @@ use crate::token::{tokens, Hidden, Kind, Token};
 
 /// The name by which the body of a macro uses the arguments of `...`.
 const REST: &str = "__VA_ARGS__";
-/// In front of parentheses whose words stand in the body only if `...` has arguments.
-const OPTIONAL: &str = "__VA_OPT__";
-/// Macros that C has from the start: the place of their use, and a number that grows with each use.
-const OWN: [&str; 3] = ["__LINE__", "__FILE__", "__COUNTER__"];
+/// Macros that C has from the start: the place of their use.
+const OWN: [&str; 2] = ["__LINE__", "__FILE__"];
 
 /// A macro of `#define`.
 pub struct Macro {
@@ -79,14 +77,10 @@ impl Preprocessor<'_> {
     }
 
     /// The word, or what stands for it if it is one of C's own macros.
-    fn own(&mut self, word: Token) -> Token {
+    fn own(&self, word: Token) -> Token {
         let (kind, text) = match &*word.text {
             "__LINE__" => (Kind::Number, self.sources.position(word.span).line.to_string()),
             "__FILE__" => (Kind::Text, format!("\"{}\"", self.sources.file(word.span.file).path)),
-            "__COUNTER__" => {
-                self.counter += 1;
-                (Kind::Number, (self.counter - 1).to_string())
-            }
             _ => return word,
         };
         Token { kind, text: text.into(), ..word }
@@ -104,7 +98,7 @@ impl Preprocessor<'_> {
             Some(parameters) => {
                 let given = self.arguments(word, parameters, &found, left);
                 let Some((given, hidden)) = given else { return true };
-                (self.substitute(&found, &found.body, &given), hidden)
+                (self.substitute(&found, &given), hidden)
             }
         };
         self.expanded += body.len();
@@ -169,14 +163,14 @@ impl Preprocessor<'_> {
         None
     }
 
-    /// A piece of the body of a macro, with the arguments in it.
-    fn substitute(&mut self, found: &Macro, body: &[Token], arguments: &[Vec<Token>]) -> Vec<Token> {
+    /// The body of a macro, with the arguments in it.
+    fn substitute(&mut self, found: &Macro, arguments: &[Vec<Token>]) -> Vec<Token> {
         let argument = |word: &Token| {
             let place = found.parameters.iter().flatten().position(|parameter| *parameter == word.text)?;
             Some(&arguments[place])
         };
         let mut made: Vec<Token> = Vec::new();
-        let mut words = body.iter().enumerate().peekable();
+        let mut words = found.body.iter().enumerate().peekable();
         while let Some((place, word)) = words.next() {
             let next = words.peek().map(|(_, next)| *next);
             if word.kind == Kind::Hash {
@@ -187,19 +181,14 @@ impl Preprocessor<'_> {
                     continue;
                 }
             }
-            if let Some(inside) = optional(&body[place..]).filter(|_| found.variadic) {
-                words.nth(inside.len() + 1);
-                let rest = arguments.last().cloned().unwrap_or_default();
-                let is_given = !self.expand(rest).is_empty();
-                let inside = self.substitute(found, if is_given { inside } else { &[] }, arguments);
-                made.extend(inside.is_empty().then(|| nothing(word)).into_iter().chain(inside));
-                continue;
-            }
             // Beside `##` an argument stands as it was written.
             let pasted = next.is_some_and(|next| next.kind == Kind::Paste)
-                || place > 0 && body[place - 1].kind == Kind::Paste;
+                || place > 0 && found.body[place - 1].kind == Kind::Paste;
             match argument(word) {
-                Some(words_of) if pasted && words_of.is_empty() => made.push(nothing(word)),
+                // A word without text stands for no words beside `##`.
+                Some(words_of) if pasted && words_of.is_empty() => {
+                    made.push(Token { text: "".into(), ..placeless(word) });
+                }
                 Some(words_of) if pasted => made.extend_from_slice(words_of),
                 Some(words_of) => made.extend(self.expand(words_of.clone())),
                 None => made.push(placeless(word)),
@@ -212,22 +201,6 @@ impl Preprocessor<'_> {
 /// A word of a body, before it is known where the macro is used.
 fn placeless(word: &Token) -> Token {
     Token { span: Span::default(), ..word.clone() }
-}
-
-/// A word without text, which stands for no words beside `##`.
-fn nothing(word: &Token) -> Token {
-    Token { text: "".into(), ..placeless(word) }
-}
-
-/// The words between the parentheses of `__VA_OPT__(...)`, if that is at hand.
-fn optional(words: &[Token]) -> Option<&[Token]> {
-    let inside = words.get(2..).filter(|_| words[0].is(OPTIONAL) && words[1].is("("))?;
-    let mut depth = 1_usize;
-    let end = inside.iter().position(|word| {
-        depth = depth + usize::from(word.is("(")) - usize::from(word.is(")"));
-        depth == 0
-    })?;
-    Some(&inside[..end])
 }
 
 /// Makes one word of those on the sides of each `##`, if they make one. `, ## nothing` is nothing, as GNU's.

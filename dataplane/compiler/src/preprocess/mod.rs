@@ -56,7 +56,6 @@ pub fn preprocess(
         output: Vec::new(),
         expanded: 0,
         in_condition: false,
-        counter: 0,
         once: Vec::new(),
     };
     preprocessor.define_all(&options.defines);
@@ -78,8 +77,6 @@ struct Preprocessor<'a> {
     expanded: usize,
     /// Whether the words at hand are those of an `#if`.
     in_condition: bool,
-    /// The next value of `__COUNTER__`.
-    counter: usize,
     /// The files with `#pragma once`.
     once: Vec<FileId>,
 }

@@ -16,8 +16,6 @@ struct metadata_t { }
 #define REST(a, rest...) a:rest
 #define COMMA(a, ...) a, ## __VA_ARGS__
 #define PAIR(a, b) a:b
-#define OPTION(a, ...) a __VA_OPT__(,) __VA_ARGS__
-#define OPTIONS(...) a ## __VA_OPT__((b, #__VA_ARGS__) c) ## d
 #define HERE __LINE__
 #define IS_DEFINED defined(NUMBER) && !defined HERE_NOT
 #define NOTHING
@@ -77,18 +75,14 @@ BER, 12\
         yes
 #endif
     )
-    @extras(OPTION(1), OPTION(1, 2), OPTION(1, 2, 3), OPTION(1,), OPTION(1, NOTHING), OPTIONS(), OPTIONS(1, 2))
     @places(__LINE__, HERE, PAIR(__LINE__,
-        HERE), TEXT(HERE), TEXT_OF(HERE), PASTE(a, __LINE__), __FILE__, __COUNTER__, PAIR(__COUNTER__, 7))
+        HERE), TEXT(HERE), TEXT_OF(HERE), PASTE(a, __LINE__), __FILE__)
     @definitions(
 #if IS_DEFINED
         yes
 #endif
-#if defined(__LINE__) && defined __FILE__ && __LINE__ == 87
+#if defined(__LINE__) && defined __FILE__ && __LINE__ == 84
         yes
-#endif
-#ifndef __COUNTER__
-        no
 #endif
     )
     @strings("one NUMBER
