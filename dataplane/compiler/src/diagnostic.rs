@@ -16,8 +16,6 @@ pub struct Diagnostic {
     pub severity: Severity,
     pub message: String,
     pub span: Span,
-    /// The words beside the marked place.
-    pub label: String,
     pub others: Vec<(Span, String)>,
     pub help: Option<String>,
 }
@@ -26,11 +24,6 @@ impl Diagnostic {
     /// Marks another place.
     pub fn note(&mut self, span: Span, label: impl Into<String>) -> &mut Self {
         self.others.push((span, label.into()));
-        self
-    }
-
-    pub fn label(&mut self, label: impl Into<String>) -> &mut Self {
-        self.label = label.into();
         self
     }
 
@@ -59,8 +52,8 @@ impl Diagnostic {
             Severity::Error => Level::Error,
             Severity::Warning => Level::Warning,
         };
-        let others = self.others.iter().map(|(span, label)| (Level::Info, *span, label));
-        let marks: Vec<_> = std::iter::once((level, self.span, &self.label)).chain(others).collect();
+        let others = self.others.iter().map(|(span, label)| (Level::Info, *span, &label[..]));
+        let marks: Vec<_> = std::iter::once((level, self.span, "")).chain(others).collect();
         let mut files: Vec<FileId> = Vec::new();
         for (_, span, _) in &marks {
             if !files.contains(&span.file) {
@@ -107,8 +100,7 @@ impl Diagnostics {
     }
 
     pub fn push(&mut self, severity: Severity, span: Span, message: String) -> &mut Diagnostic {
-        let (label, others, help) = (String::new(), Vec::new(), None);
-        let one = Diagnostic { severity, message, span, label, others, help };
+        let one = Diagnostic { severity, message, span, others: Vec::new(), help: None };
         let same: Vec<_> = self.kept.iter().filter(|other| other.severity == severity).collect();
         if same.len() >= MOST || same.iter().any(|other| other.span == span && severity == Severity::Error) {
             return self.dropped.insert(one);

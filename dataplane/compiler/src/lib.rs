@@ -47,12 +47,11 @@ pub struct Compiled {
 /// A message with its place, from 1 on, as an object of JSON.
 fn message(one: &Diagnostic, sources: &Sources) -> serde_json::Value {
     let severity = if one.severity == Severity::Error { "error" } else { "warning" };
-    let label = if one.label.is_empty() { String::new() } else { format!(": {}", one.label) };
     let (start, end) = (sources.position(one.span), sources.position(one.span.behind()));
     serde_json::json!({
         "severity": severity, "file": sources.file(one.span.file).path, "line": start.line,
         "column": start.column, "end_line": end.line, "end_column": end.column,
-        "message": format!("{}{label}", one.message), "help": one.help, "text": one.render(sources),
+        "message": one.message, "help": one.help, "text": one.render(sources),
     })
 }
 

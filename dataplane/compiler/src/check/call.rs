@@ -234,6 +234,7 @@ impl<'t> Checker<'t, '_> {
             Direction::Out | Direction::InOut if !typed.writable && !typed.of.is_wrong() => {
                 error!(self, value.span, "`{name}` writes to `{}`: a variable belongs here", parameter.name)
                     .note(parameter.span, "the parameter");
+                let _ = typed.of.unify(want);
             }
             Direction::Out | Direction::InOut => self.same_type(value.span, &typed.of, want),
             Direction::None if want.is_object() || typed.of.is_object() => {

@@ -7,6 +7,7 @@ use super::expression::Typed;
 use super::scope::{Entity, Found, Function, Parameter, Signature, Takes};
 use super::types::{ObjectId, Type, TypeParameter};
 use super::{Checker, Method, Object, ObjectKind, Place};
+use crate::diagnostic::Diagnostic;
 use crate::source::{Name, Span};
 use crate::syntax::tree::{
     self, annotated, Applicable, Declaration, DeclarationKind, Direction, Expression, Ident, Member,
@@ -81,8 +82,8 @@ impl<'t> Checker<'t, '_> {
         }
     }
 
-    pub fn twice(&mut self, ident: &Ident, what: &str) {
-        error!(self, ident.span, "the {what} `{ident}` is declared twice");
+    pub fn twice(&mut self, ident: &Ident, what: &str) -> &mut Diagnostic {
+        error!(self, ident.span, "the {what} `{ident}` is declared twice")
     }
 
     /// `const` (section 11.1).
@@ -111,7 +112,8 @@ impl<'t> Checker<'t, '_> {
     fn variable(&mut self, ident: &'t Ident, written: &'t tree::Type, value: Option<&'t Expression>) {
         let of = self.type_reference(written);
         let unfit = matches!(of.known(), Type::Void | Type::String | Type::Integer | Type::MatchKind)
-            || matches!(of.known(), Type::Set(_) | Type::List(_) | Type::Object(..));
+            || matches!(of.known(), Type::Set(_) | Type::List(_))
+            || of.contains(&Type::is_object);
         if unfit {
             let error = error!(self, written.span, "`{ident}` cannot be a variable of type {of}");
             match of {
@@ -185,8 +187,7 @@ impl<'t> Checker<'t, '_> {
             _ => (Vec::new(), ident.span),
         };
         if let Some(other) = all.iter().find(|other| same_names(&other.signature, &function.signature)) {
-            error!(self, ident.span, "the function `{ident}` is declared twice")
-                .note(other.declaration.ident.span, "its first declaration");
+            self.twice(ident, "function").note(other.declaration.ident.span, "its first declaration");
             return;
         }
         all.push(function.clone());

@@ -242,10 +242,19 @@ impl<'t> Checker<'t, '_> {
         let error = error!(self, span, "expected {want}, found {found}");
         if found.underlying().is_number() && want.underlying().is_number() {
             error.help(format!("a cast converts: `({want}) ...`"));
-        } else if *want.known() == Type::Bool && *found.known() == Type::Integer {
-            error.help("the values of bool are `true` and `false`");
-        } else if *want.known() == Type::Bool && found.underlying().is_number() {
-            error.help("a number is compared: `x == 1`");
+        } else if *want.known() == Type::Bool {
+            error.help = condition_of(found).map(str::to_owned);
         }
+    }
+}
+
+/// The condition that was meant probably by a value of another type than bool.
+pub fn condition_of(value: &Type) -> Option<&'static str> {
+    match value.underlying() {
+        Type::Integer => Some("the values of bool are `true` and `false`"),
+        Type::Bits { .. } => Some("a number is compared: `x != 0`"),
+        Type::Applied => Some("`.hit` says whether an entry matched"),
+        of if of.is_header() => Some("`.isValid()` says whether the header is there"),
+        _ => None,
     }
 }

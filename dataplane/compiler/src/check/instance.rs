@@ -141,7 +141,8 @@ impl<'t> Checker<'t, '_> {
         let place = types.iter().position(unknown);
         if let Some(place) = place.filter(|_| self.object(*id).kind == ObjectKind::Extern) {
             let parameter = &self.object(*id).type_parameters[place].name;
-            error!(self, ident.span, "nothing says what the type `{parameter}` of `{name}` is");
+            error!(self, ident.span, "nothing says what the type `{parameter}` of `{name}` is")
+                .help(format!("`{name}<bit<32>>(...)`"));
         }
     }
 

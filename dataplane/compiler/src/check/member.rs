@@ -7,7 +7,7 @@ use super::scope::Entity;
 use super::types::{ObjectId, Shape, Type};
 use super::{Call, Checker, ObjectKind, Place, Target};
 use crate::source::{near, nearest};
-use crate::syntax::tree::{self, Expression, ExpressionKind, Ident};
+use crate::syntax::tree::{self, Expression, ExpressionKind, Ident, TypeKind};
 
 type Builtin = (&'static str, fn(&Type) -> bool, usize, Type, bool);
 
@@ -28,6 +28,18 @@ impl<'t> Checker<'t, '_> {
     /// A member of a value (sections 8.16 to 8.18).
     pub fn member(&mut self, of: &'t Expression, member: &'t Ident) -> Typed {
         if let ExpressionKind::Type(written) = &of.kind {
+            match &written.kind {
+                // The parser knows this type already: it is the block around.
+                TypeKind::Named(path) if self.find(path).is_none() => {
+                    fail!(
+                        self,
+                        of.span,
+                        "`{}` is the block around: `{member}` alone belongs here",
+                        path.ident
+                    )
+                }
+                _ => {}
+            }
             let kind = self.type_reference(written);
             return self.member_of_type(&kind, member);
         }
@@ -119,8 +131,11 @@ impl<'t> Checker<'t, '_> {
         if let Type::Composite(composite) = of {
             error.note(composite.span, "the type");
         }
-        if matches!(&**name, "isValid" | "setValid" | "setInvalid" | "apply") {
-            error.help(format!("a method is called: `.{member}()`"));
+        let methods = ["isValid", "setValid", "setInvalid", "apply"];
+        if let Some(method) = methods.iter().find(|one| one.eq_ignore_ascii_case(name)) {
+            error.help(format!("a method is called: `.{method}()`"));
+        } else if *of == Type::Table {
+            error.help(format!("`.apply().{member}`"));
         }
         error.meant(match of {
             Type::Composite(of) => nearest(name, of.fields.iter().map(|field| (&field.name, field.span))),

@@ -151,6 +151,8 @@ impl<'t> Checker<'t, '_> {
         let error = error!(self, span, "`{name}` does not take {of} and {other}");
         if *of == Type::Bool && matches!(operator, Binary::BitAnd | Binary::BitOr) {
             error.help(format!("`{name}{name}` combines conditions"));
+        } else if *of == Type::Bool && other.is_number() && !matches!(name, "==" | "!=") {
+            error.help("`&&` combines conditions: `0 < x && x < 8`");
         } else if of.is_header() && *other == Type::Integer {
             error.help("`.isValid()` says whether the header is there");
         } else if of == other && of.is_bits() {
@@ -267,6 +269,8 @@ impl<'t> Checker<'t, '_> {
                 let error = error!(self, of.span, "{other} has no elements");
                 if other.is_bits() {
                     error.help("one bit of a number: `[3:3]`");
+                } else if other.is_object() {
+                    error.help("`.read(value, index)` and `.write(index, value)`");
                 }
                 return Typed::default();
             }

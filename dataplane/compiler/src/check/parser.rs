@@ -19,8 +19,7 @@ impl<'t> Checker<'t, '_> {
                 error!(self, ident.span, "`{ident}` is the name of a state that every parser has");
             }
             if let Some(first) = names.insert(ident.name.clone(), ident.span) {
-                error!(self, ident.span, "the state `{ident}` is declared twice")
-                    .note(first, "its first declaration");
+                self.twice(ident, "state").note(first, "its first declaration");
             }
             if self.scopes.find(&ident.name, false).is_none() {
                 self.declare(ident, Entity::State);

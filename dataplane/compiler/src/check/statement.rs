@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::constant::Value;
-use super::expression::Typed;
+use super::expression::{condition_of, Typed};
 use super::scope::Entity;
 use super::types::Type;
 use super::{Checker, Place};
@@ -41,6 +41,9 @@ impl<'t> Checker<'t, '_> {
             // Section 12.6.
             StatementKind::If { condition, then, otherwise } => {
                 self.truth(condition);
+                if matches!((&then.kind, otherwise), (StatementKind::Empty, None)) {
+                    self.warning(then.span, "this `;` is all that depends on the condition");
+                }
                 std::iter::once(then).chain(otherwise).for_each(|branch| self.alone(branch));
             }
             StatementKind::Switch { on, cases } => self.switch(span, on, cases),
@@ -101,14 +104,8 @@ impl<'t> Checker<'t, '_> {
         if matches!(of, Type::Bool | Type::Wrong) {
             return;
         }
-        let error = error!(self, condition.span, "a condition is true or false, and this is {of}");
-        if of.underlying().is_number() {
-            error.help("a number is compared: `x != 0`");
-        } else if of == Type::Applied {
-            error.help("`.hit` says whether an entry matched");
-        } else if of.is_header() {
-            error.help("`.isValid()` says whether the header is there");
-        }
+        error!(self, condition.span, "a condition is true or false, and this is {of}").help =
+            condition_of(&of).map(str::to_owned);
     }
 
     /// `left = right`, or with an operator (section 12.1, and the draft after 1.2.5).

@@ -100,7 +100,8 @@ impl<'t> Checker<'t, '_> {
                     "the table gives `{name}` {has} values, and {wants} of its parameters have a direction"
                 )
             };
-            self.error(reference.span, message).note(name.span, "the action");
+            let help = "a parameter without a direction gets its value from the control plane";
+            self.error(reference.span, message).note(name.span, "the action").help(help);
             return Some(action);
         }
         let callee = Callee::of(&action, Target::Action(action.clone()));
@@ -279,8 +280,7 @@ impl<'t> Checker<'t, '_> {
             let Some(priority) = &entry.priority else {
                 last = last.map(|last| if largest { last - &step } else { last + &step });
                 if written && last.is_none() && !entries.constant {
-                    self.error(entry.span, "entries before this have no priority, and others behind it have")
-                        .label("the first one needs a priority");
+                    self.error(entry.span, "this entry needs a priority: others behind it have one");
                     return;
                 }
                 continue;

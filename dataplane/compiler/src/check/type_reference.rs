@@ -252,8 +252,7 @@ impl<'t> Checker<'t, '_> {
                 }
             }
             if let Some(first) = found.iter().find(|other| other.name == name) {
-                error!(self, span, "the field `{name}` is declared twice")
-                    .note(first.span, "its first declaration");
+                self.twice(&field.ident, "field").note(first.span, "its first declaration");
             }
             found.push(Field { name, of, span });
         }
@@ -343,16 +342,19 @@ pub fn cure_of(name: &str) -> Option<&'static str> {
         "V1Switch" | "standard_metadata_t" | "mark_to_drop" | "register" | "counter" | "meter" => {
             "`#include <v1model.p4>`"
         }
-        "uint" | "uint8_t" | "uint16_t" | "uint32_t" | "uint64_t" | "uint8" | "uint16" | "uint32"
-        | "uint64" | "char" | "short" | "long" | "float" | "double" | "var" | "let" | "auto" => {
-            "P4 writes the width of a number: `bit<32>`"
-        }
+        "goto" => "`transition accept;`",
+        "apply" => "`table.apply();`",
+        "extract" | "lookahead" | "advance" | "emit" => "a method of the packet: `packet.extract(...)`",
         "True" | "TRUE" => "`true`",
         "False" | "FALSE" => "`false`",
-        "null" | "NULL" | "None" => "`.isValid()` says whether a header is there",
+        "null" | "NULL" | "None" | "isValid" | "valid" => "`.isValid()` says whether a header is there",
         "sizeof" => "`.minSizeInBytes()` of a type or a value",
         "printf" | "print" => "`log_msg(\"...\", {...})`",
         "drop" => "`mark_to_drop(...)` drops a packet",
-        _ => return None,
+        _ => match name.trim_end_matches("_t").trim_end_matches(|one: char| one.is_ascii_digit()) {
+            "bit" | "int" | "uint" | "char" | "short" | "long" | "float" | "double" | "var" | "let"
+            | "auto" => "P4 writes the width of a number: `bit<32>`",
+            _ => return None,
+        },
     })
 }

@@ -107,11 +107,12 @@ impl<'a> Parser<'a> {
         if self.stray() {
             return Err(Told);
         }
-        let (place, label) = match self.word().first {
-            true => (self.last().behind(), format!("`{text}` belongs here")),
-            false => (span, format!("found {}", self.found())),
-        };
-        self.error(place, format!("`{text}` is missing after {after}")).label(label);
+        let message = format!("`{text}` is missing after {after}");
+        if self.word().first {
+            return self.refuse(self.last().behind(), message);
+        }
+        let (found, cure) = (self.found(), self.cure(text));
+        self.error(span, format!("{message}: found {found}")).help = cure;
         Err(Told)
     }
 
@@ -138,7 +139,9 @@ impl<'a> Parser<'a> {
         if self.stray() {
             return Err(Told);
         }
-        self.refuse(self.span(), format!("expected {wanted}, found {}", self.found()))
+        let (message, cure) = (format!("expected {wanted}, found {}", self.found()), self.cure(wanted));
+        self.error(self.span(), message).help = cure;
+        Err(Told)
     }
 
     /// Tells of a word that P4 does not have, if one is at hand.
@@ -195,7 +198,10 @@ impl<'a> Parser<'a> {
     /// Passes over a `case` before a label, as C has it, and mends a misspelt `default`.
     pub fn label(&mut self) {
         if self.at("case") && !self.ahead(1).is(":") {
-            self.error(self.span(), "P4 has no `case`").help("a label is a value and `:`");
+            // The labels of one body are one mistake.
+            if !self.words[self.place - 1].is(":") {
+                self.error(self.span(), "P4 has no `case`").help("a label is a value and `:`");
+            }
             self.advance();
         }
         self.beginning("default :");
@@ -309,8 +315,8 @@ impl<'a> Parser<'a> {
             self.links = 0;
             items.push(read(self)?);
             most = most.max(self.links);
-            // A `;` at the end of a line, behind items in parentheses, ends the statement.
-            let separates = self.at(";") && close != ";" && (close == "}" || !self.ahead(1).first);
+            // A `;` at the end of a line ends the statement, but for one behind a member.
+            let separates = self.at(";") && close != ";" && (what == "a member" || !self.ahead(1).first);
             if separates && self.expect(",", what).is_err() {
                 self.place += 1;
             } else if !self.eat(",") {
@@ -318,7 +324,7 @@ impl<'a> Parser<'a> {
             }
         }
         self.links = before + most;
-        self.expect(close, what)?;
+        self.expect(close, &format!("{what}, or `,` between them"))?;
         Ok(items)
     }
 
@@ -327,13 +333,15 @@ impl<'a> Parser<'a> {
     pub fn recover(&mut self) {
         let mut depth = 0_usize;
         while !self.at_end() {
+            // In front of `,` or `)` it is the end of a list of values.
+            let is_end = self.at("}") && !self.ahead(1).is(",") && !self.ahead(1).is(")");
             match &*self.text() {
                 "{" => depth += 1,
-                "}" if depth == 0 => return,
-                "}" => depth -= 1,
+                "}" if depth == 0 && is_end => return,
+                "}" => depth = depth.saturating_sub(1),
                 _ => {}
             }
-            let ends = depth == 0 && (self.at(";") || self.at("}"));
+            let ends = depth == 0 && (self.at(";") || is_end);
             self.advance();
             if ends {
                 return;
@@ -353,7 +361,9 @@ impl<'a> Parser<'a> {
         while !self.at("}") && !self.at_end() {
             let before = self.place;
             self.links = 0;
-            let outer = OUTER.contains(&&*self.word().text) && !self.ahead(1).is("=");
+            // `header ethernet_t ethernet;` is a field with a word too many.
+            let is_field = self.name_ahead(2) && !self.at("extern");
+            let outer = OUTER.contains(&&*self.word().text) && !self.ahead(1).is("=") && !is_field;
             if self.word().first && outer || what == BLOCK && self.begins_local() {
                 self.unclosed(what);
                 return Ok(items);
@@ -379,7 +389,7 @@ impl<'a> Parser<'a> {
         if !self.open {
             let (end, found) = (self.last().behind(), self.span());
             let message = format!("`}}` is missing after {what}");
-            self.error(end, message).label("`}` belongs here").note(found, "this begins behind it");
+            self.error(end, message).note(found, "this begins behind it");
         }
         self.open = true;
     }

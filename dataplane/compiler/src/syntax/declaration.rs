@@ -4,7 +4,6 @@
 use super::cursor::{Parsed, Parser, Told};
 use super::tree::{
     Annotation, Declaration, DeclarationKind, Direction, Head, Ident, Method, Parameter, Signature, Type,
-    TypeKind,
 };
 use crate::token::Kind;
 
@@ -34,9 +33,6 @@ impl Parser<'_> {
     pub fn constant(&mut self) -> Declared {
         self.advance();
         let of = self.type_reference()?;
-        if self.at("=") {
-            return self.refuse(of.span, "a constant has a type: `const bit<8> NAME = ...`");
-        }
         let (of, ident) = self.name_of(of, "a constant")?;
         self.scopes.declare(&ident.name, false);
         self.expect("=", "the name of a constant: its value is missing")?;
@@ -64,16 +60,20 @@ impl Parser<'_> {
         let of = self.type_reference()?;
         if !self.at("(") {
             let variable = self.variable_of(of)?;
-            if makes && self.at("(") {
-                self.error(self.span(), "the arguments of an instance are in front of its name")
-                    .help(format!("`Type(...) {};`", variable.0));
+            if self.at("(") {
+                let (message, help) = match makes {
+                    true => ("the arguments of an instance are in front of its name", "Type(...) NAME;"),
+                    false => ("a function is declared outside of blocks", "action NAME(...) { ... }"),
+                };
+                let help = help.replace("NAME", &variable.0.name);
+                self.error(self.span(), message).help(format!("`{help}`"));
                 return Err(Told);
             }
             self.semicolon(&format!("the declaration of `{}`", variable.0.name))?;
             return Ok(variable);
         }
         let arguments = self.arguments()?;
-        let (of, ident) = self.name_of(of, "an instance")?;
+        let (of, ident) = self.name_of(of, "an instance, as `main`")?;
         self.scopes.declare(&ident.name, false);
         let initializer = self.behind("=", |parser| {
             // The extern's abstract methods, and instances that they use (section 11.3.1).
@@ -141,14 +141,7 @@ impl Parser<'_> {
                 parser.advance();
             }
             let of = parser.type_reference()?;
-            if parser.at(",") || parser.at(")") {
-                let message = match of.kind {
-                    TypeKind::Named(_) => "this parameter has a name or a type only: both are needed",
-                    _ => "this parameter has no name",
-                };
-                return parser.refuse(of.span, message);
-            }
-            let (of, ident) = parser.name_of(of, "a parameter")?;
+            let (of, ident) = parser.name_of(of, "a parameter behind its type")?;
             let default = parser.behind("=", Self::value)?;
             parser.scopes.declare(&ident.name, false);
             Ok(Parameter { annotations, direction, of, ident, default })

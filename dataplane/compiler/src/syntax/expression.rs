@@ -18,11 +18,6 @@ impl Parser<'_> {
     pub fn in_parentheses(&mut self, what: &str, after: &str) -> Parsed<Expression> {
         self.expect("(", after)?;
         let value = self.value()?;
-        if self.at("=") {
-            let span = self.span();
-            self.error(span, "`=` assigns, and a value belongs here").help("`==` compares");
-            return Err(Told);
-        }
         self.expect(")", &format!("{what} {after}"))?;
         Ok(value)
     }
@@ -226,7 +221,7 @@ impl Parser<'_> {
         let start = self.span();
         let absolute = self.at(".");
         if ["bit", "int", "bool"].iter().any(|word| self.at(word)) {
-            return self.refuse(start, "a cast has its type in parentheses: `(bit<8>) x`");
+            return self.refuse(start, "a cast is `(bit<8>) x`, a call `packet.lookahead<bit<8>>()`");
         } else if !self.name_ahead(usize::from(absolute)) {
             return self.unexpected("a value");
         }
@@ -248,7 +243,10 @@ impl Parser<'_> {
         let start = self.span();
         let cast = self.attempt(|parser| {
             parser.advance();
-            let of = parser.known_type()?;
+            // In front of a value is a type, if there is none of its name: the checker says so.
+            let is_value = parser.name_ahead(2) && WORDS.iter().all(|(word, _)| !parser.ahead(2).is(word));
+            let is_cast = parser.ahead(1).is(")") && (is_value || parser.ahead(2).kind == Kind::Number);
+            let of = if is_cast { parser.type_reference()? } else { parser.known_type()? };
             parser.expect(")", "a type")?;
             Ok(of)
         });

@@ -3,6 +3,7 @@
 //! The parser goes down from rule to rule. P4's grammar needs to know which names are types: the parser keeps
 //! them. After a mistake it goes on behind the statement or declaration, so that one run finds several.
 
+mod cure;
 mod cursor;
 mod declaration;
 mod expression;

@@ -1,7 +1,7 @@
 //! The outermost declarations: types, parsers, controls, packages; and tables (P4_16 specification, sections
 //! 7.2, 13, 14, 16).
 
-use super::cursor::{Parsed, Parser, Told};
+use super::cursor::{Parsed, Parser, Told, BLOCK};
 use super::declaration::Declared;
 use super::tree::{
     ActionReference, Annotation, Applicable, Block, Declaration, DeclarationKind, Entries, Entry, Ident, Key,
@@ -184,6 +184,7 @@ impl Parser<'_> {
     /// The declarations of a parser and its states, or those of a control and its statements.
     fn body(&mut self, ident: &Ident, is_parser: bool) -> Parsed<(Vec<Declaration>, Vec<State>, Block)> {
         let (mut locals, mut states, mut apply) = (Vec::new(), Vec::new(), None);
+        let before = self.diagnostics.len();
         let (word, what) =
             if is_parser { ("parser", "the states of parser") } else { ("control", "control") };
         self.braces(&format!("the parameters of a {word}"), &format!("{what} `{ident}`"), |parser| {
@@ -218,7 +219,7 @@ impl Parser<'_> {
             Ok(())
         })?;
         match apply {
-            None if !is_parser && self.open => Err(Told),
+            None if !is_parser && self.diagnostics.len() > before => Err(Told),
             None if !is_parser => {
                 self.refuse(ident.span, format!("control `{ident}` has no `apply {{ ... }}`"))
             }
@@ -244,15 +245,12 @@ impl Parser<'_> {
         let ident = self.name("a state")?;
         let mut transition = Transition::Missing;
         let statements = self.scoped(|parser| {
-            parser.braces("the name of a state", &format!("the statements of state `{ident}`"), |parser| {
-                if parser.at("select") || parser.at("switch") {
-                    let message = "a parser chooses with `transition select (...) { ... }`";
-                    return parser.refuse(parser.span(), message);
-                } else if &*parser.beginning(TRANSITION) != "transition" {
+            parser.braces("the name of a state", BLOCK, |parser| {
+                if &*parser.beginning(TRANSITION) != "transition" {
                     return parser.statement().map(Some);
                 }
                 transition = parser.transition()?;
-                if !parser.at("}") {
+                if !parser.at("}") && !parser.begins_local() {
                     return parser.unexpected("`}`: a transition ends its state");
                 }
                 Ok(None)
@@ -352,12 +350,7 @@ impl Parser<'_> {
         self.braces("`actions =`", "the actions of a table", |parser| {
             let annotations = parser.annotations()?;
             let action = parser.action_reference(annotations)?;
-            if parser.at(",") {
-                let span = parser.advance().span;
-                parser.error(span, "actions of a table end with `;`, not with `,`");
-            } else {
-                parser.semicolon(&format!("action `{}`", action.path.ident))?;
-            }
+            parser.semicolon(&format!("action `{}`", action.path.ident))?;
             Ok(action)
         })
     }

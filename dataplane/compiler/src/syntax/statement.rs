@@ -1,9 +1,7 @@
 //! Statements (section 12).
 
 use super::cursor::{Parsed, Parser, Told, BLOCK};
-use super::tree::{
-    Binary, Block, Case, Expression, ExpressionKind, Ident, Statement, StatementKind, Type, TypeKind,
-};
+use super::tree::{Binary, Block, Case, ExpressionKind, Ident, Statement, StatementKind, Type};
 
 /// Words that begin statements, and what stands behind them, as `OUTER`. A call is no `switch`.
 const STATEMENTS: &str = "switch ( return ; return _; exit ; const bit";
@@ -21,7 +19,9 @@ impl Parser<'_> {
 
     /// Whether a declaration of a control or parser begins here, which is no statement.
     pub fn begins_local(&self) -> bool {
-        let named = matches!(&*self.word().text, "table" | "action" | "state") && self.name_ahead(1);
+        let named = matches!(&*self.word().text, "table" | "action" | "state")
+            && self.name_ahead(1)
+            && !self.ahead(2).is(".");
         self.word().first && (named || self.at("apply") && self.ahead(1).is("{"))
     }
 
@@ -54,9 +54,6 @@ impl Parser<'_> {
                     "`for (int<8> i = 0; i < 8; i = i + 1)`, or a parser whose state comes back to itself",
                 );
                 return Err(Told);
-            }
-            "transition" => {
-                return self.refuse(self.span(), "a transition is the end of a state, outside of `if`")
             }
             "if" => return self.condition(),
             "switch" => return self.switch(),
@@ -112,7 +109,7 @@ impl Parser<'_> {
         let cases = self.braces("the expression of `switch`", "the cases of `switch`", |parser| {
             parser.label();
             let label = if parser.at("default") { parser.key()? } else { parser.value()? };
-            parser.expect(":", "the label of a case")?;
+            parser.expect(":", "the label of a case, as in `a: b: { ... }`")?;
             let body = if parser.at("{") || parser.at("@") { Some(parser.block("a label")?) } else { None };
             if body.is_none() && !parser.ends_case() {
                 if !std::mem::replace(&mut told, true) {
@@ -183,7 +180,7 @@ impl Parser<'_> {
                 Ok(StatementKind::Assign { left, operator, right: self.value()? })
             }
             None if matches!(left.kind, ExpressionKind::Call { .. }) => Ok(StatementKind::Call(left)),
-            None => self.no_statement(&left),
+            None => self.unexpected("`=` or the arguments of a call"),
         }
     }
 
@@ -195,24 +192,5 @@ impl Parser<'_> {
             "<" | ">" => None,
             text => Some((Some(Binary::ALL.iter().find(|(one, ..)| *one == text)?.1), words)),
         }
-    }
-
-    fn no_statement(&mut self, left: &Expression) -> Parsed<StatementKind> {
-        let mistakes = [
-            ("==", "`==` compares, and a comparison is no statement", "`=` assigns"),
-            ("++", "P4 has no `++` and `--`", "`x = x + 1;`"),
-            ("--", "P4 has no `++` and `--`", "`x = x - 1;`"),
-            (";", "a name alone is no statement", "a call has parentheses: `drop();`, `table.apply();`"),
-        ];
-        if let Some((_, message, help)) = mistakes.iter().find(|(text, ..)| self.at(text)) {
-            self.error(self.span(), *message).help(*help);
-            return Err(Told);
-        }
-        if let ExpressionKind::Type(Type { kind: TypeKind::Named(_) | TypeKind::Specialized(..), .. }) =
-            &left.kind
-        {
-            return self.unexpected("a name behind the type, or `.apply(...)`");
-        }
-        self.unexpected("`=` or the arguments of a call")
     }
 }

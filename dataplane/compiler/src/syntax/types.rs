@@ -86,12 +86,12 @@ impl Parser<'_> {
         if !self.eat("<") {
             return match word {
                 "int" => Ok(TypeKind::Integer),
-                "bit" => {
+                "bit" if !self.at("[") && !self.at("(") => {
                     let one = Number { value: 1.into(), width: None, base: 10 };
                     let width = self.expression(ExpressionKind::Number(one), self.last());
                     Ok(TypeKind::Bits { signed: false, width: Box::new(width) })
                 }
-                _ => self.unexpected("`<` and the width of `varbit`"),
+                _ => self.unexpected(&format!("`<` and the width of `{word}`")),
             };
         }
         // `>` ends the width, unless it is in parentheses.
@@ -181,12 +181,13 @@ impl Parser<'_> {
     /// Whether a type is at hand, and behind it a name: then a variable or an instance is declared.
     pub fn declares(&mut self) -> bool {
         match &*self.text() {
-            "bit" | "int" | "varbit" | "bool" | "tuple" | "string" => return true,
+            "bit" | "int" | "varbit" | "bool" | "tuple" | "string" | "void" => return true,
             "error" | "list" => {}
             _ if self.name_ahead(0) || self.at(".") => {}
             _ => return false,
         }
-        if self.name_ahead(0) && self.name_ahead(1) {
+        let is_number = self.ahead(1).is("<") && self.ahead(2).kind == Kind::Number;
+        if self.name_ahead(0) && (self.name_ahead(1) || is_number) {
             return true;
         }
         self.sees(|parser| {
