@@ -176,8 +176,7 @@ def _program(network: "Topology") -> tuple[Path, Path]:
     if program is None:
         return P4INFO, P4_JSON
     if program.suffix == ".p4":
-        blob, p4info = compiled_files(program)
-        return switches[0].p4info or p4info, blob
+        program = compiled_files(program)[0]
     p4info = p4info_of(switches[0], program)
     if p4info is None:
         raise UsageError(f"{program}: its P4Info is missing; write `p4info: FILE` beside it in the topology")

@@ -49,9 +49,8 @@ def _compiled(
     for folder in include:
         if not folder.is_dir():
             raise InvalidError(f"-I {folder}: no such folder; name one with included files")
-    compiler = run_p4c if p4c else compile_p4
     try:
-        made = compiler(file, include=include, defines=defines)
+        made = (run_p4c if p4c else compile_p4)(file, include=include, defines=defines)
         messages = made.warnings
     except CompileError as error:
         made, messages = None, error.messages

@@ -84,6 +84,16 @@ def test_a_run_of_another_version_is_another_run(tmp_path: Path, monkeypatch: py
     assert run.key != before
 
 
+def test_a_run_of_another_program_is_another_run(tmp_path: Path) -> None:
+    keys: set[str] = set()
+    for program in ("{}", "{ }"):
+        folder = tmp_path / str(len(program))
+        folder.mkdir()
+        (folder / "prog.json").write_text(program)
+        keys.add(read(sweep_file(folder, scenario=SCENARIO + "program: prog.json\n")).runs[0].key)
+    assert len(keys) == 2
+
+
 @pytest.mark.parametrize(
     ("values", "found"),
     [

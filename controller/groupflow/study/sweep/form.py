@@ -14,6 +14,8 @@ import yaml
 from pydantic import Field, PlainValidator, model_validator
 
 from groupflow import units
+from groupflow.compiler import compiled_files
+from groupflow.errors import Error
 from groupflow.files import forms, variants
 from groupflow.files.forms import Form, naming, refusal, refuse
 from groupflow.files.topology import load
@@ -117,7 +119,7 @@ class Run:
     values: tuple[Value, ...]
     seed: int
     text: str
-    """the scenario, as YAML"""
+    """the scenario, as YAML, with a digest of its P4 program"""
     source: str
     where: Literal["netsim", "real"]
 
@@ -136,12 +138,8 @@ class Sweep:
     form: SweepForm
     runs: tuple[Run, ...]
 
-    @property
-    def parameters(self) -> tuple[str, ...]:
-        return tuple(self.form.vary)
-
     def name(self, run: Run) -> str:
-        pairs = (f"{key}={value}" for key, value in zip(self.parameters, run.values, strict=True))
+        pairs = (f"{key}={value}" for key, value in zip(self.form.vary, run.values, strict=True))
         return ", ".join((*pairs, f"seed={run.seed}"))
 
 
@@ -219,8 +217,18 @@ def _run(base: str, form: SweepForm, source: Path, values: tuple[Value, ...], se
             if not isinstance(place, dict):
                 refuse(f"vary.{path}", f"{last} would be in a list; name the entry before it")
             cast(dict[str, object], place)[last] = value
-    text = yaml.safe_dump(cast(dict[str, object], scenario) | {"seed": seed})
-    return Run(values, seed, text, str(source), form.where)
+    written = cast(dict[str, object], scenario) | {"seed": seed}
+    program = _digest(source.parent / str(written.get("program", "")))
+    return Run(values, seed, f"{yaml.safe_dump(written)}# {program}\n", str(source), form.where)
+
+
+def _digest(program: Path) -> str:
+    """A digest of a P4 program with what it includes; of one with errors none: its runs tell of them."""
+    try:
+        blob = compiled_files(program)[0] if program.suffix == ".p4" else program
+        return hashlib.sha256(blob.read_bytes()).hexdigest()
+    except (Error, OSError):
+        return ""
 
 
 def _inside(place: object, step: str, path: str) -> list[object]:
@@ -239,19 +247,15 @@ def _inside(place: object, step: str, path: str) -> list[object]:
     return chosen
 
 
-def _size(value: object) -> int:
-    return units.parse_size(str(value))
-
-
 def quantity(value: object) -> tuple[float, str] | None:
     """A value as a number and its unit; None for other words."""
     if isinstance(value, int | float):
         return float(value), "1"
     scaled = ((units.parse_rate, 1.0, "bit/s"), (units.parse_delay, 1e9, "s"), (units.parse_loss, 1e9, "1"))
-    counted = ((_size, 1.0, "bytes"), (units.parse_packets, 1.0, "packets"))
+    counted = ((units.parse_size, 1.0, "bytes"), (units.parse_packets, 1.0, "packets"))
     for read, scale, unit in (*scaled, *counted):
         try:
-            found = read(value)
+            found = read(str(value))
         except units.UnitError:
             continue
         return None if found is None else (found / scale, unit)

@@ -57,7 +57,7 @@ def write(asked: Sweep, done: Sequence[tuple[Run, Outcome]], out: Path) -> Findi
     _write_runs(asked, done, out)
     good = [(run, outcome) for run, outcome in done if not outcome.error]
     rows: list[Row] = [
-        dict(zip(asked.parameters, point.values, strict=True))
+        dict(zip(asked.form.vary, point.values, strict=True))
         | {"flow": point.flow, "metric": metric, "unit": METRICS[metric], "runs": point.runs}
         | {"mean": point.mean, "low": point.mean - point.half, "high": point.mean + point.half}
         for metric in METRICS
@@ -169,7 +169,7 @@ def _number(value: Value) -> float:
 
 def _table(asked: Sweep, metric: Metric, found: Sequence[Point]) -> Table:
     about = f"{metric}, {METRICS[metric]}, with {asked.form.confidence:.0%} confidence"
-    table = Table(*asked.parameters, "flow", title=about, title_justify="left")
+    table = Table(*asked.form.vary, "flow", title=about, title_justify="left")
     for name in ("runs", "mean", "±"):
         table.add_column(name, justify="right")
     for point in found:
@@ -192,13 +192,13 @@ def _plot(asked: Sweep, metric: Metric, found: Sequence[Point], path: Path) -> N
     if not varied:
         return
     x = asked.form.x or varied[0]
-    at, unit = asked.parameters.index(x), _unit(asked.form.vary[x])
+    at, unit = list(asked.form.vary).index(x), _unit(asked.form.vary[x])
     flows = list(dict.fromkeys(point.flow for point in found)) or ["not measured"]
     figure, axes = subplots(1, len(flows), figsize=(1.5 + 4.5 * len(flows), 4.0), squeeze=False, sharey=True)
     for axis, flow in zip(axes[0], flows, strict=True):
         lines: dict[str, list[Point]] = {}
         for point in found:
-            others = [f"{n}={v}" for n, v in zip(asked.parameters, point.values, strict=True) if n != x]
+            others = [f"{n}={v}" for n, v in zip(asked.form.vary, point.values, strict=True) if n != x]
             if point.flow == flow:
                 lines.setdefault(", ".join(others), []).append(point)
         for number, (label, line) in enumerate(lines.items()):
