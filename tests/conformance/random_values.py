@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -12,6 +13,10 @@ ORDER = ("==", "!=", "<", ">", "<=", ">=")
 
 Parameters: TypeAlias = list[tuple[str, str, int | str]]
 """names, directions, and widths; a name of a type for a struct"""
+
+
+def copied(names: dict[str, list[str]]) -> dict[str, list[str]]:
+    return {key: list(value) for key, value in names.items()}
 
 
 @dataclass
@@ -37,6 +42,11 @@ class Values:
     """what can be written here"""
     structs: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     """places of each struct and header type"""
+    typed: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    """what can be read here of each type but bit<N>"""
+    typed_places: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    kinds: bool = True
+    """whether other types than bit<N> are used here"""
     functions: list[Function] = field(default_factory=list[Function])
     actions: list[Function] = field(default_factory=list[Function])
     controls: list[Function] = field(default_factory=list[Function])
@@ -58,6 +68,27 @@ class Values:
     def name(self, stem: str) -> str:
         self.number += 1
         return f"{stem}{self.number}"
+
+    def put(self, line: str) -> None:
+        self.lines.append("    " * self.indent + line)
+
+    @contextmanager
+    def block(self, head: str, first: str = "") -> Generator[None]:
+        """`first` is in the line of the head, so that nothing can leave it out alone."""
+        self.put(f"{head} {{ {first}".rstrip())
+        self.indent += 1
+        known = dict(self.variables), dict(self.places), copied(self.structs)
+        typed = copied(self.typed), copied(self.typed_places)
+        yield
+        self.variables, self.places, self.structs = known
+        self.typed, self.typed_places = typed
+        self.indent -= 1
+        self.put("}")
+
+    def known_typed(self, name: str, kind: str, *, writes: bool = True) -> None:
+        self.typed.setdefault(kind, []).append(name)
+        if writes:
+            self.typed_places.setdefault(kind, []).append(name)
 
     def one_in(self, number: int) -> bool:
         return self.chance.randrange(number) == 0
@@ -105,7 +136,17 @@ class Values:
             kinds += [lambda: self.call(chance.choice(callable_), depth)] * 5
         if self.stack and width in (8, 16):
             kinds += [lambda: self.place(width, depth)] * 2
+        kinds += self.more_values(width, depth)
         return chance.choice(kinds)()
+
+    def typed_argument(self, kind: str, direction: str, depth: int) -> str:
+        raise NotImplementedError
+
+    def more_values(self, width: int, depth: int) -> list[Callable[[], str]]:
+        raise NotImplementedError
+
+    def more_truths(self, depth: int) -> list[Callable[[], str]]:
+        raise NotImplementedError
 
     def two(self, width: int, depth: int, operators: Sequence[str], right: int = 0) -> str:
         """Two operands; the right one has other bits in a shift."""
@@ -155,13 +196,16 @@ class Values:
         ]
         if self.stack:
             kinds.append(lambda: "hdr.v.isValid()")
+        kinds += self.more_truths(depth)
         return "(" + chance.choice(kinds)() + ")"
 
     def call(self, function: Function, depth: int) -> str:
         arguments: list[str] = []
         for _, direction, of in function.parameters:
-            if isinstance(of, str):
-                arguments.append(self.chance.choice(self.structs.get(of) or [""]))
+            if (isinstance(of, str) and of.endswith("pair_t")) or of == "item_t":
+                arguments.append(self.chance.choice(self.structs.get(str(of)) or [""]))
+            elif isinstance(of, str):
+                arguments.append(self.typed_argument(of, direction, depth - 1))
             elif direction in ("in", ""):
                 arguments.append(self.value(of, depth - 1))
             else:

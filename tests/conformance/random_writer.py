@@ -7,55 +7,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 
-from tests.conformance.random_values import WIDTHS, Function, Parameters, Values
-
-HEAD = """\
-#include <core.p4>
-#include <v1model.p4>
-struct pair_t { bit<8> x; bit<16> y; }
-struct outer_t { pair_t p; bit<4> z; }
-header base_t {
-    bit<8> a; bit<8> b; bit<16> c; bit<32> d; bit<4> e; bit<4> f; bit<8> g; bit<9> h; bit<7> i; pair_t p;
-}
-header item_t { bit<8> a; bit<16> c; pair_t p; }
-header extra_t { bit<8> a; bit<16> c; }
-struct headers_t { base_t b; base_t o; item_t[4] s; extra_t v; extra_t r; }
-struct meta_t {
-    bit<8> a; bit<8> b; bit<16> c; bit<32> d; bit<4> e; bit<9> h; bit<1> k; bit<1> l;
-    outer_t o; outer_t q; pair_t p; item_t t;
-}
-"""
-TOLD = (
-    "hdr.r.setValid(); hdr.r.a = meta.a ^ meta.b ^ meta.p.x ^ meta.q.p.x; hdr.r.c = meta.c ^ meta.q.p.y;",
-    "hdr.b.a = hdr.b.a ^ meta.o.p.x; hdr.b.d = hdr.b.d ^ meta.d; hdr.b.e = hdr.b.e ^ meta.o.z;",
-    "hdr.b.h = hdr.b.h ^ meta.h; hdr.b.c = hdr.b.c ^ meta.o.p.y ^ meta.t.c ^ meta.p.y;",
-    "hdr.b.f = hdr.b.f ^ meta.e ^ meta.q.z; hdr.b.g = hdr.b.g ^ meta.t.a ^ meta.t.p.x;",
-    "hdr.b.i = hdr.b.i ^ (6w0 ++ meta.k) ^ (5w0 ++ meta.l ++ 1w0);",
-)
-"""what a packet tells of the metadata when it leaves"""
-FIELDS = {"a": 8, "b": 8, "c": 16, "d": 32, "e": 4, "f": 4, "g": 8, "h": 9, "p.x": 8, "p.y": 16}
-META = {"a": 8, "b": 8, "c": 16, "d": 32, "e": 4, "h": 9, "k": 1, "l": 1, "p.x": 8, "p.y": 16}
-OUTER = {"p.x": 8, "p.y": 16, "z": 4}
-ITEM = {"a": 8, "c": 16, "p.x": 8, "p.y": 16}
+from tests.conformance.random_head import FIELDS, HEAD, ITEM, META, META_KINDS, OUTER, TOLD, TYPES
+from tests.conformance.random_parser import Parsers
+from tests.conformance.random_values import WIDTHS, Function, Parameters, copied
 
 
 @dataclass
-class Writer(Values):
+class Writer(Parsers):
     """Writes one program."""
-
-    def put(self, line: str) -> None:
-        self.lines.append("    " * self.indent + line)
-
-    @contextmanager
-    def block(self, head: str, first: str = "") -> Generator[None]:
-        """`first` is in the line of the head, so that nothing can leave it out alone."""
-        self.put(f"{head} {{ {first}".rstrip())
-        self.indent += 1
-        known = dict(self.variables), dict(self.places), {k: list(v) for k, v in self.structs.items()}
-        yield
-        self.variables, self.places, self.structs = known
-        self.indent -= 1
-        self.put("}")
 
     def assign(self) -> None:
         place = self.chance.choice(WIDTHS)
@@ -83,7 +42,8 @@ class Writer(Values):
         kinds: list[Callable[[], None]] = [self.assign] * 6
         if self.structs:
             kinds += [self.copy] * 2
-        kinds += [self.declare, partial(self.do_call, self.functions)]
+        kinds += [self.declare, self.declare_typed, partial(self.do_call, self.functions)]
+        kinds += [self.assign_kind] * 3
         if self.actions:
             kinds += [partial(self.do_call, self.actions)] * 2
         if self.controls:
@@ -109,6 +69,15 @@ class Writer(Values):
         name = self.name("v")
         self.put(f"bit<{width}> {name} = {self.value(width, 2)};")
         self.variables[name] = self.places[name] = width
+
+    def declare_typed(self) -> None:
+        kind, name = self.chance.choice(TYPES), self.name("v")
+        self.put(f"{kind} {name} = {self.of(kind, 2)};")
+        self.known_typed(name, kind)
+
+    def assign_kind(self) -> None:
+        if line := self.assign_typed():
+            self.put(line)
 
     def do_call(self, callees: list[Function], method: str = "") -> None:
         if callees:
@@ -190,6 +159,8 @@ class Writer(Values):
             if structs and direction != "in" and self.one_in(4):
                 of = self.chance.choice(("pair_t", "item_t"))
                 direction = "inout"
+            elif structs and self.one_in(4):
+                of = self.chance.choice(TYPES)
             parameters.append((name, direction, of))
             written = of if isinstance(of, str) else f"bit<{of}>"
             texts.append(f"{direction} {written} {name}")
@@ -200,14 +171,19 @@ class Writer(Values):
         """The names of a callee's body."""
         known = self.variables, self.places, self.structs, self.stack, self.tables, self.controls
         registers = self.registers
+        typed = self.typed, self.typed_places
         self.tables, self.controls = [], []
         if outer:
             self.variables, self.places = dict(self.variables), dict(self.places)
-            self.structs = {key: list(value) for key, value in self.structs.items()}
+            self.structs = copied(self.structs)
+            self.typed, self.typed_places = copied(self.typed), copied(self.typed_places)
         else:
             self.variables, self.places, self.structs, self.stack, self.registers = {}, {}, {}, "", []
+            self.typed, self.typed_places = {}, {}
         for name, direction, of in parameters:
-            if isinstance(of, str):
+            if of in TYPES:
+                self.known_typed(name, str(of), writes=direction != "in")
+            elif isinstance(of, str):
                 self.known(name, {"pair_t": {"x": 8, "y": 16}, "item_t": ITEM}[of])
                 self.structs.setdefault(of, []).append(name)
             else:
@@ -217,11 +193,16 @@ class Writer(Values):
         yield
         self.variables, self.places, self.structs, self.stack, self.tables, self.controls = known
         self.registers = registers
+        self.typed, self.typed_places = typed
 
     def begin(self, parameters: Parameters) -> str:
         """The first values of results."""
         results = [(name, of) for name, direction, of in parameters if direction == "out"]
-        return " ".join(f"{name} = {of}w{self.chance.randrange(2)};" for name, of in results)
+        values = {
+            name: self.of(of, 0) if isinstance(of, str) else f"{of}w{self.chance.randrange(2)}"
+            for name, of in results
+        }
+        return " ".join(f"{name} = {value};" for name, value in values.items())
 
     def returned(self, result: int) -> str:
         if result < 0:
@@ -309,6 +290,8 @@ class Writer(Values):
         for each in ("o", "q"):
             self.known(f"meta.{each}", OUTER)
         self.known("meta.t", ITEM)
+        for kind, each in META_KINDS.items():
+            self.known_typed(f"meta.{each}", kind)
         self.structs = {
             "pair_t": ["meta.p", "hdr.b.p", "meta.o.p", "hdr.o.p", "meta.t.p", "hdr.s[1].p"],
             "outer_t": ["meta.o", "meta.q"],
@@ -349,34 +332,6 @@ class Writer(Values):
         self.applies = False
         self.actions, self.tables = known
 
-    def parser(self) -> None:
-        with self.block(
-            "parser Parse(packet_in packet, out headers_t hdr, inout meta_t meta, "
-            "inout standard_metadata_t standard)"
-        ):
-            stack = "packet.extract(hdr.s.next); " * 4
-            zero = " ".join(f"meta.{each} = 0;" for each in META if "." not in each)
-            structs = "meta.o = {{0, 0}, 0}; meta.q = {{0, 0}, 0}; meta.p = {0, 0};"
-            item = "meta.t.setValid(); meta.t = {0, 0, {0, 0}};"
-            headers = f"packet.extract(hdr.b); packet.extract(hdr.o); {stack}packet.extract(hdr.v);"
-            with self.block("state start", f"{headers} {zero} {structs} {item}"):
-                self.variables, self.places = {}, {}
-                for header in ("b", "o"):
-                    self.known(f"hdr.{header}", FIELDS)
-                self.known("meta", META)
-                functions, self.functions = self.functions, []
-                for _ in range(self.chance.randint(0, 5)):
-                    width = self.chance.choice((8, 16, 32, 4))
-                    name = self.chance.choice([n for n, its in self.places.items() if its == width])
-                    self.put(f"{name} = {self.value_without_choice(width)};")
-                self.functions = functions
-                self.put("transition accept;")
-
-    def value_without_choice(self, width: int) -> str:
-        while "?" in (text := self.value(width, 3)) or "&&" in text or "||" in text:
-            pass
-        return text
-
     def program(self) -> str:
         self.lines = [HEAD]
         for _ in range(2):
@@ -384,9 +339,8 @@ class Writer(Values):
         self.action(outer=False)
         self.inner_control()
         types = self.controls
-        functions = list(self.functions)
+        self.sub_parser()
         self.parser()
-        self.functions = functions
         self.pipeline("First", types)
         self.pipeline("Second", types)
         self.put("control Verify(inout headers_t hdr, inout meta_t meta) { apply {} }")
