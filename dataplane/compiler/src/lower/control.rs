@@ -79,7 +79,8 @@ impl<'t> Lowering<'t, '_> {
         };
         let environment = Environment::inside(&instance.environment);
         let make = |lowering: &mut Self| lowering.within(environment, |one| make(one, &instance.locals));
-        let pairs = || instance.bound.iter().zip(&bound);
+        let own = |given: &Passed| instance.bound.iter().find(|own| own.name == given.name);
+        let pairs = || bound.iter().filter_map(|given| Some((own(given)?, given)));
         if !is_shared {
             if pairs().all(|(own, given)| own.value == given.value) {
                 return make(self);
@@ -218,11 +219,12 @@ impl<'t> Lowering<'t, '_> {
         let mut data = Vec::new();
         let make = |lowering: &mut Self| {
             let mut given = lowering.action_data(parameters, &mut data);
-            let mut own = bound.iter();
-            for one in parameters.iter().filter(|one| one.direction != Direction::None) {
-                let of = lowering.type_of(one.of.id);
-                let argument = own.next().map(|argument| &argument.value);
-                lowering.give(&mut given, &one.ident.name, one.direction, of, argument)?;
+            let own = parameters.iter().filter(|one| one.direction != Direction::None);
+            for (place, one) in own.enumerate() {
+                let (name, of) = (&one.ident.name, lowering.type_of(one.of.id));
+                let is_its = |by: &&Argument| by.ident.as_ref().is_some_and(|by| by.name == *name);
+                let argument = bound.iter().find(is_its).or(bound.get(place)).map(|found| &found.value);
+                lowering.give(&mut given, name, one.direction, of, argument)?;
             }
             lowering.open(&given, outer, body)
         };

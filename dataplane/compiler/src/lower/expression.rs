@@ -135,10 +135,7 @@ impl<'t> Lowering<'t, '_> {
                 _ => Value::Scalar(Expr::Operation("last_stack_index", vec![Expr::Stack(*id)])),
             }),
             // A field of `{#}` has any value.
-            Value::Invalid => match self.temporary(&of)? {
-                Value::Header(header) => Ok(self.header_field(&header, member, &part_of(&of, member))),
-                _ => self.refuse("this header is invalid"),
-            },
+            Value::Invalid => self.temporary(&part_of(&of, member)),
             _ => match value.part(member) {
                 Some(part) => Ok(part.clone()),
                 None => self.refuse(format!("there is no `{member}` here")),
@@ -165,11 +162,7 @@ impl<'t> Lowering<'t, '_> {
         let value = self.value(base)?;
         let place = self.expr(index)?;
         if let Expr::Number(number) = &place {
-            let size = match &value {
-                Value::Stack(id) => self.program.stacks[*id].elements.len(),
-                Value::Group(parts) => parts.len(),
-                _ => 0,
-            };
+            let size = self.parts(&value, &self.type_of(base.id)).len();
             return match usize::try_from(number).ok().filter(|&place| place < size) {
                 Some(place) => Ok(self.element(&value, place)),
                 None => self.refuse(format!("the index {number} is not one of 0 to {}", size.max(1) - 1)),
@@ -270,10 +263,9 @@ impl<'t> Lowering<'t, '_> {
                 let width = right_type.width().unwrap_or(0);
                 let high = binary("<<", unsigned(a, &left_type), Expr::Number(width.into()));
                 let joined = binary("|", high, unsigned(b, &right_type));
-                if matches!(of, Type::Bits { signed: true, .. }) {
-                    wrapped(joined, of)
-                } else {
-                    joined
+                match of {
+                    Type::Bits { signed: true, .. } => wrapped(joined, of),
+                    _ => joined,
                 }
             }
             _ => binary(symbol(operator), a, b),

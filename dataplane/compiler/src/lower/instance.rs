@@ -5,7 +5,7 @@ use super::annotation::string;
 use super::ir::{add, Array, ArrayKind, Control, Head, Order, Profile, Statement, StatementKind};
 use super::pass::Passed;
 use super::primitive::algorithm;
-use super::value::{dotted, Binding, Object, State, Value};
+use super::value::{dotted, parts_of, Binding, Object, State, Value};
 use super::{Lowered, Lowering, Place};
 use crate::check::infer::specialise;
 use crate::check::scope::Parameter;
@@ -143,10 +143,7 @@ impl<'t> Lowering<'t, '_> {
             "counter" | "direct_counter" => ArrayKind::Counter,
             "meter" | "direct_meter" => ArrayKind::Meter,
             "register" => {
-                if element.width().is_none() {
-                    return self.refuse(format!("a register of {element} is not supported"));
-                }
-                if matches!(element.underlying(), Type::Composite(_) | Type::Tuple(_) | Type::Array(..)) {
+                if element.width().is_none() || !parts_of(&element).is_empty() {
                     let message = format!("a register of {element} is not supported: its cells are numbers");
                     return self.refuse(message);
                 }

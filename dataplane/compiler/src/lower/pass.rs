@@ -55,15 +55,22 @@ impl<'t> Lowering<'t, '_> {
     pub fn pass(
         &mut self, call: &'t Call<'t>, arguments: &'t [Argument], callee: Callee,
     ) -> Lowered<Vec<Passed>> {
-        let given = self.given(call, arguments)?;
+        let mut given = self.given(call, arguments)?;
+        if callee == Callee::Target {
+            let matched = self.matched(call, arguments);
+            given.sort_by_key(|one| matched.iter().position(|(parameter, ..)| parameter.name == one.name));
+        }
         self.bind_all(&given, callee)
     }
 
-    /// Evaluates the arguments of a call from left to right.
+    /// Evaluates the arguments of a call from left to right as they are written, which may be another order
+    /// than that of the parameters.
     pub fn given(&mut self, call: &'t Call<'t>, arguments: &'t [Argument]) -> Lowered<Vec<Passed>> {
         let own: Vec<Type> = call.types.iter().map(|one| self.here(one)).collect();
         let mut given = Vec::new();
-        for (parameter, generic, argument) in self.matched(call, arguments) {
+        let mut matched: Vec<_> = call.arguments.iter().zip(self.matched(call, arguments)).collect();
+        matched.sort_by_key(|(place, _)| place.unwrap_or(usize::MAX));
+        for (_, (parameter, generic, argument)) in matched {
             let of = self.here(&specialise(&parameter.of, generic, &own));
             let argument = argument.filter(|one| !matches!(one.kind, ExpressionKind::Any));
             self.give(&mut given, &parameter.name, parameter.direction, of, argument)?;
