@@ -151,8 +151,8 @@ impl Lowering<'_, '_> {
         self.operate("assign", vec![place, binary("|", kept, placed)]);
     }
 
-    /// A header of a union. BMv2 finds none in an element of a stack whose index is computed, so the headers of
-    /// this name in all elements are a stack, too.
+    /// A header of a union. BMv2 finds none in an element of a stack whose index is computed, so the headers
+    /// of this name in all elements are a stack, too.
     pub fn union_member(&mut self, union: &HeaderRef, member: usize) -> HeaderRef {
         let (stack, index) = match union {
             HeaderRef::Fixed(id) => return HeaderRef::Fixed(self.program.unions[*id].members[member].1),

@@ -1,5 +1,5 @@
-// Arguments by name are evaluated, and copied back, in the order in which they are written (6.8). Primitives of
-// the target and actions of tables get them by name, too.
+// Arguments by name are evaluated, and copied back, in the order in which they are written (6.8). Primitives
+// of the target and actions of tables get them by name, too.
 // frame 1 00000000 => 2 01070711
 #include "start.p4"
 bit<8> less(in bit<8> one, in bit<8> other) { return one - other; }
