@@ -42,7 +42,7 @@ header part_t {{ bit<8> x; bit<8> y; }}
 header list_t {{ bit<8> size; varbit<24> rest; }}
 error {{ Odd, Even }}
 header extra_t {{ bit<8> a; bit<16> c; }}
-struct headers_t {{ base_t b; base_t o; item_t[4] s; extra_t v; extra_t r; part_t[3] q; list_t n; }}
+struct headers_t {{ base_t b; base_t o; item_t[4] s; extra_t v; extra_t r; part_t[8] q; list_t n; }}
 struct meta_t {{
     bit<8> a; bit<8> b; bit<16> c; bit<32> d; bit<4> e; bit<9> h; bit<1> k; bit<1> l;
     outer_t o; outer_t q; pair_t p; item_t t; bool f; kind_t n; int<4> u; int<8> v; int<16> w;

@@ -51,8 +51,8 @@ Reference: TypeAlias = Callable[[Path, Paths, list[bytes], Outputs], Outputs | s
 
 def frames(seed: int) -> list[bytes]:
     chance = random.Random(seed)
-    small = [bytes(chance.choice((0, 1, 2, 3, 255)) for _ in range(80)) for _ in range(FRAMES // 2)]
-    return small + [chance.randbytes(80) for _ in range(FRAMES // 2)]
+    small = [bytes(chance.choice((0, 1, 2, 3, 255)) for _ in range(100)) for _ in range(FRAMES // 2)]
+    return small + [chance.randbytes(100) for _ in range(FRAMES // 2)]
 
 
 def outputs(paths: Paths, arriving: list[bytes]) -> Outputs:
