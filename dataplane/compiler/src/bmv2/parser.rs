@@ -38,7 +38,7 @@ impl Writer<'_> {
         let program = self.program;
         let mut states = States::default();
         // The state behind a parser that is applied is made where this is.
-        for state in program.states.iter().filter(|state| !state.cases.is_empty()) {
+        for state in program.states.iter().filter(|state| !state.key.is_empty() || !state.cases.is_empty()) {
             let end = self.transitions(state);
             let block = self.states(&state.body, end, &mut states);
             self.add(&state.name, block, state.span, &mut states);
