@@ -101,7 +101,7 @@ fn match_of(key: &Key, one: &Match) -> Value {
             json!({"match_type": "ternary", "key": text(&(value & mask)), "mask": text(mask)})
         }
         "lpm" => {
-            let length = mask.magnitude().count_ones();
+            let length = (mask & &ones).magnitude().count_ones();
             json!({"match_type": "lpm", "key": text(value), "prefix_length": length})
         }
         "range" => {

@@ -2,6 +2,7 @@
 
 use num_bigint::BigInt;
 
+use super::expression::bits_as;
 use super::ir::{add, Expr, FieldRef, HeaderId, HeaderRef, Stack, StackId, StatementKind};
 use super::statement::UNKNOWN;
 use super::value::{element_of, part_of, parts_of, Value};
@@ -131,7 +132,13 @@ impl Lowering<'_, '_> {
             return self.refuse("this cannot be assigned to on this target");
         };
         let place = Expr::Field(field.clone());
-        let value = stored(value, of);
+        let (mut value, bits) = (stored(value, of), of.width().map(|width| Expr::Number(width.into())));
+        if let Expr::Operation("two_comp_mod", all) = &value {
+            // A field takes the bits of signed data as they come.
+            if matches!(all[0], Expr::Parameter(_)) && all.get(1) == bits.as_ref() {
+                value = all[0].clone();
+            }
+        }
         match (of.underlying(), &value) {
             (Type::Varbit(_), Expr::Field(_)) => self.operate("assign_VL", vec![place, value]),
             _ if value != place => self.operate("assign", vec![place, value]),
@@ -142,13 +149,14 @@ impl Lowering<'_, '_> {
 
     /// The other bits stay.
     fn assign_slice(&mut self, field: &FieldRef, high: u32, low: u32, value: Expr) {
-        let width = self.program.width(field);
+        let kind = &self.program.header_types[self.program.type_of(&field.header)].fields[field.field];
+        let (width, of) = (kind.width, Type::Bits { width: kind.width, signed: kind.signed });
         let mask: BigInt = ones(high - low + 1) << low;
         let (place, others) = (Expr::Field(field.clone()), ones(width) ^ &mask);
         let shifted = if low == 0 { value } else { binary("<<", value, Expr::Number(low.into())) };
         let placed = binary("&", shifted, Expr::Number(mask));
         let kept = binary("&", place.clone(), Expr::Number(others));
-        self.operate("assign", vec![place, binary("|", kept, placed)]);
+        self.operate("assign", vec![place, bits_as(binary("|", kept, placed), &of, true)]);
     }
 
     /// A header of a union. BMv2 finds none in an element of a stack whose index is computed, so the headers

@@ -6,6 +6,8 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use super::assign::ones;
+use super::expression::bits_as;
 use super::ir::{add, Action, ActionCall, ActionParameter, Expr, Order, Statement, Table};
 use super::pass::{Callee, Passed};
 use super::value::{Binding, Environment, Object, Value};
@@ -254,7 +256,7 @@ impl<'t> Lowering<'t, '_> {
         let mut given = Vec::new();
         for parameter in parameters.iter().filter(|one| one.direction == Direction::None) {
             let (name, of) = (parameter.ident.name.clone(), self.type_of(parameter.of.id));
-            let value = Value::of(Expr::Parameter(data.len()), &of);
+            let value = Value::of(bits_as(Expr::Parameter(data.len()), &of, true), &of);
             let direction = Direction::None;
             given.push(Passed { name: name.clone(), direction, of: of.clone(), value, back: None });
             data.push(ActionParameter { name, of, annotations: parameter.annotations.clone() });
@@ -273,14 +275,12 @@ impl<'t> Lowering<'t, '_> {
             Some(action) => action,
             None => self.lower_action(declaration, &outer, &order, &[])?,
         };
-        let DeclarationKind::Action { parameters, .. } = &declaration.kind else {
-            return self.refuse("no action");
-        };
-        let order = self.facts.calls.get(&node).map(|call| call.arguments.clone()).unwrap_or_default();
+        let matched = self.facts.calls.get(&node).map(|call| self.matched(call, arguments));
         let mut values = Vec::new();
-        for (parameter, place) in parameters.iter().zip(order) {
-            if let (Direction::None, Some(place)) = (parameter.direction, place) {
-                values.push(self.number(&arguments[place].value, "this argument")?);
+        for (parameter, _, argument) in matched.unwrap_or_default() {
+            if let (Direction::None, Some(argument)) = (parameter.direction, argument) {
+                let width = parameter.of.width().unwrap_or(32);
+                values.push(self.number(argument, "this argument")? & ones(width));
             }
         }
         Ok(ActionCall { action, arguments: values })

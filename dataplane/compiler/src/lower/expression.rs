@@ -261,8 +261,8 @@ impl<'t> Lowering<'t, '_> {
             Binary::SubtractSaturating => clamped(binary("-", a, b), of),
             Binary::Concatenate => {
                 let width = right_type.width().unwrap_or(0);
-                let high = binary("<<", unsigned(a, &left_type), Expr::Number(width.into()));
-                let joined = binary("|", high, unsigned(b, &right_type));
+                let high = binary("<<", bits_as(a, &left_type, false), Expr::Number(width.into()));
+                let joined = binary("|", high, bits_as(b, &right_type, false));
                 match of {
                     Type::Bits { signed: true, .. } => wrapped(joined, of),
                     _ => joined,
@@ -446,9 +446,10 @@ fn clamped(expr: Expr, of: &Type) -> Expr {
     }
 }
 
-fn unsigned(expr: Expr, of: &Type) -> Expr {
+/// The bits of a signed number, as a signed one or not.
+pub fn bits_as(expr: Expr, of: &Type, signed: bool) -> Expr {
     match of.underlying() {
-        Type::Bits { width, signed: true } => wrap(expr, *width, false),
+        Type::Bits { width, signed: true } => wrap(expr, *width, signed),
         _ => expr,
     }
 }

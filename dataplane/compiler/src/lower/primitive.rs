@@ -272,9 +272,6 @@ impl<'t> Lowering<'t, '_> {
             return self.refuse(format!("`{name}` stands in no `if`: its first argument is its condition"));
         }
         let condition = self.scalar(&condition.value)?;
-        if !matches!(checksum.value, Value::Scalar(_)) {
-            return self.refuse("the checksum is a field");
-        }
         let target = self.target(&checksum.value)?;
         let with_payload = name.ends_with("_with_payload");
         let algorithm = algorithm(Some(&method.value));

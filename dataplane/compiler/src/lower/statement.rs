@@ -248,17 +248,11 @@ impl<'t> Lowering<'t, '_> {
         for (labels, block) in groups {
             let statements = self.maybe(|lowering| lowering.statements(block))?;
             for label in labels {
-                match &label.kind {
-                    ExpressionKind::Any => rest = statements.clone(),
-                    ExpressionKind::Name(path) => {
-                        let (name, table) = (&path.ident.name, &self.program.tables[table]);
-                        let Some(action) = table.action(name) else {
-                            let message = format!("table `{}` has no action `{name}`", table.head.name);
-                            return self.refuse(message);
-                        };
-                        by_action.push((action, statements.clone()));
-                    }
-                    _ => return self.refuse_at(label.span, "the label is an action"),
+                if let ExpressionKind::Name(path) = &label.kind {
+                    let action = self.program.tables[table].action(&path.ident.name);
+                    by_action.extend(action.map(|action| (action, statements.clone())));
+                } else {
+                    rest = statements.clone();
                 }
             }
         }

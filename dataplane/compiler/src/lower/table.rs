@@ -150,8 +150,7 @@ impl<'t> Lowering<'t, '_> {
 
     fn table_action(&mut self, reference: &'t ActionReference) -> Lowered<usize> {
         let Some(Binding::Action(declaration, outer, order)) = self.find(&reference.path) else {
-            let message = format!("`{}` is no action here", reference.path.ident.name);
-            return self.refuse_at(reference.span, message);
+            return self.refuse_at(reference.span, "this is no action here");
         };
         let arguments = reference.arguments.as_deref().unwrap_or_default();
         self.lower_action(declaration, &outer, &order, arguments)
