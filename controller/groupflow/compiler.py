@@ -25,7 +25,7 @@ _P4C_MESSAGE = re.compile(rf"{_HEAD}(?:\n(?!{_HEAD}).*)*", re.MULTILINE)
 
 Message: TypeAlias = Mapping[str, Any]
 """an error or a warning: `severity`, `file`, `line`, `column`, `end_line`, `end_column` (from 1 on), `help`,
-`message`, and `text`, which is all of it with the piece of the program"""
+`message`, `notes` on other places, and `text`, which is all of it with the piece of the program"""
 
 
 class CompileError(Error, ValueError):

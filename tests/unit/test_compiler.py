@@ -156,6 +156,8 @@ def test_the_command_checks_and_compiles(
     assert main(["p4", "check", str(wrong), "-D", "SIZE=8", "--json"]) == 1
     (message,) = json.loads(capsys.readouterr().out)
     assert message["line"] == 16 and message["severity"] == "error"
+    note, *_ = message["notes"]
+    assert (note["line"], note["column"], note["end_column"]) == (4, 8, 18) and note["message"] == "the type"
 
 
 def test_included_files_are_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -31,7 +31,7 @@ mod token;
 pub use diagnostic::Severity;
 use diagnostic::{Diagnostic, Diagnostics};
 pub use preprocess::Options;
-use source::{Files, Sources};
+use source::{Files, Sources, Span};
 
 /// The results of a compilation.
 #[derive(Default)]
@@ -44,15 +44,21 @@ pub struct Compiled {
     pub messages: Vec<serde_json::Value>,
 }
 
-/// A message with its place, from 1 on, as an object of JSON.
+/// A message with its places, from 1 on, as an object of JSON.
 fn message(one: &Diagnostic, sources: &Sources) -> serde_json::Value {
-    let severity = if one.severity == Severity::Error { "error" } else { "warning" };
-    let (start, end) = (sources.position(one.span), sources.position(one.span.behind()));
-    serde_json::json!({
-        "severity": severity, "file": sources.file(one.span.file).path, "line": start.line,
-        "column": start.column, "end_line": end.line, "end_column": end.column,
-        "message": one.message, "help": one.help, "text": one.render(sources),
-    })
+    let place = |span: Span, message: &str| {
+        let (start, end) = (sources.position(span), sources.position(span.behind()));
+        serde_json::json!({
+            "file": sources.file(span.file).path, "line": start.line, "column": start.column,
+            "end_line": end.line, "end_column": end.column, "message": message,
+        })
+    };
+    let mut object = place(one.span, &one.message);
+    object["severity"] = if one.severity == Severity::Error { "error" } else { "warning" }.into();
+    object["notes"] = one.others.iter().map(|(span, label)| place(*span, label)).collect();
+    object["help"] = one.help.clone().into();
+    object["text"] = one.render(sources).into();
+    object
 }
 
 /// Compiles the program in the file `main` of `files`.
@@ -73,11 +79,11 @@ fn run(
     let is_missing = text.is_none();
     let Some(file) = sources.add(main, text.unwrap_or_default()) else {
         sources.add(main, String::new())?;
-        diagnostics.error(source::Span::default(), "the file is longer than 64 MiB");
+        diagnostics.error(Span::default(), "the file is longer than 64 MiB");
         return None;
     };
     if is_missing {
-        diagnostics.error(source::Span::default(), "this file cannot be read");
+        diagnostics.error(Span::default(), "this file cannot be read");
         return None;
     }
     let words = go_on(preprocess::preprocess(sources, files, file, options, diagnostics), diagnostics)?;

@@ -31,12 +31,7 @@ impl<'t> Checker<'t, '_> {
             match &written.kind {
                 // The parser knows this type already: it is the block around.
                 TypeKind::Named(path) if self.find(path).is_none() => {
-                    fail!(
-                        self,
-                        of.span,
-                        "`{}` is the block around: `{member}` alone belongs here",
-                        path.ident
-                    )
+                    fail!(self, of.span, "`{}` is around this: `{member}` alone belongs here", path.ident)
                 }
                 _ => {}
             }

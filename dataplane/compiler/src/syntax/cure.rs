@@ -8,8 +8,7 @@ impl Parser<'_> {
     pub fn cure(&self, wanted: &str) -> Option<String> {
         let before = &self.words[self.place.saturating_sub(1)];
         let cure = match [wanted, &*before.text, &*self.word().text, &*self.ahead(1).text] {
-            [_, "==" | "!=", "=", _] => "`==` and `!=` compare",
-            [")", _, "=", _] => "`==` compares",
+            [")", _, "=", _] | [_, "==" | "!=", "=", _] => "`==` and `!=` compare",
             [_, "<", ">", _] => "`!=` compares; `bit<8>` has a width",
             [_, _, "==", _] | [_, _, ":", "="] | [_, _, "<", "-"] => "`=` assigns",
             [_, _, "++", _] | [_, _, "-", "-"] => "`x = x + 1;`: P4 has no `++` and `--`",
@@ -22,7 +21,6 @@ impl Parser<'_> {
             ["a value", _, "transition", _] => "a transition is the end of a state, outside of `if`",
             ["a value", _, "select", _] | [_, "transition", "switch", _] => "`transition select (...)`",
             [_, "transition", ..] | [_, "goto", ..] => "`transition accept;`",
-            [_, _, "else", ":"] => "`default: ...`",
             ["the name of a constant", _, "=", _] => "`const bit<8> NAME = ...`",
             [_, _, "include", _] => "`#include <core.p4>`",
             [_, _, ".", _] => "a name without `.` belongs here",
