@@ -197,9 +197,6 @@ impl<'t> Checker<'t, '_> {
         }
         if !casts(typed.of.known(), to, &typed) {
             fail!(self, span, "{} cannot be cast to {to}", typed.of);
-        } else if *to == Type::Integer && typed.varies() {
-            // Section 8.8.
-            fail!(self, span, "the compiler knows each value of type int: this needs a width");
         }
         let value = match (typed.value, to.underlying()) {
             (Some(Value::Number(number)), Type::Bool) => Some(Value::Bool(number != BigInt::from(0))),
