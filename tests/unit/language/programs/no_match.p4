@@ -1,5 +1,5 @@
-// A select without a case that matches, or without any, ends the parser with error.NoMatch (13.6). p4c lets it
-// accept.
+// A select without a case that matches, or without any, ends the parser with error.NoMatch (13.6). p4c lets
+// it accept.
 // frame 1 01000000 => 2 01000000
 // frame 1 02000000 => 3 02000000
 // frame 1 03000000 => 4 03000000
