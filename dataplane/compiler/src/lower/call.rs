@@ -26,12 +26,7 @@ impl<'t> Lowering<'t, '_> {
                 DeclarationKind::Function { body: Some(body), .. } => {
                     self.function(found, &function.signature, body, arguments)
                 }
-                _ => {
-                    let passed = self.pass(found, arguments, Callee::Target)?;
-                    let result = self.call_extern(State::None, &function.declaration.ident.name, &passed)?;
-                    self.copy_back(&passed)?;
-                    Ok(result)
-                }
+                _ => self.call_extern(State::None, &function.declaration.ident.name, found, arguments),
             },
             Target::Action(function) => self.action_call(found, function.declaration, arguments),
             Target::Table(_) => self.apply_table(base),

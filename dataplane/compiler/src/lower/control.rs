@@ -198,10 +198,9 @@ impl<'t> Lowering<'t, '_> {
 
     /// The place of an action: one that is declared outside of all controls comes first in its block.
     fn order_of(&self, declared: &Order) -> Order {
-        if declared.is_empty() {
-            self.order[..1].to_vec()
-        } else {
-            declared.clone()
+        match declared.is_empty() {
+            true => self.order[..1].to_vec(),
+            false => declared.clone(),
         }
     }
 

@@ -94,18 +94,16 @@ impl<'t> Lowering<'t, '_> {
             (State::Packet, "extract") => lowering.extract(arguments, &lowering.here(&call.types[0])),
             (State::Packet, "lookahead") => lowering.lookahead(&lowering.here(&call.types[0])),
             (State::Packet, "emit") => lowering.emit_headers(&arguments[0].value),
-            (state, name) => {
-                let passed = lowering.pass(call, arguments, Callee::Target)?;
-                let result = lowering.call_extern(state, name, &passed);
-                lowering.copy_back(&passed)?;
-                result
-            }
+            (state, name) => lowering.call_extern(state, name, call, arguments),
         })
     }
 
     /// A function of the architecture, or a method of an object with this state.
-    pub fn call_extern(&mut self, state: State, name: &str, passed: &[Passed]) -> Lowered<Value> {
-        match (state, name, passed) {
+    pub fn call_extern(
+        &mut self, state: State, name: &str, call: &'t Call<'t>, arguments: &'t [tree::Argument],
+    ) -> Lowered<Value> {
+        let passed = self.pass(call, arguments, Callee::Target)?;
+        match (state, name, &passed[..]) {
             // BMv2 counts for each packet that a table with a direct counter sees.
             (State::Array(_), "count", []) => {}
             (State::Array(meter), "read", [colour]) => {
@@ -142,11 +140,12 @@ impl<'t> Lowering<'t, '_> {
                 let is_egress = *primitive == CLONE && kind == Some(1.into());
                 let mut given = Vec::new();
                 for (operand, place) in *operands {
-                    given.push(self.operand(*operand, passed.get(*place), passed, state)?);
+                    given.push(self.operand(*operand, passed.get(*place), &passed, state)?);
                 }
                 self.operate(if is_egress { CLONE_OF_EGRESS } else { primitive }, given);
             }
         }
+        self.copy_back(&passed)?;
         Ok(Value::Nothing)
     }
 
