@@ -76,7 +76,7 @@ impl Writer<'_> {
             "checksums": self.checksums(),
             "actions": numbered(std::mem::take(&mut self.actions)),
             "pipelines": pipelines,
-            "force_arith": [],
+            "force_arith": self.union_fields(),
             "extern_instances": [],
             "field_aliases": self.aliases(),
         })
@@ -147,6 +147,14 @@ impl Writer<'_> {
             let ids: Vec<usize> = union.members.iter().map(|(_, id)| *id).collect();
             json!({"name": union.name, "union_type": union.type_name, "header_ids": ids, "pi_omit": true})
         }))
+    }
+
+    /// BMv2 assigns unions as numbers, but makes numbers only of fields that it computes with or finds here.
+    fn union_fields(&self) -> Value {
+        let Program { unions, headers, header_types, .. } = self.program;
+        let members = unions.iter().flat_map(|union| &union.members).map(|(_, id)| &headers[*id]);
+        let fields = |of: usize| header_types[of].fields.iter();
+        members.flat_map(|one| fields(one.of).map(|field| json!([one.name, field.name]))).collect()
     }
 
     /// Field lists and digests: their ids are those that primitives name, from 1 on.
