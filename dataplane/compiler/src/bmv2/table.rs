@@ -67,6 +67,10 @@ impl Writer<'_> {
     fn entry(&mut self, table: &Table, place: usize, entry: &Entry) -> Value {
         let keys = table.keys.iter().zip(&entry.keys).filter(|(key, _)| &*key.kind != "selector");
         let made: Vec<Value> = keys.map(|(key, one)| match_of(key, one)).collect();
+        if made.iter().any(|one| one["start"].as_str() > one["end"].as_str()) {
+            let message = "a range is empty, or over 0: one entry ends at -1, and one begins at 0";
+            self.diagnostics.error(entry.span, message);
+        }
         // The first entry wins; BMv2's least priority does.
         let priority = entry.annotated_priority.unwrap_or(place as u64 + 1);
         let value = json!({"match_key": made, "action_entry": self.call(&entry.call), "priority": priority});
