@@ -52,6 +52,7 @@ impl Calculation {
                         append(buffer, &mut bits, part.width, part.bits(phv));
                     }
                 }
+                InputPart::Header(header) if !layout.header(*header).is_valid(phv) => {}
                 InputPart::Header(header) => append_header(buffer, &mut bits, layout.header(*header), phv),
                 InputPart::Payload => {
                     buffer.extend_from_slice(payload);
@@ -70,17 +71,16 @@ fn append(buffer: &mut Vec<u8>, bits: &mut usize, width: u8, value: u128) {
 }
 
 fn append_header(buffer: &mut Vec<u8>, bits: &mut usize, header: &Header, phv: &[u8]) {
-    if !header.is_valid(phv) {
-        return;
-    }
-    if *bits % 8 == 0 {
+    if header.metadata {
+        header.fields.iter().for_each(|field| append(buffer, bits, field.width, field.bits(phv)));
+    } else if *bits % 8 == 0 {
         header.emit(phv, buffer);
         *bits = 8 * buffer.len();
-        return;
+    } else {
+        let mut bytes = Vec::with_capacity(header.size(phv));
+        header.emit(phv, &mut bytes);
+        bytes.into_iter().for_each(|byte| append(buffer, bits, 8, byte.into()));
     }
-    let mut bytes = Vec::with_capacity(header.size(phv));
-    header.emit(phv, &mut bytes);
-    bytes.into_iter().for_each(|byte| append(buffer, bits, 8, byte.into()));
 }
 
 #[cfg(test)]

@@ -24,3 +24,19 @@ fn parts_are_packed_and_invalid_headers_left_out() {
     calculation.gather(&layout, &phv, &[], &mut buffer);
     assert_eq!(buffer, [0xab, 0xc8]);
 }
+
+#[test]
+fn metadata_are_packed_as_a_header_is() {
+    let fields = vec![
+        Field { location: Location::Host { offset: 3, bytes: 1 }, width: 5, signed: false },
+        Field { location: Location::Host { offset: 1, bytes: 2 }, width: 11, signed: false },
+    ];
+    let header = Header { valid: 0, first: 1, len: 3, fields, metadata: true, ..Header::default() };
+    let layout = Layout { headers: vec![header], ..Layout::default() };
+    let mut phv = [0; 24];
+    phv[..4].copy_from_slice(&[1, 0x23, 0x01, 0x1f]);
+    let calculation = Calculation { algorithm: Algorithm::Identity, parts: vec![InputPart::Header(0)] };
+    let mut buffer = Vec::new();
+    calculation.gather(&layout, &phv, &[], &mut buffer);
+    assert_eq!(buffer, [0xf9, 0x23]);
+}
