@@ -1,5 +1,5 @@
-// Assigned unions have all bytes of the other, also where the program reads no field of theirs (8.20). BMv2 copies
-// numbers, and has those of an earlier packet or none.
+// Assigned unions have all bytes of the other, also where the program reads no field of theirs (8.20). BMv2
+// copies numbers, and has those of an earlier packet or none.
 // frame 1 01 a0a1a2a3 => 2 01 a0a1a2a3 a0a1a2a3
 // frame 1 02 02b0b1 => 2 02 02b0b1 02b0b1
 // frame 1 01 c0c1c2c3 => 2 01 c0c1c2c3 c0c1c2c3
