@@ -3,6 +3,7 @@
 import csv
 import json
 import math
+import shutil
 import subprocess
 import sys
 from importlib import import_module
@@ -14,12 +15,14 @@ import pytest
 import yaml
 
 from groupflow.cli.main import main
+from groupflow.compiler import compiled_files
 from groupflow.sim import ScenarioError
 from groupflow.study.sweep import real, results
 from groupflow.study.sweep.form import METRICS, SweepForm, check_real, quantity, read
 from groupflow.study.sweep.results import half_interval
 from groupflow.study.sweep.runs import simulate
 from tests.support.waiting import wait_until
+from tests.unit.language.steps import PROGRAMS
 
 SCENARIO = """
 switches: {s1: {kind: fifo}, s2: {kind: fifo}}
@@ -92,6 +95,20 @@ def test_a_run_of_another_program_is_another_run(tmp_path: Path) -> None:
         (folder / "prog.json").write_text(program)
         keys.add(read(sweep_file(folder, scenario=SCENARIO + "program: prog.json\n")).runs[0].key)
     assert len(keys) == 2
+
+
+def test_a_run_is_another_after_an_edit_of_a_file_that_its_program_includes(tmp_path: Path) -> None:
+    for part in ("start", "rest"):
+        shutil.copy(PROGRAMS / f"{part}.p4", tmp_path)
+    shutil.copy(PROGRAMS / "slice_of_signed.p4", tmp_path / "prog.p4")
+    path = sweep_file(tmp_path, scenario=SCENARIO + "program: prog.p4\n")
+    keys: list[str] = []
+    for width in (8, 8, 16):
+        start = tmp_path / "start.p4"
+        start.write_text(start.read_text().replace("bit<8> d;", f"bit<{width}> d;"))
+        compiled_files.cache_clear()  # as another process
+        keys.append(read(path).runs[0].key)
+    assert keys[0] == keys[1] != keys[2]
 
 
 @pytest.mark.parametrize(

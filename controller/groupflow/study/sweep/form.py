@@ -4,6 +4,7 @@ import hashlib
 import math
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from itertools import product
@@ -15,7 +16,6 @@ from pydantic import Field, PlainValidator, model_validator
 
 from groupflow import units
 from groupflow.compiler import compiled_files
-from groupflow.errors import Error
 from groupflow.files import forms, variants
 from groupflow.files.forms import Form, naming, refusal, refuse
 from groupflow.files.topology import load
@@ -218,17 +218,16 @@ def _run(base: str, form: SweepForm, source: Path, values: tuple[Value, ...], se
                 refuse(f"vary.{path}", f"{last} would be in a list; name the entry before it")
             cast(dict[str, object], place)[last] = value
     written = cast(dict[str, object], scenario) | {"seed": seed}
-    program = _digest(source.parent / str(written.get("program", "")))
-    return Run(values, seed, f"{yaml.safe_dump(written)}# {program}\n", str(source), form.where)
+    text = yaml.safe_dump(written) + _digest(source.parent / str(written.get("program", "")))
+    return Run(values, seed, text, str(source), form.where)
 
 
 def _digest(program: Path) -> str:
-    """A digest of a P4 program with what it includes; of one with errors none: its runs tell of them."""
-    try:
+    """A line about a P4 program with what it includes; none if it has errors, of which its runs tell."""
+    with suppress(ValueError, OSError):
         blob = compiled_files(program)[0] if program.suffix == ".p4" else program
-        return hashlib.sha256(blob.read_bytes()).hexdigest()
-    except (Error, OSError):
-        return ""
+        return f"# {hashlib.sha256(blob.read_bytes()).hexdigest()}\n"
+    return ""
 
 
 def _inside(place: object, step: str, path: str) -> list[object]:
@@ -254,9 +253,7 @@ def quantity(value: object) -> tuple[float, str] | None:
     scaled = ((units.parse_rate, 1.0, "bit/s"), (units.parse_delay, 1e9, "s"), (units.parse_loss, 1e9, "1"))
     counted = ((units.parse_size, 1.0, "bytes"), (units.parse_packets, 1.0, "packets"))
     for read, scale, unit in (*scaled, *counted):
-        try:
+        with suppress(units.UnitError):
             found = read(str(value))
-        except units.UnitError:
-            continue
-        return None if found is None else (found / scale, unit)
+            return None if found is None else (found / scale, unit)
     return None

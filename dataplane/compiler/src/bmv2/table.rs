@@ -68,7 +68,7 @@ impl Writer<'_> {
         let keys = table.keys.iter().zip(&entry.keys).filter(|(key, _)| &*key.kind != "selector");
         let made: Vec<Value> = keys.map(|(key, one)| match_of(key, one)).collect();
         if made.iter().any(|one| one["start"].as_str() > one["end"].as_str()) {
-            let message = "a range is empty, or over 0: one entry ends at -1, and one begins at 0";
+            let message = "a range is empty, or goes from below 0 to above: each sign has its own entry";
             self.diagnostics.error(entry.span, message);
         }
         // The first entry wins; BMv2's least priority does.
